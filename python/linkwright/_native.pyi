@@ -68,14 +68,29 @@ class _Rule(TypedDict):
     evidence: str
     post_hoc: bool
 
+class _LibraryHardware(TypedDict):
+    gpu: str
+    host: str
+
 class _Library(TypedDict):
     name: str
     versions: list[str]
-    links: int
+    links: int | None
     modes: dict[str, str]
+    hardware: _LibraryHardware | None
     training: str
     launch_ps: int
     source: str
+
+_Edges = TypedDict(
+    "_Edges",
+    {
+        "class": list[str],  # by link, as all columns here
+        "a": list[str],
+        "b": list[str],
+        "bytes_per_s": list[int],
+    },
+)
 
 class _Measurement:
     CONFIDENCE: float
@@ -334,6 +349,7 @@ class Machine:
     def numbers(self) -> list[_Number]: ...
     def rules(self) -> list[_Rule]: ...
     def library(self) -> _Library | None: ...
+    def edges(self) -> _Edges | None: ...
     def memory_levels(self) -> list[int]: ...
     @property
     def name(self) -> str: ...
@@ -416,6 +432,8 @@ class Schedule:
     @property
     def sets(self) -> list[list[int]]: ...
     @property
+    def aggregations(self) -> list[tuple[int, int]]: ...
+    @property
     def element_bytes(self) -> int: ...
     @property
     def size_bytes(self) -> int: ...
@@ -463,6 +481,19 @@ class Builder:
         reduce: bool = False,
         get: bool = False,
         hint: str = "",
+        fenced: bool = False,
+    ) -> None: ...
+    def aggregate(
+        self,
+        sources: Sequence[int],
+        targets: Sequence[int],
+        buffer: str,
+        chunk: int,
+        *,
+        into: str | None = None,
+        at: int | None = None,
+        count: int = 1,
+        reduce: bool = False,
         fenced: bool = False,
     ) -> None: ...
     def multicast(

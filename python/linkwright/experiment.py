@@ -55,6 +55,30 @@ def dtype_of(element_bytes: int) -> str:
     return usual[element_bytes]
 
 
+def continued(shorter: float, longer: float, times: float) -> float:
+    """A time on a straight line through two: `times` the difference beyond the longer one."""
+    return longer + times * (longer - shorter)
+
+
+@dataclass(frozen=True)
+class Continued:
+    """A schedule that stands for a longer one: its time goes on in a straight line from that of a shorter one."""
+
+    shorter: Schedule
+    times: float  # the difference between both, added to the time of the longer one
+
+    def to_json(self) -> dict[str, str | float]:
+        """Plain values for another process."""
+        return {"shorter": self.shorter.text(), "times": self.times}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Continued:
+        """The inverse of `to_json`."""
+        from linkwright import _native
+
+        return cls(_native.Schedule.parse(values["shorter"]), values["times"])
+
+
 @dataclass(frozen=True)
 class Own:
     """A schedule that no registry can make, or the error in its place."""
@@ -63,6 +87,8 @@ class Own:
     error: LinkwrightError | None = None
     launch_ps: int = 0  # what its library takes to start it
     channels: int | None = None  # equal ones that each message stands for; None: those of the path
+    words: str | None = None  # what its library chose
+    continued: Continued | None = None  # if it stands for a longer one
 
     def given(self) -> Schedule:
         """The schedule, or the error raised."""
@@ -76,6 +102,12 @@ class Own:
         """How its library starts it, by the options of the native `simulate`."""
         return {"launch_ps": self.launch_ps, "channels": self.channels}
 
+    @property
+    def about(self) -> dict[str, object]:
+        """All but the schedule, as plain values."""
+        line = self.continued.to_json() if self.continued else None
+        return {**self.started, "words": self.words, "continued": line}
+
     @functools.cached_property
     def text(self) -> str | None:
         """The schedule as text."""
@@ -88,10 +120,10 @@ class Own:
 
         return None if self.text is None else hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
-    def to_json(self) -> dict[str, str | int | None]:
+    def to_json(self) -> dict[str, object]:
         """Plain values for another process."""
         if self.error is None:
-            return {"text": self.text, **self.started}
+            return {"text": self.text, **self.about}
         return {"reason": str(self.error), "code": self.error.code}
 
     @classmethod
@@ -99,9 +131,13 @@ class Own:
         """The inverse of `to_json`."""
         from linkwright import _native
 
-        if "text" in values:
-            return cls(_native.Schedule.parse(values["text"]), None, values["launch_ps"], values["channels"])
-        return cls(error=reported(values["reason"], values["code"]))
+        if "text" not in values:
+            return cls(error=reported(values["reason"], values["code"]))
+        line = values.get("continued")
+        return cls(
+            _native.Schedule.parse(values["text"]), None, values["launch_ps"], values["channels"], values.get("words"),
+            Continued.from_json(line) if line else None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "plans": _native("plan_formats"),
     "exporters": functools.partial(_of, "interop", "exporters"),
     "importers": functools.partial(_of, "interop", "importers"),
+    "machine-importers": functools.partial(_of, "discovery.importing", "entries"),
     "suites": functools.partial(_file_entries, "suites"),
     "workloads": functools.partial(_file_entries, "workloads"),
     "studies": _studies,

@@ -14,8 +14,9 @@ class Builder(_native.Builder):
     """Write your own schedule: at this step, who sends which chunks to whom.
 
     Declare buffers with `buffer` (and memories with `memory`). Then begin each `step` and say what moves in it: `put`,
-    `put_blocks` or `multicast` between ranks, `local` within one; `compute` takes time. `finish` orders the hazards
-    between steps and returns the schedule. `help(linkwright.Builder.put)` explains a method with its parameters.
+    `put_blocks`, `multicast` or `aggregate` between ranks, `local` within one; `compute` takes time. `finish` orders
+    the hazards between steps and returns the schedule. `help(linkwright.Builder.put)` explains a method with its
+    parameters.
 
     Args:
         collective: the collective that the schedule must carry out, or `pattern` for mere traffic.

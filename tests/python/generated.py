@@ -1,6 +1,7 @@
 """Tables in documents that are made from the program: marker name -> function that makes the table."""
 
 import re
+import tomllib
 from pathlib import Path
 
 from linkwright import _native, interop, machines, registry
@@ -66,7 +67,78 @@ def _pages() -> str:
     return "".join(parts)
 
 
+# Family of machines -> where its page lists them.
+_FAMILIES = {
+    "nvidia": ("ampere", "hopper", "blackwell", "pcie-gpu"),
+    "amd": ("cdna2", "cdna3", "cdna4"),
+}
+_OTHERS = ("arc-b60", "gaudi2", "gaudi3", "tenstorrent-galaxy", "tenstorrent-t3000", "tpu-v4")
+
+
+def _nodes(family: str | None) -> str:
+    """The machines of a family, or the others, with what their links carry."""
+    rows = []
+    for key in registry.keys("machines"):
+        text = registry.machine_path(key).read_text(encoding="utf-8")
+        parts = tomllib.loads(text).get("parts", [])
+        if (set(parts) & set(_FAMILIES[family])) if family else key in _OTHERS:
+            rows.append(_node(key))
+    return _table(["machine", "ranks", "to the others", "out", "what it is"], rows)
+
+
+def _node(key: str) -> list[str]:
+    """A row: rates in GB/s, each way."""
+    machine, joined = machines.load(key), _joined(key)
+    ranks = str(machine.ranks) if not machine.open_size else "any grid"
+    fabric = tomllib.loads(machines.source(key)[0])["fabric"]
+    peers = f"{_rate(fabric['torus']):.0f} a link" if "torus" in fabric else _shown_rate(_rates(fabric))
+    out = _shown_rate(_rates(joined["fabric"], "port") if joined else 0.0)
+    return [f"`{key}`", ranks, peers, out, machine.summary]
+
+
+def _joined(key: str) -> dict | None:
+    """Two nodes on the usual network, if the machine can be a node."""
+    if "cluster" not in machines.compose.document(registry.machine_path(key)):
+        return None
+    return tomllib.loads(machines.source(key, machines.Variant(2))[0])
+
+
+def _shown_rate(rate: float) -> str:
+    return f"{rate:.0f}" if rate else "-"
+
+
+def _rates(fabric: dict, port: str | None = None) -> float:
+    """GB/s of the links between ranks out of the first rank, or out of the ports of the first node."""
+    total = 0.0
+    for kind, links in fabric["links"].items():
+        pairs = [pair for edge in links["edges"] for pair in machines.edges.pairs(edge, [])]
+        if port is None and kind.startswith(("nvlink", "xgmi", "mesh")):
+            total += _rate(links) * sum(any(end in ("GPU 0", "HPU 0") for end in pair) for pair in pairs)
+        elif kind == port:
+            total += _rate(links) * sum(pair[0].startswith("node 0 ") for pair in pairs)
+    return total
+
+
+def _rate(links: dict) -> float:
+    units = {"GB/s": 1.0, "Gb/s": 1 / 8}
+    return links["bandwidth"]["value"] * units[links["bandwidth"]["unit"]] * links.get("share", {"value": 1})["value"]
+
+
+def _networks() -> str:
+    rows = []
+    for entry in registry.entries("networks"):
+        numbers = entry["parameters"]
+        shown = ", ".join(f"`{key}` {one['value']:g}" for key, one in numbers.items() if key not in SWITCHES)
+        rows.append([f"`{entry['key']}`", f"`{entry['topology']}`", shown, str(entry["summary"])])
+    return _table(["network", "topology", "parameters", "what it is"], rows)
+
+
+SWITCHES = ("gpudirect", "forwarding", "ports")
 TABLES = {
+    "nvidia": lambda: _nodes("nvidia"),
+    "amd": lambda: _nodes("amd"),
+    "accelerators": lambda: _nodes(None),
+    "networks": _networks,
     "pages": _pages,
     "results": lambda: _columns(schema.RESULTS),
     "samples": lambda: _columns(schema.SAMPLES),

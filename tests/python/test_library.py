@@ -251,7 +251,7 @@ def test_a_plan_is_not_staged_in_chunks_of_the_driver():
 def test_rings_need_a_library_that_says_which_links():
     from linkwright import nccl
 
-    with pytest.raises(errors.UsageError, match="states no library"):
+    with pytest.raises(errors.UsageError, match="no library says which links"):
         nccl.nvlinks(load("loggp").with_endpoints(4))
 
 

@@ -1,10 +1,13 @@
 """Machines composed of parts, nodes and networks: every shipped one, alone and as clusters."""
 
+import re
+import time
 import tomllib
 
 import pytest
 
 import linkwright as lw
+from generated import DOCUMENTS
 from linkwright import machines, registry
 from linkwright.machines import Variant, edges, writer
 from linkwright_cases import invoke
@@ -39,6 +42,31 @@ def test_every_node_joins_clusters(name, many):
         for rank in (0, alone.ranks - 1):
             placement = [rank, joined.ranks - alone.ranks + rank]
             assert lw.simulate(schedule, joined, path=path, placement=placement).time_us > 0
+
+
+def test_a_network_in_a_document_joins_nodes(tmp_path):
+    (text,) = re.findall(r"```network\n(.*?)```", (DOCUMENTS / "formats.md").read_text(encoding="utf-8"), re.DOTALL)
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    assert machines.load("hgx-h100", Variant(4, f"{file},taper=2")).ranks == 32
+
+
+def test_composing_takes_no_time():
+    """64 nodes of eight below 0.1 s, 20 racks of 72 ready to simulate below 1 s; of three tries the best counts."""
+
+    schedule = lw.schedule("broadcast", "linear", ranks=2, size="8")
+
+    def best_s(name, nodes):
+        def once():
+            begun = time.process_time()
+            machine = machines._native.Machine.parse(text_of(name, nodes=nodes), name)
+            lw.simulate(schedule, machine, placement=[0, machine.ranks - 1])
+            return time.process_time() - begun
+
+        return min(once() for _ in range(3))
+
+    assert best_s("hgx-h100", 64) < 0.2  # of which the simulation takes half
+    assert best_s("gb200-nvl72", 20) < 1
 
 
 def test_cases_of_edges():

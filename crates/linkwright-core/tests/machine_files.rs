@@ -194,7 +194,7 @@ fn a_library_says_what_its_words_mean_here() {
                   modes = { normal = \"write\" }\nsource = \"data sheet\"\n";
     let machine = read(&format!("{EXAMPLE}{stated}")).unwrap();
     let library = machine.library().expect("the file states one");
-    assert_eq!((library.name.as_str(), library.links), ("rings", 1));
+    assert_eq!((library.name.as_str(), library.links), ("rings", Some(1)));
     assert_eq!(library.versions, ["2", "1"], "the default first");
     assert_eq!(library.modes["normal"], "write");
     assert_eq!(
@@ -208,6 +208,11 @@ fn a_library_says_what_its_words_mean_here() {
     let library = machine.library().expect("the file states one");
     assert_eq!(library.training, "1");
     assert_eq!(library.launch, linkwright_core::TimePs(7_000_000));
+    assert_eq!(library.hardware, None);
+    let words = "[library.hardware]\ngpu = \"sm90\"\nhost = \"intel\"\nsource = \"data sheet\"\n";
+    let machine = read(&format!("{EXAMPLE}{stated}{words}")).unwrap();
+    let hardware = machine.library().and_then(|l| l.hardware.clone()).unwrap();
+    assert_eq!((hardware.gpu.as_str(), hardware.host.as_str()), ("sm90", "intel"));
     let wrong = format!("{EXAMPLE}{stated}training = \"3\"\n");
     assert!(read(&wrong)
         .unwrap_err()

@@ -15,6 +15,7 @@ pub mod executor;
 pub mod fill;
 pub mod free_memory;
 pub mod guard;
+pub mod lowered;
 mod mapping;
 pub mod measurement;
 pub mod mpi;

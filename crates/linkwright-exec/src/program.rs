@@ -19,7 +19,7 @@
 
 use crate::buffers::{Contents, Data};
 use crate::error::{ExecError, Result};
-use crate::mpi::lowered;
+use crate::lowered::in_messages;
 use crate::threads::stream::Layout;
 use linkwright_schedule::ir::{Combine, Completion, OpKind, Schedule};
 
@@ -71,7 +71,7 @@ pub struct Program {
 
 /// Compiles a schedule for all ranks.
 pub fn program(schedule: &Schedule, data: Data) -> Result<Program> {
-    let schedule = lowered(schedule)?;
+    let schedule = in_messages(schedule, "program")?;
     let contents = Contents::new(&schedule, data)?;
     let mut program = Program {
         layout: Layout::of(&contents),

@@ -19,11 +19,20 @@ pub fn execute(contents: &Contents) -> Result<Buffers> {
             continue;
         }
         for extent in contents.extents(id as u32, op)? {
-            let from = state.buffer(op.from, op.src_buffer.0.into());
             let mut moving = AlignedBytes::new(extent.bytes);
-            moving
-                .get_mut()
-                .copy_from_slice(&from[extent.src..extent.src + extent.bytes]);
+            for (nth, &source) in schedule.sources(op).iter().enumerate() {
+                let from = state.buffer(source, op.src_buffer.0.into());
+                let from = &from[extent.src..extent.src + extent.bytes];
+                match nth {
+                    0 => moving.get_mut().copy_from_slice(from),
+                    _ => combine(
+                        contents.data.dtype,
+                        contents.data.op,
+                        moving.get_mut(),
+                        from,
+                    ),
+                }
+            }
             for &target in schedule.targets(op) {
                 let to = state.buffer_mut(target, op.dst_buffer.0.into());
                 let to = &mut to[extent.dst..extent.dst + extent.bytes];

@@ -4,11 +4,12 @@
 
 use linkwright_exec::buffers::{Buffers, Contents, Data};
 use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::lowered::without_aggregations;
 use linkwright_exec::threads::Threads;
 use linkwright_exec::{reference, ExecError};
-use linkwright_schedule::builder::Shape;
+use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::REGISTRY as ALGORITHMS;
-use linkwright_schedule::{Schedule, ScheduleError};
+use linkwright_schedule::{verify, Buffer, Collective, Schedule, ScheduleError};
 
 const RANKS: [u32; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16];
 
@@ -36,7 +37,8 @@ fn agree(schedule: &Schedule, data: Data, what: &str) {
     let want = reference::execute(&contents).unwrap();
     want.check(&contents, "reference")
         .unwrap_or_else(|error| panic!("{what}: {error}"));
-    let prepared = Threads::new().prepare(schedule, data).unwrap();
+    let lowered = without_aggregations(schedule, "threads").unwrap();
+    let prepared = Threads::new().prepare(&lowered, data).unwrap();
     let got = prepared
         .execute()
         .unwrap_or_else(|error: ExecError| panic!("{what}: {error}"));
@@ -70,6 +72,47 @@ fn all_algorithms_ranks_and_lengths_agree_on_integers() {
             }
         }
     }
+}
+
+/// An allreduce by aggregations: each rank's part, then from its rank to all others.
+fn in_the_network(shape: &Shape) -> Schedule {
+    let ranks = shape.ranks;
+    let everyone: Vec<u32> = (0..ranks).collect();
+    let mut b = Builder::new(Collective::Allreduce, shape);
+    let output = b.buffer(Buffer::vector("output", ranks));
+    b.step();
+    for rank in 0..ranks {
+        b.aggregate(&everyone, output.at(rank), &[rank], output.at(rank));
+    }
+    b.step();
+    for rank in 0..ranks {
+        let others: Vec<u32> = (rank + 1..ranks).chain(0..rank).collect();
+        let all = [&[rank], &others[..]].concat();
+        b.aggregate(&[rank], output.at(rank), &all, output.at(rank));
+    }
+    b.finish().unwrap()
+}
+
+#[test]
+fn aggregations_agree_in_every_type() {
+    for ranks in 1..6 {
+        for dtype in DType::ALL {
+            for op in ReduceOp::ALL {
+                let schedule = in_the_network(&shape(ranks, 37, dtype).with_root(0));
+                verify(&schedule).unwrap();
+                let data = Data { dtype, op, seed: 5 };
+                agree(&schedule, data, &format!("p={ranks} {dtype} {op}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_refuse_what_only_a_network_does() {
+    let schedule = in_the_network(&shape(2, 8, DType::I32).with_root(0));
+    let refused = Threads::new().prepare(&schedule, Data::sums(DType::I32, 1));
+    let error = refused.err().unwrap().to_string();
+    assert!(error.contains("make gets and puts of it first"), "{error}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use linkwright_exec::buffers::{Buffers, Contents, Data};
 use linkwright_exec::dtype::DType;
 use linkwright_exec::reference;
 use linkwright_exec::threads::Threads;
+use linkwright_schedule::aggregations::gather_and_put;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::ir::{Buffer, Schedule};
 use linkwright_schedule::spec::Collective;
@@ -43,7 +44,10 @@ fn build(ranks: u32, elements: u64, steps: &[Vec<Numbers>]) -> Option<Schedule> 
                 source(dst).range(s..s + count),
             );
             let in_memory = held.range(s..s + count);
-            let written = match kind % 12 {
+            let around: Vec<u32> = (to..ranks).chain(0..to).collect();
+            let written = match kind % 14 {
+                12 => b.aggregate(&everyone, at, &around, into),
+                13 => b.aggregate(&around[..around.len().min(2)], at, &[from], into),
                 0..=3 => b.put(from, at, to, into),
                 4..=5 => b.get(from, at, to, into),
                 6 => b.multicast(from, at, &everyone, into),
@@ -72,7 +76,11 @@ fn agree(schedule: &Schedule) {
     let data = Data::sums(DType::I32, 11);
     let contents = Contents::new(schedule, data).unwrap();
     let want = reference::execute(&contents).unwrap();
-    let prepared = Threads::new().prepare(schedule, data).unwrap();
+    let Ok(lowered) = gather_and_put(schedule) else {
+        assert!(transforms::has_own_waits(schedule).unwrap());
+        return;
+    };
+    let prepared = Threads::new().prepare(&lowered, data).unwrap();
     for _ in 0..3 {
         let got = prepared.execute().unwrap();
         assert!(same(schedule, &got, &want), "{schedule:?}");
@@ -143,7 +151,8 @@ proptest! {
 }
 
 type Transform = fn(&Schedule) -> linkwright_schedule::error::Result<Schedule>;
-const TRANSFORMS: [(&str, Transform); 6] = [
+const TRANSFORMS: [(&str, Transform); 7] = [
+    ("gather and put", gather_and_put),
     ("refine", |s| transforms::refine(s, 2)),
     ("pipeline", |s| transforms::pipeline(s, 3)),
     ("stripe", |s| transforms::stripe(s, 2)),

@@ -258,6 +258,56 @@ impl Builder {
         Ok(())
     }
 
+    /// Combine the same chunks of several participants on the way to several targets, into the same chunks of each.
+    ///
+    /// A participant may be on both sides, also in place. The first target issues the aggregation.
+    ///
+    /// Args:
+    ///     sources: the participants whose data are combined.
+    ///     targets: the participants that get the result.
+    ///     buffer: the buffer at the sources.
+    ///     chunk: the first chunk at the sources.
+    ///     into: the buffer at the targets; by default the same one.
+    ///     at: the first chunk at the targets; by default `chunk`.
+    ///     count: the number of chunks.
+    ///     reduce: combine with what is there, instead of overwriting it.
+    ///     fenced: as for `put`.
+    /// Raises:
+    ///     UnknownNameError: a buffer does not exist.
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("allreduce", 3, "4K")
+    ///     >>> builder.buffer("output")
+    ///     >>> builder.step()
+    ///     >>> builder.aggregate([0, 1, 2], [0, 1, 2], "output", 0)
+    ///     >>> builder.finish().operations()["kind"]
+    ///     ['aggregate']
+    #[pyo3(signature = (
+        sources, targets, buffer, chunk, *, into=None, at=None, count=1, reduce=false, fenced=false
+    ))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
+    fn aggregate(
+        &mut self,
+        sources: Vec<u32>,
+        targets: Vec<u32>,
+        buffer: &str,
+        chunk: u32,
+        into: Option<&str>,
+        at: Option<u32>,
+        count: u32,
+        reduce: bool,
+        fenced: bool,
+    ) -> PyResult<()> {
+        let from = self.slot(buffer)?.chunks(chunk, count);
+        let to = self
+            .slot(into.unwrap_or(buffer))?
+            .chunks(at.unwrap_or(chunk), count);
+        let written = self.writer()?.aggregate(&sources, from, &targets, to);
+        choose(written, reduce, fenced);
+        Ok(())
+    }
+
     /// Copy or combine chunks within one rank.
     ///
     /// Args:

@@ -8,7 +8,7 @@ use linkwright_core::machine::{
 };
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use std::collections::BTreeSet;
 
 /// A described machine: endpoints, links, paths and costs, read from a machine file. It never changes.
@@ -348,8 +348,9 @@ impl Machine {
     ///
     /// Returns:
     ///     A dictionary of `name`, `versions` (the default first), `links` (the number of the network on which
-    ///     ranks one link apart are neighbours), `modes` (mode of the library -> path of the machine),
-    ///     `training` (the version in a training step), `launch_ps` (to start a collective) and `source`; None if the file states no library.
+    ///     ranks one link apart are neighbours, or None), `modes` (mode of the library -> path of the machine),
+    ///     `hardware` (`gpu` and `host` in words of the library, or None), `training` (the version in a training
+    ///     step), `launch_ps` (to start a collective) and `source`; None if the file states no library.
     /// Example:
     ///     >>> import linkwright as lw
     ///     >>> library = lw.machine("dgx1-p100").library()
@@ -364,10 +365,34 @@ impl Machine {
         row.set_item("versions", &library.versions)?;
         row.set_item("links", library.links)?;
         row.set_item("modes", &library.modes)?;
+        let hardware = library.hardware.as_ref();
+        row.set_item("hardware", hardware.map(|h| [("gpu", &h.gpu), ("host", &h.host)].into_py_dict(py)).transpose()?)?;
         row.set_item("training", &library.training)?;
         row.set_item("launch_ps", library.launch.0)?;
         row.set_item("source", &library.source)?;
         Ok(Some(row))
+    }
+
+    /// The links of a `flow` fabric, one row for both directions, as the file states them.
+    ///
+    /// Returns:
+    ///     Columns `class`, `a`, `b` (names of nodes) and `bytes_per_s` (of each direction, without `share`); None for
+    ///     another fabric.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> edges = lw.machine("dgx1-p100").edges()
+    ///     >>> [edges[column][0] for column in ("class", "a", "b", "bytes_per_s")]
+    ///     ['nvlink', 'GPU 0', 'GPU 1', 20000000000]
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(edges) = models::edges(&self.described).map_err(errors::machine)? else {
+            return Ok(None);
+        };
+        let columns = PyDict::new(py);
+        columns.set_item("class", edges.iter().map(|e| &e.class).collect::<Vec<_>>())?;
+        columns.set_item("a", edges.iter().map(|e| &e.a).collect::<Vec<_>>())?;
+        columns.set_item("b", edges.iter().map(|e| &e.b).collect::<Vec<_>>())?;
+        columns.set_item("bytes_per_s", edges.iter().map(|e| e.rate).collect::<Vec<_>>())?;
+        Ok(Some(columns))
     }
 
     /// How many numbers are fitted.

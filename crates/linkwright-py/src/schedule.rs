@@ -417,6 +417,12 @@ impl Schedule {
         self.ordered.sets.clone()
     }
 
+    /// The sources and the targets of each aggregation, as indices into `sets`; its `to` is an index here.
+    #[getter]
+    fn aggregations(&self) -> Vec<(u32, u32)> {
+        self.ordered.aggregations.clone()
+    }
+
     /// The bytes of one element.
     #[getter]
     fn element_bytes(&self) -> u32 {
@@ -468,7 +474,8 @@ impl Schedule {
         Ok(table)
     }
 
-    /// Bytes that each participant gives to others; a multicast counts once for each target.
+    /// Bytes that each participant gives to others; a multicast counts once for each target, an
+    /// aggregation once for each source.
     ///
     /// Returns:
     ///     A uint64 array with one entry per participant, ranks first.
@@ -533,6 +540,7 @@ pub fn kind_name(kind: OpKind) -> &'static str {
         OpKind::Put => "put",
         OpKind::Get => "get",
         OpKind::Multicast => "multicast",
+        OpKind::Aggregate => "aggregate",
         OpKind::Local => "local",
         OpKind::Compute => "compute",
         OpKind::Barrier => "barrier",

@@ -5,6 +5,7 @@ use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::executor::{Launch, RunOptions};
 use linkwright_exec::guard::Disturbance;
+use linkwright_exec::lowered::without_aggregations;
 use linkwright_exec::threads::{self, Threads};
 use linkwright_exec::topology::Topology;
 use linkwright_exec::ExecError;
@@ -49,7 +50,8 @@ pub fn run_threads<'py>(
     let ordered = schedule.proved(py)?;
     let launch = py.detach(|| -> Result<Launch, ExecError> {
         let threads = Threads::new().with_placement(&cpus)?.with_issue(issue);
-        threads.prepare(ordered, data)?.run(&run)
+        let lowered = without_aggregations(ordered, "threads")?;
+        threads.prepare(&lowered, data)?.run(&run)
     });
     columns(py, launch.map_err(errors::exec)?)
 }

@@ -83,7 +83,7 @@ impl<'a> Costs<'a> {
     #[inline]
     pub fn issue(&self, op: &Op, messages: &Messages<'_>) -> u64 {
         match op.kind {
-            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice => {
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Notice => {
                 self.sending(op, messages)
             }
             OpKind::Local => self.local(op.combine, messages.bytes(op)),

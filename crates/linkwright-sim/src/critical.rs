@@ -295,7 +295,7 @@ impl Moments {
             OpKind::Local | OpKind::Compute => b.fill(self.issued, Spent::Compute),
             OpKind::Barrier => b.fill(self.issued, Spent::Latency),
             OpKind::Fence => {}
-            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice => {
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Notice => {
                 self.cut_after(latency_after, b);
                 if b.at() > self.offered {
                     let whole = b.at() >= self.delivered;

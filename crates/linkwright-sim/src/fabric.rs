@@ -23,6 +23,8 @@ pub enum MsgKind {
     Notice,
     /// One source, the targets of set [`Msg::set`].
     Multicast,
+    /// The sources of set [`Msg::sources`], combined on the way to the targets of set [`Msg::set`].
+    Aggregate,
 }
 
 /// A message offered to a fabric.
@@ -30,9 +32,9 @@ pub enum MsgKind {
 pub struct Msg {
     /// The engine's handle, returned in [`Done`].
     pub op: u32,
-    /// Where the data are.
+    /// Where the data are; of an aggregation, where it is initiated, at its first target.
     pub from: EndpointId,
-    /// Where the data go; unused by a multicast.
+    /// Where the data go; unused by a multicast and an aggregation.
     pub to: EndpointId,
     /// Payload in bytes; 0 for notices.
     pub bytes: u64,
@@ -42,8 +44,10 @@ pub struct Msg {
     pub kind: MsgKind,
     /// Network or lane of the machine, chosen from the schedule's hint by the machine file.
     pub network: u8,
-    /// Index of the target set of a multicast, else 0.
+    /// Index of the target set of a multicast or an aggregation, else 0.
     pub set: u32,
+    /// Index of the source set of an aggregation, else 0.
+    pub sources: u32,
     /// Which completions the engine waits for; a fabric need not report the others.
     pub wanted: Wanted,
 }
@@ -60,6 +64,7 @@ impl Msg {
             kind,
             network: 0,
             set: 0,
+            sources: 0,
             wanted: Wanted::ALL,
         }
     }
@@ -107,7 +112,7 @@ pub struct Done {
     pub event: Event,
     /// When.
     pub at: TimePs,
-    /// Index within the target set of a multicast, else 0.
+    /// Index within the target set of a multicast or an aggregation, else 0.
     pub target: u32,
 }
 
@@ -187,10 +192,10 @@ impl LinkTable {
 /// Contract with the engine: `now` never decreases over the calls; `advance(until)` processes
 /// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
 /// that instant in a deterministic order and returns the instant reached (at most `until`).
-/// A multicast yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`. What
+/// A multicast or an aggregation yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`. What
 /// a message does not want ([`Msg::wanted`]) may be omitted, because it would change nothing.
 pub trait Fabric {
-    /// Forget all messages and loads. `sets` are the target sets of multicasts and barriers.
+    /// Forget all messages and loads. `sets` are those of multicasts, aggregations and barriers.
     fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
 
     /// From now on every message stands for `channels` equal channels; asked for before the first message. A fabric
@@ -279,8 +284,21 @@ pub trait Fabric {
         Vec::new()
     }
 
-    /// Whether a multicast leaves its source once for each target; otherwise once may do for all.
+    /// Whether as much leaves endpoints as arrives at them, so that a multicast leaves its source once for each target;
+    /// otherwise once may do for all.
     fn multicasts_are_copies(&self) -> bool {
+        false
+    }
+
+    /// Whether data of `sources` can be combined on the way to `targets`, by a message on `network`. Only such
+    /// aggregations are offered.
+    fn aggregates(&self, sources: &[EndpointId], targets: &[EndpointId], network: u8) -> bool {
+        let _ = (sources, targets, network);
+        false
+    }
+
+    /// Whether something on the way may combine data, so that a rank need not receive them one by one.
+    fn combines_on_the_way(&self) -> bool {
         false
     }
 

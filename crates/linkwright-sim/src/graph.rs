@@ -222,6 +222,8 @@ pub(crate) fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<
     let (source, target) = match op.kind {
         OpKind::Put | OpKind::Notice => (op.from == waiter, op.to == waiter),
         OpKind::Multicast => (op.from == waiter, is_target(schedule, op, waiter)),
+        // Who sees the data arrive knows that the sources are free, too.
+        OpKind::Aggregate => (op.from == waiter, is_target(schedule, op, waiter)),
         OpKind::Get => (false, op.to == waiter),
         _ => (false, op.from == waiter),
     };
@@ -234,6 +236,6 @@ pub(crate) fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<
 }
 
 #[cold]
-fn is_target(schedule: &Schedule, multicast: &Op, waiter: u32) -> bool {
-    schedule.sets[multicast.to as usize].contains(&waiter)
+fn is_target(schedule: &Schedule, op: &Op, waiter: u32) -> bool {
+    schedule.targets(op).contains(&waiter)
 }

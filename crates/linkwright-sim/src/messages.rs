@@ -170,11 +170,15 @@ impl<'a> Messages<'a> {
     /// The same for `op`, operation `id`, without its bytes.
     #[inline(always)] // of its callers each needs other parts
     pub fn without_data(&self, id: u32, op: &Op) -> Msg {
-        let (kind, to, set) = match op.kind {
-            OpKind::Put => (MsgKind::Put, op.to, 0),
-            OpKind::Get => (MsgKind::Get, op.to, 0),
-            OpKind::Multicast => (MsgKind::Multicast, op.from, op.to),
-            _ => (MsgKind::Notice, op.to, 0),
+        let (kind, to, sources, set) = match op.kind {
+            OpKind::Put => (MsgKind::Put, op.to, 0, 0),
+            OpKind::Get => (MsgKind::Get, op.to, 0, 0),
+            OpKind::Multicast => (MsgKind::Multicast, op.from, 0, op.to),
+            OpKind::Aggregate => {
+                let (sources, targets) = self.schedule.aggregations[op.to as usize];
+                (MsgKind::Aggregate, op.from, sources, targets)
+            }
+            _ => (MsgKind::Notice, op.to, 0, 0),
         };
         Msg {
             op: id,
@@ -185,6 +189,7 @@ impl<'a> Messages<'a> {
             kind,
             network: self.networks.of(op),
             set,
+            sources,
             wanted: Wanted::ALL,
         }
     }

@@ -115,6 +115,9 @@ impl Totals {
             self.notices += 1;
             return;
         }
+        if m.kind == MsgKind::Aggregate {
+            return self.count_aggregation(m, fabric, all);
+        }
         if m.kind != MsgKind::Multicast {
             return self.add(m.bytes, fabric.hops(m.from, m.to, m.network));
         }
@@ -123,6 +126,22 @@ impl Totals {
                 m.bytes,
                 fabric.hops(m.from, all.endpoint(target), m.network),
             );
+        }
+    }
+
+    /// An aggregation counts as if each source sent to the first target, and that one to the others.
+    fn count_aggregation<F: Fabric + ?Sized>(&mut self, m: &Msg, fabric: &F, all: &Messages<'_>) {
+        let others = |set: u32| {
+            let places = all.schedule.sets[set as usize].iter();
+            places
+                .map(|&one| all.endpoint(one))
+                .filter(|&place| place != m.from)
+        };
+        for source in others(m.sources) {
+            self.add(m.bytes, fabric.hops(source, m.from, m.network));
+        }
+        for target in others(m.set) {
+            self.add(m.bytes, fabric.hops(m.from, target, m.network));
         }
     }
 

@@ -16,7 +16,7 @@ use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::own_scratch::own_scratch;
-use linkwright_schedule::{barriers, transforms, Collective, Shape};
+use linkwright_schedule::{aggregations, barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
 
 /// Choices of a run; the default is the machine's default path, blocking, everyone in place and
@@ -182,10 +182,7 @@ pub(crate) fn setup(
     let path = path(machine, options.path.as_deref())?.clone();
     Ok(Setup {
         placement,
-        networks: match path.network {
-            Some(network) => Networks::only(network),
-            None => Networks::new(machine.hints()),
-        },
+        networks: networks(machine, &path),
         path,
         issue: options.issue,
         arrivals: options.skew.arrivals(ranks, options.seed)?,
@@ -212,7 +209,7 @@ pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), Sim
 
 /// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.
 ///
-/// Where the path gives arrivals scratch of their own, the schedule is written so. Where it does not combine while it
+/// Where the network cannot combine on the way, aggregations become gets and puts. Where the path gives arrivals scratch of their own, the schedule is written so. Where it does not combine while it
 /// writes, every transfer that does becomes a copy into scratch and a local combination. Where the path has a protocol, an allreduce runs as [`crate::protocol`] says. Where
 /// the fabric has no barrier, barriers become notices. Where a rank does one thing at a time, its lanes become one.
 pub fn lowered(
@@ -221,10 +218,10 @@ pub fn lowered(
     path_name: Option<&str>,
 ) -> Result<Option<Schedule>, SimError> {
     let path = path(machine, path_name)?;
-    let mut lowered = match path.scratch {
-        Scratch::Own => Some(own_scratch(schedule)?),
-        Scratch::Shared => None,
-    };
+    let mut lowered = without_aggregations(schedule, machine, path)?;
+    if path.scratch == Scratch::Own {
+        lowered = Some(own_scratch(lowered.as_ref().unwrap_or(schedule))?);
+    }
     let fused = |op: &Op| op.combine == Combine::Reduce && op.is_message();
     let plain = lowered.as_ref().unwrap_or(schedule);
     if !path.fused_combine && plain.ops().iter().any(fused) {
@@ -247,13 +244,58 @@ pub fn lowered(
     Ok(lowered)
 }
 
-/// Where `schedule`, before it is lowered, gets less than the protocol of the path, what a reader must know of that.
+/// The schedule without aggregations, if it has some that `machine` cannot carry with everyone in place.
+fn without_aggregations(
+    schedule: &Schedule,
+    machine: &Machine,
+    path: &Path,
+) -> Result<Option<Schedule>, SimError> {
+    if !schedule.has(OpKind::Aggregate) {
+        return Ok(None);
+    }
+    let lowered = || Ok(Some(aggregations::gather_and_put(schedule)?));
+    if machine.ranks() == 0 {
+        return lowered(); // its size, and so its network, is still open
+    }
+    let fabric = fabrics::build(machine)?;
+    let places = Placement::default().place(machine, schedule.ranks, schedule.memories)?;
+    let networks = networks(machine, path);
+    let at = |all: &[u32]| -> Vec<EndpointId> { all.iter().map(|&p| places[p as usize]).collect() };
+    let carried = |op: &Op| {
+        let (sources, targets) = (at(schedule.sources(op)), at(schedule.targets(op)));
+        fabric.aggregates(&sources, &targets, networks.of(op))
+    };
+    let mut all = (schedule.ops().iter()).filter(|op| op.kind == OpKind::Aggregate);
+    match all.all(carried) {
+        true => Ok(None),
+        false => lowered(),
+    }
+}
+
+/// The networks that operations on `path` take.
+fn networks(machine: &Machine, path: &Path) -> Networks {
+    match path.network {
+        Some(network) => Networks::only(network),
+        None => Networks::new(machine.hints()),
+    }
+}
+
+/// What a reader must know of `schedule`, before it is lowered: where it gets less than the protocol of the path, and
+/// where the network does not do what it asks for.
 pub fn remark(
     schedule: &Schedule,
     machine: &Machine,
     path_name: Option<&str>,
 ) -> Result<Option<String>, SimError> {
-    Ok(protocol::remark(schedule, path(machine, path_name)?)?)
+    let path = path(machine, path_name)?;
+    let lowered = without_aggregations(schedule, machine, path)?;
+    let lowered =
+        lowered.map(|_| "no switch on the way combines, so gets and puts aggregate".into());
+    let all: Vec<String> = [protocol::remark(schedule, path)?, lowered]
+        .into_iter()
+        .flatten()
+        .collect();
+    Ok((!all.is_empty()).then(|| all.join("; ")))
 }
 
 /// The machine, with a size if it has none yet.

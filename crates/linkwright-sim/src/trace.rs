@@ -123,6 +123,7 @@ impl<'a> Trace<'a> {
             OpKind::Put => format!("put {from} to {to}"),
             OpKind::Get => format!("get {from} to {to}"),
             OpKind::Multicast => format!("multicast from {from}"),
+            OpKind::Aggregate => format!("aggregate to {from}"),
             OpKind::Notice => format!("notice {from} to {to}"),
             OpKind::Local => format!("local {from}"),
             OpKind::Compute => format!("compute {from}"),

@@ -1,12 +1,14 @@
 //! Runs the hand-derived cases in `tests/cases/*.toml`: machine, schedule, expected times.
 //!
 //! A case is `ranks`, `bytes` (of everyone's vector), `steps` (each a list of `put FROM TO`,
-//! `get FROM TO`, with `reduce`, or `barrier`; the whole vector moves), optionally `issue` and
-//! `late = { rank, by_ns }`, and `finish_ns` of every rank. A comment has the derivation.
+//! `get FROM TO`, `multicast FROM TO,TO`, `aggregate FROM,FROM TO,TO`, or `barrier`), optionally `issue`,
+//! `late = { rank, by_ns }` and `sharing`, and `finish_ns` of every rank. The whole vector moves, or part k of its
+//! `parts` with `part=k`; `reduce` combines. `link_bytes` is what some links carry. A comment has the derivation.
 
 use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective, Schedule};
+use linkwright_sim::run::lowered;
 use linkwright_sim::{run, Options};
 use std::fs;
 use std::path::PathBuf;
@@ -32,22 +34,34 @@ fn schedule(case: &Table) -> Schedule {
     let mut shape = Shape::new(ranks, integer(case, "bytes"));
     shape.element_bytes = 1;
     let mut b = Builder::new(Collective::Pattern, &shape);
-    let data = b.buffer(Buffer::vector("output", 1)).at(0);
+    let parts = case.get("parts").map_or(1, |_| integer(case, "parts")) as u32;
+    let output = b.buffer(Buffer::vector("output", parts));
     for step in list(&case["steps"], "steps") {
         b.step();
         for line in list(step, "a step") {
             let words: Vec<&str> = line.as_str().expect("a text").split(' ').collect();
             let rank = |i: usize| words[i].parse::<u32>().expect("a rank");
+            let set = |i: usize| -> Vec<u32> {
+                let ranks = words[i].split(',');
+                ranks.map(|r| r.parse().expect("a rank")).collect()
+            };
+            let part = words.iter().find_map(|word| word.strip_prefix("part="));
+            let data = match part {
+                Some(part) => output.at(part.parse().expect("a part")),
+                None => output.range(0..parts),
+            };
             let written = match words[0] {
                 "put" => b.put(rank(1), data, rank(2), data),
                 "get" => b.get(rank(1), data, rank(2), data),
+                "multicast" => b.multicast(rank(1), data, &set(2), data),
+                "aggregate" => b.aggregate(&set(1), data, &set(2), data),
                 "barrier" => {
                     b.barrier(&(0..ranks).collect::<Vec<_>>());
                     continue;
                 }
                 other => panic!("unknown operation {other}"),
             };
-            match words.get(3) {
+            match words[3..].iter().find(|word| !word.starts_with("part=")) {
                 Some(&"reduce") => drop(written.reduce()),
                 Some(other) => panic!("unknown option {other}"),
                 None => {}
@@ -90,12 +104,32 @@ fn all_cases() {
             table["machine"].as_str().expect("a name")
         );
         let text = fs::read_to_string(folder().join(&machine)).unwrap();
-        let machine = Machine::parse(&text, &machine).unwrap_or_else(|e| panic!("{e}"));
         for case in list(&table["case"], "case") {
             let case = case.as_table().expect("a case");
             let name = format!("{}: {:?}", file.display(), case["name"].as_str());
-            let result = run(&schedule(case), &machine, &options(case));
+            let sharing = case
+                .get("sharing")
+                .and_then(Value::as_str)
+                .map(|s| format!("[fabric]\nsharing = \"{s}\""));
+            let text = text.replace("[fabric]", sharing.as_deref().unwrap_or("[fabric]"));
+            let machine = Machine::parse(&text, &machine).unwrap_or_else(|e| panic!("{e}"));
+            let written = schedule(case);
+            let lower = lowered(&written, &machine, None).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let result = run(lower.as_ref().unwrap_or(&written), &machine, &options(case));
             let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
+            for (link, bytes) in case
+                .get("link_bytes")
+                .and_then(Value::as_table)
+                .into_iter()
+                .flatten()
+            {
+                let links = &result.simulation.links;
+                let at = links.names.iter().position(|name| name == link);
+                let carried = links.bytes[at.unwrap_or_else(|| panic!("{name}: no link {link}"))];
+                if Some(carried as i64) != bytes.as_integer() {
+                    wrong.push(format!("{name}: {link} carries {carried}"));
+                }
+            }
             let expected = list(&case["finish_ns"], "finish_ns").iter();
             let expected = expected.map(|v| v.as_integer().expect("a time") as u64 * 1000);
             let expected: Vec<u64> = expected.collect();
@@ -106,5 +140,5 @@ fn all_cases() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count >= 38, "{count} cases");
+    assert!(count >= 55, "{count} cases");
 }

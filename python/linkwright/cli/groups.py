@@ -13,10 +13,10 @@ is left out. For each size the fastest algorithm stands first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright import probes, units
+from linkwright import library, probes, units
 from linkwright.errors import UsageError
 from linkwright.experiment import HOW, Experiment
 from linkwright.store.schema import METRICS
@@ -28,6 +28,7 @@ from .wide import Metrics
 # Grade or status -> colour. Amber is for wide intervals only.
 COLOURS = {"wide": "yellow", "failed": "red", "single": "bright_black", "out-of-time": "bright_black"}
 NONE = "-"
+LEAST_GAIN = 0.005  # by which something must be faster to be called so
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,11 @@ def _how(experiment: Experiment, _metrics: Metrics) -> str:
 
 def _hows(experiment: Experiment) -> list[str]:
     """What an experiment does differently from the default, in words."""
-    words = [f"{name}={getattr(experiment, name)}" for name in HOW if getattr(experiment, name)]
+    chosen = experiment.own.words if experiment.own else None
+    # What a library chose says more than the path and the policy that come with it.
+    words = [chosen] if chosen else []
+    named = ("skew",) if chosen else HOW
+    words += [f"{name}={getattr(experiment, name)}" for name in named if getattr(experiment, name)]
     words += [f"root={experiment.root}"] if experiment.root else []
     words += [f"grid={units.format_grid(experiment.grid)}"] if experiment.grid else []
     words += [f"x{experiment.messages}"] if experiment.messages > 1 else []
@@ -128,7 +133,7 @@ COLUMNS: dict[str, Column] = {
         Column("size", ("size", "(B)"), _size, "bytes; K, M and G are 1024-based"),
         _field("ranks", "ranks that take part"),
         _field("algorithm", "algorithm of the collective, or name of the pattern", is_text=True),
-        Column("how", ("how", ""), _how, "issue policy, path, skew, root, grid, messages", is_text=True),
+        Column("how", ("how", ""), _how, "what a library chose; policy, path, skew, root, grid, count", is_text=True),
         Column("axes", ("axes", ""), _axes, "axes of a probe", is_text=True),
         Column("time", ("time", ""), _metric("time").text, "time of the slowest rank; of a probe, of one operation"),
         Column("latency", ("latency", ""), _metric("latency").text, "half a round trip"),
@@ -223,6 +228,29 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     return [*top, *map(_marked, made[: len(heads)]), *made[len(heads) :]]
 
 
+def picks(group: Sequence[Line]) -> Iterator[str]:
+    """For each size, what a library chose and whether something else of its own would have been faster."""
+    for line in group:
+        at, chosen = line.experiment, line.experiment.own and line.experiment.own.words
+        if not chosen or "/" in at.algorithm or line.time_ns == float("inf"):
+            continue
+        others = [
+            other
+            for other in group
+            if other.experiment.algorithm.startswith(f"{at.algorithm}/")
+            and other.experiment.algorithm.count("/") == 2
+            and (other.experiment.size_bytes, other.experiment.ranks) == (at.size_bytes, at.ranks)
+        ]
+        if not others:
+            continue
+        best = min(others, key=lambda other: other.time_ns)
+        share = 1 - best.time_ns / line.time_ns
+        told = (
+            f"{best.experiment.own.words} would take {share:.0%} less" if share > LEAST_GAIN else "the fastest it has"
+        )
+        yield f"{_size(at, {})}: {at.algorithm} picks {chosen}; {told}"
+
+
 def _marked(head: str) -> str:
     """The head line with its `#` in the first place."""
     rest = head.lstrip()
@@ -285,7 +313,9 @@ def _fastest_first(group: Sequence[Line]) -> tuple[list[Line], set[int]]:
     """The lines by size, the fastest algorithm first, and which of them beat another."""
 
     def setting(line: Line) -> tuple[object, ...]:
-        return (line.experiment.ranks, *_hows(line.experiment))
+        # A library chooses path and policy with the algorithm, so its plans compete with everything else.
+        hows = () if library.is_plan(line.experiment.algorithm) else _hows(line.experiment)
+        return (line.experiment.ranks, *hows)
 
     order = {each: number for number, each in enumerate(dict.fromkeys(map(setting, group)))}
 

@@ -1,8 +1,10 @@
-"""`linkwright machines show NAME`: every number of a machine with its unit, status and source; or its rules."""
+"""`linkwright machines`: show every number of a machine, or make a machine file of what a system says about itself."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known about a described machine, and how well."""
+    """Show what is known about a described machine, and how well; make machine files of what systems say."""
 
 
 @command.command(name="show")
@@ -43,10 +45,10 @@ def show(
         raise UsageError("--rules and --devices are two pages; ask for one at a time")
     if as_toml and (rules or devices or device or as_json):
         raise UsageError("--toml prints a file; leave the options of other pages out")
-    machine = load(name, variant)
-    if as_toml:
+    if as_toml:  # also of a machine that is wrong: messages count the lines of this text
         click.echo(source(name, variant)[0], nl=False)
         return
+    machine = load(name, variant)
     if rules:
         from linkwright.predict import page
 
@@ -76,6 +78,92 @@ def show(
         when = " (chosen after looking at the measurements)" if rule["post_hoc"] else ""
         _echo(f"\nrule {number}, {rule['name']}{when}: {rule['statement']}\n    {rule['evidence']}")
     _echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")
+
+
+@command.command(name="import")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument("graph", required=False, type=click.Path(path_type=Path), metavar="[GRAPH]")
+@click.option(
+    "--as", "format_key", metavar="FORMAT", shell_complete=options.completed("machine-importers"),
+    help="The format, if it is not to be recognised; `linkwright list machine-importers` lists all.",
+)  # fmt: skip
+@click.option("--name", default="here", show_default=True, metavar="NAME", help="The machine's name.")
+@click.option("--gpu", metavar="MODEL", help="What the GPUs are, such as H100, where the file does not say.")
+@click.option(
+    "--node", metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="What each computer of a network is, such as hgx-h100: FILE becomes a cluster of them.",
+)  # fmt: skip
+@click.option(
+    "--fabric", metavar="NETWORK", shell_complete=options.completed("networks"),
+    help="With --node: whose software and latencies the network has.  [default: that of the node]",
+)  # fmt: skip
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
+def import_(
+    file: Path,
+    graph: Path | None,
+    format_key: str | None,
+    name: str,
+    gpu: str | None,
+    node: str | None,
+    fabric: str | None,
+    output: Path | None,
+) -> None:
+    """Turn what a system says about itself into a machine file.
+
+    FILE is the topology of NCCL or RCCL, the output of `nvidia-smi topo -m`, `rocm-smi --showtopo`, `lstopo` or
+    `ibnetdiscover`, a topology of Slurm, or a network of SimGrid, InfraGraph, ASTRA-sim or tt-metal. Links are those
+    of FILE; rates that it does not state come from data sheets, or are assumed and marked so. GRAPH is the graph of
+    NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which says how many channels its rings have.
+    """
+    from linkwright.discovery import importing
+    from linkwright.store.files import read_text
+
+    text = read_text(file, "a description of a system")
+    channels = read_text(graph, "a graph of NCCL") if graph else None
+    made = importing.machine_file(
+        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels, node=node, fabric=fabric
+    )
+    _write(made, output or Path(f"{name}.toml"))
+
+
+@command.command(name="discover")
+@click.option("--name", default="here", show_default=True, metavar="NAME", help="The machine's name.")
+@click.option("--gpu", metavar="MODEL", help="What the GPUs are, where no program says.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
+def discover(name: str, gpu: str | None, output: Path | None) -> None:
+    """Describe this host by what its own programs say: nvidia-smi, rocm-smi, lstopo.
+
+    A host without GPUs is measured instead: `linkwright dissect`, then `linkwright fit latest`.
+    """
+    from linkwright.discovery import live
+
+    _write(
+        live.machine_file(_named(name), gpu, lambda told: click.echo(f"linkwright: {told}", err=True)),
+        output or Path(f"{name}.toml"),
+    )
+
+
+def _named(name: str) -> str:
+    """A name that a machine and a file can have."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", name):
+        raise UsageError(f"--name {name!r}: a machine is named by up to 60 letters, digits, dots, dashes, underscores")
+    return name
+
+
+def _write(made: str, output: Path) -> None:
+    """Write the file, which must not be there yet, and say what it holds."""
+    from linkwright.machines import load
+    from linkwright.store.files import write_text
+
+    if output.exists():
+        raise UsageError(f"{output}: is there already; remove it, or name another with --output or --name")
+    write_text(output, made)
+    machine = load(output)
+    statuses = Counter(number["status"] for number in machine.numbers())
+    counted = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    _echo(f"{output}: {machine.summary}\n{machine.ranks} ranks; numbers: {counted}")
+    path = output if output.is_absolute() else f"./{output}"
+    _echo(f"try: linkwright simulate allreduce --on {path} --sizes 1M")
 
 
 def _echo(text: str) -> None:

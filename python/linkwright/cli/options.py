@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -412,6 +412,20 @@ class Subject:
         if own and not _given("min_bytes", "max_bytes", "factor", "size_list"):
             return ()
         return chosen_sizes(self.collective or self.title, dtype, min_bytes, max_bytes, factor, size_list)
+
+
+def with_alternatives(subject: Subject) -> Subject:
+    """The same, with all that a library could have chosen beside each of its plans."""
+    from linkwright import library
+
+    def widened(name: str) -> str:
+        chosen = name == DEFAULT or (library.is_plan(name) and "/" not in name)
+        return f"{name}/{library.ALTERNATIVES}" if chosen else name
+
+    named = subject.axes.get("algorithms")
+    if not named or (not any(map(library.is_plan, map(widened, named))) and DEFAULT not in named):
+        raise UsageError("--alternatives: no plan of a library is asked for; name one, such as nccl-2.27")
+    return replace(subject, axes={**subject.axes, "algorithms": tuple(map(widened, named))})
 
 
 def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> Subject:

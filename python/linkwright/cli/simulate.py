@@ -29,6 +29,7 @@ from linkwright.cli import options
     "--no-arithmetic", "arithmetic", is_flag=True, callback=lambda _context, _option, given: not given,
     help="Charge no time for reductions; rows are marked.",
 )  # fmt: skip
+@click.option("--alternatives", is_flag=True, help="Compare the choice of a library with what it did not choose.")
 @click.option("--fold", is_flag=True, help="Simulate one rank on behalf of all, where ranks and endpoints are alike.")
 @click.option("--stream", is_flag=True, help="Simulate the algorithm while it is read: little memory, the same times.")
 @options.seed
@@ -55,6 +56,7 @@ from linkwright.cli import options
 def command(
     what: str,
     algorithm: str,
+    alternatives: bool,
     fold: bool,
     stream: bool,
     dtype: str,
@@ -74,6 +76,9 @@ def command(
     A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
     (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
 
+    On a machine with a library its choice is what runs (`nccl-2.27`); `-a nccl-2.27/tree/ll` forces algorithm and
+    protocol, and --alternatives says for each size whether another one would have been faster.
+
     Times are exact for the machine as described: the same input gives the same output. `limit` is what
     no algorithm beats on that machine, and its name; `linkwright describe COLLECTIVE --limit` derives it.
 
@@ -84,6 +89,8 @@ def command(
     from linkwright.suite.load import one_part
 
     subject = options.subject(what, algorithm, patterns=True)
+    if alternatives:
+        subject = options.with_alternatives(subject)
     if fold and stream:
         raise UsageError("--fold simulates one rank, --stream all of them; give one of the two")
     if subject.pattern and (fold or stream):

@@ -70,9 +70,10 @@ class LiveTable(Watcher):
         if target.modelled:
             fitted, numbers = target.machine.fitted, len(target.machine.numbers())
             paths = dict.fromkeys(e.path or target.machine.paths[0] for e in experiments)
+            shown = " ".join(filter(None, [target.name, target.recipe.variant.options]))
             self._note(
                 f"constants: fabric {target.machine.fabric}, path {', '.join(paths)}, {numbers} numbers "
-                f"of which {fitted} fitted; `linkwright machines show {target.name}` lists them"
+                f"of which {fitted} fitted; `linkwright machines show {shown}` lists them"
             )
         plans = {target.extent.default(e.collective) for e in experiments if e.collective} - {None}
         if plans and {e.algorithm for e in experiments} == plans:
@@ -148,6 +149,8 @@ class LiveTable(Watcher):
         if group:
             lines = groups.lines(group, self._view.columns, self._view.axes, terminal_columns())
             self._write("\n".join(lines))
+            for told in groups.picks(group):
+                self._note(told)
 
     def _write_wide(self, line: groups.Line) -> None:
         self._under(wide.heading(line.experiment, line.metrics))

@@ -123,7 +123,7 @@ def resolve_one(
         known = [*registry.keys("machines"), *timed]
         lists = "linkwright list machines", "linkwright list executors"
         raise unknown("machine or executor", name, known, where="--on", lists=lists)
-    return described(Recipe(name, *(kept or machines.source(name, variant)), ranks, grid, walk, most))
+    return described(Recipe(name, *(kept or machines.source(name, variant)), ranks, grid, walk, most, variant))
 
 
 def _check_told_apart(names: str, targets: list[Target]) -> None:

@@ -52,6 +52,7 @@ class Extent:
         own_algorithms: the algorithms of its library or device, by collective.
         last_cache: bytes of the last cache; sizes of probes may be multiples of it.
         default: the own algorithm that a collective takes where none is named; None means all algorithms.
+        alternatives: an own algorithm and what its library could have chosen instead, by collective and algorithm.
         planned: an experiment of a described machine's library with its schedule; any other as it is.
     """
 
@@ -61,6 +62,7 @@ class Extent:
     own_algorithms: Callable[[str], list[str]] = lambda collective: []
     last_cache: int = LAST_CACHE
     default: Callable[[str], str | None] = lambda collective: None
+    alternatives: Callable[[str, str], list[str]] = lambda collective, algorithm: [algorithm]
     planned: Callable[[Experiment], Experiment] = lambda experiment: experiment
 
 

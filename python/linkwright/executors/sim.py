@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from linkwright import _native, library
 from linkwright.errors import ShapeError
+from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.store.record import Outcome
 
 from .protocol import (
@@ -39,6 +40,7 @@ class Recipe:
     grid: tuple[int, ...] | None = None
     walk: str | None = None  # `fold` (one rank stands for all) or `stream` (all, without a schedule)
     most: int = MOST_RANKS  # a machine with more endpoints is represented by 64, unless `ranks` is given
+    variant: Variant = AS_DESCRIBED  # that the text is of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,11 @@ class Sim(Executor):
     obeys = frozenset(CONDITIONS)
     untimed = "name a machine to simulate on"
     own = tuple(
-        OwnAlgorithm(f"{name}-{version}", *about, f"a machine whose file names {name} {version} in `[library]`")
+        OwnAlgorithm(
+            f"{name}-{version}",
+            *about,
+            f"a machine whose `[library]` is {name}, with a path for each mode that the version needs",
+        )
         for name, version, *about in library.entries()
     )
 
@@ -94,6 +100,7 @@ class Sim(Executor):
                 grid or whole,
                 own_algorithms=functools.partial(library.algorithms, machine),
                 default=functools.partial(library.default if not recipe.walk else _none, machine),
+                alternatives=functools.partial(library.alternatives, machine),
                 planned=functools.partial(library.planned, machine, sample),
                 last_cache=_last_cache(machine),
             ),

@@ -29,11 +29,11 @@ def _parsed(text: str, file: str) -> _native.Machine:
 
 
 def source(name: str, variant: Variant = AS_DESCRIBED) -> tuple[str, str]:
-    """The text and the file name of the machine called `name`, or described by the file at that path."""
+    """The text of the machine called `name`, or described by the file at that path, and what messages call it."""
     path = registry.machine_path(name)
     text = read_text(path, "a machine file")
     if variant or compose.is_composed(text):
-        return compose.finished(text, path, variant), path.name
+        return compose.finished(text, path, variant), f"composed {path.name}"
     return text, path.name
 
 

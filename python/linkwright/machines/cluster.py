@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from linkwright import toml
-from linkwright.errors import FileError
+from linkwright.errors import FileError, UsageError
 
 from . import edges, network, topologies
 
@@ -32,11 +32,13 @@ CLUSTER: toml.Keys = {
 _OF_NODE = re.compile(r"node \d+ ")
 
 
-def of(node: Table, cluster: Table, count: int, asked: str | None, place: toml.Place) -> Table:
+def of(node: Table, cluster: Table, count: int, asked: str | network.Network | None, place: toml.Place) -> Table:
     """The machine of `count` nodes on the network `asked`, by default its own."""
     stated = toml.read(cluster, CLUSTER, place.inside("cluster"))
-    joined = network.load(asked or stated["network"])
+    joined = asked if isinstance(asked, network.Network) else network.load(asked or stated["network"])
     ranks = rank_names(node, place)
+    if count * len(ranks) > edges.MOST:
+        raise UsageError(f"--nodes {count}: {count * len(ranks):,} ranks; at most {edges.MOST:,} are described")
     ports = joined.connected(edges.names(stated["ports"]))
     rails = min(stated["rails"] or len(ports), len(ports))
     if len(ports) % rails:
@@ -84,7 +86,7 @@ def _endpoints(node: Table, ranks: list[str], count: int, place: toml.Place) -> 
     ends = {key: value for key, value in table(node, "endpoints", place).items() if key not in ("count", "name")}
     ends["names"] = [f"node {k} {name}" for k in range(count) for name in ranks]
     if memories := ends.get("memory"):
-        ends["memory"] = [{**one, "name": f"node {k} {one['name']}"} for k in range(count) for one in memories]
+        ends["memory"] = [{**one, "name": f"node {k} {one.get('name')}"} for k in range(count) for one in memories]
     return ends
 
 
@@ -150,12 +152,13 @@ def _join(
     for kind, found in wires.edges.items():
         if kind in fabric["links"]:
             raise place.wrong(f"fabric.links.{kind}: is a class of the network's links; rename the node's")
-        what = topologies.LINKS[kind]
+        base = kind.partition(" ")[0]  # `trunk 20` is a trunk
+        what = topologies.LINKS[base]
         fabric["links"][kind] = {
             "edges": found,
             "source": f"{joined.about['name']}: {what}",
             "bandwidth": joined.rate(wires.width[kind], what),
-            **joined.about["links"].get(kind, {}),
+            **joined.about["links"].get(base, {}),
         }
     outside = list(wires.edges)
     forward = stated["forward"] if joined.has("forwarding") else ()

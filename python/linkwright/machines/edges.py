@@ -18,12 +18,18 @@ Pair = tuple[str, str]
 _RUN = re.compile(r"(.*?)(\d{1,9})\.\.(\d{1,9})", re.S)
 _JOINS = (" - ", " = ", " x ")
 ALL = "*"  # every rank
+MOST = 1 << 20  # names of a run
 
 
 def names(run: str) -> list[str]:
     """`GPU 0..2` as its three names; any other text as itself."""
     match = _RUN.fullmatch(run)
-    return [f"{match[1]}{i}" for i in range(int(match[2]), int(match[3]) + 1)] if match else [run]
+    if not match:
+        return [run]
+    first, last = int(match[2]), int(match[3])
+    if not first <= last < first + MOST:
+        raise FileError(f"`{run}` is no run of names; write one of at most {MOST:,}, such as `GPU 0..7`")
+    return [f"{match[1]}{i}" for i in range(first, last + 1)]
 
 
 def runs(found: Sequence[str]) -> list[str]:
@@ -79,5 +85,7 @@ def pairs(edge: str, ranks: Sequence[str]) -> list[Pair]:
 
 def _side(side: str, ranks: Sequence[str]) -> tuple[list[str], int]:
     """The names of one side, and the size of its blocks; 0 without."""
-    name, _, size = side.partition(" / ")
-    return list(ranks) if name.strip() == ALL else names(name.strip()), int(size or 0)
+    name, slash, size = side.rpartition(" / ")
+    if not (slash and size.strip().isdecimal()):
+        name, size = side, "0"
+    return list(ranks) if name.strip() == ALL else names(name.strip()), int(size)

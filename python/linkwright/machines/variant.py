@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from linkwright.errors import UsageError
 
-# More nodes than any machine has; the fabric states its own limit on endpoints.
-MOST_NODES = 1 << 20
+# More nodes than a machine has whose links are described one by one.
+MOST_NODES = 1 << 16
 MOST_FACTOR = 1e6
 # Characters of a machine's name, which a file has too.
 _NAME_MOST = 100
@@ -56,6 +57,15 @@ class Variant:
     def __bool__(self) -> bool:
         """Whether it changes a machine at all."""
         return self != AS_DESCRIBED
+
+    @property
+    def options(self) -> str:
+        """What to type after the name of a machine to get this variant of it."""
+        words = [f"--nodes {self.nodes}"] if self.nodes is not None else []
+        words += [f"--fabric {shlex.quote(self.fabric)}"] if self.fabric else []
+        words += [f"--without {shlex.quote(name)}" for name in self.without]
+        words += [f"--degrade {shlex.quote(f'{name}={factor:g}')}" for name, factor in self.degrade]
+        return " ".join(words)
 
     def name(self, base: str) -> str:
         """What to call the machine: `hgx-h100-x16-taper-2-without-nic-3`; long names end in a digest of the rest."""

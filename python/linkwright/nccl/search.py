@@ -100,8 +100,8 @@ def nearest_first(distance: Matrix) -> Ring:
 def nvlinks(machine: _native.Machine) -> list[list[int]]:
     """1 where one link of the network that the machine's library uses joins two ranks, 0 elsewhere."""
     library = machine.library()
-    if library is None:
-        raise UsageError(f"{machine.name}: states no library, so nothing says which links rings take; add [library]")
+    if library is None or library["links"] is None:
+        raise UsageError(f"{machine.name}: no library says which links rings take; add [library] with `links`")
     return [[int(hops == 1) for hops in row] for row in hop_matrix(machine, library["links"])]
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from linkwright import probes, sources
+from linkwright import library, probes, sources
 from linkwright.errors import ShapeError, UsageError, unknown
 from linkwright.executors import check_obeyed, elsewhere
 from linkwright.executors.protocol import Extent, Target
@@ -98,7 +98,7 @@ def own_experiment(
 
 def _source(collective: str, algorithm: str) -> sources.Source | None:
     """The source of an algorithm; None of a registered one."""
-    if (collective, algorithm) in _registered():
+    if (collective, algorithm) in _registered() or library.is_plan(algorithm):
         return None
     return sources.find(algorithm) if sources.is_source(algorithm) else sources.package(f"{collective}/{algorithm}")
 
@@ -121,7 +121,7 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = (ALL,), own: Sequen
     groups = {ALL: known, OWN: own}
     named = [name for word in wanted for name in groups.get(word, [word])]
     for name in named:
-        if name not in known and not _source(collective, name):
+        if name not in known and not (own and library.is_plan(name)) and not _source(collective, name):
             raise elsewhere(name) or unknown(
                 f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
             )
@@ -166,7 +166,18 @@ def _names(part: Part, extent: Extent, collective: str) -> list[str]:
     """The algorithms of a part; where it names none, the plan of the library, unless a path or policy is asked for."""
     plan = None if part.path or part.issue else extent.default(collective)
     usual = (plan or ALL,) if part.algorithms == (DEFAULT,) else part.algorithms
-    return algorithms_of(collective, usual, extent.own_algorithms(collective))
+    own = extent.own_algorithms(collective)
+    return algorithms_of(collective, tuple(_with_alternatives(usual, extent, collective, own)), own)
+
+
+def _with_alternatives(names: Sequence[str], extent: Extent, collective: str, own: Sequence[str]) -> Iterator[str]:
+    """Each name; `nccl-2.27/all` stands for the plan and for what the library could have chosen instead."""
+    for name in names:
+        stem, _, rest = name.partition("/")
+        stem = extent.default(collective) or stem if stem == DEFAULT else stem
+        if rest == library.ALTERNATIVES and not own:
+            raise UsageError(f"--alternatives: no library plans {collective} on this machine; leave it out")
+        yield from extent.alternatives(collective, stem) if rest == library.ALTERNATIVES else (name,)
 
 
 def _schedules(part: Part, extent: Extent) -> Iterator[Experiment]:

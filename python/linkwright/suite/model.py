@@ -51,9 +51,21 @@ class Work:
             raise answer
         if experiment.probe:
             return rows.of_modelled_probe(self.context, experiment, probes.modelled(answer))
-        metrics = self.metrics[experiment.part]
-        notes = [*([FOLDED] if self.target.walk == "fold" else []), *remarks(answer["remark"])]
-        return rows.of_simulation(self.context, experiment, metrics, schedules.simulated(answer), notes)
+        return self._rows(experiment, schedules.simulated(answer), answer["remark"])
+
+    def continued(self, experiment: Experiment, shorter: dict | Exception, longer: dict | Exception) -> list[rows.Row]:
+        """The rows of an experiment whose time is on a straight line through two others."""
+        if isinstance(shorter, Exception) or isinstance(longer, Exception):
+            return self.rows(experiment, shorter if isinstance(shorter, Exception) else longer)
+        assert experiment.own
+        assert experiment.own.continued
+        both = (schedules.simulated(answer) for answer in (shorter, longer))
+        return self._rows(experiment, rows.continued(*both, experiment.own.continued.times), None)
+
+    def _rows(self, experiment: Experiment, found: rows.Simulated, remark: str | None) -> list[rows.Row]:
+        words = experiment.own.words if experiment.own else None
+        notes = [*([FOLDED] if self.target.walk == "fold" else []), *remarks(words, remark)]
+        return rows.of_simulation(self.context, experiment, self.metrics[experiment.part], found, notes)
 
 
 def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> Iterator[Finished]:
@@ -65,15 +77,32 @@ def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> It
         elif experiment.probe and not probes.find(experiment.probe).modelled:
             yield experiment, work.rows(experiment, probes.without_model(experiment.probe))
         else:
-            asked.append(experiment)
+            asked += [experiment, *_shorter(experiment)]
     if not asked:
         return
     running = _native.Simulations(work.target.machine, [_asked(work.target, e) for e in asked], work.seed, jobs)
+    waiting: dict[str, tuple[int, dict | Exception]] = {}  # one of the two schedules of a straight line
     try:
         for place, answer in running:
-            yield asked[place], work.rows(asked[place], answer)
+            experiment = asked[place]
+            if experiment.own and experiment.own.continued:
+                first = waiting.setdefault(experiment.key, (place, answer))
+                if first[0] == place:
+                    continue
+                shorter, longer = (found for _, found in sorted([first, (place, answer)], key=lambda f: -f[0]))
+                yield asked[min(first[0], place)], work.continued(asked[min(first[0], place)], shorter, longer)
+            else:
+                yield experiment, work.rows(experiment, answer)
     finally:
         running.stop()
+
+
+def _shorter(experiment: Experiment) -> list[Experiment]:
+    """The same with the shorter schedule of a straight line, if it is on one."""
+    own = experiment.own
+    if not own or not own.continued:
+        return []
+    return [dataclasses.replace(experiment, own=dataclasses.replace(own, schedule=own.continued.shorter))]
 
 
 def in_order(experiments: Sequence[Experiment], found: Iterable[Finished]) -> Iterator[Finished]:

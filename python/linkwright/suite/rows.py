@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from linkwright.executors import Target
 from linkwright.executors.measured import Measured, median
 from linkwright.executors.threads import canary
 from linkwright.experiment import Experiment
+from linkwright.experiment import continued as continued_ns
 from linkwright.stats import bandwidth
 from linkwright.stats import grade as grades
 from linkwright.stats.quantile import quantile
@@ -107,6 +108,15 @@ class Simulated:
     moved_bytes: int = 0
     sent_bytes: np.ndarray | None = None  # by participant, of a pattern
     message_ns: np.ndarray | None = None  # latencies of messages, of a pattern
+
+
+def continued(shorter: Simulated, longer: Simulated, times: float) -> Simulated:
+    """What a straight line through two simulations gives: times alone, because nothing else was counted."""
+    time_ns = continued_ns(shorter.time_ns, longer.time_ns, times)
+    return replace(
+        longer, rank_times_ns=longer.rank_times_ns * (time_ns / longer.time_ns), time_ns=time_ns, limit_ns=None,
+        limit_name=None, bound_ns=None, bound_name=None, counts={}, critical_share=None,
+    )  # fmt: skip
 
 
 def of_simulation(

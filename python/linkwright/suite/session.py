@@ -117,7 +117,7 @@ def _keep_own(run: runs.Run, planned: Plans) -> None:
     def stored(experiment: Experiment) -> dict[str, object]:
         if not (experiment.own and experiment.own.digest):
             return experiment.to_json()
-        kept = {"schedule": experiment.own.digest, **experiment.own.started}
+        kept = {"schedule": experiment.own.digest, **experiment.own.about}
         return experiment.to_json() | {"own": kept}
 
     plan = {name: [stored(experiment) for experiment in its] for name, its in planned.items()}

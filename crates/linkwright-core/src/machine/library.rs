@@ -7,12 +7,17 @@
 //! ```text
 //! [library]
 //! name = "nccl"
-//! versions = ["1.3.4", "2.3.5"]                        # the first is the one that runs by default
-//! links = "dma"                                        # the network on which ranks one link apart are neighbours
-//! modes = { normal = "flags", low_latency = "ll" }     # mode of the library -> path of this file
-//! training = "2.3.5"                                   # optional: the version that frameworks bring along
+//! versions = ["2.27", "2.23"]                          # the first is the one that runs by default
+//! modes = { simple = "simple", ll = "ll" }             # mode of the library -> path of this file
+//! links = "dma"                                        # optional: where ranks one link apart are neighbours
+//! training = "2.23"                                    # optional: the version that frameworks bring along
 //! launch = { value = 50, unit = "us", ... }            # optional: to start a collective on every rank
-//! source = "section 3.2: NCCL 1.3"
+//! source = "section 3.2: NCCL 2.27"
+//!
+//! [library.hardware]                                   # optional: what the choice depends on, in words of the library
+//! gpu = "sm90"
+//! host = "intel"
+//! source = "data sheet"
 //! ```
 
 use std::collections::BTreeMap;
@@ -29,16 +34,36 @@ pub struct Library {
     pub name: String,
     /// Its versions, the default first; at least one.
     pub versions: Vec<String>,
-    /// Number of the network on which ranks one link apart are neighbours.
-    pub links: u8,
+    /// Number of the network on which ranks one link apart are neighbours, if its rings follow links.
+    pub links: Option<u8>,
     /// Mode of the library -> name of the path that it takes.
     pub modes: BTreeMap<String, String>,
+    /// What its choice depends on, if the file says so.
+    pub hardware: Option<Hardware>,
     /// Which of the versions carries the gradients of a training step.
     pub training: String,
     /// What it takes to start a collective, on every rank.
     pub launch: TimePs,
     /// Where it is stated that this machine runs the library.
     pub source: String,
+}
+
+/// What a library knows of a node beyond its links, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hardware {
+    /// The generation of the devices, such as `sm90`.
+    pub gpu: String,
+    /// The maker of the processors, such as `intel`.
+    pub host: String,
+}
+
+impl Hardware {
+    fn read(mut s: Section<'_>) -> Result<Hardware, MachineError> {
+        let (gpu, host) = (s.text("gpu")?, s.text("host")?);
+        s.text("source")?;
+        s.finish()?;
+        Ok(Hardware { gpu, host })
+    }
 }
 
 impl Library {
@@ -55,7 +80,7 @@ impl Library {
         if versions.is_empty() || repeated {
             return Err(s.inconsistent("versions", "name at least one version, each once"));
         }
-        let links = s.name("links", &networks)? as u8;
+        let links = s.optional_name("links", &networks)?.map(|n| n as u8);
         let mut table = s.section("modes")?;
         table.keys_are_names();
         let mut modes = BTreeMap::new();
@@ -66,6 +91,8 @@ impl Library {
             );
         }
         table.finish()?;
+        let hardware = s.optional_section("hardware")?.map(Hardware::read);
+        let hardware = hardware.transpose()?;
         let known: Vec<&str> = versions.iter().map(String::as_str).collect();
         let training = s.optional_name("training", &known)?.unwrap_or(0);
         let training = versions[training].clone();
@@ -77,6 +104,7 @@ impl Library {
             versions,
             links,
             modes,
+            hardware,
             training,
             launch,
             source,

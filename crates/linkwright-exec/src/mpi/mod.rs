@@ -24,19 +24,18 @@ mod walker;
 use crate::buffers::{Contents, Data};
 use crate::error::{ExecError, Result};
 use crate::executor::RunOptions;
+use crate::lowered::in_messages;
 use crate::reference;
 use crate::threads::{synchronises, watched, SMALL_BYTES};
 use library::{Group, Library};
 use linkwright_core::{Issue, Skew};
-use linkwright_schedule::ir::{OpKind, Schedule};
+use linkwright_schedule::ir::Schedule;
 use linkwright_schedule::spec::Collective;
-use linkwright_schedule::{barriers, verify};
 use measure::{measure, Plan};
 pub use measure::{Method, RankLaunch};
 pub use native::Call;
 use native::Native;
 use program::compile;
-use std::borrow::Cow;
 use steps::RankProgram;
 use walker::{Walker, Work};
 
@@ -79,7 +78,7 @@ impl Mpi {
 
     /// One launch of a schedule.
     pub fn run(&self, schedule: &Schedule, data: Data, options: &RunOptions) -> Result<RankLaunch> {
-        let schedule = lowered(schedule)?;
+        let schedule = in_messages(schedule, "mpi")?;
         let (contents, program) = self.prepare(&schedule, data)?;
         let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
         let mut plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options)?;
@@ -98,7 +97,7 @@ impl Mpi {
     /// Runs a schedule once and compares all buffers of this rank except scratch, bit for bit, with the
     /// result of the reference executor. Returns the number of bytes compared.
     pub fn compare_with_reference(&self, schedule: &Schedule, data: Data) -> Result<u64> {
-        let schedule = lowered(schedule)?;
+        let schedule = in_messages(schedule, "mpi")?;
         let (contents, program) = self.prepare(&schedule, data)?;
         let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
         walker.fill();
@@ -165,14 +164,4 @@ fn waived(reason: impl Into<String>) -> ExecError {
         executor: "mpi",
         reason: reason.into(),
     }
-}
-
-/// The schedule without barriers; verified again where it had some.
-pub(crate) fn lowered(schedule: &Schedule) -> Result<Cow<'_, Schedule>> {
-    if !schedule.has(OpKind::Barrier) {
-        return Ok(Cow::Borrowed(schedule));
-    }
-    let lowered = barriers::disseminate(schedule).map_err(|error| waived(error.to_string()))?;
-    verify(&lowered).map_err(|error| waived(error.to_string()))?;
-    Ok(Cow::Owned(lowered))
 }

@@ -89,8 +89,8 @@ impl Numbering<'_> {
     /// Numbers the messages of an operation and notes what this rank has to do.
     fn enter(&mut self, id: u32, op: &Op) -> Result<()> {
         let source = match op.kind {
-            OpKind::Barrier => {
-                let reason = format!("operation {id} is a barrier; make notices of it first");
+            OpKind::Barrier | OpKind::Aggregate => {
+                let reason = format!("operation {id} is a {:?}; lower it first", op.kind);
                 return Err(super::waived(reason));
             }
             OpKind::Local | OpKind::Compute | OpKind::Fence => op.from,

@@ -341,7 +341,7 @@ impl Compiler<'_> {
         }
         let op = self.op(id);
         match op.kind {
-            OpKind::Fence | OpKind::Barrier => {}
+            OpKind::Fence | OpKind::Barrier | OpKind::Aggregate => {}
             OpKind::Compute => {
                 let work = self.contents.schedule.op_work(&op);
                 self.program.steps.push(Step::Compute(work));

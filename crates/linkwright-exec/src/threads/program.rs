@@ -203,7 +203,7 @@ pub(super) fn compile(contents: &Contents, mail: Mail, issue: Issue) -> Result<P
     if mail == Mail::WhereItFits {
         compiler.choose_mail();
     }
-    compiler.number_messages();
+    compiler.number_messages()?;
     for (id, op) in contents.schedule.ops().iter().enumerate() {
         compiler.emit(id as u32, op)?;
     }
@@ -236,7 +236,7 @@ impl Compiler<'_> {
     }
 
     /// Every message that is not mail gets its ordinal on the counter of its pair of ranks.
-    fn number_messages(&mut self) {
+    fn number_messages(&mut self) -> Result<()> {
         let schedule = self.contents.schedule;
         let mut counters: HashMap<(u32, u32), u32> = HashMap::new();
         let mut meetings: HashMap<(u32, u32), u64> = HashMap::new();
@@ -248,6 +248,7 @@ impl Compiler<'_> {
                     self.number_arrival(id, op, &mut meetings);
                     continue;
                 }
+                OpKind::Aggregate => return Err(aggregation(id)),
                 OpKind::Get | OpKind::Local | OpKind::Compute | OpKind::Fence => continue,
             }
             if self.mail[id as usize] != NONE {
@@ -269,6 +270,7 @@ impl Compiler<'_> {
                 }
             }
         }
+        Ok(())
     }
 
     fn number_arrival(&mut self, id: u32, op: &Op, meetings: &mut HashMap<(u32, u32), u64>) {
@@ -312,6 +314,7 @@ impl Compiler<'_> {
                 Combine::Replace => Action::Copy,
                 Combine::Reduce => Action::Reduce,
             },
+            OpKind::Aggregate => return Err(aggregation(id)),
             OpKind::Barrier => {
                 let (barrier, ordinal) = self.arrival[&id];
                 let members = self.barriers[barrier as usize].members.len() as u64;
@@ -504,4 +507,12 @@ fn new_counter(readers: &mut Vec<u32>, per_epoch: &mut Vec<u64>, reader: u32) ->
     readers.push(reader);
     per_epoch.push(0);
     readers.len() as u32 - 1
+}
+
+/// Operation `id` is an aggregation, for which memory has no network.
+fn aggregation(id: u32) -> ExecError {
+    ExecError::Waived {
+        executor: "threads",
+        reason: format!("operation {id} is an aggregation; make gets and puts of it first"),
+    }
 }

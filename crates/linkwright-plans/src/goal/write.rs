@@ -18,18 +18,21 @@
 
 use crate::error::{PlanError, Result};
 use linkwright_schedule::ir::{Completion, Edge, Op, OpKind, Schedule};
-use linkwright_schedule::{barriers, Collective};
+use linkwright_schedule::{aggregations, barriers, Collective, ScheduleError};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Write `schedule`, which is verified.
 pub(super) fn write(schedule: &Schedule) -> Result<String> {
-    let schedule = match schedule.has(OpKind::Barrier) {
-        true => Cow::Owned(
-            barriers::disseminate(schedule).map_err(|error| PlanError::whole(error.to_string()))?,
-        ),
+    let whole = |error: ScheduleError| PlanError::whole(error.to_string());
+    let schedule = match schedule.has(OpKind::Aggregate) {
+        true => Cow::Owned(aggregations::gather_and_put(schedule).map_err(whole)?),
         false => Cow::Borrowed(schedule),
+    };
+    let schedule = match schedule.has(OpKind::Barrier) {
+        true => Cow::Owned(barriers::disseminate(&schedule).map_err(whole)?),
+        false => schedule,
     };
     let mut writer = Writer::new(&schedule)?;
     for (id, op, edges) in schedule.ops_with_edges() {
@@ -137,6 +140,7 @@ impl<'a> Writer<'a> {
                 self.require(rank, &format!("f{id}"), &waits);
             }
             OpKind::Barrier => unreachable!("barriers have become notices"),
+            OpKind::Aggregate => unreachable!("aggregations have become gets and puts"),
         }
     }
 

@@ -22,6 +22,7 @@
 use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::bine::bine;
 use crate::collectives::common::butterfly::Partners::Bine;
+use crate::collectives::common::butterfly_runs as runs;
 use crate::collectives::common::butterfly_schedules as folded;
 use crate::collectives::common::tree;
 use crate::spec::Collective;
@@ -58,7 +59,7 @@ pub static BROADCAST_LARGE: Algorithm = Algorithm {
     needs: "",
     source: SOURCE,
     program: None,
-    build: |shape| folded::broadcast(shape, Bine),
+    build: |shape| runs::broadcast(shape, Bine),
 };
 
 /// Registry entry of reduce/bine.
@@ -149,7 +150,7 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
     needs: "",
     source: SOURCE,
     program: None,
-    build: |shape| folded::reduce_scatter_exchanged(shape, Bine),
+    build: |shape| runs::reduce_scatter_exchanged(shape, Bine),
 };
 
 /// Registry entry of allgather/bine.
@@ -164,7 +165,7 @@ pub static ALLGATHER: Algorithm = Algorithm {
     needs: "",
     source: SOURCE,
     program: None,
-    build: |shape| folded::allgather_exchanged(shape, Bine),
+    build: |shape| runs::allgather_exchanged(shape, Bine),
 };
 
 /// Registry entry of allgather/bine_two_runs.
@@ -179,7 +180,7 @@ pub static ALLGATHER_TWO_RUNS: Algorithm = Algorithm {
     needs: "",
     source: SOURCE,
     program: None,
-    build: |shape| folded::allgather_near_first(shape, Bine),
+    build: |shape| runs::allgather_near_first(shape, Bine),
 };
 
 #[cfg(test)]

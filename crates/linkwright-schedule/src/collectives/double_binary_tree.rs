@@ -60,8 +60,8 @@ fn build(shape: &Shape) -> Result<Schedule> {
     b.finish()
 }
 
-/// The tree of `chunk`: the first over the nodes for even ones, the second for odd ones.
-fn tree(rail: &Chains, chunk: u32) -> Tree {
+/// The tree of `chunk` over the nodes: the first one for even chunks, the second for odd ones.
+pub(super) fn tree(rail: &Chains, chunk: u32) -> Tree {
     let (mut ranks, mut parents) = (Vec::new(), Vec::new());
     let mut heads = vec![0; rail.len()];
     for (node, parent) in binary::tree(rail.len() as u32, chunk as usize % 2) {

@@ -7,7 +7,9 @@
 
 mod algorithm;
 mod all_pairs;
+mod binary_tree;
 mod bine;
+mod bine_multiport;
 mod binomial;
 mod bucket;
 mod bucket_multiport;
@@ -88,9 +90,9 @@ pub static REGISTRY: &[&Algorithm] = &[
     &swing::ALLGATHER,
     &bine::ALLGATHER,
     &bine::ALLGATHER_TWO_RUNS,
-    &neighbor_exchange::ALLGATHER,
     &bucket::ALLGATHER,
     &dissemination::ALLGATHER,
+    &neighbor_exchange::ALGORITHM,
     &direct::ALLGATHER,
     &pat::ALLGATHER,
     &nvls::ALLGATHER,
@@ -100,6 +102,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &binomial::BROADCAST_LARGE,
     &bine::BROADCAST,
     &bine::BROADCAST_LARGE,
+    &bine_multiport::BROADCAST,
+    &binary_tree::BROADCAST,
     &star::MULTICAST,
     &chain::BROADCAST,
     &hierarchical_rooted::BROADCAST,
@@ -108,6 +112,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::REDUCE,
     &bine::REDUCE,
     &bine::REDUCE_LARGE,
+    &bine_multiport::REDUCE,
+    &binary_tree::REDUCE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
     &hierarchical_rooted::REDUCE,

@@ -1,59 +1,68 @@
-//! Neighbour exchange: pairs of blocks wander in both directions along the ranks at once.
+//! Neighbour exchange: ranks exchange with the one before and the one after in turns.
 //!
 //! ```text
-//!   6 ranks   0-1 2-3 4-5    each tells its block
-//!             5-0 1-2 3-4    each tells the pair that it knows
-//!             0-1 2-3 4-5    each tells the pair that came last
+//!   round 0        0 <-> 1   2 <-> 3   4 <-> 5       own blocks
+//!   round 1     5 <-> 0   1 <-> 2   3 <-> 4          the two blocks of the pair of round 0
+//!   round 2        0 <-> 1   2 <-> 3   4 <-> 5       the two that came last
 //! ```
 //!
-//! Half the rounds of a ring for the same bytes.
+//! Only neighbours talk, as in a ring, but both ways and with two blocks: half of the rounds for the same bytes.
+//! It needs an even number of ranks.
 //!
-//! Source: Chen, Zhang, Zhang and Yuan, "Performance evaluation of allgather algorithms on terascale Linux cluster with
-//! Fast Ethernet" (HPC Asia 2005).
+//! Source: Chen, Zhang, Huang and Wang, "Performance evaluation of allgather algorithms on terascale Linux cluster
+//! with Fast Ethernet" (HPC Asia 2005).
 
 use crate::builder::{Builder, Shape};
 use crate::collectives::algorithm::Algorithm;
-use crate::error::{Result, ScheduleError};
+use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of allgather/neighbor_exchange.
-pub static ALLGATHER: Algorithm = Algorithm {
+/// Registry entry.
+pub static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "neighbor_exchange",
-    summary: "neighbours exchange what came last, on either side in turn",
-    description: "Messages go to the two neighbours only, as in a ring, in half the rounds.",
+    summary: "ranks exchange two blocks with either neighbour in turns",
+    description: "Only neighbours talk, in half of the rounds of a ring and with the same bytes: \
+                 for medium and large blocks on networks in which ways are long.",
     cost: "p/2 rounds, S (p-1)/p bytes per rank",
     needs: "an even number of ranks",
-    source: "Chen et al., HPC Asia 2005",
+    source: "Chen, Zhang, Huang and Wang, HPC Asia 2005",
     program: None,
-    build: allgather,
+    build,
 };
 
-fn allgather(shape: &Shape) -> Result<Schedule> {
+fn build(shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
     let p = shape.ranks;
-    if p % 2 == 1 {
-        let text = format!("{p} ranks; neighbours exchange in pairs, so take an even number");
-        return Err(ScheduleError::Shape(text));
+    if p % 2 == 1 && p > 1 {
+        return Err(ALGORITHM.waive(format!(
+            "one of {p} ranks has no neighbour to exchange with; use an even number of ranks, or allgather/ring"
+        )));
     }
     let mut b = Builder::new(Collective::Allgather, shape);
     let data = b.buffer(Buffer::vector("output", p));
-    b.step();
-    for rank in 0..p {
-        b.put(rank, data.at(rank), rank ^ 1, data.at(rank));
-    }
-    let mut last: Vec<u32> = (0..p).map(|rank| rank & !1).collect();
-    for round in 1..p / 2 {
+    // What a rank sends next: its own block, the blocks of its pair, then what came last.
+    let mut next: Vec<Vec<u32>> = (0..p).map(|rank| vec![rank]).collect();
+    for round in 0..p / 2 {
         b.step();
         let partner = |rank: u32| match (rank + round) % 2 {
             0 => (rank + 1) % p,
             _ => (rank + p - 1) % p,
         };
         for rank in 0..p {
-            let pair = data.chunks(last[rank as usize], 2);
-            b.put(rank, pair, partner(rank), pair);
+            b.put_blocks(rank, data, partner(rank), data, &next[rank as usize]);
         }
-        last = (0..p).map(|rank| last[partner(rank) as usize]).collect();
+        let came = (0..p)
+            .map(|rank| next[partner(rank) as usize].clone())
+            .collect();
+        if round == 0 {
+            next = (0..p)
+                .map(|rank| vec![rank - rank % 2, rank - rank % 2 + 1])
+                .collect();
+        } else {
+            next = came;
+        }
     }
     b.finish()
 }

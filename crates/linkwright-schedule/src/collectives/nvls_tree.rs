@@ -15,9 +15,9 @@
 
 use crate::builder::{Builder, Shape};
 use crate::collectives::algorithm::Algorithm;
-use crate::collectives::common::binary;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
 use crate::collectives::common::nodes::Nodes;
+use crate::collectives::double_binary_tree::tree;
 use crate::collectives::nvls::{combine, copy};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -57,7 +57,12 @@ fn build(shape: &Shape) -> Result<Schedule> {
             combine(&mut b, data, nodes, rank, half, lanes.next(rank));
         }
     }
-    let trees: Vec<Tree> = (0..chunks).map(|chunk| tree(nodes, chunk)).collect();
+    let trees: Vec<Tree> = (0..chunks)
+        .map(|chunk| {
+            let heads = nodes.rail(chunk / 2).into_iter();
+            tree(&heads.map(|head| vec![head]).collect(), chunk)
+        })
+        .collect();
     forest::up(&mut b, data, chunks, &trees, First::Beside, &mut lanes);
     forest::down(&mut b, data, &trees, &mut lanes);
     b.step();
@@ -67,23 +72,6 @@ fn build(shape: &Shape) -> Result<Schedule> {
         }
     }
     b.finish()
-}
-
-/// The tree of `chunk` over the heads of its part.
-fn tree(nodes: Nodes, chunk: u32) -> Tree {
-    let rail = nodes.rail(chunk / 2);
-    let mut place = vec![0; rail.len()];
-    let mut tree = Tree {
-        ranks: Vec::new(),
-        parents: Vec::new(),
-        chunk,
-    };
-    for (node, parent) in binary::tree(nodes.rows, chunk as usize % 2) {
-        place[node as usize] = tree.ranks.len() as u32;
-        tree.parents.push(place[parent as usize]);
-        tree.ranks.push(rail[node as usize]);
-    }
-    tree
 }
 
 #[cfg(test)]

@@ -15,7 +15,10 @@
 //! NCCL bounds its buffers: it sends large blocks in pieces along their trees, one part of the branches after
 //! another. Slices (transform `pipeline`) come near to that; here a message takes all blocks that go its way.
 //!
-//! Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale" (2025).
+//! The same allgather has been published for MPI as Sparbit, stripe parallel binomial trees.
+//!
+//! Sources: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale" (2025); Loch and
+//! Koslovski, "Sparbit: a new logarithmic-cost and data locality-aware MPI allgather algorithm" (SBAC-PAD 2021).
 
 use crate::builder::Shape;
 use crate::collectives::algorithm::Algorithm;
@@ -28,8 +31,9 @@ pub static ALLGATHER: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "pat",
     summary: "every block goes along a shifted binomial tree, far branches first",
-    description: "NCCL's parallel aggregated trees: few rounds for any number of ranks, and most \
-                 bytes go near. For small blocks on many nodes of one GPU.",
+    description:
+        "NCCL's parallel aggregated trees: few rounds for any number of ranks, and most \
+                 bytes go near. For small blocks on many nodes of one GPU. MPI knows it as Sparbit.",
     cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Jeaugey, PAT, 2025",

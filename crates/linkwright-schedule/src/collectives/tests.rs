@@ -1,7 +1,9 @@
 //! Counts of every algorithm, each derived by hand: rounds, messages, bytes and notices.
 
 use super::*;
+use crate::aggregations::gather_and_put;
 use crate::ir::{Op, OpKind};
+use crate::verify::verify;
 use std::collections::BTreeSet;
 
 type Row = (&'static str, Shape, usize, usize, (u64, u64), usize);
@@ -107,8 +109,6 @@ fn table() -> Vec<Row> {
         ("allgather/bine_two_runs", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/bine_two_runs", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/bine_two_runs", line(5, 5), 1 + 2 + 1, 1 + 8 + 1, (4, 36), 0),
-        ("allgather/neighbor_exchange", line(2, 20), 1, 2, (40, 40), 0),
-        ("allgather/neighbor_exchange", line(64, 640), 32, 32 * 64, (2520, 2520), 0),
         // Three steps along x with a block, two along y with four: 3 + 2 x 4 blocks of 40 bytes.
         ("allgather/bucket", grid(4, 3, 120), 3 + 2, 5 * 12, (11 * 40, 11 * 40), 0),
         ("allgather/bucket", line(5, 50), 4, 4 * 5, (4 * 40, 4 * 40), 0),
@@ -117,6 +117,7 @@ fn table() -> Vec<Row> {
         ("allgather/bruck", line(5, 50), 3, 3 * 5, (4 * 40, 4 * 40), 0),
         ("allgather/bruck", line(33, 330), 6, 6 * 33, (32 * 40, 32 * 40), 0),
         ("allgather/bruck", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/neighbor_exchange", line(64, 640), 32, 32 * 64, (2520, 2520), 0),
         ("allgather/linear", line(33, 330), 1, 33 * 32, (32 * 40, 32 * 40), 0),
         ("allgather/pat", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 0),
@@ -136,6 +137,9 @@ fn table() -> Vec<Row> {
         ("broadcast/bine_bandwidth", line(64, 640).with_root(5), 12, 63 + 6 * 64, (2520, 5040), 0),
         // Rank 0 acts for the root: blocks of 8 and three of 4 bytes; it scatters 8 + 4 and doubles 8 + 12.
         ("broadcast/bine_bandwidth", line(5, 5).with_root(4), 1 + 2 + 2, 1 + 3 + 8, (12, 32), 0),
+        // Four trees with a quarter of 10240 bytes each; a rank sends to at most 6 in each.
+        ("broadcast/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 6 * 10240), 0),
+        ("broadcast/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 80), 0),
         ("broadcast/multicast", line(64, 10).with_root(3), 1, 1, (0, 40), 0),
         ("broadcast/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("broadcast/ring", two_rings.clone(), 3, 6, (20, 40), 0),
@@ -153,6 +157,8 @@ fn table() -> Vec<Row> {
         ("reduce/bine", line(64, 10).with_root(63), 6, 63, (0, 40), 31),
         ("reduce/bine", line(5, 10).with_root(4), 3, 4, (0, 40), 2),
         ("reduce/bine_bandwidth", line(64, 640).with_root(9), 12, 6 * 64 + 63, (2520, 2520 + 1280), 320),
+        ("reduce/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 10240), 0),
+        ("reduce/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 40), 0),
         // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
         ("reduce/by_rows", grid(4, 3, 1), 2, 3 + 4 + 4 + 2, (0, 8), 0),
         // 7 to rank 0, 8 to each of ranks 1..8, which send one each.
@@ -216,6 +222,32 @@ fn direct_exchanges_in_one_step_wait_for_nothing() {
     for key in ["allgather/linear", "alltoall/linear"] {
         assert_eq!(build(key, &Shape::new(33, 330)).unwrap().edge_count(), 0);
     }
+}
+
+#[test]
+fn what_the_network_combines_ranks_can_combine() {
+    let mut keys = BTreeSet::new();
+    for algorithm in REGISTRY {
+        for (columns, rows) in [(4, 3), (3, 2), (1, 4), (4, 1)] {
+            let shape = Shape::new(columns * rows, 25).with_grid(columns, rows);
+            let Ok(schedule) = (algorithm.build)(&shape) else {
+                continue;
+            };
+            if schedule.has(OpKind::Aggregate) {
+                keys.insert(algorithm.key());
+                verify(&gather_and_put(&schedule).unwrap()).unwrap();
+            }
+        }
+    }
+    let due = [
+        "allreduce/collnet_chain",
+        "allreduce/collnet_direct",
+        "allreduce/nvls",
+        "allreduce/nvls_tree",
+        "allreduce/one_shot_multimem",
+        "reduce_scatter/nvls",
+    ];
+    assert_eq!(keys, BTreeSet::from(due.map(String::from)));
 }
 
 /// Steps in which data travel.

@@ -102,6 +102,19 @@ pub enum Hint {
     MinusY,
 }
 
+impl Hint {
+    /// The other way along the same axis.
+    pub fn opposite(self) -> Self {
+        match self {
+            Hint::PlusX => Hint::MinusX,
+            Hint::MinusX => Hint::PlusX,
+            Hint::PlusY => Hint::MinusY,
+            Hint::MinusY => Hint::PlusY,
+            Hint::None => Hint::None,
+        }
+    }
+}
+
 /// One operation; see [`Schedule`] for its edges and scattered ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {

@@ -94,7 +94,9 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
     /// Participant that is target number `target` of `op`.
     fn target(&self, op: &Op, target: u32) -> u32 {
         match op.kind {
-            OpKind::Multicast => self.messages.schedule.sets[op.to as usize][target as usize],
+            OpKind::Multicast | OpKind::Aggregate => {
+                self.messages.schedule.targets(op)[target as usize]
+            }
             OpKind::Put | OpKind::Get | OpKind::Notice => op.to,
             _ => op.from,
         }
@@ -126,7 +128,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             self.busy_until(participant, self.now, Cause::edge(id));
         }
         let only = match op.kind {
-            OpKind::Multicast => participant,
+            OpKind::Multicast | OpKind::Aggregate => participant,
             _ => NONE,
         };
         self.satisfy(id, Wait::Visible, only);

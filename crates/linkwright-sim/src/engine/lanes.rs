@@ -32,7 +32,10 @@ pub(super) struct Lane {
 /// Whether `op` takes a place in the issue window.
 #[inline]
 pub(super) fn is_counted(op: &Op) -> bool {
-    matches!(op.kind, OpKind::Put | OpKind::Get | OpKind::Multicast)
+    matches!(
+        op.kind,
+        OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate
+    )
 }
 
 impl<F: Fabric + ?Sized> Engine<'_, F> {

@@ -39,6 +39,7 @@ use crate::simulated::SimulatedFabric;
 use deliveries::Deliveries;
 use lanes::{is_counted, Lane};
 use linkwright_core::machine::Completion;
+use linkwright_core::EndpointId;
 use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Op, OpKind, Schedule};
 
@@ -174,7 +175,12 @@ fn check_routes<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Resu
         if !op.is_message() {
             continue;
         }
-        let (from, network) = (messages.endpoint(op.from), messages.network(op));
+        let network = messages.network(op);
+        if op.kind == OpKind::Aggregate {
+            check_aggregation(messages, fabric, (id, op), network)?;
+            continue;
+        }
+        let from = messages.endpoint(op.from);
         for &target in messages.schedule.targets(op) {
             let to = messages.endpoint(target);
             if let Some(problem) = fabric.no_route(from, to, network) {
@@ -185,10 +191,31 @@ fn check_routes<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Resu
     Ok(())
 }
 
+/// That the fabric combines what the aggregation `op` takes, and has ways for it.
+fn check_aggregation<F: Fabric + ?Sized>(
+    messages: &Messages<'_>,
+    fabric: &F,
+    (id, op): (u32, &Op),
+    network: u8,
+) -> Result<(), SimError> {
+    let places = |all: &[u32]| -> Vec<EndpointId> {
+        all.iter().map(|&one| messages.endpoint(one)).collect()
+    };
+    let (sources, targets) = (messages.schedule.sources(op), messages.schedule.targets(op));
+    match fabric.aggregates(&places(sources), &places(targets), network) {
+        true => Ok(()),
+        false => Err(SimError::NoRoute {
+            op: id,
+            problem: "no switch on the ways between its participants combines data; place them behind one that does"
+                .into(),
+        }),
+    }
+}
+
 /// Places where `op` takes effect.
 fn targets(schedule: &Schedule, op: &Op) -> usize {
     match op.kind {
-        OpKind::Multicast => schedule.sets[op.to as usize].len(),
+        OpKind::Multicast | OpKind::Aggregate => schedule.targets(op).len(),
         _ => 1,
     }
 }

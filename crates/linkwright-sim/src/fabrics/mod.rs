@@ -17,7 +17,7 @@ pub mod torus_noc;
 use crate::error::SimError;
 use crate::fabric::{Fabric, FabricKind};
 use crate::simulated::SimulatedFabric;
-use linkwright_core::Machine;
+use linkwright_core::{Machine, MachineError};
 
 /// The fabric of any machine.
 pub type AnyFabric = Box<dyn SimulatedFabric + Send>;
@@ -69,4 +69,10 @@ pub fn build(machine: &Machine) -> Result<AnyFabric, SimError> {
         return Err(fabric.inconsistent("kind", problem).into());
     }
     (FABRICS[chosen].build)(machine)
+}
+
+/// The links that a machine file states; `None` where the fabric is not `flow`.
+pub fn edges(machine: &Machine) -> Result<Option<Vec<flow::Edge>>, MachineError> {
+    let stated = machine.fabric_kind() == flow::KIND.key;
+    stated.then(|| flow::edges(machine)).transpose()
 }

@@ -14,6 +14,8 @@
 //!   alltoall         S (p-1) / p        S (p-1) / p        (p-1) S            S a (p-a) / p
 //! ```
 //!
+//! Where switches combine, all together receive only the sum of what goes into each rank.
+//!
 //! An allreduce: every element must be received p-1 times to be summed and p-1 times to be spread. A traffic pattern is
 //! its messages.
 //!
@@ -21,7 +23,7 @@
 //! (2007); Patarasuk and Yuan (JPDC 2009).
 
 use crate::messages::Messages;
-use linkwright_schedule::ir::Schedule;
+use linkwright_schedule::ir::{Op, OpKind, Schedule};
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
 
@@ -139,6 +141,14 @@ impl Demand {
         }
     }
 
+    /// The same where data may be combined before anybody receives them: what each participant needs of the others.
+    pub fn received_combined(&self) -> u64 {
+        let &Demand::Collective { ranks, .. } = self else {
+            return 0;
+        };
+        (0..ranks).map(|rank| self.through_rank(rank).1).sum()
+    }
+
     /// Bytes that must leave the participants `inside`, for the others.
     pub fn across(&self, inside: &[bool]) -> u64 {
         let (collective, ranks, root, bytes) = match self {
@@ -175,7 +185,9 @@ fn flows(messages: &Messages<'_>) -> Vec<Flow> {
     let schedule = messages.schedule;
     let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     let mut flows = Vec::new();
-    for op in schedule.ops().iter().filter(|op| op.is_message()) {
+    // What is combined on the way is nobody's to send or receive alone.
+    let alone = |op: &&Op| op.is_message() && op.kind != OpKind::Aggregate;
+    for op in schedule.ops().iter().filter(alone) {
         let (bytes, targets) = (messages.bytes(op), schedule.targets(op));
         match *targets {
             _ if bytes == 0 => {}

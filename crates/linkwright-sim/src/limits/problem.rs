@@ -9,7 +9,7 @@
 //! | compute | combinations spread over all ranks / rate of all their lanes |
 //!
 //! Bytes are those of [`Demand`]. What counts is what the machine could do, not what schedules make of it: memories of the
-//! machine may receive, relay and combine, a multicast leaves its source once, a rank may use all lanes.
+//! machine may receive, relay and combine, a multicast leaves its source once, switches combine, a rank may use all lanes.
 
 use super::demand::Demand;
 use super::distance::{tree, Distances, Way};
@@ -216,10 +216,10 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
 
     /// All ports together.
     fn all_ports(&self) -> Option<Limit> {
-        let received = self.demand.received();
         let &Demand::Collective { ranks, .. } = self.demand else {
             return None;
         };
+        let received = self.received();
         if received == 0 {
             return None;
         }
@@ -242,6 +242,14 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             .into_iter()
             .flatten()
             .max_by_key(|limit| limit.time)
+    }
+
+    /// Bytes that all participants must receive together.
+    fn received(&self) -> u64 {
+        match self.fabric.combines_on_the_way() {
+            true => self.demand.received_combined(),
+            false => self.demand.received(),
+        }
     }
 
     /// The ports of all ranks and memories, or of one that is like all.
@@ -307,7 +315,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         if self.setup.path.engine != Engine::Rank {
             return None; // any number of lanes may do it
         }
-        let bytes = 2 * self.demand.received();
+        let bytes = 2 * self.received();
         let rate = BytesPerSec(fastest(memory) * f64::from(ranks));
         let what = "read and written by all ranks together".to_string();
         Some(Limit::of_rate("memory", what, bytes, rate))
@@ -324,8 +332,9 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             return None;
         };
         let path = &self.setup.path;
-        // What a memory combines costs no rank anything.
-        let elsewhere = path.fused_combine && !self.memories.is_empty();
+        // What a memory or a switch combines costs no rank anything.
+        let memory = path.fused_combine && !self.memories.is_empty();
+        let elsewhere = memory || self.fabric.combines_on_the_way();
         if !collective.reduces() || elsewhere || ranks < 2 || bytes == 0 {
             return None;
         }

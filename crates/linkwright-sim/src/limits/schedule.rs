@@ -113,6 +113,12 @@ fn moved(messages: &Messages<'_>) -> Vec<(u64, u64)> {
     let mut moved = vec![(0, 0); (schedule.ranks + schedule.memories) as usize];
     for op in schedule.ops().iter().filter(|op| op.is_message()) {
         let bytes = messages.bytes(op);
+        if op.kind == OpKind::Aggregate {
+            // Also what a participant has for itself goes to the switch that combines it, and comes from there.
+            (schedule.sources(op).iter()).for_each(|&from| moved[from as usize].0 += bytes);
+            (schedule.targets(op).iter()).for_each(|&to| moved[to as usize].1 += bytes);
+            continue;
+        }
         let others = schedule.targets(op).iter().filter(|&&t| t != op.from);
         let sent = others.map(|&t| moved[t as usize].1 += bytes).count();
         moved[op.from as usize].0 += if sent > 0 { bytes } else { 0 };
@@ -128,6 +134,15 @@ fn across(messages: &Messages<'_>, cut: &NetworkCut, copies: bool, repeats: u64)
     let (mut out, mut into) = (0, 0);
     for op in schedule.ops().iter().filter(|op| op.is_message()) {
         let Some(home) = side(op.from) else { continue };
+        if op.kind == OpKind::Aggregate {
+            // Something crosses to each side with a target that the other side has a source for.
+            for (there, crossed) in [(false, &mut out), (true, &mut into)] {
+                let on = |all: &[u32], here| all.iter().any(|&p| side(p) == Some(here));
+                let crosses = on(schedule.targets(op), there) && on(schedule.sources(op), !there);
+                *crossed += u64::from(crosses) * messages.bytes(op);
+            }
+            continue;
+        }
         let targets = schedule.targets(op).iter().filter_map(|&to| side(to));
         let crossing = targets.filter(|&there| there != home).count() as u64;
         let times = if copies { crossing } else { crossing.min(1) };
@@ -154,12 +169,15 @@ fn compute(
     // Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
     let mut lanes = [false; 257];
     let mut work = vec![0u64; schedule.ranks as usize];
+    let mut by_ranks = true;
     for op in schedule.ops() {
         match (op.kind, op.combine) {
             (OpKind::Compute, _) => {
                 work[op.from as usize] += costs.issue(op, messages);
                 lanes[op.lane as usize] = true;
             }
+            // What combines on the way need not be a rank.
+            (OpKind::Aggregate, _) => by_ranks = false,
             (OpKind::Local, Combine::Reduce) => lanes[op.lane as usize] = true,
             (_, Combine::Reduce) => lanes[256] = true,
             _ => {}
@@ -172,7 +190,8 @@ fn compute(
         "computes of the busiest rank".into(),
         TimePs(most),
     );
-    let both = [Some(computes), combined(schedule, setup, units)];
+    let combined = combined(schedule, setup, units).filter(|_| by_ranks);
+    let both = [Some(computes), combined];
     both.into_iter().flatten().max_by_key(|limit| limit.time)
 }
 

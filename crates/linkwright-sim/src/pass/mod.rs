@@ -137,7 +137,9 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             match op.kind {
                 OpKind::Put | OpKind::Notice => self.message(id, op, edges)?,
                 OpKind::Local | OpKind::Compute | OpKind::Fence => self.local(id, op, edges)?,
-                OpKind::Get | OpKind::Multicast | OpKind::Barrier => return Err(Stop::Undecided),
+                OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Barrier => {
+                    return Err(Stop::Undecided)
+                }
             }
         }
         for rank in &mut self.ranks {

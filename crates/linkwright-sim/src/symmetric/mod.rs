@@ -292,6 +292,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
                 .networks
                 .of(&self.folded.hinted(step.op, step.rank)),
             set: 0,
+            sources: 0,
             wanted: Wanted::ALL,
         }
     }

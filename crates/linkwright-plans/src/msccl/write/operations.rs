@@ -13,6 +13,9 @@ impl Writer<'_> {
             OpKind::Multicast => {
                 "is a multicast, and a thread block sends to one GPU; unfuse it into puts"
             }
+            OpKind::Aggregate => {
+                "is an aggregation, and a thread block receives from one GPU; combine on the GPUs"
+            }
             OpKind::Compute => {
                 "computes, and the format has no arithmetic of its own; leave it out"
             }

@@ -29,6 +29,7 @@ pub(super) fn expressible(schedule: &Schedule) -> Result<()> {
     for (id, op) in schedule.ops().iter().enumerate() {
         let what = match op.kind {
             OpKind::Multicast => "is a multicast; the plan would need a switch",
+            OpKind::Aggregate => "is an aggregation; the plan would need a switch",
             OpKind::Compute => "computes",
             OpKind::Barrier => "is a barrier of ranks",
             OpKind::Fence => "is a fence",

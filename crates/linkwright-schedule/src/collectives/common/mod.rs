@@ -6,6 +6,7 @@
 pub(super) mod binary;
 pub(super) mod bine;
 pub(super) mod butterfly;
+pub(super) mod butterfly_runs;
 pub(super) mod butterfly_schedules;
 pub(super) mod cube;
 pub(super) mod direct;

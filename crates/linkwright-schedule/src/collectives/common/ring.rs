@@ -45,15 +45,13 @@ impl Ring {
 
     /// The same cycle the other way round.
     pub fn reversed(&self) -> Self {
-        let back = |hint: &Hint| match hint {
-            Hint::PlusX => Hint::MinusX,
-            Hint::MinusX => Hint::PlusX,
-            Hint::PlusY => Hint::MinusY,
-            Hint::MinusY => Hint::PlusY,
-            Hint::None => Hint::None,
-        };
         // The way from place k+1 to k becomes the way out of k+1.
-        let mut hints: Vec<Hint> = self.hints.iter().rev().map(back).collect();
+        let mut hints: Vec<Hint> = self
+            .hints
+            .iter()
+            .rev()
+            .map(|hint| hint.opposite())
+            .collect();
         hints.rotate_left(1.min(self.hints.len()));
         Ring {
             ranks: self.ranks.iter().rev().copied().collect(),

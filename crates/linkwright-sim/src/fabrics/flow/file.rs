@@ -96,6 +96,7 @@ fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<
     let mut classes = Vec::new();
     if has_torus {
         classes.push(torus::CLASS.to_string());
+        topology.classes.push((torus::CLASS.to_string(), None));
         if !s.has("links") {
             return Ok(classes);
         }
@@ -110,7 +111,9 @@ fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<
             ));
         }
         class.text("source")?;
-        let rate = class.rate("bandwidth")?.0 * class.optional_ratio("share")?.unwrap_or(1.0);
+        let stated = class.rate("bandwidth")?;
+        topology.classes.push((name.to_string(), Some(whole(stated))));
+        let rate = stated.0 * class.optional_ratio("share")?.unwrap_or(1.0);
         if rate < 1.0 {
             return Err(class.inconsistent("share", "leaves no bandwidth; give a share above zero"));
         }
@@ -160,7 +163,15 @@ fn switch_limits(topology: &mut Topology, s: &mut Section<'_>) -> Read<()> {
         let limits = SwitchLimits {
             turnaround: one.optional_rate("turnaround")?.map(whole),
             throughput: one.optional_rate("throughput")?.map(whole),
+            multicast: one.optional_flag("multicast")?.unwrap_or(false),
+            aggregate: one.optional_flag("aggregate")?.unwrap_or(false),
+            aggregate_rate: one.optional_rate("aggregate_rate")?.map(whole),
         };
+        if limits.aggregate_rate.is_some() && !limits.aggregate {
+            let problem =
+                "limits aggregations, which this switch does not do; add `aggregate = true`";
+            return Err(one.inconsistent("aggregate_rate", problem));
+        }
         one.finish()?;
         topology.limit(switch, limits);
     }

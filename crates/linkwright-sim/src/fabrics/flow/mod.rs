@@ -29,11 +29,13 @@
 //! Quinson and Suter, "Versatile, scalable, and accurate simulation of distributed applications and
 //! platforms" (JPDC 2014) for flows in place of packets.
 
+mod branches;
 mod cuts;
 mod edges;
 mod fair;
 mod fifo;
 mod file;
+mod groups;
 mod job;
 mod loads;
 mod minimal;
@@ -58,13 +60,15 @@ use crate::fabric::{
 };
 use crate::queue::TimeQueue;
 use job::Job;
-use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
+use linkwright_core::{BytesPerSec, EndpointId, Machine, MachineError, TimePs};
 use pairs::Key;
 use phases::{coalesced, nth, Phase};
 use routes::Routes;
 use shared::{Shared, Sharing};
+pub use topology::Edge;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
@@ -77,6 +81,11 @@ pub static KIND: FabricKind = FabricKind {
     source: "Bertsekas and Gallager, Data Networks 1992; Casanova and others, JPDC 2014",
 };
 
+/// The links that the file of a machine of this kind states.
+pub fn edges(machine: &Machine) -> Result<Vec<Edge>, MachineError> {
+    Ok(file::read(machine)?.routing.topology.edges())
+}
+
 /// Whether the chunks of a transfer are one flow or a job each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChunkMode {
@@ -87,6 +96,7 @@ enum ChunkMode {
 /// A message to one target.
 struct Transfer {
     op: u32,
+    /// Its place in the set of a multicast; with [`BRANCH`], the branch by which it reaches several.
     target: u32,
     route: u32,
     /// The next transfer of the pair.
@@ -124,6 +134,9 @@ impl Connection {
 
 /// No transfer.
 const NONE: u32 = u32::MAX;
+
+/// Set in [`Transfer::target`] where the rest is the number of a branch.
+const BRANCH: u32 = 1 << 31;
 
 /// The rest of a multicast.
 struct Remaining {
@@ -184,12 +197,25 @@ fn known(routes: &mut Routes, from: EndpointId, to: EndpointId, network: u8) -> 
     (routes.find(key(from, to, network))).expect("routes are checked before a run")
 }
 
+/// What a message to `target` costs ahead of its data: an aggregation to one target is pulled by it.
+fn asked(routes: &Routes, kind: MsgKind, target: u32) -> MsgKind {
+    match kind {
+        MsgKind::Aggregate if routes.branch(target & !BRANCH).targets.len() == 1 => MsgKind::Get,
+        _ => kind,
+    }
+}
+
 impl Flow {
     fn begin(&mut self, now: TimePs, m: &Msg, target: u32, to: EndpointId) {
+        let route = known(self.routes.get_mut(), m.from, to, m.network);
+        self.begin_on(now, m, target, route);
+    }
+
+    /// A message, or its part to one target or one branch, sets out on `route`.
+    fn begin_on(&mut self, now: TimePs, m: &Msg, target: u32, route: u32) {
         let routes = self.routes.get_mut();
-        let route = known(routes, m.from, to, m.network);
         let timing = routes.timing(route);
-        let ahead = timing.ahead(m.kind, m.bytes);
+        let ahead = timing.ahead(asked(routes, m.kind, target), m.bytes);
         let work = match timing.passes {
             _ if m.bytes == 0 => Work::Phases(Vec::new()),
             _ if timing.is_inline(m.bytes) => Work::Whole,
@@ -359,6 +385,9 @@ impl Flow {
         self.source_free(now, slot);
         self.transfers.remove(slot);
         let transfer = &self.transfers[slot as usize];
+        if transfer.target & BRANCH != 0 {
+            return self.reached(now, slot);
+        }
         let (op, target, kind) = (transfer.op, transfer.target, transfer.kind);
         let timing = self.routes.get_mut().timing(transfer.route);
         let delivered = now + timing.tail(transfer.bytes);
@@ -371,9 +400,29 @@ impl Flow {
             MsgKind::Get => TimePs::ZERO,
             _ => timing.latency,
         };
-        let mut acknowledged = delivered + back;
+        self.acknowledge(op, 1, delivered + back);
+    }
+
+    /// The last byte of a branch has left: it reaches one target after another.
+    fn reached(&mut self, now: TimePs, slot: u32) {
+        let transfer = &self.transfers[slot as usize];
+        let (op, bytes) = (transfer.op, transfer.bytes);
+        let routes = self.routes.get_mut();
+        let branch = routes.branch(transfer.target & !BRANCH);
+        let (mut latest, targets) = (now, branch.targets.len());
+        for reached in &branch.targets {
+            let delivered = now + routes.timing_number(reached.timing).tail(bytes);
+            (self.completions).push(delivered, op, Event::Delivered, reached.place);
+            latest = latest.max(delivered + reached.back);
+        }
+        self.acknowledge(op, targets, latest);
+    }
+
+    /// Some targets of a message have got all of it, as its initiator knows at `at`; it is over when all have.
+    fn acknowledge(&mut self, op: u32, targets: usize, at: TimePs) {
+        let mut acknowledged = at;
         if let Some(remaining) = self.multicasts.get_mut(&op) {
-            remaining.missing -= 1;
+            remaining.missing -= targets;
             remaining.acknowledged = remaining.acknowledged.max(acknowledged);
             acknowledged = remaining.acknowledged;
             if remaining.missing > 0 {
@@ -382,6 +431,34 @@ impl Flow {
             self.multicasts.remove(&op);
         }
         (self.completions).push(acknowledged, op, Event::Acknowledged, 0);
+    }
+
+    /// The branches of `m`, where it does not go to each target by itself.
+    fn branches(&self, m: &Msg) -> Option<Range<u32>> {
+        let set = |set: u32| self.sets.get(set as usize).map_or(&[][..], |set| &set[..]);
+        let mut routes = self.routes.borrow_mut();
+        match m.kind {
+            MsgKind::Multicast => routes.multicast(m.from, set(m.set), m.network),
+            MsgKind::Aggregate => {
+                let found = routes.aggregation(set(m.sources), set(m.set), m.network);
+                Some(found.expect("aggregations are checked before a run"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Send `m` over all its branches.
+    fn begin_branches(&mut self, now: TimePs, m: &Msg, branches: Range<u32>) {
+        let remaining = Remaining {
+            sending: branches.len(),
+            missing: self.sets[m.set as usize].len(),
+            acknowledged: TimePs::ZERO,
+        };
+        self.multicasts.insert(m.op, remaining);
+        for branch in branches {
+            let route = self.routes.get_mut().branch(branch).route;
+            self.begin_on(now, m, branch | BRANCH, route);
+        }
     }
 }
 
@@ -405,8 +482,12 @@ impl Fabric for Flow {
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
         for m in released {
             self.completions.begin();
-            if m.kind != MsgKind::Multicast {
+            if !matches!(m.kind, MsgKind::Multicast | MsgKind::Aggregate) {
                 self.begin(now, m, 0, m.to);
+                continue;
+            }
+            if let Some(branches) = self.branches(m) {
+                self.begin_branches(now, m, branches);
                 continue;
             }
             let set = std::mem::take(&mut self.sets[m.set as usize]);
@@ -463,6 +544,18 @@ impl Fabric for Flow {
             let timing = routes.timing(route);
             timing.ahead(m.kind, m.bytes) + timing.alone(m.bytes, each) + timing.tail(m.bytes)
         };
+        if let Some(branches) = self.branches(m) {
+            let routes = self.routes.borrow();
+            let times = branches.map(|number| {
+                let branch = routes.branch(number);
+                let timing = routes.timing(branch.route);
+                let ahead = timing.ahead(asked(&routes, m.kind, number | BRANCH), m.bytes);
+                let tails = branch.targets.iter();
+                let tails = tails.map(|reached| routes.timing_number(reached.timing).tail(m.bytes));
+                ahead + timing.alone(m.bytes, each) + tails.min().unwrap_or(TimePs::ZERO)
+            });
+            return times.min().unwrap_or(TimePs::ZERO);
+        }
         match m.kind {
             MsgKind::Multicast => {
                 let targets = self.sets.get(m.set as usize).into_iter().flatten();
@@ -507,6 +600,16 @@ impl Fabric for Flow {
     }
 
     fn multicasts_are_copies(&self) -> bool {
-        true
+        let topology = &self.routes.borrow().routing.topology;
+        !topology.copies() && !topology.combines()
+    }
+
+    fn aggregates(&self, sources: &[EndpointId], targets: &[EndpointId], network: u8) -> bool {
+        let mut routes = self.routes.borrow_mut();
+        routes.aggregation(sources, targets, network).is_some()
+    }
+
+    fn combines_on_the_way(&self) -> bool {
+        self.routes.borrow().routing.topology.combines()
     }
 }

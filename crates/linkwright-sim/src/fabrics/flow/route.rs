@@ -79,7 +79,7 @@ pub(super) struct Override {
 /// The links of a route, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Way {
-    links: Vec<u32>,
+    pub links: Vec<u32>,
     /// The end of each pass among the links.
     ends: Vec<usize>,
     /// Whether it is a shortest way, which crosses no link twice.
@@ -161,6 +161,39 @@ impl Routing {
         self.pieces(way, uses, pieces);
         let carrier = (&self.transports[index], used, own);
         Ok(self.timing(carrier, way, uses, &pieces[first..]))
+    }
+
+    /// The transport of a pair whose data pass straight through over one way, which goes to `way`; none where they are
+    /// stored or choose their way, or where the file has an exception for the pair.
+    pub fn straight(&self, key: Key, trees: &mut Trees, way: &mut Way) -> Option<usize> {
+        let used = self.networks.get(key.network as usize)?;
+        if key.from == key.to || self.overrides.contains_key(&(key.from, key.to)) {
+            return None;
+        }
+        let mut transports = used.transports.iter().copied();
+        let index = transports.find(|&index| self.way(index, key, None, trees, way))?;
+        (way.ends.len() == 1 && !way.adaptive).then_some(index)
+    }
+
+    /// Timing of a message on `network` by transport `index`, of which the last byte crosses `links` and that uses
+    /// `list` as a whole.
+    pub fn timing_along(
+        &self,
+        (network, index): (u8, usize),
+        links: Vec<u32>,
+        (uses, list): (&Uses, List),
+    ) -> Timing {
+        let way = Way {
+            ends: vec![links.len()],
+            links,
+            ..Way::default()
+        };
+        let carrier = (
+            &self.transports[index],
+            &self.networks[network as usize],
+            None,
+        );
+        self.timing(carrier, &way, uses, &[list])
     }
 
     /// Why none of the transports in `order` leads from one endpoint to another, and the cure.

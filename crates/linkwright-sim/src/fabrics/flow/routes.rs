@@ -2,6 +2,7 @@
 //!
 //! A route is a number: its timing, which it shares with many others, and its lists of uses.
 
+use super::groups::Groups;
 use super::pairs::{Key, Pairs};
 use super::route::{Routing, Way};
 use super::timing::Timing;
@@ -35,10 +36,11 @@ pub(super) struct Routes {
     pieces: Vec<List>,
     /// What each way uses that a message has chosen.
     chosen: FxHashMap<Vec<u32>, List>,
-    uses: Uses,
-    trees: Trees,
+    pub(super) uses: Uses,
+    pub(super) trees: Trees,
     /// The latest way; kept to reuse its memory.
-    way: Way,
+    pub(super) way: Way,
+    pub(super) groups: Groups,
 }
 
 impl Routes {
@@ -55,6 +57,7 @@ impl Routes {
             uses: Uses::default(),
             trees: Trees::default(),
             way: Way::default(),
+            groups: Groups::default(),
         }
     }
 
@@ -81,10 +84,7 @@ impl Routes {
         let number = match self.route(key) {
             Err(_) => NONE,
             Ok(timing) => {
-                let timing = *self.known.entry(timing).or_insert_with_key(|timing| {
-                    self.timings.push(timing.clone());
-                    self.timings.len() as u32 - 1
-                });
+                let timing = self.number(timing);
                 let pieces = first;
                 let adaptive = self.way.adaptive && key.from != key.to;
                 self.routes.push(Route {
@@ -97,6 +97,26 @@ impl Routes {
         };
         self.numbers.insert(key, number);
         number
+    }
+
+    /// Number of a timing.
+    pub(super) fn number(&mut self, timing: Timing) -> u32 {
+        *self.known.entry(timing).or_insert_with_key(|timing| {
+            self.timings.push(timing.clone());
+            self.timings.len() as u32 - 1
+        })
+    }
+
+    /// Number of a new route in one pass over what `list` uses.
+    pub(super) fn enter(&mut self, timing: u32, list: List) -> u32 {
+        let pieces = self.pieces.len() as u32;
+        self.pieces.push(list);
+        self.routes.push(Route {
+            timing,
+            pieces,
+            ends: None,
+        });
+        self.routes.len() as u32 - 1
     }
 
     fn route(&mut self, key: Key) -> Result<Timing, String> {
@@ -116,6 +136,11 @@ impl Routes {
     #[inline]
     pub fn timing(&self, route: u32) -> &Timing {
         &self.timings[self.routes[route as usize].timing as usize]
+    }
+
+    /// Timing number `number`.
+    pub fn timing_number(&self, number: u32) -> &Timing {
+        &self.timings[number as usize]
     }
 
     /// What passes `first..=last` of a route use together.

@@ -5,6 +5,7 @@
 //!   links      one for each direction of an edge, in the order of the file
 //!   resources  what data compete for: links; `turn` of a switch, for data that arrive and leave over
 //!              links of the same class; `throughput` of a switch, for all that it receives and sends;
+//!              `reduces` of a switch, for what it combines;
 //!              `sends` and `receives` of a rank of a torus, for its own data; the memory of an endpoint,
 //!              for copies inside it
 //! ```
@@ -13,7 +14,7 @@
 
 use super::uses::Use;
 use linkwright_core::{BytesPerSec, TimePs};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// One direction of an edge; its number is also that of its resource.
 #[derive(Clone, Debug)]
@@ -24,13 +25,32 @@ pub(super) struct Link {
     pub latency: TimePs,
 }
 
-/// What a switch as a whole can do, where that is less than its links can.
+/// A link in both directions, as a file states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Class of links that it belongs to.
+    pub class: String,
+    /// Name of the node at one end.
+    pub a: String,
+    /// Name of the node at the other end.
+    pub b: String,
+    /// Bytes per second of each direction, without what framing takes.
+    pub rate: u64,
+}
+
+/// What a switch as a whole can do, where that is less than its links can, or more than forwarding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SwitchLimits {
     /// Bytes per second out of one link, of data that came in over a link of the same class.
     pub turnaround: Option<u64>,
     /// Bytes per second received and sent together.
     pub throughput: Option<u64>,
+    /// Whether it copies what comes in once to several links.
+    pub multicast: bool,
+    /// Whether it combines what comes in over several links.
+    pub aggregate: bool,
+    /// Bytes per second of combined data that it makes.
+    pub aggregate_rate: Option<u64>,
 }
 
 /// The network as a graph.
@@ -44,6 +64,8 @@ pub(super) struct Topology {
     pub links: Vec<Link>,
     /// Node at which each link begins; a list of its own, because following a way backwards needs nothing else.
     pub begins: Vec<u32>,
+    /// Name of each class of links, and the rate that the file states for it, if it states one.
+    pub classes: Vec<(String, Option<u64>)>,
     /// Links out of each node.
     out: Vec<Vec<u32>>,
     /// Bytes per second of each resource, links first.
@@ -51,6 +73,10 @@ pub(super) struct Topology {
     pub resource_names: Vec<String>,
     turns: HashMap<(u32, u32), u32>,
     throughputs: HashMap<u32, u32>,
+    /// Switches that copy.
+    copiers: HashSet<u32>,
+    /// Switches that combine, with the resource of what they can.
+    combiners: HashMap<u32, Option<u32>>,
     locals: Option<u32>,
     injections: Option<u32>,
 }
@@ -98,6 +124,14 @@ impl Topology {
             let resource = self.resource(self.name(switch).to_string(), rate);
             self.throughputs.insert(switch, resource);
         }
+        if limits.multicast {
+            self.copiers.insert(switch);
+        }
+        if limits.aggregate {
+            let name = format!("{} reduces", self.name(switch));
+            let resource = limits.aggregate_rate.map(|rate| self.resource(name, rate));
+            self.combiners.insert(switch, resource);
+        }
     }
 
     /// What each rank may send of its own, and receive for itself, is at most `rate` each.
@@ -122,6 +156,20 @@ impl Topology {
         for endpoint in 0..self.endpoints {
             self.resource(format!("{} local", self.name(endpoint)), rate);
         }
+    }
+
+    /// Both directions of each link as one, with the rate that the file states.
+    pub fn edges(&self) -> Vec<Edge> {
+        let one = |forth: usize| {
+            let (class, stated) = &self.classes[self.links[forth].class as usize];
+            Edge {
+                class: class.clone(),
+                a: self.name(self.begins[forth]).to_string(),
+                b: self.name(self.links[forth].to).to_string(),
+                rate: stated.unwrap_or(self.capacity[forth]),
+            }
+        };
+        (0..self.links.len()).step_by(2).map(one).collect()
     }
 
     fn resource(&mut self, name: String, capacity: u64) -> u32 {
@@ -170,6 +218,46 @@ impl Topology {
                 }
             }
         }
+    }
+
+    /// Whether any switch copies data.
+    pub fn copies(&self) -> bool {
+        !self.copiers.is_empty()
+    }
+
+    /// Whether any switch combines data.
+    pub fn combines(&self) -> bool {
+        !self.combiners.is_empty()
+    }
+
+    /// Whether `node` is a switch that copies, or one that combines.
+    pub fn joins(&self, node: u32, combines: bool) -> bool {
+        match combines {
+            true => self.combiners.contains_key(&node),
+            false => self.copiers.contains(&node),
+        }
+    }
+
+    /// What combining at `node` uses, where that is limited.
+    pub fn combining(&self, node: u32) -> Option<Use> {
+        let resource = (*self.combiners.get(&node)?)?;
+        Some(Use::new(resource, 1))
+    }
+
+    /// What `streams` streams into or out of `node` use of its throughput, where that is limited.
+    pub fn passing(&self, node: u32, streams: u32) -> Option<Use> {
+        let resource = self.throughputs.get(&node)?;
+        Some(Use::new(*resource, streams))
+    }
+
+    /// What data use that turn at a switch, from link `a` to link `b`.
+    pub fn turning(&self, a: u32, b: u32) -> Option<Use> {
+        let (from, to) = (&self.links[a as usize], &self.links[b as usize]);
+        let resource = self
+            .turns
+            .get(&(from.to, b))
+            .filter(|_| from.class == to.class)?;
+        Some(Use::new(*resource, 1))
     }
 
     /// Bytes per second that one flow can have over all of `uses`.

@@ -306,5 +306,6 @@ pub(super) fn initiator_of(kind: MsgKind) -> u32 {
         MsgKind::Get => 1,
         MsgKind::Notice => 2,
         MsgKind::Multicast => 3,
+        MsgKind::Aggregate => unreachable!("routers combine nothing, so no aggregation is offered"),
     }
 }

@@ -313,6 +313,9 @@ impl Fabric for TorusNoc {
                 let reservation = way + self.way(m.network, farthest, home) + 2 * flit;
                 reservation + way + sending
             }
+            MsgKind::Aggregate => {
+                unreachable!("routers combine nothing, so no aggregation is offered")
+            }
         })
     }
 

@@ -146,6 +146,9 @@ impl TorusNoc {
             MsgKind::Get => (to, from),
             MsgKind::Put | MsgKind::Notice => (from, to),
             MsgKind::Multicast => (from, self.target_of(id)),
+            MsgKind::Aggregate => {
+                unreachable!("routers combine nothing, so no aggregation is offered")
+            }
         };
         let (home, here) = (self.place(home), self.place(here));
         let mut response = Packet {

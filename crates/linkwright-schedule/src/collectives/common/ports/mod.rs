@@ -21,6 +21,8 @@
 //!
 //! A copy numbers its blocks with its own first axis as the most significant digit.
 
+mod rooted;
+
 use super::line::Line;
 use super::Phase;
 use crate::builder::{Builder, Shape, Slot};
@@ -123,7 +125,7 @@ impl Ports {
                 });
             }
         }
-        fold_out(&mut b, &copies, data, 1);
+        fold_out(&mut b, &copies, data, 1, None);
         b.finish()
     }
 
@@ -150,7 +152,7 @@ impl Ports {
                 .iter()
                 .for_each(|copy| copy.pass(&mut b, data, s, Phase::Allgather));
         }
-        fold_out(&mut b, &copies, data, blocks);
+        fold_out(&mut b, &copies, data, blocks, None);
         b.finish()
     }
 
@@ -366,12 +368,16 @@ fn fold_in(b: &mut Builder, copies: &[Copy], data: Slot, blocks: u32) {
     }
 }
 
-fn fold_out(b: &mut Builder, copies: &[Copy], data: Slot, blocks: u32) {
+fn fold_out(b: &mut Builder, copies: &[Copy], data: Slot, blocks: u32, but: Option<u32>) {
     for fold in (0..copies[0].axes.len()).rev() {
         b.step();
         for copy in copies {
             let part = data.chunks(copy.number * blocks, blocks);
-            for (surplus, home) in copy.folded(fold) {
+            let lacking = copy
+                .folded(fold)
+                .into_iter()
+                .filter(|pair| Some(pair.0) != but);
+            for (surplus, home) in lacking {
                 b.put(home, part, surplus, part).lane(copy.number as u8);
             }
         }

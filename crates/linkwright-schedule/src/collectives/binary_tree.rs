@@ -1,0 +1,67 @@
+//! Binary tree: every rank has two children, whole vectors flow in slices.
+//!
+//! ```text
+//!   seen from the root, v = rank - root mod p          0
+//!   v has the children 2v+1 and 2v+2                 1   2
+//!                                                   3 4 5 6
+//! ```
+//!
+//! No rank sends more than two vectors, where the root of a binomial tree sends log2 p of them. In slices
+//! (transform `pipeline`), the time of a large vector tends to 2 S over the rate of a link, in fewer rounds than
+//! a chain has. Each stream has its own lane. The reduce is the broadcast backwards.
+//!
+//! Source: Open MPI, coll/tuned, binary tree; Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
+//! broadcast, reduction and scan" (Parallel Computing 2009), section 1, for its cost.
+
+use crate::builder::{Builder, Shape};
+use crate::collectives::algorithm::Algorithm;
+use crate::collectives::common::forest::{self, First, Lanes, Tree};
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Registry entry of broadcast/binary_tree.
+pub static BROADCAST: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    name: "binary_tree",
+    summary: "every rank passes the vector on to two others",
+    description: "A tree in which no rank sends more than two vectors: cut into slices, a \
+                 compromise between the few rounds of a binomial tree and the few bytes of a ring.",
+    cost: "log2 p rounds, at most 2 S bytes per rank",
+    needs: "",
+    source: "Sanders, Speck and Träff, Parallel Computing 2009; Open MPI, coll/tuned",
+    program: None,
+    build: |shape| build(shape, Collective::Broadcast),
+};
+
+/// Registry entry of reduce/binary_tree.
+pub static REDUCE: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "binary_tree",
+    summary: "every rank adds the vectors of two others and passes the sum on",
+    description: "A tree in which no rank receives more than two vectors: cut into slices, a \
+                 compromise between the few rounds of a binomial tree and the few bytes of a ring.",
+    cost: "log2 p rounds, S bytes per rank, at most 2 S into one",
+    needs: "",
+    source: "Sanders, Speck and Träff, Parallel Computing 2009, reversed; Open MPI, coll/tuned",
+    program: None,
+    build: |shape| build(shape, Collective::Reduce),
+};
+
+fn build(shape: &Shape, collective: Collective) -> Result<Schedule> {
+    shape.check()?;
+    let p = shape.ranks;
+    let mut b = Builder::new(collective, shape);
+    let data = b.buffer(Buffer::vector("output", 1));
+    let tree = Tree {
+        ranks: (0..p).map(|v| (v + shape.root) % p).collect(),
+        parents: (0..p).map(|v| v.saturating_sub(1) / 2).collect(),
+        chunk: 0,
+    };
+    let mut lanes = Lanes::new(p);
+    match collective.reduces() {
+        true => forest::up(&mut b, data, 1, &[tree], First::Added, &mut lanes),
+        false => forest::down(&mut b, data, &[tree], &mut lanes),
+    }
+    b.finish()
+}

@@ -1,0 +1,1 @@
+"""Machine files from what systems say about themselves."""

@@ -1,0 +1,105 @@
+"""From what a system says about itself to a machine file: the format is recognised, the file checked before it is
+written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwright.discovery import clusters, devices, hosts, nccl_graph, networks, node_file
+from linkwright.errors import FileError, LinkwrightError, UsageError, unknown
+
+MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a list shows of a format."""
+
+    key: str
+    summary: str
+
+
+def entries() -> list[dict[str, object]]:
+    """The formats, as `list` and `describe` print them."""
+    return [{"key": one.key, "summary": one.summary, "command": "machines import"} for one in formats()]
+
+
+def formats() -> list[Format]:
+    """All formats, those of hosts first."""
+    return [Format(found.key, found.summary) for found in (*hosts.HOSTS, *networks.NETWORKS)]
+
+
+def machine_file(
+    text: str,
+    file: str,
+    *,
+    name: str,
+    format_key: str | None = None,
+    gpu: str | None = None,
+    graph: str | None = None,
+    node: str | None = None,
+    fabric: str | None = None,
+) -> str:
+    """The machine file that `text`, read from `file`, describes.
+
+    Args:
+        graph: the text of NCCL's graph XML of the same host.
+        name: of the machine.
+        format_key: one of `formats`; by default the format is recognised.
+        gpu: what the GPUs of a host are, such as `H100`, where the file cannot say.
+        node: the machine that each computer of a network is.
+        fabric: the network whose software and latencies the computers have; by default that of the node.
+
+    Raises:
+        UsageError: an unknown format or GPU, or a GPU for a file that is of no host.
+        FileError: the file is not valid, or gives no machine.
+
+    """
+    if len(text) > MOST_BYTES:
+        raise FileError(f"{file}: more than {MOST_BYTES >> 20} MiB; no such description is that long")
+    known = [one.key for one in formats()]
+    if format_key and format_key not in known:
+        raise unknown("format", format_key, known, lists="linkwright list machine-importers")
+    host = _chosen(hosts.HOSTS, format_key, text)
+    network = None if host else _chosen(networks.NETWORKS, format_key, text)
+    if node and not network:
+        raise UsageError(f"--node {node}: {file} describes no network of computers; leave --node out")
+    if fabric and not node:
+        raise UsageError(f"--fabric {fabric}: is the network of nodes; say what they are with --node")
+    if host:
+        found = host.read(text, file, devices.called(gpu) if gpu else None)
+        if graph is not None:
+            found.channels = nccl_graph.channels(graph, "graph of NCCL"), "NCCL: the ring of its graph, doubled"
+        return _checked(node_file.text(found, name), file)
+    if graph is not None:
+        raise UsageError(f"{file}: describes no host, so NCCL's graph adds nothing; leave the graph out")
+    if gpu:
+        raise UsageError(f"--gpu {gpu}: {file} describes no host with GPUs; leave --gpu out")
+    if network and node:
+        described = networks.described(network, text, file)
+        return networks.checked(clusters.machine_text(described, node, fabric, name, file), file)
+    if network:
+        return networks.machine_file(network, text, file, name)
+    raise FileError(f"{file}: in no format that is known ({', '.join(known)}); say which with --as")
+
+
+def _chosen(all_of, format_key: str | None, text: str):
+    """The format that was asked for, or the one that recognises the text."""
+    if format_key:
+        return next((one for one in all_of if one.key == format_key), None)
+    return next((one for one in all_of if one.recognises(text)), None)
+
+
+def _checked(made: str, file: str) -> str:
+    """The text of a machine file that loads."""
+    from pathlib import Path
+
+    from linkwright import _native
+    from linkwright.machines import compose
+    from linkwright.machines.variant import Variant
+
+    try:
+        _native.Machine.parse(compose.finished(made, Path(f"{file}.toml"), Variant()), file)
+    except LinkwrightError as error:
+        raise FileError(f"{file}: gives no machine: {error}") from error
+    return made

@@ -1,0 +1,99 @@
+"""This host, described by what its own programs say.
+
+    nvidia-smi topo -m, --query-gpu=name        rocm-smi --showtopo, --showproductname        lstopo --output-format xml
+
+The first that knows of a GPU is taken. A program that is not there, or does not answer, is said and left out.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+
+from linkwright.discovery import importing
+from linkwright.errors import UsageError
+
+TIMEOUT_S = 20.0
+
+Tell = Callable[[str], None]
+
+
+def machine_file(name: str, gpu: str | None, tell: Tell) -> str:
+    """The machine file of this host.
+
+    Args:
+        name: of the machine.
+        gpu: what its GPUs are, such as `H100`; by default what the vendor's program says.
+        tell: is told which programs are not there.
+
+    Raises:
+        UsageError: no program knows of a GPU.
+
+    """
+    for find in (_nvidia, _amd, _hwloc):
+        if found := find(tell):
+            format_key, text, model = found
+            return importing.machine_file(
+                text, f"{format_key} of this host", name=name, format_key=format_key, gpu=gpu or model
+            )
+    raise UsageError(
+        "no GPU of this host is known to nvidia-smi, rocm-smi or lstopo; measure it instead: `linkwright dissect`, "
+        "then `linkwright fit latest`"
+    )
+
+
+def _nvidia(tell: Tell) -> tuple[str, str, str | None] | None:
+    topology = _output(["nvidia-smi", "topo", "-m"], tell)
+    if topology is None:
+        return None
+    names = _output(["nvidia-smi", "--query-gpu=name,mig.mode.current", "--format=csv,noheader"], tell) or ""
+    if "Enabled" in names:
+        raise UsageError(
+            "nvidia-smi: GPUs are divided (MIG), and parts of a GPU have no links; disable it: nvidia-smi -mig 0"
+        )
+    return "nvidia-smi", topology, names.splitlines()[0].rpartition(",")[0] if names else None
+
+
+def _amd(tell: Tell) -> tuple[str, str, str | None] | None:
+    topology = _output(["rocm-smi", "--showtopo"], tell)
+    if topology is None:
+        return None
+    product = _output(["rocm-smi", "--showproductname"], tell) or ""
+    series = next(
+        (
+            line.rpartition(":")[2].strip()
+            for line in product.splitlines()
+            if "Card Series" in line or "Card series" in line
+        ),
+        None,
+    )
+    return "rocm-smi", topology, series
+
+
+def _hwloc(tell: Tell) -> tuple[str, str, str | None] | None:
+    text = _output(["lstopo", "--whole-io", "--output-format", "xml"], tell)
+    if text is None:
+        return None
+    if "PCIDev" not in text:
+        tell("lstopo: shows no PCI device")
+        return None
+    return "hwloc", text, None
+
+
+def _output(command: list[str], tell: Tell) -> str | None:
+    """What a program prints; None if it is not there, fails or hangs."""
+    if shutil.which(command[0]) is None:
+        tell(f"{command[0]}: not installed")
+        return None
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        tell(f"{' '.join(command)}: {error}")
+        return None
+    if done.returncode:
+        tell(f"{' '.join(command)}: status {done.returncode}: {(done.stderr or done.stdout).strip().splitlines()[:1]}")
+        return None
+    return done.stdout

@@ -1,0 +1,250 @@
+"""NCCL's and RCCL's topology XML, as `NCCL_TOPO_DUMP_FILE` writes it.
+
+    <system version="1">
+      <cpu numaid="0" arch="x86_64" vendor="GenuineIntel" ...>
+        <pci busid="0000:05:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">       a bridge or switch
+          <pci busid="0000:0c:00.0" class="0x030200" ...>
+            <gpu dev="0" sm="90" rank="0" gdr="1"> <nvlink target="0000:c7:00.0" count="5" tclass="0x068000"/> </gpu>
+          </pci>
+          <pci ... class="0x020000"> <nic> <net name="mlx5_0" speed="400000" port="1" .../> </nic> </pci>
+
+A bridge with one thing below it adds nothing but its rate, and is left out. A link of a GPU to itself joins nothing.
+Files that providers of clouds write by hand (NCCL_TOPO_FILE) state neither <gpu> nor NVLinks, which NCCL finds when it
+runs. There, GPUs and ports are found by their PCI class, --gpu says which GPU it is unless its PCI id does, and the
+links are those of a board with switches.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from linkwright.discovery import devices
+from linkwright.discovery.devices import Device
+from linkwright.discovery.node import SWITCH, Lanes, Nic, Node, checked
+from linkwright.discovery.xml_text import Element, read
+from linkwright.errors import FileError
+
+KEY = "nccl-topology"
+SUMMARY = "NCCL's or RCCL's topology (XML), by NCCL_TOPO_DUMP_FILE"
+# GT/s of a lane -> GB/s, after the coding of its generation.
+GB_PER_LANE = {2.5: 0.25, 5.0: 0.5, 8.0: 0.985, 16.0: 1.969, 32.0: 3.938, 64.0: 7.563}
+SWITCH_CLASSES = ("0x068000",)
+# By PCI class, where a file names no devices: 3-D controllers and accelerators; Ethernet, InfiniBand and other ports.
+GPU_CLASSES = ("0x0302", "0x0300", "0x0380", "0x1200")
+NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
+_SPEED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*GT/s.*", re.S)
+
+
+def recognises(text: str) -> bool:
+    """Whether the text is such a file."""
+    return re.search(r"<system\b", text[:4096]) is not None
+
+
+@dataclass
+class _Place:
+    """A device on its bus: the element, what it hangs on, and the slowest link up to there."""
+
+    element: Element
+    parent: str
+    lanes: Lanes | None
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.gpus: list[tuple[Element, _Place]] = []
+        self.nics: list[tuple[Element, _Place]] = []
+        self.switches: dict[str, tuple[str, Lanes | None]] = {}
+        self.cpus = 0
+        self.vendor = ""
+        self.by_class = False
+
+    def wrong(self, element: Element, problem: str) -> FileError:
+        return FileError(f"{self.file}: line {element.line}: {problem}")
+
+    def system(self, root: Element) -> None:
+        self.by_class = not _named(root, "gpu")
+        for element in root.children:
+            if element.tag == "cpu":
+                self.vendor = self.vendor or element.attributes.get("vendor", "")
+                self.below(element, f"CPU {self.cpus}", None)
+                self.cpus += 1
+
+    def below(self, element: Element, parent: str, lanes: Lanes | None) -> None:
+        for child in element.children:
+            if child.tag == "pci":
+                self.pci(child, parent, _slower(lanes, self.lanes(child)))
+            elif child.tag in ("gpu", "nic"):
+                self.device(child, _Place(element, parent, lanes))
+
+    def pci(self, element: Element, parent: str, lanes: Lanes | None) -> None:
+        kind = _kind(element)
+        if self.by_class and kind and not element.children:
+            (self.gpus if kind == "gpu" else self.nics).append((element, _Place(element, parent, lanes)))
+        elif len(self.devices(element)) > 1:
+            name = f"PCIe {len(self.switches)}"
+            self.switches[name] = (parent, lanes)
+            self.below(element, name, None)
+        else:
+            self.below(element, parent, lanes)
+
+    def device(self, element: Element, place: _Place) -> None:
+        if element.tag == "gpu":
+            self.gpus.append((element, place))
+        else:
+            self.nics += [(child, place) for child in element.children if child.tag == "net"]
+
+    def devices(self, element: Element) -> list[Element]:
+        """GPUs and ports below an element."""
+        if element.tag in ("gpu", "net") or (self.by_class and _kind(element) and not element.children):
+            return [element]
+        return [found for child in element.children for found in self.devices(child)]
+
+    def lanes(self, element: Element) -> Lanes | None:
+        speed, width = element.attributes.get("link_speed", ""), element.attributes.get("link_width", "")
+        match = _SPEED.fullmatch(speed)
+        if match is None or not width.isdecimal() or not 0 < int(width) <= 64:
+            return None
+        rate = GB_PER_LANE.get(float(match[1]))
+        if rate is None:
+            raise self.wrong(element, f"link_speed {speed!r} is that of no PCIe generation; correct it")
+        return Lanes(rate * int(width), f"{match[1]} GT/s on {width} lanes")
+
+
+def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
+    return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
+
+
+def _named(element: Element, tag: str) -> bool:
+    """Whether there is such an element below."""
+    return element.tag == tag or any(_named(child, tag) for child in element.children)
+
+
+def _kind(element: Element) -> str | None:
+    """`gpu` or `net`, by the PCI class."""
+    stated = element.attributes.get("class", "")
+    return "gpu" if stated.startswith(GPU_CLASSES) else "net" if stated.startswith(NIC_CLASSES) else None
+
+
+def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+    """The node that the file describes; `gpu`: what its GPUs are, where the file cannot say."""
+    root = read(text, file)
+    if root.tag != "system":
+        raise FileError(f"{file}: line {root.line}: <{root.tag}> instead of <system>; give the dump of NCCL")
+    reader = _Reader(file)
+    reader.system(root)
+    if not reader.gpus:
+        raise FileError(
+            f"{file}: holds no <gpu> and no device of a GPU's PCI class; dump the topology of a run on GPUs "
+            "(NCCL_TOPO_DUMP_FILE)"
+        )
+    if not reader.by_class:
+        reader.gpus.sort(key=lambda found: _number(reader, found[0], "dev"))
+    buses = _buses(reader)
+    device = gpu or _device(reader)
+    node = Node(device, len(reader.gpus), file, cpus=reader.cpus, vendor=reader.vendor)
+    node.switches = list(reader.switches)
+    node.tree |= reader.switches
+    for i, (_, place) in enumerate(reader.gpus):
+        node.tree[f"GPU {i}"] = (place.parent, place.lanes)
+    for i, (net, place) in enumerate(reader.nics):
+        node.nics.append(Nic(net.attributes.get("name", f"port {i}"), _optional(reader, net, "speed")))
+        node.tree[f"NIC {i}"] = (place.parent, place.lanes)
+    node.peers = _peers(reader, buses)
+    if not node.peers and (gpu or reader.by_class) and device.most_links > 8:
+        node.peers = {(f"GPU {i}", SWITCH): device.most_links for i in range(node.gpus)}
+    return checked(node, file)
+
+
+def _buses(reader: _Reader) -> dict[str, int]:
+    """Bus id -> number of the GPU."""
+    found: dict[str, int] = {}
+    for i, (element, place) in enumerate(reader.gpus):
+        bus = place.element.attributes.get("busid", "").lower()
+        if bus in found:
+            raise reader.wrong(
+                element, f"GPU {i} has bus id {bus}, as GPU {found[bus]} has; virtual functions? Correct one"
+            )
+        found[bus] = i
+    return found
+
+
+def _device(reader: _Reader) -> Device:
+    """What the GPUs are, by their architecture or PCI id; all are alike."""
+    if reader.by_class:
+        return _device_of_pci(reader)
+    said = {_architecture(reader, element) for element, _ in reader.gpus}
+    if len(said) > 1:
+        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(said))}; describe them by hand")
+    return devices.of_architecture(said.pop(), reader.file)
+
+
+def _device_of_pci(reader: _Reader) -> Device:
+    ids = {f"{_hex(gpu, 'vendor')}:{_hex(gpu, 'device')}" for gpu, _ in reader.gpus}
+    found = {devices.of_pci(pci) for pci in ids}
+    device = found.pop()
+    if found or device is None:
+        said = "names no GPU" if ids == {":"} else f"has GPUs {', '.join(sorted(ids))}"
+        raise FileError(f"{reader.file}: {said}; {devices.listed()}")
+    return device
+
+
+def _hex(element: Element, key: str) -> str:
+    return element.attributes.get(key, "").lower().removeprefix("0x")
+
+
+def _architecture(reader: _Reader, gpu: Element) -> str:
+    if gcn := gpu.attributes.get("gcn"):
+        return gcn if gcn.startswith("gfx") else f"gcn{gcn}"
+    return f"sm{_number(reader, gpu, 'sm')}"
+
+
+def _number(reader: _Reader, element: Element, key: str) -> int:
+    number = _optional(reader, element, key)
+    if number is None:
+        raise reader.wrong(element, f"<{element.tag}> has no {key}; cut file?")
+    return number
+
+
+def _optional(reader: _Reader, element: Element, key: str) -> int | None:
+    value = element.attributes.get(key)
+    if value is None:
+        return None
+    if not re.fullmatch(r"-?\d{1,9}", value):
+        raise reader.wrong(element, f"{key}={value!r} is no whole number; correct it")
+    return int(value)
+
+
+def _peers(reader: _Reader, buses: dict[str, int]) -> dict[tuple[str, str], int]:
+    """Links between GPUs as both ends state them, and those to switches, summed over their chips."""
+    stated: dict[tuple[int, int], int] = {}
+    found: dict[tuple[str, str], int] = {}
+    for i, (gpu, _) in enumerate(reader.gpus):
+        for link in gpu.children:
+            if link.tag not in ("nvlink", "xgmi"):
+                continue
+            target, count = link.attributes.get("target", "").lower(), _number(reader, link, "count")
+            if count < 1:
+                raise reader.wrong(link, f"count={count}; a link that is there counts at least 1")
+            if buses.get(target) == i:
+                continue
+            if target in buses:
+                stated[i, buses[target]] = stated.get((i, buses[target]), 0) + count
+            elif _is_switch(link):
+                found[f"GPU {i}", SWITCH] = found.get((f"GPU {i}", SWITCH), 0) + count
+            elif link.attributes.get("tclass", "").startswith(GPU_CLASSES):
+                raise reader.wrong(link, f"GPU {i} has a link to {target}, which is not in the file; complete the file")
+    for (a, b), count in stated.items():
+        back = stated.get((b, a), 0)
+        if back != count:
+            raise FileError(
+                f"{reader.file}: GPU {a} states {count} links to GPU {b}, which states {back} back; one is down, or "
+                "the file was edited. Describe the healthy node, and take links out with --degrade"
+            )
+        found[f"GPU {min(a, b)}", f"GPU {max(a, b)}"] = count
+    return found
+
+
+def _is_switch(link: Element) -> bool:
+    return link.attributes.get("tclass") in SWITCH_CLASSES or link.attributes.get("target", "").startswith("ffff:ff")

@@ -1,0 +1,126 @@
+"""Collectives of GPU libraries on systems of today: published tables of A100 to GB200 and MI300X, 2 to 2,160 GPUs.
+
+Parts: `conditions` (tables and `--conditions`), `mapping` (words to machines), `predict` (the library's plan on the
+composed machine), `cells` (predictions beside published values), `floor` (systems of one kind among themselves),
+`claims`, `shown` (curves), `fit` (recovers the fitted numbers), `holdout` and `ablation`.
+
+Source: tables that users and vendors published, each with its address in `references/modern/tables.csv`.
+"""
+
+from __future__ import annotations
+
+from linkwright.errors import UsageError
+from linkwright.machines import load
+from linkwright.studies import Options
+from linkwright.studies.ablation import NOTE as ABLATION
+from linkwright.studies.modern import ablation, cells, claims, fit, floor, holdout, predicted, shown
+from linkwright.studies.modern.cells import Table
+from linkwright.studies.modern.predict import Model, Shape
+from linkwright.studies.numbers import tuned
+from linkwright.studies.outcome import Outcome
+
+TITLE = "Collectives of GPU libraries on systems of today, on models"
+NOTES = {
+    "scores": "Errors in percent by machine, collective, nodes and size. `cells_are`: `fitted` if a number was fitted "
+    "to these tables, else `predicted`; `bias` is the median with its sign, positive if the model is too slow.",
+    "floor": floor.NOTE,
+    "predictions": "What the model says of the given conditions; `fitted` if any number was fitted to a table of that "
+    "machine. `rules` are the rules by which the author's words became a machine.",
+    "refused": "Tables without a prediction, and why.",
+    "settings": "How each table was read: the machine file, network, library version and process rules that fired.",
+    "ablation": ABLATION,
+    "left_out": holdout.NOTE,
+}
+
+
+def reproduce(options: Options) -> Outcome:
+    """The whole study; with `--conditions`, predictions only."""
+    model = Model()
+    if options.conditions is not None:
+        return _conditions(model, options)
+    found = cells.tables(options.tables, options.machines, faulty=options.full or bool(options.tables))
+    if not found:
+        wanted = ", ".join((*options.tables, *options.machines))
+        raise UsageError(f"no open table is {wanted}; tables are T0001 and so on, machines those of `list machines`")
+    return _tables(model, found, options)
+
+
+def _conditions(model: Model, options: Options) -> Outcome:
+    assert options.conditions is not None
+    rows, refused = predicted.rows(options.conditions, model, options)
+    outcome = Outcome(paper="modern", title=TITLE, machine=str(options.conditions), notes=_notes())
+    outcome.tables = {"predictions": rows, "refused": refused}
+    outcome.remarks = [f"{len(rows)} cells predicted; {len({row['table_id'] for row in refused})} tables refused"]
+    return outcome
+
+
+def _tables(model: Model, found: list[Table], options: Options) -> Outcome:
+    fitted_to = fit.fitted_to()
+    times = cells.predictions(model, found, options)
+    made = cells.cells(found, times, fitted_to)
+    kinds = predicted.fitted_kinds()
+    outcome = Outcome(
+        paper="modern",
+        title=TITLE,
+        machine=f"{len({table.shape.machine for table in found if table.shape})} machine files",
+        tuned=_tuned({table.shape for table in found if table.shape}),
+        cells=[_marked(cell, kinds) for cell in made],
+        claims=claims.check(made, model) if not (options.tables or options.machines) else [],
+        notes=_notes(),
+    )
+    outcome.tables = {
+        "scores": cells.scores(made),
+        "floor": floor.rows(made),
+        "refused": cells.refused(found, times),
+        "settings": [_setting(table) for table in found],
+    }
+    outcome.sections = shown.sections(made)
+    if options.ablate:
+        outcome.tables["ablation"] = ablation.rows(options, found, made)
+    if options.holdout_scale:
+        outcome.tables["left_out"] = holdout.rows(options)
+    return outcome
+
+
+def _marked(cell, kinds):  # type: ignore[no-untyped-def]
+    from dataclasses import replace
+
+    return replace(cell, keys=cell.keys | {"fitted": cell.keys["machine"] in kinds})
+
+
+def _notes() -> dict[str, str]:
+    return dict(NOTES)
+
+
+def _tuned(shapes: set[Shape]) -> list[dict]:
+    """The tuned numbers of all machine files and networks, each once."""
+    rows: dict[tuple[str, str, str], dict] = {}
+    for machine in sorted({shape.machine for shape in shapes}):
+        for row in tuned(load(machine)):
+            rows.setdefault((row["key"], row["value"], row["source"]), row)
+    return list(rows.values())
+
+
+def _setting(table: Table) -> dict:
+    from linkwright.studies.modern.mapping import Refusal
+
+    setting = table.setting
+    if isinstance(setting, Refusal):
+        return {
+            "table_id": table.id,
+            "words": table.condition.machine,
+            "machine": "",
+            "fabric": "",
+            "library": "",
+            "site": "",
+            "rules": setting.reason,
+        }
+    return {
+        "table_id": table.id,
+        "words": table.condition.machine,
+        "machine": setting.machine,
+        "fabric": setting.fabric or "",
+        "library": "/".join((f"{setting.library}-{setting.version}", *setting.forced)),
+        "site": setting.site,
+        "rules": "; ".join(setting.rules),
+    }

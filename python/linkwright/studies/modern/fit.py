@@ -1,0 +1,114 @@
+"""Recovers the fitted numbers of the parts and networks from a few tables.
+
+    python -m linkwright.studies.modern.fit [GENERATION | NETWORK ...]
+
+Each number is moved until the median error of its tables is least, one number after the other, a few rounds. What is
+minimised is the mean over tables of the mean of |log(predicted / published)|, each cell counting at most `MOST`: a few
+wild cells do not move a fit. Everything is deterministic, and starts from the numbers of the files.
+
+At most six numbers belong to a generation of GPUs and three to a kind of network. A network is fitted after the
+generations, to tables of several nodes.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from linkwright.studies import Options
+from linkwright.studies.numbers import values
+
+from . import cells
+from .cells import Table
+from .predict import Model
+
+ROUNDS = 3
+# Factors that are tried on a number, coarse to fine; the best of each row is the start of the next.
+STEPS = ((0.5, 0.7, 0.85, 1, 1.2, 1.45, 2), (0.9, 0.95, 1, 1.05, 1.1), (0.975, 1, 1.025))
+MOST = 1.5  # |log| of a cell, a factor of 4.5
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Numbers that are fitted together, by key, and the tables that they are fitted to."""
+
+    name: str
+    kind: str  # `part` or `network`, whose file has the numbers
+    keys: tuple[str, ...]
+    tables: tuple[str, ...]
+
+
+FITS: tuple[Fit, ...] = ()
+
+
+def fitted_to() -> frozenset[str]:
+    """The tables that any number was fitted to; they are shown and not scored."""
+    return frozenset(table for fit in FITS for table in fit.tables)
+
+
+def refit(
+    fit: Fit, tables: Sequence[Table], before: Mapping[str, str] | None = None, rounds: int = ROUNDS
+) -> dict[str, str]:
+    """Key -> value in the unit of the file, found from `tables`; `before` are other numbers that have changed."""
+    now = dict(before or {})
+    start = _starts(fit, tables, now)
+    found = {key: start[key] for key in fit.keys if key in start}
+    best = _loss(tables, now | _texts(found))
+    for _ in range(rounds):
+        for key in found:
+            for steps in STEPS:
+                tried = {factor: found | {key: _rounded(found[key] * factor)} for factor in steps if factor != 1}
+                losses = {factor: _loss(tables, now | _texts(values)) for factor, values in tried.items()}
+                factor = min(losses, key=lambda factor: (losses[factor], abs(math.log(factor))))
+                if losses[factor] < best:
+                    best, found = losses[factor], tried[factor]
+    return _texts(found)
+
+
+def _starts(fit: Fit, tables: Sequence[Table], now: Mapping[str, str]) -> dict[str, float]:
+    model, found = Model(now), {}
+    for shape in dict.fromkeys(table.shape for table in tables if table.shape):
+        found |= values(model.machine(shape))
+    return {key: found[key] for key in fit.keys if key in found}
+
+
+def _loss(tables: Sequence[Table], changes: Mapping[str, str]) -> float:
+    """The mean over tables of the mean of |log(predicted / published)|."""
+    times = cells.predictions(Model(changes), tables, Options())
+    by_table: dict[object, list[float]] = {}
+    for cell in cells.cells(tables, times):
+        error = abs(math.log(cell.predicted / cell.reference)) if cell.reference else 0.0  # type: ignore[operator]
+        by_table.setdefault(cell.keys["table_id"], []).append(min(MOST, error))
+    return statistics.fmean(map(statistics.fmean, by_table.values())) if by_table else math.inf
+
+
+def _texts(found: Mapping[str, float]) -> dict[str, str]:
+    return {key: f"{value:.9g}" for key, value in found.items()}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def fits(names: Collection[str] = ()) -> list[Fit]:
+    """All fits, or those named."""
+    return [fit for fit in FITS if not names or fit.name in names]
+
+
+def main() -> None:
+    """Print the value of each number in the files and in the fit."""
+    changes: dict[str, str] = {}
+    for fit in fits(sys.argv[1:]):
+        tables = cells.tables(fit.tables)
+        shipped = _starts(fit, tables, {})
+        found = refit(fit, tables, changes)
+        for key, value in found.items():
+            print(f"{fit.name:20} {key:40} {shipped[key]:>8g} fitted {value}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""From an author's words to a described machine: the rules of `references/modern/settings.toml`.
+
+    machine, GPUs, nodes, notes   node rule      machine file, GPUs of one node
+                                  network rule   `--fabric` of several nodes; `8x400Gb` in the text sets its ports
+    library version               the text, or a rule by date or generation
+    notes                         process rule   whether one process drives all GPUs of a node
+
+A setting names the rules that fired. What no rule knows is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from linkwright import registry
+from linkwright.studies.modern.conditions import Condition
+
+Rule = Mapping[str, Any]
+
+_ADAPTERS = re.compile(r"(\d+) ?x ?(\d+) ?g(?:b|bps|bit|b/s)?\b")
+_VERSION = re.compile(r"(?:^|[^\d.])(2\.\d+)(?:\.\d+)?")
+_ALGORITHMS = {
+    "ring": "ring", "tree": "tree", "nvls": "nvls", "nvlstree": "nvls_tree", "collnetchain": "collnet_chain",
+    "collnetdirect": "collnet_direct", "pat": "pat",
+}  # fmt: skip
+_PROTOCOLS = {"simple": "simple", "ll": "ll", "ll128": "ll128"}
+# Node files whose ports are not one for each GPU are told how many there are by the file itself; the text has the sum.
+PORTS = {
+    "a100-leonardo": 4, "a100-p4d": 4, "a100-polaris": 2, "gb200-nvl72": 72, "gh200-alps": 4, "h100-a3-high": 4,
+    "mi250x-frontier": 4,
+}  # fmt: skip
+DEFAULT_PORTS = 8
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The described machine of a condition, and how its library was started."""
+
+    machine: str  # machine file
+    generation: str
+    nodes: int  # copies of it
+    gpus_per_node: int  # that take part, of each
+    fabric: str | None  # of several nodes
+    library: str  # `nccl`, `rccl`, `oneccl`
+    version: str
+    forced: tuple[str, ...]  # algorithm, protocol
+    one_process: bool
+    site: str
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a condition has no prediction."""
+
+    reason: str
+
+
+def settle(condition: Condition) -> Setting | Refusal:
+    """The setting of a condition, or why there is none."""
+    node = _first("node", condition.machine.lower())
+    if node is None:
+        known = ", ".join(sorted({rule["machine"] for rule in _rules()["node"] if "machine" in rule}))
+        return Refusal(f"no rule knows the machine `{condition.machine}`; described are {known}")
+    if "refuse" in node:
+        return Refusal(node["refuse"])
+    if node["machine"] not in registry.keys("machines"):
+        return Refusal(f"{node['machine']}: no machine file of this name")
+    nodes, gpus = _domains(condition, node["machine"])
+    fabric, why = _fabric(condition, node) if nodes > 1 else (None, "")
+    version, stated = _version(condition, node)
+    one, process = _process(condition)
+    return Setting(
+        machine=node["machine"], generation=node["generation"], nodes=nodes, gpus_per_node=gpus, fabric=fabric,
+        library=node.get("library", "nccl"), version=version, forced=_forced(condition),
+        one_process=one and gpus > 1, site=_site(condition),
+        rules=tuple(filter(None, (node["why"], why, stated, process))),
+    )  # fmt: skip
+
+
+def _domains(condition: Condition, machine: str) -> tuple[int, int]:
+    """Copies of the machine file, and GPUs of each: trays of one rack are one NVLink domain."""
+    if machine != "gb200-nvl72":
+        return condition.nodes, condition.gpus // condition.nodes
+    racks = -(-condition.gpus // PORTS[machine])
+    return racks, condition.gpus // racks
+
+
+def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
+    """(`--fabric`, the rule) for several nodes."""
+    rule = _first("network", condition.text)
+    name = rule["fabric"] if rule else node["fabric"]
+    why = rule["why"] if rule else f"assumed: {name}, as this generation mostly has"
+    total = _total_gbps(condition)
+    if total and (rule is None or rule.get("rate_by_text")):
+        rate = total / _ports(condition, node)
+        return f"{name.partition(',')[0]},rate={rate:g}", f"{why}; {total:g} Gb/s per node"
+    return name, why
+
+
+def _ports(condition: Condition, node: Rule) -> int:
+    """How many ports share what all adapters of a node carry: those of its GPUs, if it has fewer than the machine file."""
+    gpus, ports = condition.gpus // condition.nodes, PORTS.get(node["machine"], DEFAULT_PORTS)
+    fewer = re.search(rf"\b{gpus} (gpus )?per node", condition.machine.lower())
+    return min(ports, gpus) if fewer else ports
+
+
+def _total_gbps(condition: Condition) -> float | None:
+    """What all adapters of a node carry, if the text says so: `8x400Gb`."""
+    found = _ADAPTERS.search(condition.machine.lower())
+    return int(found[1]) * int(found[2]) if found else None
+
+
+def _version(condition: Condition, node: Rule) -> tuple[str, str]:
+    stated = _VERSION.search(condition.library_version)
+    if stated and node.get("library", "nccl") == "nccl":
+        return stated[1], ""
+    rule = _first("version", condition.text)
+    assert rule is not None  # the last one matches all
+    return rule["version"], f"version {rule['version']}: {rule['why']}"
+
+
+def _forced(condition: Condition) -> tuple[str, ...]:
+    """Algorithm and protocol that the author forced: one word; a remark about what the library took is none."""
+    algo, proto = (re.sub(r"\W.*", "", text.strip().lower()) for text in (condition.algo, condition.proto))
+    whole = re.fullmatch(r"\w+( \(forced.*\))?", condition.algo.strip())
+    if not whole or algo not in _ALGORITHMS:
+        return ()
+    return (_ALGORITHMS[algo], *((_PROTOCOLS[proto],) if proto in _PROTOCOLS else ()))
+
+
+def _process(condition: Condition) -> tuple[bool, str]:
+    rule = _first("process", condition.text)
+    return (
+        (rule["one"], f"{'one process' if rule['one'] else 'a process or thread per GPU'}: {rule['why']}")
+        if rule
+        else (False, "")
+    )
+
+
+def _site(condition: Condition) -> str:
+    """Where it was measured: the repository that published it, else the machine's text."""
+    found = re.match(r"https?://(?:www\.)?([^/]+/[^/]+(?:/[^/#]+)?)", condition.source_url)
+    words = re.findall(r"\(([^,)]*)", condition.machine)
+    return f"{found[1] if found else 'unknown'}: {words[0]}" if words else (found[1] if found else condition.machine)
+
+
+def _first(kind: str, text: str) -> Rule | None:
+    return next((rule for rule in _rules()[kind] if re.search(rule["match"], text)), None)
+
+
+@functools.cache
+def _rules() -> Mapping[str, Sequence[Rule]]:
+    path = resources.files("linkwright") / "references" / "modern" / "settings.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,214 @@
+"""What hosts with GPUs say about themselves, as machine files: by hand, and bad input."""
+
+from pathlib import Path
+
+import pytest
+
+import linkwright as lw
+from linkwright import registry
+from linkwright.discovery import devices, hosts, importing
+from linkwright.errors import FileError, LinkwrightError, UsageError
+from linkwright_cases import invoke
+
+FOLDER = Path(__file__).parent.parent / "hosts"
+
+
+def text(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def node(name: str, gpu: str | None = None):
+    host = hosts.recognised(text(name))
+    return host.read(text(name), name, devices.called(gpu) if gpu else None)
+
+
+def imported(tmp_path, name: str, **how):
+    path = tmp_path / "here.toml"
+    path.write_text(importing.machine_file(text(name), name, name="here", **how), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("two_h100.nccl.xml", "nccl-topology"),
+        ("line.rccl.xml", "nccl-topology"),
+        ("quad.nvidia.txt", "nvidia-smi"),
+        ("line.rocm.txt", "rocm-smi"),
+        ("two_l40s.hwloc.xml", "hwloc"),
+    ],
+)
+def test_a_format_is_recognised_by_one_importer(name, key):
+    assert [host.key for host in hosts.HOSTS if host.recognises(text(name))] == [key]
+
+
+def test_nccl_states_switches_ports_and_pcie():
+    found = node("two_h100.nccl.xml")
+    # Nine links to each of two chips, which one switch stands for.
+    assert found.peers == {("GPU 0", "NVSwitch"): 18, ("GPU 1", "NVSwitch"): 18}
+    # The bridge between switch and GPU has one thing below it, and adds nothing.
+    assert {child: parent for child, (parent, _) in found.tree.items()} == {
+        "PCIe 0": "CPU 0", "GPU 0": "PCIe 0", "NIC 0": "PCIe 0",
+        "PCIe 1": "CPU 1", "GPU 1": "PCIe 1", "NIC 1": "PCIe 1",
+    }  # fmt: skip
+    assert found.nics[1].mbps == 400_000
+    # 32 GT/s on 16 lanes, 128 of 130 bits.
+    assert found.tree["GPU 0"][1].gbps == pytest.approx(32 * 16 / 8 * 128 / 130, rel=1e-3)
+
+
+def test_the_imported_node_is_as_fast_as_its_links(tmp_path):
+    machine = lw.machine(imported(tmp_path, "two_h100.nccl.xml"))
+    schedule = lw.schedule("allreduce", "ring", ranks=2, size="1G")
+    # One ring of two sends the vector once: 1 GiB over 18 x 25 GB/s x 0.82, and two start-ups of 3.4 us.
+    expected_us = (2**30 / (18 * 25e9 * 0.82)) * 1e6
+    assert lw.simulate(schedule, machine, path="simple").time_us == pytest.approx(expected_us, rel=0.02)
+    cluster = lw.machine(imported(tmp_path, "two_h100.nccl.xml"), nodes=2)
+    assert cluster.ranks == 4
+
+
+def test_rccl_counts_links_of_each_pair(tmp_path):
+    assert node("line.rccl.xml").peers == {("GPU 0", "GPU 1"): 4, ("GPU 1", "GPU 2"): 1}
+    made = imported(tmp_path, "line.rccl.xml").read_text(encoding="utf-8")
+    assert 'edges = ["GPU 1 - GPU 0"]' in made.split("[fabric.links.xgmi_4]")[1]
+    assert "value = 200" in made.split("[fabric.links.xgmi_4]")[1]
+    # Nothing goes by two links, and the class of the part says so.
+    assert "edges = []" in made.split("[fabric.links.xgmi_2]")[1][:200]
+
+
+def test_the_graph_of_nccl_counts_channels(tmp_path):
+    path = imported(tmp_path, "two_h100.nccl.xml", graph=text("graph.nccl.xml"))
+    numbers = {number["key"]: number for number in lw.machine(path).numbers()}
+    assert (numbers["path.simple.channels"]["value"], numbers["path.simple.channels"]["status"]) == ("24", "measured")
+
+
+def test_nvidia_smi_needs_the_gpu_where_links_do_not_tell():
+    with pytest.raises(FileError, match="4 NVLinks between two GPUs, which several GPUs have; say which it is"):
+        node("quad.nvidia.txt")
+    found = node("quad.nvidia.txt", "A100-SXM4-40GB")
+    assert set(found.peers.values()) == {4}
+    assert len(found.peers) == 6
+    # PXB puts a port behind the switch of its GPU; NUMA nodes are in ascending order.
+    assert found.tree["NIC 1"][0] == found.tree["GPU 0"][0]
+    assert found.tree[found.tree["GPU 0"][0]][0] == "CPU 3"
+    assert [nic.name for nic in found.nics] == ["mlx5_0", "hsn1"]
+
+
+def test_more_links_than_a_gpu_has_are_those_of_a_switch():
+    eight = [f"GPU{i}" for i in range(8)]
+    rows = [[name, *("X" if name == other else "NV12" for other in eight), "0-7", "0"] for name in eight]
+    matrix = "\t".join([*eight, "CPU Affinity", "NUMA Affinity"]) + "\n" + "\n".join("\t".join(row) for row in rows)
+    found = hosts.recognised(matrix).read(matrix, "x", None)
+    assert found.device.name == "a100"
+    assert found.peers == {(f"GPU {i}", "NVSwitch"): 12 for i in range(8)}
+
+
+def test_rocm_smi_joins_pairs_of_weight_15():
+    with pytest.raises(FileError, match="does not say which GPUs these are"):
+        node("line.rocm.txt")
+    found = node("line.rocm.txt", "AMD Instinct MI250X")
+    assert found.peers == {("GPU 0", "GPU 1"): 1, ("GPU 1", "GPU 2"): 1}
+    assert found.tree["GPU 2"][0] == "CPU 1"
+
+
+def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
+    found = node("two_l40s.hwloc.xml")
+    assert (found.gpus, found.device.part, found.nics[0].name) == (2, "pcie-gpu", "mlx5_0")
+    assert found.tree["GPU 1"][0] == "PCIe 0"
+    assert not found.peers
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("two_h100.nccl.xml", "<system", '<!DOCTYPE a [<!ENTITY b "c">]>\n<system', "document type"),
+        ("two_h100.nccl.xml", "</system>", "", "not valid XML"),
+        ("two_h100.nccl.xml", "0000:8a:00.0", "0000:0a:00.0", "GPU 1 has bus id 0000:0a:00.0, as GPU 0 has"),
+        ("two_h100.nccl.xml", 'sm="90"', 'sm="61"', "unknown GPU of architecture sm61; known: v100"),
+        ("two_h100.nccl.xml", 'count="9"', 'count="99"', "198 links between GPU 0 and NVSwitch"),
+        ("two_h100.nccl.xml", 'count="9"', 'count="x"', "count='x' is no whole number"),
+        ("two_h100.nccl.xml", "32.0 GT/s", "31.0 GT/s", "is that of no PCIe generation"),
+        (
+            "line.rccl.xml",
+            '<xgmi target="0000:c1:00.0" count="4"',
+            '<xgmi target="0000:c1:00.0" count="3"',
+            "one is down",
+        ),
+        ("line.rccl.xml", 'target="0000:c9:00.0"', 'target="0000:ff:00.0"', "which is not in the file"),
+        ("quad.nvidia.txt", "GPU3\tNV4", "GPU3\tNV2", "GPU0 to GPU3 is NV4, and GPU3 to GPU0 is NV2"),
+        ("quad.nvidia.txt", "NIC1\tPXB", "NICx\tPXB", "no row for NIC1; cut file?"),
+        ("quad.nvidia.txt", "GPU2\tNV4\tNV4", "GPU2\tNV4\tNW4", "`NW4` is no connection"),
+        ("line.rocm.txt", "GPU2   30", "GPU7   30", "no row of 3 GPUs"),
+        ("two_l40s.hwloc.xml", "0000:03:00.0", "0000:02:00.0", "two GPUs with bus id"),
+        ("two_l40s.hwloc.xml", "[10de:26b9]", "[10de:0000]", "no GPU that is known"),
+    ],
+)
+def test_bad_input_is_refused(name, old, new, message):
+    changed = text(name).replace(old, new)
+    assert changed != text(name)
+    gpu = "A100" if "nvidia" in name else "MI250X" if "rocm" in name else None
+    with pytest.raises(LinkwrightError, match=message.replace("[", r"\[").replace("?", r"\?")) as error:
+        importing.machine_file(changed, name, name="here", gpu=gpu)
+    assert "\n" not in str(error.value)
+
+
+def test_one_link_down_at_a_switch_is_said():
+    changed = text("two_h100.nccl.xml").replace('target="0000:c1:00.0" count="9"', 'target="0000:c1:00.0" count="8"', 1)
+    with pytest.raises(FileError, match="GPU 0 has 17 links to the switch, others have 18; is one down"):
+        importing.machine_file(changed, "x", name="here")
+
+
+def test_the_verb_writes_a_file_and_never_over_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = invoke("machines", "import", str(FOLDER / "two_h100.nccl.xml"))
+    assert done.status == 0
+    assert "2 ranks" in done.out
+    assert "--on ./here.toml" in done.out
+    again = invoke("machines", "import", str(FOLDER / "two_h100.nccl.xml"))
+    assert again.status == 2
+    assert "is there already" in again.err
+    assert str(FOLDER) not in (tmp_path / "here.toml").read_text(encoding="utf-8")
+
+
+def test_what_is_not_known_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("hello", encoding="utf-8")
+    done = invoke("machines", "import", "a.txt")
+    assert (done.status, "in no format that is known" in done.err) == (2, True)
+    assert invoke("machines", "import", "a.txt", "--as", "hwlock").err.count("did you mean") == 1
+    assert "letters, digits" in invoke("machines", "import", "a.txt", "--name", "../x").err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_gpu_belongs_to_hosts_only():
+    torus = (FOLDER.parent / "networks" / "torus.astra.yml").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="describes no host with GPUs"):
+        importing.machine_file(torus, "x", name="here", gpu="H100")
+
+
+def test_discover_says_what_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = invoke("machines", "discover")
+    assert done.status == 2
+    for program in ("nvidia-smi", "rocm-smi", "lstopo"):
+        assert f"{program}: not installed" in done.err
+
+
+def test_discover_takes_what_nvidia_smi_says(tmp_path, monkeypatch):
+    program = tmp_path / "nvidia-smi"
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in topo) cat {FOLDER}/quad.nvidia.txt;; *) echo "NVIDIA A100-SXM4, Disabled";; esac\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    done = invoke("machines", "discover", "--name", "node")
+    assert (done.status, done.err) == (0, "")
+    assert lw.machine(tmp_path / "node.toml").ranks == 4
+    program.write_text('#!/bin/sh\necho "NVIDIA A100, Enabled"\n', encoding="utf-8")
+    assert "divided (MIG)" in invoke("machines", "discover", "--name", "other").err
+
+
+def test_devices_of_the_table_have_parts():
+    assert {device.part for device in devices.known()} <= set(registry.keys("parts"))

@@ -1,0 +1,211 @@
+"""Schedules of what a library chooses: right, forced, compared, and continued to many nodes."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+import linkwright as lw
+from linkwright import errors, library, nccl
+from linkwright.experiment import Own
+from linkwright.nccl import lines, shapes
+from linkwright.suite.expand import collective_experiment
+from linkwright_cases import invoke
+from nodes import node_machine, node_text
+from test_nccl_choice import A100, H100, MI300X, on
+
+COLLECTIVES = ["allreduce", "allgather", "reduce_scatter", "broadcast", "reduce", "alltoall", "gather", "scatter"]
+
+
+def asked(collective, algorithm, ranks, size, **more):
+    return collective_experiment("", collective, algorithm, ranks, size, "f32", "sum", **more)
+
+
+def plan(machine, collective="allreduce", algorithm="nccl-2.27", size=1 << 20, **more):
+    return library.plan(machine, asked(collective, algorithm, machine.ranks, size, **more))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_plans_are_right(collective, nodes):
+    machine = node_machine(nodes, gpus=4)
+    for size in (8, 1 << 16, 1 << 23):
+        made = plan(machine, collective, size=size)
+        assert lw.verify(made.schedule).exact
+        assert (made.schedule.collective, made.path) == (collective, made.choice.protocol)
+        assert made.time_ps(machine) > 0
+
+
+@pytest.mark.parametrize("forced", ["ring/ll", "ring/ll128", "ring/simple", "tree/ll", "tree/ll128", "tree/simple"])
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_forced_plans_are_right(forced, nodes):
+    machine = node_machine(nodes, gpus=4)
+    made = plan(machine, algorithm=f"nccl-2.27/{forced}", size=1 << 22)
+    assert lw.verify(made.schedule).exact
+    assert f"{made.choice.algorithm}/{made.choice.protocol}" == forced
+    # The protocol is left to the library.
+    assert plan(machine, algorithm=f"nccl-2.27/{forced.split('/')[0]}").choice.algorithm == made.choice.algorithm
+
+
+def test_a_ring_of_one_node_by_hand():
+    """Behind a switch one ring stands for all: 14 steps of an eighth of 1 GiB at 450 GB/s, and the last slice copied."""
+    made = plan(node_machine(), size=1 << 30)
+    assert (made.rings, made.channels, made.words) == (1, 24, "Ring Simple, 24 channels")
+    expected = (14 * (1 << 30) / 8 + 24 * (1 << 20)) / 450e9 * 1e6
+    assert made.time_ps(node_machine()) / 1e6 == pytest.approx(expected, rel=0.005)
+
+
+def test_rails_of_two_nodes_by_hand():
+    """A ring for each NIC: 30 steps with a 128th of 1 GiB at 50 GB/s each."""
+    machine = node_machine(2)
+    made = plan(machine, algorithm="nccl-2.27/ring/simple", size=1 << 30)
+    assert (made.rings, made.channels) == (8, 2)
+    assert made.time_ps(machine) / 1e6 == pytest.approx(30 * (1 << 30) / 128 / 50e9 * 1e6, rel=0.01)
+
+
+def neighbours(rings, closed):
+    return Counter(
+        (a, b) for ring in rings for a, b in zip(ring, [*ring[1:], *(ring[:1] if closed else ())], strict=False)
+    )
+
+
+@pytest.mark.parametrize("gpus", [2, 4, 6, 8, 16])
+def test_no_two_rails_have_a_hop_in_common(gpus):
+    hardware = replace(on(H100, 2), gpus=gpus, nics=gpus, nic_of=tuple(range(gpus)))
+    rings = shapes.rails(hardware, 2 * gpus, nccl.chooser("2.27", on(H100, 2)).choose("allreduce", 1 << 30))
+    # Each begins at the GPU of its NIC, and no hop inside a node belongs to two of them.
+    assert [ring[0] for ring in rings] == list(range(gpus))[: len(rings)]
+    inside = {pair: n for pair, n in neighbours(rings, True).items() if pair[0] // gpus == pair[1] // gpus}
+    assert set(inside.values()) == {1}
+
+
+@pytest.mark.parametrize("gpus", [2, 3, 4, 5, 8])
+def test_rings_over_a_mesh_load_every_link_equally(gpus):
+    joined = tuple(tuple(a != b for b in range(gpus)) for a in range(gpus))
+    mesh = replace(MI300X, gpus=gpus, joined=joined)
+    choice = replace(nccl.chooser("2.27", A100).choose("allreduce", 1 << 30), channels=64)
+    found = neighbours(shapes.rails(mesh, gpus, choice), True)
+    assert len(set(found.values())) == 1
+    assert len(found) == gpus * (gpus - 1)
+
+
+def test_four_gpus_on_two_nics_share_them():
+    hardware = replace(on(H100, 2), gpus=4, nics=2, nic_of=(0, 0, 1, 1))
+    rings = shapes.rails(hardware, 8, nccl.chooser("2.27", on(H100, 2)).choose("allreduce", 1 << 30))
+    # 0 1 3 2 and 2 3 1 0: they enter at GPUs 0 and 2 and leave at GPUs 2 and 0.
+    assert rings == ((0, 1, 3, 2, 4, 5, 7, 6), (2, 3, 1, 0, 6, 7, 5, 4))
+
+
+def test_small_messages_take_as_many_rails_as_channels():
+    assert plan(node_machine(2), algorithm="nccl-2.27/ring/ll", size=8).rings == 1
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [
+        ("nccl-2.27/trees", "unknown algorithm of the library for allreduce `trees`; did you mean `tree`"),
+        ("nccl-2.27/tree/ll12", "unknown protocol `ll12`; did you mean `ll128`"),
+        ("nccl-2.27/nvls", "nvls: version 2.27 does not use it here; there are tree/ll, "),
+        ("nccl-2.27/tree/ll/x", "unknown plan"),
+        ("nccl-2.17", "unknown plan"),
+        ("nccl-2.3.5", "unknown plan"),
+    ],
+)
+def test_what_the_library_does_not_have_is_refused(algorithm, problem):
+    with pytest.raises(errors.LinkwrightError, match=problem):
+        plan(node_machine(), algorithm=algorithm)
+
+
+def test_any_version_can_be_asked_for():
+    assert plan(node_machine(), algorithm="nccl-2.20").choice.protocol == "ll"
+
+
+# Many nodes.
+
+
+@pytest.mark.parametrize("collective", ["allreduce", "allgather", "reduce_scatter"])
+@pytest.mark.parametrize("protocol", ["ll", "ll128", "simple"])
+@pytest.mark.parametrize("size", [1 << 14, 1 << 22, 1 << 28])
+def test_a_long_ring_is_the_line_through_two_short_ones(collective, protocol, size, monkeypatch):
+    machine, name = node_machine(16, gpus=4), f"nccl-2.27/ring/{protocol}"
+    whole = plan(machine, collective, name, size)
+    monkeypatch.setattr(lines, "MOST_MESSAGES", 0)
+    made = plan(machine, collective, name, size)
+    assert (whole.line, made.line.times) == (None, 2 / 3)
+    assert made.words.endswith("; rings of 6 and 12 nodes continued to 16")
+    assert made.schedule.ranks == 48
+    assert made.time_ps(machine) == pytest.approx(whole.time_ps(machine), rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("collective", "name", "nodes", "within"),
+    [
+        # A chain has the same stages in every slice, so that the line is exact.
+        ("allreduce", "tree/simple", 1, 1e-4), ("broadcast", "ring/simple", 1, 1e-4),
+        # Stages inside and between nodes differ.
+        ("allreduce", "tree/ll128", 3, 0.03), ("allreduce", "tree/simple", 3, 0.03), ("reduce", "ring/simple", 2, 0.03),
+    ],
+)  # fmt: skip
+def test_a_long_pipeline_is_the_line_through_two_short_ones(collective, name, nodes, within, monkeypatch):
+    machine = node_machine(nodes, gpus=4)
+    made = plan(machine, collective, f"nccl-2.27/{name}", 1 << 30)
+    assert "pipelines of 16 and 32 slices continued to " in made.words
+    monkeypatch.setattr(shapes, "MOST_SIMULATED", 512)
+    whole = plan(machine, collective, f"nccl-2.27/{name}", 1 << 30)
+    assert whole.line is None
+    assert made.time_ps(machine) == pytest.approx(whole.time_ps(machine), rel=within)
+
+
+def test_rows_of_a_long_ring_say_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_MESSAGES", 0)
+    machine, rows = tmp_path / "nodes.toml", tmp_path / "rows.json"
+    machine.write_text(node_text(16, gpus=4), encoding="utf-8")
+    words = ("--on", str(machine), "--sizes", "1M", "-a", "nccl-2.27/ring/simple", "--output", str(rows))
+    assert invoke("simulate", "allreduce", *words).status == 0
+    found = {row["metric"]: row for row in json.loads(rows.read_text(encoding="utf-8"))["rows"]}
+    assert found["time"]["reason"].startswith("Ring Simple, 16 channels; rings of 6 and 12 nodes continued to 16")
+    assert "hops_max" not in found
+    made = plan(node_machine(16, gpus=4), algorithm="nccl-2.27/ring/simple")
+    assert found["time"]["value"] == pytest.approx(made.time_ps(node_machine(16, gpus=4)) / 1e3)
+
+
+def test_a_plan_in_another_process(monkeypatch):
+    monkeypatch.setattr(lines, "MOST_MESSAGES", 0)
+    own = plan(node_machine(16, gpus=2), algorithm="nccl-2.27/ring").own
+    again = Own.from_json(json.loads(json.dumps(own.to_json())))
+    assert again.continued.shorter.text() == own.continued.shorter.text()
+    assert (again.text, again.about) == (own.text, own.about)
+
+
+# What users see.
+
+
+def test_the_choice_stands_beside_what_was_not_chosen(tmp_path):
+    machine = tmp_path / "node.toml"
+    machine.write_text(node_text(), encoding="utf-8")
+    shown = invoke("simulate", "allreduce", "--on", str(machine), "--sizes", "1M", "--alternatives")
+    assert shown.status == 0
+    lines_of = [line.split()[:2] for line in shown.out.splitlines() if not line.startswith("#")]
+    assert [name for _, name in lines_of if name == "nccl-2.27"] == ["nccl-2.27"]
+    assert len(lines_of) == 1 + 6
+    told = " ".join(line.removeprefix("#").strip() for line in shown.out.splitlines()[-3:])
+    assert "1M: nccl-2.27 picks Ring LL, 24 channels; " in told
+
+
+@pytest.mark.parametrize("words", [("-a", "ring"), ()])
+def test_alternatives_need_a_library(words):
+    shown = invoke("simulate", "allreduce", "--on", "loggp", "--sizes", "1K", "--alternatives", *words)
+    assert shown.status == 2
+    assert "--alternatives: no " in shown.err
+
+
+def test_a_machine_of_parts_states_its_library():
+    assert library.algorithms(lw.machine("hgx-h100"), "alltoall")[0] == "nccl-2.27"
+    assert library.plan(lw.machine("hgx-h100"), asked("allreduce", "nccl-2.27", 8, 1 << 20)).words.endswith(
+        "24 channels"
+    )
+    assert (
+        library.plan(lw.machine("mi300x"), asked("allreduce", "rccl-2.22", 8, 1 << 30)).words
+        == "Ring Simple, 56 channels"
+    )
