@@ -88,7 +88,7 @@ def band(size_bytes: int) -> str:
 
 
 def scores(found: Sequence[Cell]) -> list[dict]:
-    """Errors by machine, then by jobs, sizes and collectives, of cells that fitted numbers were set by and of others."""
+    """Errors by machine, then by jobs, sizes and collectives, of cells that numbers were fitted to and others."""
     rows = []
     for machine in FITTED_TO:
         its = [cell for cell in found if cell.keys["machine"] == machine and cell.error is not None]

@@ -37,7 +37,9 @@ def check(found: Sequence[Cell], choices: Sequence[Choice], fitted: dict[str, in
 
 
 def _median(machine: str, found: Sequence[Cell]) -> tuple[str, bool, str]:
-    errors = [cell.error for cell in found if cell.keys["machine"] == machine and cell.scored and cell.error is not None]
+    errors = [
+        cell.error for cell in found if cell.keys["machine"] == machine and cell.scored and cell.error is not None
+    ]
     statement = f"{machine}: the median error of jobs that no number was fitted to is at most {MEDIAN:.0%}"
     if not errors:
         return statement, False, "no cells"

@@ -25,12 +25,14 @@ def read(file: Path) -> list[Condition]:
     if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
         named = ", ".join(f"`{name}`" for name in missing)
         raise FileError(f"{file}: no column {named}; the first line names the columns")
-    found = []
+    found: list[Condition] = []
     try:
         for row in reader:
             if len(found) >= MOST_ROWS:
                 raise FileError(f"{file}: more than {MOST_ROWS:,} rows; split the file")
-            found.append(_condition({key: value or "" for key, value in row.items()}, f"{file}: line {reader.line_num}"))
+            found.append(
+                _condition({key: value or "" for key, value in row.items()}, f"{file}: line {reader.line_num}")
+            )
     except csv.Error as error:
         raise FileError(f"{file}: line {reader.line_num}: {error}") from error
     if not found:

@@ -1,7 +1,7 @@
 """The fitted numbers, found again: each in turn takes the value with the smallest error, until none moves.
 
-The error is the mean over cells of |ln(predicted / measured)|, at most ln 4, so that no cell decides alone and a miss in
-either direction counts alike.
+The error is the mean over cells of |ln(predicted / measured)|, at most ln 4, so that no cell decides alone and misses
+in either direction count alike.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ NOTE = (
 def results(options: Options) -> dict[str, list[dict]]:
     """Errors of the large jobs, and the numbers that were found."""
     large = [one for one in cells.measured() if not cells.small(one[0])]
-    found, shipped = {}, {}
-    other = {}
+    found: dict[str, float] = {}
+    shipped: dict[str, float] = {}
+    other: dict[str, dict[str, str]] = {}
     for machine in fit.KEYS:
         its = [one for one in cells.measured() if one[0].machine == machine and cells.small(one[0])]
         its.sort(key=lambda one: one[0].ranks)

@@ -109,8 +109,8 @@ def _described(at: Condition) -> _native.Machine:
 def places(sides: tuple[int, ...]) -> list[int]:
     """The endpoint of each rank: along each axis of the job, a ring that goes to and fro inside the units it passes.
 
-    Place i is in unit i // 2, at its near side first if the unit is even and at its far side first if it is odd, so that
-    neighbours on the ring are neighbours on the torus.
+    Place i is in unit i // 2, at its near side first if the unit is even and at its far side first if it is odd, so
+    that neighbours on the ring are neighbours on the torus.
     """
     whole = units(sides)
     strides = [math.prod(whole[:axis]) for axis in range(len(whole))]
@@ -128,7 +128,7 @@ def places(sides: tuple[int, ...]) -> list[int]:
 
 def units(sides: tuple[int, ...]) -> tuple[int, ...]:
     """The six sides of a job of three: half of each along X, Y, Z, and two along a, b, c."""
-    return tuple(side // 2 for side in sides) + (2, 2, 2)
+    return (*(side // 2 for side in sides), 2, 2, 2)
 
 
 def _path(at: Condition, way: Way, numbers: dict[str, float]) -> str:
@@ -160,9 +160,9 @@ def _software(way: Way, path: str, numbers: dict[str, float], parts: int) -> dic
     if way.blocks:
         found[f"path.{path}.per_run"] = f"{numbers['facts.per_block'] * way.ports:.6g}"
     if way.segment:
-        name = "fabric.transport.utofu.rate"
-        rate = numbers[name]  # GB/s, so bytes per ns
-        found[name] = f"{way.segment / (way.segment / rate + numbers['facts.per_segment']):.6g}"
+        key = "fabric.transport.utofu.rate"
+        each_ns = way.segment / numbers[key] + numbers["facts.per_segment"]  # GB/s are bytes per ns
+        found[key] = f"{way.segment / each_ns:.6g}"
     return found
 
 

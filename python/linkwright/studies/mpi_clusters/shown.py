@@ -28,7 +28,9 @@ def _plots(cells: Sequence[Cell]) -> list[Plot]:
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((str(cell.keys["collective"]), str(cell.keys["nodes"])), []).append(cell)
-    return [Plot(f"{collective}, {nodes} nodes", BYTES, TIME, _curves(its)) for (collective, nodes), its in groups.items()]
+    return [
+        Plot(f"{collective}, {nodes} nodes", BYTES, TIME, _curves(its)) for (collective, nodes), its in groups.items()
+    ]
 
 
 def _curves(cells: Sequence[Cell]) -> list[Curve]:
@@ -39,7 +41,9 @@ def _curves(cells: Sequence[Cell]) -> list[Curve]:
             sizes.setdefault(int(str(cell.keys["size_bytes"])), []).append(cell)
         at = [float(size) for size in sorted(sizes)]
         for name, kind in (("predicted", "model"), ("reference", "measured")):
-            values = [statistics.median(float(str(getattr(one, name))) for one in sizes[size]) for size in sorted(sizes)]
+            values = [
+                statistics.median(float(str(getattr(one, name))) for one in sizes[size]) for size in sorted(sizes)
+            ]
             curves.append(_curve(tag.removesuffix("_int32"), at, [1e-6 * value for value in values], kind))
     return curves
 

@@ -97,6 +97,7 @@ HOSTS: dict[str, dict[str, Way]] = {
     },
     "broadcast": {
         "binomial": Way("binomial"),
+        "binary": Way("binary_tree"),
         "scatter_allgather": Way("scatter_allgather"),
         "bine_lat": Way("bine"),
         "bine_lat_new": Way("bine"),
@@ -115,6 +116,8 @@ HOSTS: dict[str, dict[str, Way]] = {
     "reduce": {
         "linear": Way("linear"),
         "binomial": Way("binomial", fresh=1),
+        "binary": Way("binary_tree", fresh=1),
+        "in_order": Way("binary_tree", fresh=1),
         "rabenseifner": Way("reduce_scatter_gather", fresh=2),
         "bine_lat": Way("bine", fresh=1),
         "bine_bdw": Way("bine_bandwidth", fresh=2),
@@ -175,6 +178,7 @@ FUJITSU: dict[str, dict[str, Way]] = {
     },
     "broadcast": {
         "binomial": Way("binomial"),
+        "binary_tree": Way("binary_tree"),
         "basic_linear": Way("linear"),
         "chain": Way("ring"),
         "default": DEFAULT,
@@ -189,6 +193,8 @@ FUJITSU: dict[str, dict[str, Way]] = {
     "reduce": {
         "linear": Way("linear", fresh=1),
         "chain": Way("ring", fresh=1),
+        "binary": Way("binary_tree", fresh=1),
+        "in_order_binary": Way("binary_tree", fresh=1),
         "binomial": Way("binomial", fresh=1),
         "default": DEFAULT,
     },
