@@ -53,8 +53,8 @@ RULES = (
 NOTES = {
     "scores": "Errors in percent by machine, jobs, sizes and collective. `cells_are`: `fitted` for the small jobs that "
     "the fitted numbers were set by (Fugaku 2x2x2, Leonardo up to 128 nodes, LUMI up to 8), else `predicted`. `bias` "
-    "is the median with its sign, positive if the model is too slow. Without --full, Fugaku's 512 nodes are left out but "
-    "for three sizes.",
+    "is the median with its sign, positive if the model is too slow. Without --full, Fugaku's 512 nodes are left out "
+    "but for three sizes.",
     "fastest": "Of cases (collective, nodes, size) with several algorithms: in how many percent the model's fastest is "
     "the fastest that was measured, and in how many it is that or within 10 % of it. `slower`: median of its measured "
     "time over that of the fastest.",
