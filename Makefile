@@ -64,7 +64,7 @@ test-python: setup-dev
 	$(BIN)/python -m pytest
 
 fuzz: setup-dev ## mutants of every kind of file and command line for FUZZ seconds each, from seed SEED
-	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/python/test_fuzz.py -q
+	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-schedule --test text_fuzz
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-sim --test machine_fuzz
 
@@ -97,7 +97,7 @@ $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@touch $@
 
 docs: setup $(VENV)/.docs ## the documentation site in target/site, strictly: no dead link, no page that nothing leads to
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 # GLIBC 2.28 is that of the oldest login nodes that still get updates (RHEL 8); Zig links against any version.
 WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu

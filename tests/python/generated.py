@@ -133,7 +133,7 @@ def _networks() -> str:
     return _table(["network", "topology", "parameters", "what it is"], rows)
 
 
-SWITCHES = ("gpudirect", "forwarding", "ports")
+SWITCHES = ("gpudirect", "forwarding", "ports", "sharp")
 TABLES = {
     "nvidia": lambda: _nodes("nvidia"),
     "amd": lambda: _nodes("amd"),

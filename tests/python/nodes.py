@@ -28,13 +28,13 @@ def node_text(
     switches = [
         f"{n}{name}" for n in at for name in ("NVSwitch", f"PCIe 0..{gpus - 1}", f"NIC 0..{gpus - 1}", "CPU 0", "CPU 1")
     ]
-    half = gpus // 2
+    half = max(1, gpus // 2)
     host_edges = [
         edge
         for n in at
         for edge in (
             f"{n}PCIe 0..{gpus - 1} = {n}GPU 0..{gpus - 1}", f"{n}PCIe 0..{gpus - 1} = {n}NIC 0..{gpus - 1}",
-            f"{n}CPU 0 - {n}PCIe 0..{half - 1}", f"{n}CPU 1 - {n}PCIe {half}..{gpus - 1}",
+            f"{n}CPU 0 - {n}PCIe 0..{half - 1}", *([f"{n}CPU 1 - {n}PCIe {half}..{gpus - 1}"] if gpus > half else []),
         )
     ]  # fmt: skip
     levels = ([("node", nodes)] if nodes > 1 else []) + [("GPU", gpus)]

@@ -103,6 +103,7 @@ topology = "TOPOLOGY"
 rate = { value = 80, unit = "Gb/s", status = "assumed", source = "by hand" }
 gpudirect = { value = 1, unit = "count", status = "assumed", source = "by hand" }
 forwarding = { value = 1, unit = "count", status = "assumed", source = "by hand" }
+sharp = { value = 0, unit = "count", status = "assumed", source = "by hand" }
 ports = { value = 0, unit = "count", status = "assumed", source = "by hand" }
 PARAMETERS
 
@@ -201,6 +202,15 @@ def test_without_gpudirect_data_go_through_the_host(pair):
     assert gbps(machine, (0, 2)) == pytest.approx(4)
     assert "node 0 GPU 0 -> node 0 CPU" in used(machine, 0, 2)
     assert gbps(pair(without=["net_simple"]), (0, 2)) == pytest.approx(4)
+
+
+def test_switches_with_sharp_combine_on_the_way(pair):
+    # CollNetDirect: half of S to the neighbour at 100 GB/s, up and down a port of 10 GB/s at once, and back.
+    schedule = lw.schedule("allreduce", "collnet_direct", ranks=6, size=S // 1000 * 96, grid=(2, 3))
+    half = S // 1000 * 96 / 2 / 1e9
+    found = lw.simulate(schedule, pair(nodes=3, parameters="sharp=1")).time_us / 1e6
+    assert found == pytest.approx(half / 100 + half / 10 + half / 100)
+    assert lw.simulate(schedule, pair(nodes=3)).time_us / 1e6 > 2 * found
 
 
 def test_a_port_that_is_not_connected_is_reached_by_the_neighbour(pair):

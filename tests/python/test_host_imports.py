@@ -7,6 +7,7 @@ import pytest
 import linkwright as lw
 from linkwright import registry
 from linkwright.discovery import devices, hosts, importing
+from linkwright.discovery.fitted import Log
 from linkwright.errors import FileError, LinkwrightError, UsageError
 from linkwright_cases import invoke
 
@@ -212,3 +213,146 @@ def test_discover_takes_what_nvidia_smi_says(tmp_path, monkeypatch):
 
 def test_devices_of_the_table_have_parts():
     assert {device.part for device in devices.known()} <= set(registry.keys("parts"))
+
+
+CLOUD = """\
+<system version="1">
+  <cpu numaid="0" arch="x86_64" vendor="AuthenticAMD">
+    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="16 GT/s" link_width="16">
+      <pci busid="0001:00:00.0" class="0x030200" vendor="0x10de" device="0x20b2" link_speed="16 GT/s" link_width="16"/>
+      <pci busid="0101:00:00.0" class="0x020700" link_speed="16 GT/s" link_width="16"/>
+    </pci>
+    <pci busid="0002:00:00.0" class="0x030200" vendor="0x10de" device="0x20b2" link_speed="16 GT/s" link_width="16"/>
+  </cpu>
+</system>
+"""
+
+
+def test_files_of_clouds_have_devices_by_their_class():
+    found = hosts.recognised(CLOUD).read(CLOUD, "cloud.xml", None)
+    assert (found.gpus, found.device.name, len(found.nics)) == (2, "a100", 1)
+    assert found.tree["GPU 0"][0] == found.tree["NIC 0"][0] == "PCIe 0"
+    # NCCL finds the NVLinks when it runs: those of a board with switches.
+    assert found.peers == {("GPU 0", "NVSwitch"): 12, ("GPU 1", "NVSwitch"): 12}
+    unnamed = CLOUD.replace('vendor="0x10de" device="0x20b2" ', "")
+    with pytest.raises(FileError, match=r"names no GPU; known: v100 \(sm70\)"):
+        hosts.recognised(unnamed).read(unnamed, "cloud.xml", None)
+    assert hosts.recognised(unnamed).read(unnamed, "cloud.xml", devices.called("H100")).device.name == "h100"
+    with pytest.raises(FileError, match="holds no <gpu> and no device of a GPU's PCI class"):
+        hosts.recognised(CLOUD).read(CLOUD.replace("0x0302", "0x0106"), "cloud.xml", None)
+
+
+def test_a_link_to_itself_joins_nothing():
+    own = '<xgmi target="0000:c1:00.0" count="2" tclass="0x038000"/>'
+    changed = text("line.rccl.xml").replace('<xgmi target="0000:c5:00.0"', f'{own}<xgmi target="0000:c5:00.0"', 1)
+    assert changed != text("line.rccl.xml")
+    assert hosts.recognised(changed).read(changed, "x", None).peers == node("line.rccl.xml").peers
+
+
+def test_gpus_with_memory_as_numa_nodes_belong_to_their_processors():
+    matrix = (
+        "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+        "GPU0\t X \tNV18\t0-71\t0,3-9,11-17\t2\n"
+        "GPU1\tNV18\t X \t72-143\t1,19-25\t18\n"
+    )
+    found = hosts.recognised(matrix).read(matrix, "x", devices.called("GB200"))
+    assert [found.tree[f"PCIe {i}"][0] for i in (0, 1)] == ["CPU 0", "CPU 1"]
+
+
+def test_the_declared_encoding_of_a_text_does_not_matter():
+    declared = '<?xml version="1.0" encoding="UTF--1.5"?>\n' + text("two_h100.nccl.xml")
+    assert hosts.recognised(declared).read(declared, "x", None).gpus == 2
+
+
+LOG = """\
+# Collective test starting: all_reduce_perf
+#   Rank  0 Group  0
+#   Rank  1 Group  0
+#       size         count      type   redop    root     time   algbw   busbw #wrong
+           8             2     float     sum      -1    {small}    0.00    0.00      0
+  1073741824     268435456     float     sum      -1    {large}    0.00    0.00      0
+# Out of bounds values : 0 OK
+"""
+
+
+def fitted_numbers(tmp_path, log):
+    return {
+        number["key"]: number for number in lw.machine(imported(tmp_path, "two_h100.nccl.xml", logs=[log])).numbers()
+    }
+
+
+def test_start_ups_and_shares_are_fitted_to_a_log(tmp_path):
+    numbers = fitted_numbers(tmp_path, Log("mine.log", LOG.format(small=9.5, large=3100)))
+    share = numbers["fabric.links.nvlink.share"]
+    # Two GPUs exchange halves: each sends the vector once in all, 1 GiB over 450 GB/s in 3100 us less start-ups.
+    assert float(share["value"]) == pytest.approx(2**30 / 3100e-6 / 450e9, rel=0.03)
+    assert (share["status"], "mine.log: allreduce of 1 GiB in 3100 us" in share["source"]) == ("fitted", True)
+    # One factor for the start-ups of all protocols.
+    unfitted = {n["key"]: n for n in lw.machine(imported(tmp_path, "two_h100.nccl.xml")).numbers()}
+    starts = [f"fabric.transport.nvlink_{protocol}.start" for protocol in ("simple", "ll", "ll128")]
+    factors = [float(numbers[key]["value"]) / float(unfitted[key]["value"]) for key in starts]
+    assert factors == pytest.approx([factors[0]] * 3, rel=1e-2)
+    assert numbers["fabric.transport.nvlink_copy.start"]["status"] != "fitted"
+
+
+def test_the_fitted_node_takes_as_long_as_the_log_says(tmp_path):
+    machine = lw.machine(
+        imported(tmp_path, "two_h100.nccl.xml", logs=[Log("mine.log", LOG.format(small=9.5, large=3100))])
+    )
+    launch = {n["key"]: float(n["value"]) for n in machine.numbers()}["library.launch"]
+    small = [lw.schedule("allreduce", name, ranks=2, size=8) for name in ("ring", "two_shot", "double_binary_tree")]
+    paths = ("simple", "ll", "ll128")
+    fastest = min(lw.simulate(schedule, machine, path=path).time_us for schedule in small for path in paths)
+    assert launch + fastest == pytest.approx(9.5, rel=0.03)
+
+
+def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
+    small = "\n".join(line for line in LOG.format(small=9.5, large=0).splitlines() if "1073741824" not in line)
+    numbers = fitted_numbers(tmp_path, Log("mine.log", small))
+    assert numbers["fabric.links.nvlink.share"]["status"] == "documented"
+    assert numbers["fabric.transport.nvlink_ll.start"]["status"] == "fitted"
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        (LOG.format(small=9.5, large=2000), "is faster than its nvlink links can be"),
+        (LOG.format(small=9.5, large=3100).replace("# Out of", "# No"), "so it is cut"),
+        (LOG.format(small=9.5, large=3100).replace("#   Rank  1 Group  0\n", ""), "is of 1 ranks"),
+        (LOG.format(small=9.5, large=3100).replace("all_reduce_perf", "gather_perf"), "is of no collective among"),
+        (
+            "\n".join(line for line in LOG.format(small=9.5, large=9).replace("1073741824", " 131072 ").splitlines()
+                      if not line.startswith("           8")),
+            "tells nothing of start-ups or rates",
+        ),
+    ],
+)  # fmt: skip
+def test_a_log_that_does_not_fit_writes_nothing(tmp_path, monkeypatch, log, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.log").write_text(log, encoding="utf-8")
+    done = invoke("machines", "import", str(FOLDER / "two_h100.nccl.xml"), "--fit", "mine.log")
+    assert done.status == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "here.toml").exists()
+
+
+def test_an_imported_node_states_its_library(tmp_path):
+    machine = lw.machine(imported(tmp_path, "two_h100.nccl.xml"))
+    assert machine.library()["hardware"] == {"gpu": "sm90", "host": "intel"}
+    # Its switch combines, which an L40S board has none of.
+    assert "nvls" in machine.library()["modes"]
+    assert lw.machine(imported(tmp_path, "two_l40s.hwloc.xml")).library()["hardware"]["gpu"] == "sm89"
+    amd = lw.machine(imported(tmp_path, "line.rccl.xml"))
+    assert (amd.library()["name"], amd.library()["hardware"]) == ("rccl", {"gpu": "gfx90a", "host": "amd"})
+    done = invoke("simulate", "allreduce", "--on", str(tmp_path / "here.toml"), "--sizes", "1M")
+    assert (done.status, "rccl-2.22" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("device", devices.known(), ids=lambda device: device.name)
+def test_the_library_has_a_model_of_every_gpu_of_the_table(tmp_path, device):
+    path = tmp_path / "here.toml"
+    made = importing.machine_file(text("line.rocm.txt"), "line.rocm.txt", name="here", gpu=device.names[0])
+    path.write_text(made, encoding="utf-8")
+    done = invoke("simulate", "allreduce", "--on", str(path), "--sizes", "1M")
+    assert (done.status, done.err) == (0, "")

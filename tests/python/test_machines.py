@@ -69,6 +69,14 @@ def test_composing_takes_no_time():
     assert best_s("gb200-nvl72", 20) < 1
 
 
+@pytest.mark.parametrize("name", registry.keys("networks"))
+def test_a_network_describes_its_numbers_in_lines(name):
+    shown = invoke("describe", name).out
+    assert "port latency: " in shown
+    assert "simple start: " in shown
+    assert "{" not in shown
+
+
 def test_cases_of_edges():
     ranks = ["a 0", "a 1", "a 2", "a 3"]
     assert edges.pairs("* / 2 - leaf 0..1", ranks) == [

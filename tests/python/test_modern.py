@@ -66,7 +66,8 @@ def test_conditions_come_one_line_per_cell_or_per_table(tmp_path, shape):
     lines = {
         "cells": HEAD
         + 'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024\nA,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,2K\n',
-        "sizes": 'table_id,machine,gpus,nodes,collective,library_version,sizes\nA,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1K;2K\n',
+        "sizes": "table_id,machine,gpus,nodes,collective,library_version,sizes\n"
+        'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1K;2K\n',
         "ends": "table_id,machine,gpus,nodes,collective,library_version,min_size,max_size\n"
         'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024,2048\n',
     }

@@ -48,8 +48,32 @@ def test_forced_plans_are_right(forced, nodes):
     assert plan(machine, algorithm=f"nccl-2.27/{forced.split('/')[0]}").choice.algorithm == made.choice.algorithm
 
 
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "nodes"),
+    [
+        ("allreduce", "nvls", 1), ("allgather", "nvls", 1), ("reduce_scatter", "nvls", 1), ("allreduce", "nvls", 2),
+        ("allreduce", "nvls_tree", 3), ("allreduce", "collnet_direct", 2), ("allreduce", "collnet_chain", 2),
+    ],
+)  # fmt: skip
+def test_reductions_in_switches_are_right(collective, algorithm, nodes):
+    machine = node_machine(nodes, gpus=4, modes=("ll128", "nvls", "collnet"))
+    for size in (16, 1 << 22):
+        made = plan(machine, collective, f"nccl-2.27/{algorithm}", size)
+        assert lw.verify(made.schedule).exact
+        assert made.choice.algorithm == algorithm
+        assert made.time_ps(machine) > 0
+
+
+def test_one_gpu_per_node_gathers_by_pat():
+    machine = node_machine(4, gpus=1)
+    made = plan(machine, "allgather", "nccl-2.27/pat", 1 << 20)
+    assert lw.verify(made.schedule).exact
+    # One port of 48 GB/s: two rings at 24, doubled once connected.
+    assert made.words == "PAT Simple, 4 channels"
+
+
 def test_a_ring_of_one_node_by_hand():
-    """Behind a switch one ring stands for all: 14 steps of an eighth of 1 GiB at 450 GB/s, and the last slice copied."""
+    """A ring stands for all: 14 steps of an eighth of 1 GiB at 450 GB/s; then the last slice is copied."""
     made = plan(node_machine(), size=1 << 30)
     assert (made.rings, made.channels, made.words) == (1, 24, "Ring Simple, 24 channels")
     expected = (14 * (1 << 30) / 8 + 24 * (1 << 20)) / 450e9 * 1e6

@@ -323,6 +323,7 @@ WRONG = [
     ("pods.textproto", 'name: "POD"', 'name: "PAD"', ["line 20", "unknown graph `POD`", "`PAD`"]),
     ("pods.textproto", 'name: "POD"', 'name: "ALL"', ["two graphs are named ALL"]),
     ("pods.textproto", 'graph_descriptor: "POD"', 'graph_descriptor: "ALL"', ["graph ALL contains itself"]),
+    ("ports.tt.yaml", "Graph:", "RelaxedGraph:", ["unknown key `RelaxedGraph`", "`Graph`"]),
     ("ports.tt.yaml", "W: 2", "W: 3", ["different numbers of ports"]),
     ("ports.tt.yaml", "[1, W1]", "[1, W2]", ["M1 has no W2"]),
     ("ports.tt.yaml", "board: B", "board: C", ["unknown board `C`"]),

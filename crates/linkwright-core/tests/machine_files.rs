@@ -212,7 +212,10 @@ fn a_library_says_what_its_words_mean_here() {
     let words = "[library.hardware]\ngpu = \"sm90\"\nhost = \"intel\"\nsource = \"data sheet\"\n";
     let machine = read(&format!("{EXAMPLE}{stated}{words}")).unwrap();
     let hardware = machine.library().and_then(|l| l.hardware.clone()).unwrap();
-    assert_eq!((hardware.gpu.as_str(), hardware.host.as_str()), ("sm90", "intel"));
+    assert_eq!(
+        (hardware.gpu.as_str(), hardware.host.as_str()),
+        ("sm90", "intel")
+    );
     let wrong = format!("{EXAMPLE}{stated}training = \"3\"\n");
     assert!(read(&wrong)
         .unwrap_err()

@@ -17,14 +17,17 @@ fn shipped(name: &str) -> Machine {
     Machine::parse(&text, &file).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The files that are whole; those with parts are composed in Python, where `test_machines.py` reads them all.
+/// The files that are whole; those with parts, and nodes of clusters, are composed in Python, where `test_machines.py`
+/// reads them all.
 fn names() -> Vec<String> {
     let entries = fs::read_dir(folder()).expect("the folder of machine files");
-    let has_parts = |text: String| text.lines().any(|line| line.starts_with("parts = ["));
+    let composed = ["parts = [", "[cluster]"];
+    let is_composed = |line: &str| composed.iter().any(|begin| line.starts_with(begin));
+    let is_whole = |text: String| !text.lines().any(is_composed);
     let mut names: Vec<String> = entries
         .map(|e| e.expect("a folder entry").path())
         .filter(|p| p.extension().is_some_and(|e| e == "toml"))
-        .filter(|p| !has_parts(fs::read_to_string(p).expect("a shipped machine file")))
+        .filter(|p| is_whole(fs::read_to_string(p).expect("a shipped machine file")))
         .map(|p| p.file_stem().unwrap().to_str().unwrap().to_string())
         .collect();
     names.sort();

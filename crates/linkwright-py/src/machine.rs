@@ -366,7 +366,12 @@ impl Machine {
         row.set_item("links", library.links)?;
         row.set_item("modes", &library.modes)?;
         let hardware = library.hardware.as_ref();
-        row.set_item("hardware", hardware.map(|h| [("gpu", &h.gpu), ("host", &h.host)].into_py_dict(py)).transpose()?)?;
+        row.set_item(
+            "hardware",
+            hardware
+                .map(|h| [("gpu", &h.gpu), ("host", &h.host)].into_py_dict(py))
+                .transpose()?,
+        )?;
         row.set_item("training", &library.training)?;
         row.set_item("launch_ps", library.launch.0)?;
         row.set_item("source", &library.source)?;
@@ -391,7 +396,10 @@ impl Machine {
         columns.set_item("class", edges.iter().map(|e| &e.class).collect::<Vec<_>>())?;
         columns.set_item("a", edges.iter().map(|e| &e.a).collect::<Vec<_>>())?;
         columns.set_item("b", edges.iter().map(|e| &e.b).collect::<Vec<_>>())?;
-        columns.set_item("bytes_per_s", edges.iter().map(|e| e.rate).collect::<Vec<_>>())?;
+        columns.set_item(
+            "bytes_per_s",
+            edges.iter().map(|e| e.rate).collect::<Vec<_>>(),
+        )?;
         Ok(Some(columns))
     }
 

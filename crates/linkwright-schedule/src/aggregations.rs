@@ -30,13 +30,14 @@ pub fn gather_and_put(schedule: &Schedule) -> Result<Schedule> {
         )
     })?;
     let mut out = Writer {
+        later: 0,
         scratch: vec![None; draft.buffers.len()],
         draft,
     };
     for op in std::mem::take(&mut out.draft.ops) {
         match op.kind {
             OpKind::Aggregate => out.aggregation(&op)?,
-            _ => out.draft.ops.push(op),
+            _ => out.append(op),
         }
     }
     out.draft.aggregations.clear();
@@ -46,6 +47,8 @@ pub fn gather_and_put(schedule: &Schedule) -> Result<Schedule> {
 /// Writes operations behind those that are there.
 struct Writer {
     draft: Draft,
+    /// Steps made here so far: what replaces an aggregation is not simultaneous.
+    later: u32,
     /// By buffer, the scratch in which its chunks meet.
     scratch: Vec<Option<BufferId>>,
 }
@@ -111,7 +114,13 @@ impl Writer {
 
     fn push(&mut self, op: Op, runs: Vec<(u32, u32, u32)>) {
         let op = with_ranges(&mut self.draft, op, runs);
-        self.draft.ops.push(op);
+        self.append(op);
+        self.later += 1;
+    }
+
+    fn append(&mut self, op: Op) {
+        let step = op.step + self.later;
+        self.draft.ops.push(Op { step, ..op });
     }
 
     /// The scratch that is cut like `buffer`.

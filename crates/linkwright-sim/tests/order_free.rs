@@ -2,6 +2,7 @@
 
 use linkwright_core::machine::{Completion, Path};
 use linkwright_core::{BytesPerSec, EndpointId, TimePs};
+use linkwright_schedule::aggregations::gather_and_put;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::REGISTRY;
 use linkwright_schedule::{barriers, transforms, Schedule, ScheduleError};
@@ -76,11 +77,11 @@ fn schedules(ranks: u32, elements: u64) -> Vec<(String, Schedule)> {
     for algorithm in REGISTRY {
         let built = match (algorithm.build)(&shape) {
             Err(ScheduleError::Waived { .. }) => continue,
-            other => other.unwrap(),
+            other => gather_and_put(&other.unwrap()).unwrap(),
         };
         let unfused = transforms::unfuse(&built).unwrap();
         for (schedule, how) in [(built, "as it is"), (unfused, "unfused")] {
-            // LogGP has no barrier.
+            // LogGP has neither a barrier nor a switch that combines.
             let schedule = barriers::disseminate(&schedule).unwrap();
             schedules.push((format!("{} p={ranks} {how}", algorithm.key()), schedule));
         }

@@ -133,4 +133,7 @@ def _texts(value: object) -> list[str]:
     if isinstance(value, dict) and "value" in value:
         number = " ".join(str(value[key]) for key in ("value", "unit") if key in value)
         return ["; ".join([number, *(str(value[key]) for key in ("status", "source") if value.get(key))])]
+    if isinstance(value, dict):  # of numbers by name, or of such tables
+        named = [(name, _texts(one), isinstance(one, dict) and "value" not in one) for name, one in value.items()]
+        return [f"{name}{' ' if nested else ': '}{line}" for name, lines, nested in named for line in lines]
     return [str(value)]

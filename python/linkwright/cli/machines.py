@@ -15,12 +15,13 @@ from linkwright.cli.output import print_json, print_table
 from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
+    from linkwright.discovery.fitted import Log
     from linkwright.machines import Variant
 
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known about a described machine, and how well; make machine files of what systems say."""
+    """Show what is known about a described machine, and how well."""
 
 
 @command.command(name="show")
@@ -80,6 +81,13 @@ def show(
     _echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")
 
 
+_fits = click.option(
+    "--fit", "fits", multiple=True, type=click.Path(path_type=Path), metavar="LOG",
+    help="What nccl-tests or OSU printed on this node: start-ups and rates are fitted to it. May be repeated.",
+)  # fmt: skip
+_collective = click.option("--collective", metavar="NAME", help="What LOG measured, if it does not say.")
+
+
 @command.command(name="import")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.argument("graph", required=False, type=click.Path(path_type=Path), metavar="[GRAPH]")
@@ -97,6 +105,8 @@ def show(
     "--fabric", metavar="NETWORK", shell_complete=options.completed("networks"),
     help="With --node: whose software and latencies the network has.  [default: that of the node]",
 )  # fmt: skip
+@_fits
+@_collective
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
 def import_(
     file: Path,
@@ -106,6 +116,8 @@ def import_(
     gpu: str | None,
     node: str | None,
     fabric: str | None,
+    fits: tuple[Path, ...],
+    collective: str | None,
     output: Path | None,
 ) -> None:
     """Turn what a system says about itself into a machine file.
@@ -121,26 +133,36 @@ def import_(
     text = read_text(file, "a description of a system")
     channels = read_text(graph, "a graph of NCCL") if graph else None
     made = importing.machine_file(
-        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels, node=node, fabric=fabric
-    )
+        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels, node=node, fabric=fabric,
+        logs=_logs(fits), collective=collective,
+    )  # fmt: skip
     _write(made, output or Path(f"{name}.toml"))
 
 
 @command.command(name="discover")
 @click.option("--name", default="here", show_default=True, metavar="NAME", help="The machine's name.")
 @click.option("--gpu", metavar="MODEL", help="What the GPUs are, where no program says.")
+@_fits
+@_collective
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
-def discover(name: str, gpu: str | None, output: Path | None) -> None:
+def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str | None, output: Path | None) -> None:
     """Describe this host by what its own programs say: nvidia-smi, rocm-smi, lstopo.
 
     A host without GPUs is measured instead: `linkwright dissect`, then `linkwright fit latest`.
     """
     from linkwright.discovery import live
 
-    _write(
-        live.machine_file(_named(name), gpu, lambda told: click.echo(f"linkwright: {told}", err=True)),
-        output or Path(f"{name}.toml"),
+    made = live.machine_file(
+        _named(name), gpu, lambda told: click.echo(f"linkwright: {told}", err=True), _logs(fits), collective
     )
+    _write(made, output or Path(f"{name}.toml"))
+
+
+def _logs(fits: tuple[Path, ...]) -> list[Log]:
+    from linkwright.discovery.fitted import Log
+    from linkwright.store.files import read_text
+
+    return [Log(path.name, read_text(path, "a log of nccl-tests or OSU")) for path in fits]
 
 
 def _named(name: str) -> str:

@@ -25,7 +25,14 @@ class Device:
     link_gbps: float
     most_links: int
     source: str
+    combines: bool = False  # whether the switches of its boards combine and copy
+    library: str = ""  # the generation that the library takes it for, where that is not its own
     share: float | None = None  # of a link's rate that carries data; None: that of the part
+
+    @property
+    def generation(self) -> str:
+        """What the library calls it: `sm90`, `gfx942`."""
+        return self.library or self.architecture[0]
 
 
 @functools.cache
@@ -38,7 +45,8 @@ def known() -> tuple[Device, ...]:
 
 
 def _rest(row: dict) -> dict:
-    return {key: row[key] for key in ("part", "links", "link_gbps", "most_links", "source", "share") if key in row}
+    listed_apart = ("names", "pci", "architecture")
+    return {key: value for key, value in row.items() if key not in listed_apart}
 
 
 def called(name: str) -> Device:

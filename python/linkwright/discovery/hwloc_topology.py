@@ -50,9 +50,12 @@ class _Reader:
         self.nics: list[_Found] = []
         self.switches: dict[str, tuple[str, Lanes | None]] = {}
         self.cpus = 0
+        self.vendor = ""
 
     def visit(self, element: Element, parent: str, lanes: Lanes | None) -> None:
         kind = element.attributes.get("type")
+        if element.tag == "info" and element.attributes.get("name") == "CPUVendor":
+            self.vendor = element.attributes.get("value", "")
         if kind in _HOMES:
             parent, lanes = f"CPU {self.cpus}", None
             self.cpus += 1
@@ -125,8 +128,11 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
     for element in root.children:
         reader.visit(element, "CPU 0", None)
     if not reader.gpus:
-        raise FileError(f"{file}: no GPU that is known; describe a processor with `linkwright fit` instead")
-    node = Node(gpu or _device(reader), len(reader.gpus), file, cpus=max(1, reader.cpus))
+        raise FileError(
+            f"{file}: no GPU that is known. A host without GPUs is measured instead: `linkwright dissect`, then "
+            "`linkwright fit latest`"
+        )
+    node = Node(gpu or _device(reader), len(reader.gpus), file, cpus=max(1, reader.cpus), vendor=reader.vendor)
     node.switches = list(reader.switches)
     node.tree |= reader.switches
     _check_buses(reader)
@@ -157,7 +163,7 @@ def _device(reader: _Reader) -> Device:
         pci = f"{match[2]}:{match[3]}".lower()
         device = devices.of_pci(pci)
         if device is None:
-            raise FileError(f"{reader.file}: line {found.element.line}: unknown GPU {pci}; name it with --gpu")
+            raise FileError(f"{reader.file}: line {found.element.line}: unknown GPU {pci}; {devices.listed()}")
         said.add(device)
     if len(said) > 1:
         names = ", ".join(sorted(device.name for device in said))

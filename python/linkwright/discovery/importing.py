@@ -3,9 +3,10 @@ written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwright.discovery import clusters, devices, hosts, nccl_graph, networks, node_file
+from linkwright.discovery import clusters, devices, fitted, hosts, nccl_graph, networks, node_file
 from linkwright.errors import FileError, LinkwrightError, UsageError, unknown
 
 MOST_BYTES = 1 << 26
@@ -39,6 +40,8 @@ def machine_file(
     graph: str | None = None,
     node: str | None = None,
     fabric: str | None = None,
+    logs: Sequence[fitted.Log] = (),
+    collective: str | None = None,
 ) -> str:
     """The machine file that `text`, read from `file`, describes.
 
@@ -49,6 +52,8 @@ def machine_file(
         gpu: what the GPUs of a host are, such as `H100`, where the file cannot say.
         node: the machine that each computer of a network is.
         fabric: the network whose software and latencies the computers have; by default that of the node.
+        logs: what benchmarks printed on a host, to which its start-ups and rates are fitted.
+        collective: what the logs measured, where they do not say.
 
     Raises:
         UsageError: an unknown format or GPU, or a GPU for a file that is of no host.
@@ -66,11 +71,14 @@ def machine_file(
         raise UsageError(f"--node {node}: {file} describes no network of computers; leave --node out")
     if fabric and not node:
         raise UsageError(f"--fabric {fabric}: is the network of nodes; say what they are with --node")
+    if logs and not host:
+        raise UsageError(f"--fit {logs[0].file}: {file} describes no host with GPUs; leave --fit out")
     if host:
         found = host.read(text, file, devices.called(gpu) if gpu else None)
         if graph is not None:
             found.channels = nccl_graph.channels(graph, "graph of NCCL"), "NCCL: the ring of its graph, doubled"
-        return _checked(node_file.text(found, name), file)
+        made = _checked(node_file.text(found, name), file)
+        return _checked(fitted.text(made, found, logs, collective), file) if logs else made
     if graph is not None:
         raise UsageError(f"{file}: describes no host, so NCCL's graph adds nothing; leave the graph out")
     if gpu:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from linkwright.discovery import importing
+from linkwright.discovery import fitted, importing
 from linkwright.errors import UsageError
 
 TIMEOUT_S = 20.0
@@ -19,13 +19,17 @@ TIMEOUT_S = 20.0
 Tell = Callable[[str], None]
 
 
-def machine_file(name: str, gpu: str | None, tell: Tell) -> str:
+def machine_file(
+    name: str, gpu: str | None, tell: Tell, logs: Sequence[fitted.Log] = (), collective: str | None = None
+) -> str:
     """The machine file of this host.
 
     Args:
         name: of the machine.
         gpu: what its GPUs are, such as `H100`; by default what the vendor's program says.
         tell: is told which programs are not there.
+        logs: what benchmarks printed here, to which start-ups and rates are fitted.
+        collective: what the logs measured, where they do not say.
 
     Raises:
         UsageError: no program knows of a GPU.
@@ -35,8 +39,9 @@ def machine_file(name: str, gpu: str | None, tell: Tell) -> str:
         if found := find(tell):
             format_key, text, model = found
             return importing.machine_file(
-                text, f"{format_key} of this host", name=name, format_key=format_key, gpu=gpu or model
-            )
+                text, f"{format_key} of this host", name=name, format_key=format_key, gpu=gpu or model,
+                logs=logs, collective=collective,
+            )  # fmt: skip
     raise UsageError(
         "no GPU of this host is known to nvidia-smi, rocm-smi or lstopo; measure it instead: `linkwright dissect`, "
         "then `linkwright fit latest`"

@@ -23,6 +23,9 @@ Table = dict[str, Any]
 GENERATIONS = {"pcie-gen4": 31.5, "pcie-gen5": 63.0, "pcie-gen6": 121.0}
 # By vendor of the processors, as files have it: GB/s between two of them.
 SOCKETS = {"AuthenticAMD": 16.0, "GenuineIntel": 22.0, "ARM": 6.0, "IBM": 32.0}
+# The same, as `[library.hardware]` has it.
+HOSTS = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "ARM": "arm", "IBM": "power"}
+LIBRARIES = {"nvlink": "nccl", "xgmi": "rccl"}
 # Transports of `gpu-node` over PCIe, which take all its classes.
 OVER_PCIE = ("pcie_simple", "pcie_ll", "pcie_ll128", "pcie_copy", "host_simple", "host_ll")
 PROTOCOLS = ("simple", "ll", "ll128", "copy")
@@ -41,6 +44,7 @@ def text(node: Node, name: str) -> str:
         **_cluster(node),
         "fabric": _fabric(node, tables),
         **_channels(node, tables),
+        "library": {"hardware": {"gpu": node.device.generation, "host": HOSTS.get(node.vendor, "other")}},
     }
     return writer.text(document)
 
@@ -76,6 +80,9 @@ def _parts(node: Node) -> Iterator[str]:
     fastest = max((lanes.gbps for _, _, lanes in node.parts("GPU") if lanes), default=GENERATIONS["pcie-gen4"])
     pcie = next((part for part, gbps in GENERATIONS.items() if fastest <= gbps * 1.01), "pcie-gen6")
     yield from (pcie, node.device.part) if node.device.part == "pcie-gpu" else (node.device.part, pcie)
+    yield LIBRARIES[node.device.links]
+    if node.device.combines and any(SWITCH in pair for pair in node.peers):
+        yield "nvls"
 
 
 def _part(name: str) -> Table:
@@ -171,8 +178,10 @@ def _classes(
 def _sockets(node: Node) -> dict[str, Table]:
     pairs = [(f"CPU {a}", f"CPU {b}") for b in range(node.cpus) for a in range(b)]
     rate = SOCKETS.get(node.vendor)
-    source = f"NCCL 2.27: between processors of {node.vendor}" if rate else "the vendor of the processors is not known"
-    number = _number(rate or min(SOCKETS.values()), "GB/s", "documented" if rate else "assumed", source)
+    source = (
+        f"NCCL 2.27: between processors of {node.vendor}" if rate else "the file does not name the processors; as AMD's"
+    )
+    number = _number(rate or SOCKETS["AuthenticAMD"], "GB/s", "documented" if rate else "assumed", source)
     return {"socket": {"edges": _edges(pairs), "source": node.source, "bandwidth": number}}
 
 

@@ -51,7 +51,7 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
     _check_symmetry(gpus, rows, file)
     node = Node(gpu or _told(gpus, rows, file), len(gpus), file)
     node.nics = [Nic(_legend(text).get(name, name)) for name in nics]
-    homes = sorted({numas.get(name, "0") for name in gpus})
+    homes = sorted({numas.get(name, "0") for name in gpus}, key=int)
     node.cpus = len(homes)
     for switch, members in enumerate(_groups(names, rows)):
         home = next((numas[name] for name in members if name in numas), None) or _near(members[0], gpus, rows, numas)
@@ -92,8 +92,9 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
             raise FileError(f"{file}: line {number}: a second row {words[0]}; give one matrix")
         rows[words[0]] = dict(zip(names, entries, strict=True))
         rest = words[1 + len(names) :]
-        if len(rest) > 1 and rest[1].isdecimal():
-            numas[words[0]] = rest[1]
+        # `0`, or `0,3-9` where GPUs have memory that counts as further nodes; the first is that of the processors.
+        if len(rest) > 1 and (numa := re.match(r"\d{1,4}(?=$|[,-])", rest[1])):
+            numas[words[0]] = numa[0]
     if missing := [name for name in names if name not in rows]:
         raise FileError(f"{file}: no row for {missing[0]}; cut file?")
     return names, rows, numas

@@ -21,7 +21,7 @@ from linkwright.errors import FileError
 KEY = "rocm-smi"
 SUMMARY = "the tables of rocm-smi --showtopo"
 DIRECT = 15  # weight of a link
-_NUMA = re.compile(r"^GPU\[(\d+)\]\s*:\s*\(Topology\) Numa Node:\s*(\d+)", re.M)
+_NUMA = re.compile(r"^GPU ?\[?(\d+)\]?\s*:\s*\(Topology\) Numa Node:\s*(\d+)", re.M)
 
 
 def recognises(text: str) -> bool:

@@ -27,7 +27,7 @@ def recognises(text: str) -> bool:
 def read(text: str, file: str) -> Wiring:
     """The chips of a descriptor as YAML."""
     top = yaml_text.load(text, file)
-    if strange := [key for key in top if key not in ("ChipSpec", "Board", "Mesh", "Graph", "galaxies", "RelaxedGraph")]:
+    if strange := [key for key in top if key not in ("ChipSpec", "Board", "Mesh", "Graph", "galaxies")]:
         raise unknown("key", str(strange[0])[:80], ("ChipSpec", "Board", "Mesh", "Graph"), where=file)
     chip = _table(top.get("ChipSpec"), f"{file}: ChipSpec")
     arch = str(chip.get("arch"))

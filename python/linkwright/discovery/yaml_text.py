@@ -1,6 +1,6 @@
 """YAML files of strangers: read safely, bounded, and without aliases, whose few lines could stand for a memory full.
 
-PyYAML is needed for these files alone; `pip install 'linkwright[import]'` brings it.
+PyYAML is needed for these files alone: the extra `import`.
 """
 
 from __future__ import annotations

@@ -47,6 +47,10 @@ def of(node: Table, cluster: Table, count: int, asked: str | network.Network | N
     machine["fabric"] = _repeated(table(node, "fabric", place), ranks, count, place)
     at = [[name_in(k)(port) for port in ports] for k in range(count)]
     _join(machine["fabric"], joined, topologies.Ports(at, rails), stated, place)
+    if joined.has("sharp", False) and "library" in node:  # its mode is named as in NCCL
+        library = dict(node["library"])
+        modes = dict(library.get("modes", {}))
+        machine["library"] = {**library, "modes": {**modes, "collnet": modes.get("simple")}}
     head = table(node, "machine", place)
     summary = f"{count} x {head.get('summary')}; {joined.about['summary']}"
     machine["machine"] = {**head, "summary": summary, "sources": [*head.get("sources", []), *joined.about["sources"]]}
@@ -149,6 +153,9 @@ def _join(
     """Add the network to the fabric of all nodes."""
     wires = joined.topology.build(ports, joined.numbers)
     fabric["switches"] += wires.switches
+    if joined.has("sharp", False):
+        limits = {"multicast": True, "aggregate": True}
+        fabric["switch"] = {**fabric.get("switch", {}), **dict.fromkeys(wires.switches, limits)}
     for kind, found in wires.edges.items():
         if kind in fabric["links"]:
             raise place.wrong(f"fabric.links.{kind}: is a class of the network's links; rename the node's")

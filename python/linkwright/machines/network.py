@@ -69,6 +69,7 @@ COMMON = (
     "gpudirect",  # 0: data go through host memory
     "forwarding",  # 0: no message goes by a GPU of its node to another rail
     "spread",  # of a dragonfly, 1: nodes are dealt out to groups one by one; 0: they fill group by group
+    "sharp",  # 1: its switches combine and copy
 )
 
 
@@ -96,9 +97,9 @@ class Network:
             raise UsageError(f"{self.about['name']}: {wanted} ports of a node that has {len(ports)}; ask for fewer")
         return ports[:wanted]
 
-    def has(self, switch: str) -> bool:
-        """Whether a parameter that switches something off at 0 does not."""
-        return self.numbers.get(switch, 1) != 0
+    def has(self, what: str, usual: bool = True) -> bool:
+        """Whether a parameter switches something on; `usual` where the network does not state it."""
+        return self.numbers.get(what, usual) != 0
 
     def rate(self, width: float, what: str) -> Table:
         """The stated rate of a link as wide as that many ports."""

@@ -179,8 +179,11 @@ def _heads(constants: Constants, hardware: Hardware) -> Graph | None:
     speed = next((s for s in speeds if s <= port and (most + 1) * s <= inside), 0.0)
     if not speed or not most:
         return None
-    faster = [s for s in speeds if speed < s <= min(port, 2 * speed)] if hardware.nodes > 1 else []
-    return Graph(most, speed, max(faster, default=speed), hardware.near, hardware.far)
+    inter = speed
+    # Then the speed between nodes is raised while it is less than twice that inside; a single node does not limit it.
+    for faster in reversed([s for s in speeds if s > speed]):
+        inter = faster if faster <= port and inter < 2 * speed else inter
+    return Graph(most, speed, inter, hardware.near, hardware.far)
 
 
 def _direct(constants: Constants, hardware: Hardware) -> Graph:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Slices of one message that a library cuts at most, as far as it matters; pipelines are long.
 MOST_SLICES = {
-    "ring": 2, "pipeline": 512, "tree": 512, "nvls": 8, "nvls_tree": 512, "collnet_direct": 8, "collnet_chain": 512,
+    "ring": 2, "pipeline": 512, "tree": 512, "nvls": 1024, "nvls_tree": 512, "collnet_direct": 8, "collnet_chain": 512,
 }  # fmt: skip
 MOST_SIMULATED = 32  # slices, of which longer pipelines are continued
 LEAST_SIMULATED = 8  # however many messages that takes
@@ -48,7 +48,7 @@ REGISTERED = {
 }  # fmt: skip
 ROOTED_PIPELINES = ("broadcast", "reduce")
 SHAPES = 256  # schedules that are remembered
-AT_ONCE_PER_CHANNEL = 8  # messages of grouped sends that a channel works on
+WAITING_SHARE = 8  # of a chunk of grouped sends, one part waits; chosen after alltoall of eight GPUs was seen
 
 Rings = tuple[tuple[int, ...], ...]
 
@@ -135,6 +135,8 @@ def issue(choice: Choice, collective: str) -> str:
     """How many messages a stream has under way: as many as the buffer of a channel holds."""
     if choice.algorithm == "p2p":
         return "unlimited"
+    if choice.algorithm == "nvls":
+        return "window(1)"  # the threads that have a chunk combined and write it take one after the other
     steps = chunks().ring_steps // choice.slices if _has_long_chunks(choice, collective) else 1
     return f"window({max(2, chunks().buffer_steps // steps)})"
 
@@ -152,7 +154,8 @@ def simulated(choice: Choice, hardware: Hardware, collective: str) -> int:
     """Slices that a schedule has at most: a few messages for each of them on every rank of a rail."""
     rails = hardware.gpus if hardware.nodes > 1 else 1
     each = hardware.ranks * rails * (1 if choice.algorithm == "ring" else 4)
-    found = min(MOST_SIMULATED, max(LEAST_SIMULATED, MOST_MESSAGES // each))
+    most = MOST_SLICES["nvls"] if choice.algorithm == "nvls" else MOST_SIMULATED  # a chunk does not hide the next
+    found = min(most, max(LEAST_SIMULATED, MOST_MESSAGES // each))
     return 1 << found.bit_length() - 1
 
 
@@ -161,13 +164,19 @@ def _kind(choice: Choice, collective: str) -> str:
 
 
 def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
-    """The last slice of a Simple ring has come when it is in the buffer; it is copied out as fast as it came."""
+    """What is still to be copied when the last bytes are in a buffer: it is copied out as fast as it came.
+
+    Of a ring by Simple, that is a slice; of grouped sends, a chunk from each peer.
+    """
     rate = hardware.peer or hardware.pcie
-    if choice.algorithm != "ring" or choice.protocol != SIMPLE or not rate:
+    if choice.protocol != SIMPLE or choice.algorithm not in ("ring", "p2p") or not rate:
         return 0
     collective, size_bytes = str(experiment.collective), int(experiment.size_bytes or 0)
-    block = min(size_bytes / _blocks(choice, hardware, collective), choice.channels * choice.chunk_bytes)
-    return round(1e12 * block / choice.slices / rate)
+    blocks = hardware.ranks if choice.algorithm == "p2p" else _blocks(choice, hardware, collective)
+    sends = choice.algorithm == "p2p"
+    block = min(size_bytes / blocks, choice.channels * choice.chunk_bytes / (WAITING_SHARE if sends else 1))
+    waiting = block * (hardware.gpus - 1) if sends else block / choice.slices
+    return round(1e12 * waiting / rate)
 
 
 def _blocks(choice: Choice, hardware: Hardware, collective: str) -> int:

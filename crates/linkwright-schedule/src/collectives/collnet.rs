@@ -55,6 +55,10 @@ pub static CHAIN: Algorithm = Algorithm {
     build: chains,
 };
 
+/// Most GPUs of a node for which contributions have places that suit vectors of any length. They have as many
+/// chunks as GPUs squared; beyond, a schedule resized to a vector that does not divide is refused.
+const RESIZABLE: u32 = 16;
+
 fn direct(shape: &Shape) -> Result<Schedule> {
     shape.check()?;
     let nodes = Nodes::each(shape);
@@ -62,7 +66,7 @@ fn direct(shape: &Shape) -> Result<Schedule> {
     let cut = Cut {
         data: b.buffer(Buffer::vector("output", nodes.columns)),
         chunks: nodes.columns,
-        even: shape.elements % u64::from(nodes.columns) == 0,
+        even: nodes.columns > RESIZABLE && shape.elements % u64::from(nodes.columns) == 0,
     };
     let group = |row: u32| Group {
         members: nodes.node(row),
@@ -113,8 +117,16 @@ fn between(b: &mut Builder, data: Slot, heads: impl Iterator<Item = Vec<u32>>, l
 mod tests {
     use super::*;
     use crate::ir::OpKind;
-    use crate::transforms::pipeline;
+    use crate::transforms::{pipeline, resized};
     use crate::verify;
+
+    #[test]
+    fn direct_exchanges_can_be_resized() {
+        let schedule = direct(&Shape::new(16, 1024).with_grid(8, 2)).unwrap();
+        for elements in [0, 2, 1023] {
+            verify(&resized(&schedule, elements, 4).unwrap()).unwrap();
+        }
+    }
 
     #[test]
     fn the_network_combines_once_a_rail() {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::aggregations::gather_and_put;
 use crate::ir::{Op, OpKind};
+use crate::own_scratch::own_scratch;
 use crate::verify::verify;
 use std::collections::BTreeSet;
 
@@ -235,7 +236,9 @@ fn what_the_network_combines_ranks_can_combine() {
             };
             if schedule.has(OpKind::Aggregate) {
                 keys.insert(algorithm.key());
-                verify(&gather_and_put(&schedule).unwrap()).unwrap();
+                let lowered = gather_and_put(&schedule).unwrap();
+                verify(&lowered).unwrap();
+                verify(&own_scratch(&lowered).unwrap()).unwrap();
             }
         }
     }

@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from linkwright.studies import Options, ablation
 from linkwright.studies.outcome import Cell
 
-from . import cells
+from . import cells, fit
 from .cells import MANY_GPUS, Table
 from .predict import Changes, Model
 
 # What is taken away -> the numbers that do it and their other values; a machine without such a number stays as it is.
-VARIANTS: dict[str, Changes] = {}
+VARIANTS: dict[str, Changes] = {
+    "what a launch takes": {"library.launch": "0"},
+    "the rate of a channel, LL": {f"{fit.NVLINK}ll.channel": "1000", f"{fit.PCIE}ll.channel": "1000"},
+    "the start of a chunk in the switch": {f"{fit.NVLINK}nvls.start": "0"},
+    "the rate of a channel in the switch": {f"{fit.NVLINK}nvls.channel": "1000"},
+    "starts over the network as NCCL reckons": dict(zip(fit.STARTS, ("2.7", "4", "14"), strict=True)),
+    "launches of one process": {"facts.launch_each": "0"},
+}
 
 
 def rows(options: Options, tables: Sequence[Table], whole: Sequence[Cell]) -> list[dict]:

@@ -42,7 +42,41 @@ class Fit:
     tables: tuple[str, ...]
 
 
-FITS: tuple[Fit, ...] = ()
+NVLINK, XGMI, PCIE, NET = (f"fabric.transport.{kind}_" for kind in ("nvlink", "xgmi", "pcie", "net"))
+STARTS = tuple(f"{NET}{protocol}.start" for protocol in ("ll", "ll128", "simple"))
+RING = ("library.launch", f"{NVLINK}ll.start", f"{NVLINK}ll.channel", f"{NVLINK}simple.start")
+SWITCH = (f"{NVLINK}nvls.start", f"{NVLINK}nvls.channel")
+MESH = ("library.launch", f"{XGMI}ll.start", f"{XGMI}simple.start", "fabric.links.xgmi.share")
+CARD = ("library.launch", f"{PCIE}ll.start", f"{PCIE}ll.channel", f"{PCIE}simple.start", "fabric.links.pcie.share")
+
+FITS: tuple[Fit, ...] = (
+    Fit(
+        "ampere", "part", (*RING, "fabric.links.nvlink.share"),
+        ("T0262", "T0263", "T0264", "T0260", "T0261", "T0269", "T0270", "T0267"),
+    ),
+    Fit("launches", "part", ("facts.launch_each",), ("T0032",)),
+    Fit("a100-polaris", "part", ("fabric.links.nic.share",), ("T0060",)),
+    Fit(
+        "hopper", "part", (*RING, *SWITCH),
+        ("T0283", "T0284", "T0285", "T0281", "T0282", "T0290", "T0291", "T0288", "T0246", "T0248"),
+    ),
+    Fit(
+        "blackwell", "part", (*RING, SWITCH[1]),
+        ("T0316", "T0317", "T0318", "T0314", "T0315", "T0323", "T0324", "T0321"),
+    ),
+    Fit("gb200-nvl72", "part", ("fabric.switch.NVSwitch.aggregate_rate",), ("T0007", "T0418")),
+    Fit("cdna3", "part", MESH, ("T0014",)),
+    Fit("cdna4", "part", MESH, ("T0422", "T0423")),
+    Fit("pcie-gpu", "part", CARD, ("T0377", "T0380", "T0383", "T0386")),
+    Fit("ndr-fat-tree", "network", STARTS, ("T0407", "T0408")),
+    Fit("hdr-fat-tree", "network", STARTS, ("T0149", "T0151")),
+    Fit("slingshot-11", "network", STARTS, ("T0201", "T0060")),
+    Fit("roce-400", "network", STARTS, ("T0002",)),
+    Fit("efa-p5", "network", STARTS, ("T0011",)),
+    Fit("efa-p4", "network", STARTS, ("T0010",)),
+    Fit("gcp-tcpxo", "network", STARTS, ("T0021",)),
+    Fit("gcp-tcpx", "network", STARTS, ("T0025",)),
+)  # fmt: skip
 
 
 def fitted_to() -> frozenset[str]:

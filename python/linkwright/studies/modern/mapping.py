@@ -105,7 +105,7 @@ def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
 
 
 def _ports(condition: Condition, node: Rule) -> int:
-    """How many ports share what all adapters of a node carry: those of its GPUs, if it has fewer than the machine file."""
+    """How many ports share what all adapters of a node carry; fewer if it has fewer GPUs than the machine file."""
     gpus, ports = condition.gpus // condition.nodes, PORTS.get(node["machine"], DEFAULT_PORTS)
     fewer = re.search(rf"\b{gpus} (gpus )?per node", condition.machine.lower())
     return min(ports, gpus) if fewer else ports

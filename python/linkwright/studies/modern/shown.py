@@ -1,4 +1,4 @@
-"""Every table as a curve: the model's line and the published points, one chart for each machine, size and collective."""
+"""Every table as a curve: the model's line and the published points, a chart for each machine and collective."""
 
 from __future__ import annotations
 

@@ -118,13 +118,17 @@ fn side(topology: &Topology, text: &str) -> Result<Side, String> {
     names.iter().map(one).collect()
 }
 
-/// `GPU 0..3` as its four names; `None` where `text` is not a run.
+/// Most names of a run, as many as a machine has endpoints.
+const LONGEST_RUN: u32 = 1 << 24;
+
+/// `GPU 0..3` as its four names; `None` where `text` is not a run, or one that no machine has.
 pub(super) fn run_of_names(text: &str) -> Option<Vec<String>> {
     let (head, last) = text.split_once("..")?;
     let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (prefix, first) = head.split_at(head.len() - digits);
     let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-    (first <= last).then(|| (first..=last).map(|i| format!("{prefix}{i}")).collect())
+    let fits = first <= last && last - first < LONGEST_RUN;
+    fits.then(|| (first..=last).map(|i| format!("{prefix}{i}")).collect())
 }
 
 /// The last names, as examples for a message.
@@ -192,5 +196,6 @@ mod tests {
         assert!(error("* / 4 - switch 0..1").contains("one for each block"));
         assert!(error("* / 2 - switch 0..1 / 2").contains("on one of them"));
         assert!(error("GPU 3..0 - switch 0").contains("not a run of names"));
+        assert!(error("GPU 0..4000000000 - switch 0").contains("not a run of names"));
     }
 }

@@ -112,7 +112,9 @@ fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<
         }
         class.text("source")?;
         let stated = class.rate("bandwidth")?;
-        topology.classes.push((name.to_string(), Some(whole(stated))));
+        topology
+            .classes
+            .push((name.to_string(), Some(whole(stated))));
         let rate = stated.0 * class.optional_ratio("share")?.unwrap_or(1.0);
         if rate < 1.0 {
             return Err(class.inconsistent("share", "leaves no bandwidth; give a share above zero"));

@@ -65,10 +65,10 @@ use pairs::Key;
 use phases::{coalesced, nth, Phase};
 use routes::Routes;
 use shared::{Shared, Sharing};
-pub use topology::Edge;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
+pub use topology::Edge;
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
