@@ -41,6 +41,8 @@ _WIRE: toml.Keys = {
 _TRANSPORT: toml.Keys = {
     "start": toml.Key(NUMBER, "time before the first byte moves", required=True),
     "notice": toml.Key(NUMBER, "the same of a message without data; default: `start`"),
+    "long": toml.Key(NUMBER, "messages of so many bytes and more take `long_start` instead of `start`"),
+    "long_start": toml.Key(NUMBER, "time before the first byte of a long message moves"),
     "rate": toml.Key(NUMBER, "the most that one message gets"),
     "channel": toml.Key(NUMBER, "the most that one channel of a message gets"),
 }
@@ -66,6 +68,7 @@ COMMON = (
     "ports",  # of a node that are connected; 0: all
     "gpudirect",  # 0: data go through host memory
     "forwarding",  # 0: no message goes by a GPU of its node to another rail
+    "spread",  # of a dragonfly, 1: nodes are dealt out to groups one by one; 0: they fill group by group
     "sharp",  # 1: its switches combine and copy
 )
 

@@ -12,6 +12,7 @@ hashed to one cable; adaptive routing comes near to that. Dragonfly and Dragonfl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -109,10 +110,19 @@ def _with_spine(wires: Wires, width: float) -> Wires:
     return wires
 
 
+def _order(count: int, numbers: Numbers) -> list[int]:
+    """Nodes in the order in which they fill groups; with `spread`, every nth is in the same group of n."""
+    groups = math.ceil(count / (numbers["nodes_per_leaf"] * numbers["group_leaves"]))
+    step = groups if numbers.get("spread") else 1
+    return [node for first in range(step) for node in range(first, count, step)]
+
+
 def _dragonfly(ports: Ports, numbers: Numbers) -> Wires:
     wires = Wires()
     leaves: list[str] = []
-    for leaf, nodes in enumerate(_blocks(len(ports.of), numbers["nodes_per_leaf"])):
+    order = _order(len(ports.of), numbers)
+    for leaf, places in enumerate(_blocks(len(order), numbers["nodes_per_leaf"])):
+        nodes = [order[place] for place in places]
         leaves.append(f"leaf {leaf}")
         for node in nodes:
             wires.join("port", ports.of[node], leaves[leaf])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Slices of one message that a library cuts at most, as far as it matters; pipelines are long.
 MOST_SLICES = {
-    "ring": 2, "pipeline": 512, "tree": 512, "nvls": 1024, "nvls_tree": 512, "collnet_direct": 8, "collnet_chain": 512,
+    "ring": 2, "pipeline": 512, "tree": 512, "nvls": 4096, "nvls_tree": 512, "collnet_direct": 8, "collnet_chain": 512,
 }  # fmt: skip
 MOST_SIMULATED = 32  # slices, of which longer pipelines are continued
 LEAST_SIMULATED = 8  # however many messages that takes

@@ -76,6 +76,11 @@ REGISTRY = {
         "allreduce on a simulated torus of 64 nodes with 400 Gb/s links",
         offers=("ablate", "holdout_scale"),
     ),
+    "mpi-clusters": Study(
+        "linkwright.studies.mpi_clusters",
+        "collectives of MPI by algorithm on Fugaku, Leonardo and LUMI: 5,434 medians, 4 to 512 nodes",
+        offers=("conditions", "ablate", "holdout_scale"),
+    ),
     "modern": Study(
         "linkwright.studies.modern",
         "collectives of GPU libraries on A100 to GB200 and MI300X: published tables of 2 to 2,160 GPUs",

@@ -11,6 +11,7 @@ mod binary_tree;
 mod bine;
 mod bine_multiport;
 mod binomial;
+mod bucket;
 mod bucket_multiport;
 mod by_rows;
 mod chain;
@@ -79,6 +80,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::REDUCE_SCATTER,
     &swing::REDUCE_SCATTER,
     &bine::REDUCE_SCATTER,
+    &bucket::REDUCE_SCATTER,
     &direct::REDUCE_SCATTER,
     &pat::REDUCE_SCATTER,
     &nvls::REDUCE_SCATTER,
@@ -88,6 +90,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &swing::ALLGATHER,
     &bine::ALLGATHER,
     &bine::ALLGATHER_TWO_RUNS,
+    &bucket::ALLGATHER,
     &dissemination::ALLGATHER,
     &neighbor_exchange::ALGORITHM,
     &direct::ALLGATHER,

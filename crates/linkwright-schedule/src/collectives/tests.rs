@@ -98,6 +98,7 @@ fn table() -> Vec<Row> {
         ("reduce_scatter/nvls", line(64, 640), 1, 64, (2560, 2560), 0),
         // Blocks of 4 bytes: a source of 4 x 3 aggregations, then two steps of the ring.
         ("reduce_scatter/nvls", grid(4, 3, 12), 3 + 2, 36 + 24, (48 + 8, 48 + 8), 0),
+        ("reduce_scatter/bucket", grid(4, 3, 120), 3 + 2, 5 * 12, (11 * 40, 11 * 40), 0),
         ("allgather/ring", line(64, 640), 63, 63 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
@@ -109,6 +110,9 @@ fn table() -> Vec<Row> {
         ("allgather/bine_two_runs", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/bine_two_runs", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/bine_two_runs", line(5, 5), 1 + 2 + 1, 1 + 8 + 1, (4, 36), 0),
+        // Three steps along x with a block, two along y with four: 3 + 2 x 4 blocks of 40 bytes.
+        ("allgather/bucket", grid(4, 3, 120), 3 + 2, 5 * 12, (11 * 40, 11 * 40), 0),
+        ("allgather/bucket", line(5, 50), 4, 4 * 5, (4 * 40, 4 * 40), 0),
         ("allgather/bruck", line(1, 10), 0, 0, (0, 0), 0),
         ("allgather/bruck", line(2, 20), 1, 2, (40, 40), 0),
         ("allgather/bruck", line(5, 50), 3, 3 * 5, (4 * 40, 4 * 40), 0),

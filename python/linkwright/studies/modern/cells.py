@@ -125,8 +125,13 @@ def bus_rate(shape: Shape, size_bytes: int, time_us: float) -> float:
 
 def group(shape: Shape, size_bytes: int) -> str:
     """What cells are scored together: machine, collective, one node or several, size band."""
-    nodes = "1 node" if shape.nodes == 1 else "several nodes"
+    nodes = "1 node" if shape.nodes == 1 else "several"
     return f"{shape.machine}, {shape.collective}, {nodes}, {SMALL if size_bytes < MIB else LARGE}"
+
+
+def parts(group: str) -> dict[str, str]:
+    """The columns of a group."""
+    return dict(zip(("machine", "collective", "nodes", "size"), group.split(", "), strict=True))
 
 
 def scores(all_cells: Iterable[Cell]) -> list[dict]:
@@ -142,13 +147,13 @@ def _score_row(table: str, role: Role, its: list[Cell]) -> dict:
     found = scoring.score(table, (replace(cell, role="predicted") for cell in its))
     assert found is not None
     return {
-        "group": table,
-        "cells_are": role,
+        **parts(table),
         "tables": len({cell.keys["table_id"] for cell in its}),
         "cells": len(its),
         "median_percent": round(100 * found.median, 1),
         "p90_percent": round(100 * found.p90, 1),
         "bias_percent": round(100 * _bias(its), 1),
+        "cells_are": role,
     }
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 
 from linkwright.studies.outcome import Cell
 
+from .cells import parts
+
 NOTE = (
     "Systems of one kind compared among themselves: the median error that the best single value for all their tables "
     "would have, beside that of the model on the same cells. Both in percent."
@@ -40,7 +42,7 @@ def rows(cells: Iterable[Cell]) -> list[dict]:
 def _row(group: str, pairs: list[tuple[float, float]], tables: int) -> dict:
     floor, model = (statistics.median(values) for values in zip(*pairs, strict=True))
     return {
-        "group": group,
+        **parts(group),
         "tables": tables,
         "cells": len(pairs),
         "floor_percent": round(100 * floor, 1),

@@ -237,6 +237,8 @@ fn transport(
         channel: s.optional_rate("channel")?.map(whole),
         chunk: s.optional_bytes("chunk")?.map_or(u64::MAX, |c| c.0),
         inline: s.optional_bytes("inline")?.map_or(0, |size| size.0),
+        long: s.optional_bytes("long")?.map_or(u64::MAX, |size| size.0),
+        long_start: s.optional_time("long_start")?.unwrap_or(start),
     })
 }
 

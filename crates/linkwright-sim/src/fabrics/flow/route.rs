@@ -50,6 +50,9 @@ pub(super) struct Transport {
     pub chunk: u64,
     /// Smaller messages take no longer than `start`.
     pub inline: u64,
+    /// Messages of at least so many bytes take `long_start` instead of `start`.
+    pub long: u64,
+    pub long_start: TimePs,
 }
 
 /// One way of using the wires.
@@ -393,6 +396,8 @@ impl Routing {
             packet: self.packet,
             chunk: t.chunk,
             inline: t.inline,
+            long: t.long,
+            long_start: t.long_start,
             passes,
             whole: ceiling(0, passes - 1),
             ceilings: (passes > 1).then(|| {

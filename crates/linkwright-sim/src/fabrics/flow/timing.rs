@@ -18,6 +18,9 @@ pub(super) struct Timing {
     pub packet: u64,
     pub chunk: u64,
     pub inline: u64,
+    /// Messages of at least so many bytes start later than others.
+    pub long: u64,
+    pub long_start: TimePs,
     pub passes: usize,
     /// Highest rate of all passes together.
     pub whole: u64,
@@ -48,6 +51,7 @@ impl Timing {
     pub fn lead(&self, bytes: u64) -> TimePs {
         match self.is_inline(bytes) {
             true => (self.start).saturating_sub(time(bytes, self.whole)),
+            false if bytes >= self.long => self.long_start,
             false => self.start,
         }
     }

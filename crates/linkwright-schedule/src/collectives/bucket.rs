@@ -1,0 +1,119 @@
+//! Bucket on one port: rings along one axis of a torus after the other.
+//!
+//! ```text
+//!   4 x 4   allgather        3 steps along x   everyone has the blocks of its row
+//!                            3 steps along y   four blocks a message: everyone has all
+//!           reduce_scatter   the same backwards
+//! ```
+//!
+//! One of the copies of [`super::bucket_multiport`]: all messages go to neighbours, in as many rounds as the sides
+//! are long.
+//!
+//! Source: Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus interconnects" (ICS 2010).
+
+use crate::builder::{Builder, Shape};
+use crate::collectives::algorithm::Algorithm;
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Registry entry of allgather/bucket.
+pub static ALLGATHER: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "bucket",
+    summary: "blocks go round the rings of one axis of a torus after the other",
+    description: "The rounds grow with the sides instead of the ranks. Without a grid the ranks are one ring.",
+    cost: "sum of all sides - D rounds, S (p-1)/p bytes per rank",
+    needs: "",
+    source: "Jain and Sabharwal, ICS 2010",
+    program: None,
+    build: allgather,
+};
+
+/// Registry entry of reduce_scatter/bucket.
+pub static REDUCE_SCATTER: Algorithm = Algorithm {
+    collective: Collective::ReduceScatter,
+    name: "bucket",
+    summary: "sums go round the rings of one axis of a torus after the other",
+    description: "The rounds grow with the sides instead of the ranks. Without a grid the ranks are one ring.",
+    cost: "sum of all sides - D rounds, S (p-1)/p bytes per rank",
+    needs: "",
+    source: "Jain and Sabharwal, ICS 2010",
+    program: None,
+    build: reduce_scatter,
+};
+
+fn allgather(shape: &Shape) -> Result<Schedule> {
+    let mut b = Builder::new(Collective::Allgather, shape);
+    let data = b.buffer(Buffer::vector("output", shape.ranks));
+    for axis in &axes(shape) {
+        for step in 0..axis.side - 1 {
+            b.step();
+            for rank in 0..shape.ranks {
+                let blocks = axis.blocks(rank, axis.at(rank) + axis.side - step);
+                b.put_blocks(rank, data, axis.next(rank), data, &blocks);
+            }
+        }
+    }
+    b.finish()
+}
+
+fn reduce_scatter(shape: &Shape) -> Result<Schedule> {
+    let mut b = Builder::new(Collective::ReduceScatter, shape);
+    let data = b.buffer(Buffer::vector("output", shape.ranks));
+    for axis in axes(shape).iter().rev() {
+        for step in 0..axis.side - 1 {
+            b.step();
+            for rank in 0..shape.ranks {
+                let blocks = axis.blocks(rank, axis.at(rank) + axis.side - 1 - step);
+                let put = b.put_blocks(rank, data, axis.next(rank), data, &blocks);
+                put.reduce();
+            }
+        }
+    }
+    b.finish()
+}
+
+/// An axis of the torus: ranks `stride` apart are neighbours.
+struct Axis {
+    side: u32,
+    stride: u32,
+}
+
+fn axes(shape: &Shape) -> Vec<Axis> {
+    let line = [shape.ranks];
+    let sides: &[u32] = if shape.grid.is_empty() {
+        &line
+    } else {
+        &shape.grid
+    };
+    let mut stride = 1;
+    let axis = |&side: &u32| {
+        let axis = Axis { side, stride };
+        stride *= side;
+        axis
+    };
+    sides.iter().map(axis).collect()
+}
+
+impl Axis {
+    /// The place of `rank` along this axis.
+    fn at(&self, rank: u32) -> u32 {
+        rank / self.stride % self.side
+    }
+
+    /// `rank` with another place along this axis.
+    fn moved(&self, rank: u32, place: u32) -> u32 {
+        rank - self.at(rank) * self.stride + place % self.side * self.stride
+    }
+
+    fn next(&self, rank: u32) -> u32 {
+        self.moved(rank, self.at(rank) + 1)
+    }
+
+    /// The blocks of all ranks that differ from `rank` along earlier axes and are at `place` along this one.
+    fn blocks(&self, rank: u32, place: u32) -> Vec<u32> {
+        let first = self.moved(rank, place) / self.stride * self.stride;
+        (first..first + self.stride).collect()
+    }
+}

@@ -1,0 +1,113 @@
+"""Collectives of MPI by algorithm on Fugaku, Leonardo and LUMI: 5,434 medians over 4 to 512 nodes, 4 B to 512 MiB.
+
+Parts: `tags` (file tags to algorithms), `predict` (conditions to times), `cells`, `fastest`, `claims`, `conditions`
+(`--conditions`), `fit` (finds the fitted numbers), `holdout` and `ablation`.
+
+Source: the authors' archives of De Sensi and others, "Bine trees: enhancing collective operations by optimizing
+communication locality" (SC 2025): `references/mpi-clusters/cpu_clusters.csv`, one line for each median.
+"""
+
+from __future__ import annotations
+
+import math
+
+from linkwright.compare import scoring
+from linkwright.compare.scoring import Target
+from linkwright.studies import Options
+from linkwright.studies.ablation import NOTE as ABLATION
+from linkwright.studies.mpi_clusters import ablation, cells, claims, conditions, fastest, holdout, shown
+from linkwright.studies.mpi_clusters.predict import ONE_CELL, SPREAD, Condition, Model
+from linkwright.studies.numbers import tuned
+from linkwright.studies.outcome import Outcome
+
+TITLE = "Collectives of MPI by algorithm on Fugaku, Leonardo and LUMI, on models"
+TARGET = Target(0.25, None, math.inf)
+# Conditions whose machines stand for all of their kind, for the lists of numbers.
+LARGE = {"fugaku": "8x8x8", "leonardo": "128", "lumi": "8"}
+RULES = (
+    {
+        "machine": "leonardo-mpi",
+        "key": "spread",
+        "value": f"jobs of more than {ONE_CELL} nodes: {SPREAD}",
+        "unit": "rule",
+        "status": "post_hoc",
+        "source": "a step of a ring takes 1.5 us up to 64 nodes and 3.3 to 4.2 us from 128 on",
+    },
+    {
+        "machine": "fugaku",
+        "key": "divided",
+        "value": "a reduce along trees moves the whole vector, however many ports it uses",
+        "unit": "rule",
+        "status": "post_hoc",
+        "source": "its time does not depend on the ports",
+    },
+    {
+        "machine": "lumi-mpi",
+        "key": "chosen anyway",
+        "value": "Cray MPICH takes its fastest allreduce where recursive doubling was asked for",
+        "unit": "rule",
+        "status": "post_hoc",
+        "source": "its times for large vectors are those of the default",
+    },
+)
+NOTES = {
+    "scores": "Errors in percent by machine, jobs, sizes and collective. `cells_are`: `fitted` for the small jobs that "
+    "the fitted numbers were set by (Fugaku 2x2x2, Leonardo up to 128 nodes, LUMI up to 8), else `predicted`. `bias` "
+    "is the median with its sign, positive if the model is too slow. Without --full, Fugaku's 512 nodes are left out "
+    "but for three sizes.",
+    "fastest": "Of cases (collective, nodes, size) with several algorithms: in how many percent the model's fastest is "
+    "the fastest that was measured, and in how many it is that or within 10 % of it. `slower`: median of its measured "
+    "time over that of the fastest.",
+    "algorithms": "Errors in percent by tag, all cells.",
+    "refused": "Rows without a prediction, and why.",
+    "predictions": "The time of each condition.",
+    "ablation": ABLATION,
+    "from_small_to_large": holdout.NOTE,
+}
+
+
+def reproduce(options: Options) -> Outcome:
+    """The whole study; with `--conditions`, predictions only."""
+    model = Model()
+    if options.conditions is not None:
+        made = conditions.tables(options.conditions, model, options)
+        outcome = Outcome(paper="mpi-clusters", title=TITLE, machine=str(options.conditions), notes=NOTES, tables=made)
+        outcome.remarks = [f"{len(made['predictions'])} rows predicted, {len(made['refused'])} refused"]
+        return outcome
+    return _study(model, options)
+
+
+def _study(model: Model, options: Options) -> Outcome:
+    rows = [one for one in cells.measured() if options.full or not cells.slow(one[0])]
+    times = cells.predictions(model, rows, options)
+    made = cells.cells(rows, times)
+    chosen = fastest.choices(rows, times)
+    free = {name: tuned(model.machine(_one(name))) for name in LARGE}
+    fitted = {name: sum(row["status"] == "fitted" for row in its) for name, its in free.items()}
+    scores = scoring.scores(made, dict.fromkeys(sorted({cell.table for cell in made}), TARGET))
+    outcome = Outcome(
+        paper="mpi-clusters",
+        title=TITLE,
+        machine="fugaku, leonardo-mpi, lumi-mpi",
+        tuned=[row for its in free.values() for row in its] + list(RULES),
+        cells=made,
+        claims=claims.check(made, chosen, fitted, model),
+        notes=NOTES,
+        verdicts={score.name: score.verdict for score in scores},
+    )
+    outcome.tables = {
+        "scores": cells.scores(made),
+        "fastest": fastest.table(chosen),
+        "algorithms": cells.by_algorithm(made),
+        "refused": cells.refused(rows, times),
+    }
+    outcome.sections = shown.sections(made)
+    if options.ablate:
+        outcome.tables["ablation"] = ablation.rows(rows, options, made)
+    if options.holdout_scale:
+        outcome.tables |= holdout.results(options)
+    return outcome
+
+
+def _one(machine: str) -> Condition:
+    return Condition(machine, LARGE[machine], 1, "allreduce", "", 0)
