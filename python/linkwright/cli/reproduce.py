@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 # Tables that are printed as well as shown in the report, if the study has them.
 PRINTED = (
     "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "predictions",
-<<<<<<< HEAD
     "refused", "left_out", "fastest",
-=======
-    "refused", "left_out",
->>>>>>> main
 )  # fmt: skip
 
 
