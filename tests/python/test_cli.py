@@ -137,7 +137,8 @@ def test_an_unknown_name_gets_the_nearest_of_its_kind_and_the_command_that_lists
     [
         (
             ["reproduce", "foo"],
-            "known: `cell`, `gpu-nodes`, `ipu`, `modern`, `mpi-clusters`, `torus`, `vollo`, `wormhole` (`linkwright list studies`)",
+            "known: `cell`, `gpu-nodes`, `ipu`, `modern`, `mpi-clusters`, `torus`, `vollo`, `wormhole` "
+            "(`linkwright list studies`)",
         ),
         (["machines", "show", "foo"], "are known; `linkwright list machines` shows all"),
         (["describe", "xyzzy"], "are known; `linkwright list` shows all"),
