@@ -105,7 +105,7 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, message):
 # What each kind of name says of one that it does not know.
 UNKNOWN = [
     (["lst"], "`list`", "linkwright --help"),
-    (["list", "machine"], "`machines`", "linkwright list --help"),
+    (["list", "machine"], "`machine-importers` or `machines`", "linkwright list --help"),
     (["describe", "rign"], "`ring`", "linkwright list"),
     (["describe", "allreduce/rign"], "`allreduce/ring`", "linkwright list"),
     (["machines", "show", "logp"], "`loggp`", "linkwright list machines"),

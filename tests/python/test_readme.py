@@ -46,7 +46,7 @@ def test_shapes_of_output():
 def test_the_readme_is_short_and_its_commands_are_found():
     assert len(README.splitlines()) <= 150
     verbs = {shlex.split(command)[1] for command, _ in steps(README)}
-    assert {"dissect", "simulate", "run", "compare", "predict", "reproduce"} <= verbs
+    assert {"dissect", "simulate", "run", "predict", "reproduce"} <= verbs
 
 
 # Tutorials have files of their own, and a test that writes them: test_tutorials.py.

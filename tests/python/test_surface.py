@@ -144,7 +144,7 @@ SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Example):\n((?:[ ]{4}.*\
 
 
 # Methods that only add to a builder.
-WRITING = ("buffer", "step", "put", "put_blocks", "multicast", "local", "compute")
+WRITING = ("buffer", "step", "put", "put_blocks", "multicast", "aggregate", "local", "compute")
 
 
 def sections(found):

@@ -336,7 +336,7 @@ def test_large_numbers_are_written_out():
         (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2.3.5", "--path", "ring"], "leave --path ring out"),
         (
             ["cifarnet", "--on", "knl-omnipath", "--rate", "5", "-a", "nccl-2.3.5"],
-            "only a machine whose file names nccl 2.3.5",
+            "only a machine whose `[library]` is nccl",
         ),
         (["resnet", "--on", "gx8-p100", "--depth", "33"], "depth 33: resnet has 1 to 32"),
         (["alexnt", "--on", "gx8-p100"], "did you mean `alexnet`"),
@@ -494,7 +494,7 @@ def test_what_an_algorithm_refuses_on_one_machine_is_a_row():
     asked = ("--rate", "500", "--batch", "64", "--gpus", "8", "-a", "nccl-2.3.5")
     result = invoke("predict", "cifarnet", "--on", "dgx1-p100,knl-omnipath", *asked)
     assert result.status == 1
-    assert "only a machine whose file names nccl 2.3.5" in " ".join(result.out.split())
+    assert "only a machine whose `[library]` is nccl" in " ".join(result.out.split())
     assert "gradients by nccl-2.3.5" in result.out
 
 

@@ -281,8 +281,9 @@ impl Builder {
     ///     >>> builder.buffer("output")
     ///     >>> builder.step()
     ///     >>> builder.aggregate([0, 1, 2], [0, 1, 2], "output", 0)
-    ///     >>> builder.finish().operations()["kind"]
-    ///     ['aggregate']
+    ///     >>> schedule = builder.finish()
+    ///     >>> schedule.operations()["kind"], schedule.aggregations
+    ///     (['aggregate'], [(0, 0)])
     #[pyo3(signature = (
         sources, targets, buffer, chunk, *, into=None, at=None, count=1, reduce=false, fenced=false
     ))]

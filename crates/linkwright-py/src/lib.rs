@@ -52,7 +52,9 @@ mod _native {
         available_memory, caches, convolution_layers, cycles_ns, model_probe, probes, run_probe,
     };
     #[pymodule_export]
-    use super::program::{check_memory, combine, initial_memory, moment_codes, rank_programs};
+    use super::program::{
+        check_memory, combine, initial_memory, moment_codes, rank_programs, without_aggregations,
+    };
     #[pymodule_export]
     use super::programs::dma_programs;
     #[pymodule_export]

@@ -2,11 +2,12 @@
 
 use linkwright_exec::buffers::AlignedBytes;
 use linkwright_exec::program::{self, Moment};
-use linkwright_exec::{dtype, ExecError};
+use linkwright_exec::{dtype, lowered, ExecError};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::borrow::Cow;
 
 use crate::errors;
 use crate::schedule::{kind_name, Schedule};
@@ -25,6 +26,17 @@ fn moment_name(moment: Moment) -> &'static str {
         Moment::Free => "free",
         Moment::Arrived => "arrived",
         Moment::Done => "done",
+    }
+}
+
+/// `schedule` with gets and puts in place of aggregations, for memories that ranks share; itself if it has none.
+#[pyfunction]
+pub fn without_aggregations(schedule: Bound<'_, Schedule>) -> PyResult<Bound<'_, Schedule>> {
+    let (py, ordered) = (schedule.py(), schedule.get().ordered());
+    let made = py.detach(|| lowered::without_aggregations(ordered, "executor"));
+    match made.map_err(errors::exec)? {
+        Cow::Borrowed(_) => Ok(schedule.clone()),
+        Cow::Owned(made) => Bound::new(py, Schedule::new(made)),
     }
 }
 

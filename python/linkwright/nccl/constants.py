@@ -9,7 +9,7 @@ import functools
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from linkwright.errors import unknown
@@ -115,7 +115,7 @@ def constants(version: str) -> Constants:
 
 @functools.cache
 def _file() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("constants.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((Path(__file__).parent / "constants.toml").read_text(encoding="utf-8"))
 
 
 def _whole(stated: Mapping[str, dict[str, Any]], version: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import functools
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from linkwright.errors import unknown
@@ -75,4 +75,4 @@ def model(gpu: str) -> Model:
 
 @functools.cache
 def _file() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("constants.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((Path(__file__).parent / "constants.toml").read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ def build(key: str, ranks: int, elements: int, dtype: str = "f32", op: str = "su
         rows = next((rows for rows in (2, 3) if ranks % rows == 0), 1)
         grid = (ranks // rows, rows)
         made = _native.Schedule.build(key, ranks, elements, element_bytes=BYTES[dtype], grid=grid)
-    return Case(f"{key} p{ranks} {elements} {dtype} {op}", made, dtype, op)
+    return Case(f"{key} p{ranks} {elements} {dtype} {op}", _native.without_aggregations(made), dtype, op)
 
 
 def buildable(key: str, ranks: tuple[int, ...], elements: int, dtype: str = "f32", op: str = "sum") -> Iterator[Case]:

@@ -44,6 +44,7 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
 };
 
 fn allgather(shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
     let mut b = Builder::new(Collective::Allgather, shape);
     let data = b.buffer(Buffer::vector("output", shape.ranks));
     for axis in &axes(shape) {
@@ -59,6 +60,7 @@ fn allgather(shape: &Shape) -> Result<Schedule> {
 }
 
 fn reduce_scatter(shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
     let mut b = Builder::new(Collective::ReduceScatter, shape);
     let data = b.buffer(Buffer::vector("output", shape.ranks));
     for axis in axes(shape).iter().rev() {

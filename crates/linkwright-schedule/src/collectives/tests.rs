@@ -98,7 +98,8 @@ fn table() -> Vec<Row> {
         ("reduce_scatter/nvls", line(64, 640), 1, 64, (2560, 2560), 0),
         // Blocks of 4 bytes: a source of 4 x 3 aggregations, then two steps of the ring.
         ("reduce_scatter/nvls", grid(4, 3, 12), 3 + 2, 36 + 24, (48 + 8, 48 + 8), 0),
-        ("reduce_scatter/bucket", grid(4, 3, 120), 3 + 2, 5 * 12, (11 * 40, 11 * 40), 0),
+        // Between the axes each rank tells the one before it on x that what it had has gone along y.
+        ("reduce_scatter/bucket", grid(4, 3, 120), 3 + 2, 5 * 12, (11 * 40, 11 * 40), 12),
         ("allgather/ring", line(64, 640), 63, 63 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),

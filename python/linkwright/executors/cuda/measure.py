@@ -64,7 +64,7 @@ class Walk:
 
     def __init__(self, gpu: Gpu, experiment: Experiment, how: Sampling):
         own = experiment.algorithm == NATIVE
-        schedule = schedules.of(native.same_data(experiment) if own else experiment)
+        schedule = _native.without_aggregations(schedules.of(native.same_data(experiment) if own else experiment))
         self.ranks = schedule.ranks
         self.cluster = _in_cluster(gpu.device, experiment)
         self.placed = _sms(gpu, experiment)

@@ -24,7 +24,7 @@ from contextlib import closing, contextmanager
 
 import numpy as np
 
-from linkwright import schedules
+from linkwright import _native, schedules
 from linkwright.errors import WaivedError
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.store.record import UNCHECKED, Record, remarks
@@ -64,7 +64,7 @@ def run(node: Node, experiment: Experiment, how: Sampling) -> Record:
     node.take(experiment.path)
     chosen = experiment.placement or range(experiment.ranks)
     devices = [node.devices[endpoint] for endpoint in chosen]
-    schedule = schedules.of(_with_data(experiment) if native else experiment)
+    schedule = _native.without_aggregations(schedules.of(_with_data(experiment) if native else experiment))
     stream = streams.encode(schedule, experiment.dtype, experiment.op)
     _fits(devices, stream.rank_bytes)
     memory = streams.memory(schedule, experiment.dtype, experiment.op, how.seed)

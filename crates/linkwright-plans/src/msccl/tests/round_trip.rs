@@ -45,6 +45,12 @@ fn every_algorithm_that_the_format_can_express_comes_back_as_it_was() {
         ("barrier/dissemination", "the format has no barrier"),
         ("barrier/linear", "the format has no barrier"),
         ("broadcast/multicast", "is a multicast"),
+        ("allreduce/one_shot_multimem", "is an aggregation"),
+        ("allreduce/nvls", "is an aggregation"),
+        ("allreduce/collnet_direct", "is an aggregation"),
+        ("allreduce/collnet_chain", "is an aggregation"),
+        ("reduce_scatter/nvls", "is an aggregation"),
+        ("allgather/nvls", "is a multicast"),
     ] {
         let known = |line: &String| line.starts_with(key) && line.contains(problem);
         assert!(

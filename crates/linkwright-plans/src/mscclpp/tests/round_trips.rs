@@ -41,6 +41,10 @@ fn inexpressible(name: &str, collective: Collective) -> Option<&'static str> {
         "shared_memory" => Some("memories"),
         "all_pairs" => Some("a barrier of ranks"),
         "multicast" => Some("a multicast"),
+        "nvls" if collective == Collective::Allgather => Some("a multicast"),
+        "one_shot_multimem" | "nvls" | "nvls_tree" | "collnet_direct" | "collnet_chain" => {
+            Some("an aggregation")
+        }
         _ => (collective == Collective::Barrier).then_some("none of its collectives"),
     }
 }

@@ -4,6 +4,7 @@
 //! Where no switch on the way can do anything for a multicast, it has none, and goes to each target by itself.
 
 use super::branches::{joined, Branching, Flowing, Stream};
+use super::group::{Branch, Group, Reached};
 use super::pairs::Key;
 use super::routes::Routes;
 use super::uses::Use;
@@ -13,41 +14,6 @@ use std::ops::Range;
 
 /// Most often that a byte may use one resource.
 const MOST_USES: u64 = 255;
-
-/// Who takes part in a message, and how.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Group {
-    /// One for a multicast.
-    sources: Vec<u32>,
-    targets: Vec<u32>,
-    network: u8,
-    combines: bool,
-}
-
-/// A target of a branch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reached {
-    /// Its place in the set of targets.
-    pub place: u32,
-    /// How long the last byte takes to it.
-    pub timing: u32,
-    /// From the delivery until the initiator knows of it.
-    pub back: TimePs,
-}
-
-/// One flow of a message to several targets, or from several sources.
-#[derive(Clone, Debug)]
-pub(super) struct Branch {
-    pub route: u32,
-    pub targets: Vec<Reached>,
-}
-
-/// The branches of all groups so far.
-#[derive(Debug, Default)]
-pub(super) struct Groups {
-    known: FxHashMap<Group, Option<(u32, u32)>>,
-    branches: Vec<Branch>,
-}
 
 fn nodes(places: &[EndpointId]) -> Vec<u32> {
     places.iter().map(|place| place.0).collect()

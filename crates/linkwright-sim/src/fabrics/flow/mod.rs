@@ -35,6 +35,7 @@ mod edges;
 mod fair;
 mod fifo;
 mod file;
+mod group;
 mod groups;
 mod job;
 mod loads;

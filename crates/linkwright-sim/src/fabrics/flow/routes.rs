@@ -2,7 +2,7 @@
 //!
 //! A route is a number: its timing, which it shares with many others, and its lists of uses.
 
-use super::groups::Groups;
+use super::group::Groups;
 use super::pairs::{Key, Pairs};
 use super::route::{Routing, Way};
 use super::timing::Timing;
