@@ -24,6 +24,8 @@ l2 requires l1
 # Algorithms for nodes, or for rows.
 OF_A_GRID = ("hierarchical", "by_rows", "nvls_tree", "rails")
 NEEDS = {row["key"]: {"grid": (4, 2)} for row in _native.algorithms() if row["key"].split("/")[1] in OF_A_GRID}
+# Messages of two steps reach a rank at one instant; which one it handles first, the format does not keep.
+MEETING = ("allgather/bine",)
 # A statement as `txt2bin` of LogGOPSim takes it, each on a line of its own.
 OPTIONS = r"( tag \d+)?( cpu \d+)?( nic \d+)?"
 STATEMENT = re.compile(
@@ -77,13 +79,12 @@ def test_traffic_comes_back_in_the_same_time(name, issue):
 
 @pytest.mark.parametrize("key", registry.keys("algorithms"))
 def test_collectives_come_back_in_the_same_time_without_their_arithmetic(key):
-    """Where GOAL holds all that takes time: messages, but no gets, runs, multicasts, copies and acknowledgements."""
+    """Where GOAL holds all that takes time: messages, but no gets, multicasts, copies and acknowledgements."""
     schedule = lw.schedule(*key.split("/"), ranks=8, size="8K", **NEEDS.get(key, {}))
     back = read(schedule.export("goal"))
     assert back.collective == "pattern"
-    operations = schedule.operations()
-    whole = max(operations["runs"]) == 1
-    if whole and set(operations["kind"]) <= {"put", "notice"} and "!" not in schedule.text():
+    kinds = set(schedule.operations()["kind"])
+    if key not in MEETING and kinds <= {"put", "notice"} and "!" not in schedule.text():
         times = [lw.simulate(one, "loggp", arithmetic=False).time_us for one in (schedule, back)]
         assert times[0] == times[1]
 
