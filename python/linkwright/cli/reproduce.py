@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Tables that are printed as well as shown in the report, if the study has them.
 PRINTED = (
-    "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "predictions",
-    "refused", "left_out", "fastest",
+    "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "cases",
+    "predictions", "refused", "left_out", "fastest",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Collectives of GPU libraries on systems of today: published tables of A100 to GB200 and MI300X, 2 to 2,160 GPUs.
 
-Parts: `conditions` (tables and `--conditions`), `mapping` (words to machines), `predict` (the library's plan on the
+Parts: `cases` (faulty machines), `conditions` (tables and `--conditions`), `mapping` (words to machines), `predict` (the library's plan on the
 composed machine), `cells` (predictions beside published values), `floor` (systems of one kind among themselves),
 `claims`, `shown` (curves), `fit` (recovers the fitted numbers), `holdout` and `ablation`.
 
@@ -13,7 +13,7 @@ from linkwright.errors import UsageError
 from linkwright.machines import Variant, load
 from linkwright.studies import Options
 from linkwright.studies.ablation import NOTE as ABLATION
-from linkwright.studies.modern import ablation, cells, claims, fit, floor, holdout, predicted, shown
+from linkwright.studies.modern import ablation, cases, cells, claims, fit, floor, holdout, predicted, shown
 from linkwright.studies.modern.cells import Table
 from linkwright.studies.modern.predict import Model, Shape
 from linkwright.studies.numbers import tuned
@@ -33,6 +33,7 @@ NOTES = {
     "scores": "Errors in percent by machine, collective, nodes and size. `cells_are`: `fitted` if a number was fitted "
     "to these tables, else `predicted`; `bias` is the median with its sign, positive if the model is too slow.",
     "floor": floor.NOTE,
+    "cases": cases.NOTE,
     "predictions": "What the model says of the given conditions; `fitted` if any number was fitted to a table of that "
     "machine. `rules` are the rules by which the author's words became a machine.",
     "refused": "Tables without a prediction, and why.",
@@ -68,18 +69,21 @@ def _tables(model: Model, found: list[Table], options: Options) -> Outcome:
     times = cells.predictions(model, found, options)
     made = cells.cells(found, times, fitted_to)
     kinds = predicted.fitted_kinds()
+    whole = not (options.tables or options.machines)
+    faults = cases.rows() if whole else []
     outcome = Outcome(
         paper="modern",
         title=TITLE,
         machine=f"{len({table.shape.machine for table in found if table.shape})} machine files",
         tuned=_tuned({table.shape for table in found if table.shape}),
         cells=[_marked(cell, kinds) for cell in made],
-        claims=claims.check(made, model) if not (options.tables or options.machines) else [],
+        claims=claims.check(made, model, faults) if whole else [],
         notes=_notes(),
     )
     outcome.tables = {
         "scores": cells.scores(made),
         "floor": floor.rows(made),
+        **({"cases": faults} if faults else {}),
         "refused": cells.refused(found, times),
         "settings": [_setting(table) for table in found],
     }

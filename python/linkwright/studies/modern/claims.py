@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from linkwright.errors import LinkwrightError
 from linkwright.studies.outcome import Cell, Claim, numbered
 
+from . import cases
 from .cells import LARGE, SMALL, bus_rate, pooled
 from .predict import Model, Shape
 
@@ -28,8 +29,8 @@ HEADLINES = (
 CROSSOVER = (MIB, 2 * MIB, 4 * MIB)
 
 
-def check(cells: Sequence[Cell], model: Model) -> list[Claim]:
-    """All claims in order."""
+def check(cells: Sequence[Cell], model: Model, faults: Sequence[Mapping[str, object]]) -> list[Claim]:
+    """All claims in order; `faults` are the rows of `cases`."""
     made = [
         _accuracy(cells, "one node, from 1 MiB on: median error at most 10 %", _one(LARGE), 0.10, half=True),
         _accuracy(cells, "one node, from 1 MiB on: nine in ten within 25 %", _one(LARGE), 0.25, half=False),
@@ -39,6 +40,7 @@ def check(cells: Sequence[Cell], model: Model) -> list[Claim]:
         *(_headline(model, *one) for one in HEADLINES),
         _above_the_ports(model),
         _crossover(model),
+        cases.claim(faults),
     ]
     return [numbered("M", number, *claim) for number, claim in enumerate((one for one in made if one), 1)]
 
