@@ -1,8 +1,8 @@
 """Collectives of GPU libraries on systems of today: published tables of A100 to GB200 and MI300X, 2 to 2,160 GPUs.
 
-Parts: `cases` (faulty machines), `conditions` (tables and `--conditions`), `mapping` (words to machines), `predict` (the library's plan on the
-composed machine), `cells` (predictions beside published values), `floor` (systems of one kind among themselves),
-`claims`, `shown` (curves), `fit` (recovers the fitted numbers), `holdout` and `ablation`.
+Parts: `cases` (faulty machines), `conditions` (tables and `--conditions`), `mapping` (words to machines), `predict`
+(the library's plan on the composed machine), `cells` (predictions beside published values), `floor` (systems of one
+kind among themselves), `claims`, `shown` (curves), `fit` (recovers the fitted numbers), `holdout` and `ablation`.
 
 Source: tables that users and vendors published, each with its address in `references/modern/tables.csv`.
 """
