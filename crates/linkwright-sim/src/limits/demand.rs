@@ -185,7 +185,7 @@ fn flows(messages: &Messages<'_>) -> Vec<Flow> {
     let schedule = messages.schedule;
     let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     let mut flows = Vec::new();
-    // What is combined on the way is nobody's to send or receive alone.
+    // No one participant sends or receives what is combined on the way.
     let alone = |op: &&Op| op.is_message() && op.kind != OpKind::Aggregate;
     for op in schedule.ops().iter().filter(alone) {
         let (bytes, targets) = (messages.bytes(op), schedule.targets(op));

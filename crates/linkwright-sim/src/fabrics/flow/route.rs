@@ -108,7 +108,7 @@ pub(super) struct Routing {
     pub packet: u64,
     /// Start of a copy inside an endpoint.
     pub local_start: TimePs,
-    /// Equal channels that every message stands for; `None` where nobody counts them.
+    /// Equal channels that every message stands for; `None` if they are not counted.
     pub channels: Option<u32>,
 }
 
