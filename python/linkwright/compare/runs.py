@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.executors import is_modelled
+from linkwright.rows import Rows
 from linkwright.stats.launches import launch_medians
 from linkwright.store.run import Run
 
@@ -44,7 +45,7 @@ class RunComparison:
 def compare_runs(first: Run, second: Run) -> RunComparison:
     """Compare every experiment that has a value in one of the runs and stands in both."""
     times = _times(first), _times(second)
-    medians = [launch_medians(run.samples().to_pandas()) for run in (first, second)]
+    medians = [launch_medians(Rows.of(run.samples())) for run in (first, second)]
     pairs = []
     for key in sorted(times[0].keys() & times[1].keys()):
         rows = times[0][key], times[1][key]
