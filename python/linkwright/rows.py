@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Column = npt.NDArray[Any]
 Row = dict[str, Any]
@@ -22,11 +19,6 @@ Row = dict[str, Any]
 
 class Rows:
     """Columns of equal length."""
-
-    @classmethod
-    def of(cls, table: pa.Table) -> Rows:
-        """The columns of an Arrow table."""
-        return cls({name: table[name].to_numpy() for name in table.column_names}, table.num_rows)
 
     @classmethod
     def from_records(cls, records: Sequence[Mapping[str, Any]]) -> Rows:
@@ -66,6 +58,11 @@ class Rows:
             return {name: column[key] for name, column in self._columns.items()}
         return Rows({name: column[key] for name, column in self._columns.items()})
 
+    def records(self) -> list[Row]:
+        """The rows with Python's own values, None where there is none."""
+        columns = [[None if value != value else value for value in self[name].tolist()] for name in self.names]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
     def assign(self, **columns: Column | Collection[Any]) -> Rows:
         """These rows with further columns, or with others instead of theirs."""
         return Rows(self._columns | {name: array(column) for name, column in columns.items()}, len(self))
@@ -73,6 +70,10 @@ class Rows:
     def only(self, names: Collection[str]) -> Rows:
         """These columns alone."""
         return Rows({name: self._columns[name] for name in names}, len(self))
+
+    def renamed(self, names: Mapping[str, str]) -> Rows:
+        """These rows with other names of columns."""
+        return Rows({names.get(name, name): column for name, column in self._columns.items()}, len(self))
 
     def by(self, *names: str, sort: bool = False) -> Iterator[tuple[tuple[Any, ...], Rows]]:
         """(values of these columns, their rows) for each combination, as they first appear, or sorted, nothing last."""
@@ -147,7 +148,8 @@ def smallest(column: Column) -> float:
 
 def largest(column: Column) -> float:
     """The greatest number of a column; NaN if it has none."""
-    return -smallest(-column)
+    there = column[given(column)]
+    return float(there.max()) if len(there) else np.nan
 
 
 def mapped(column: Column, function: Callable[[Any], Any]) -> Column:

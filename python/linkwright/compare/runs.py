@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from linkwright.executors import is_modelled
-from linkwright.rows import Rows
 from linkwright.stats.launches import launch_medians
 from linkwright.store.run import Run
 
@@ -45,7 +44,7 @@ class RunComparison:
 def compare_runs(first: Run, second: Run) -> RunComparison:
     """Compare every experiment that has a value in one of the runs and stands in both."""
     times = _times(first), _times(second)
-    medians = [launch_medians(Rows.of(run.samples())) for run in (first, second)]
+    medians = [launch_medians(run.samples()) for run in (first, second)]
     pairs = []
     for key in sorted(times[0].keys() & times[1].keys()):
         rows = times[0][key], times[1][key]
@@ -77,6 +76,6 @@ def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarra
 def _times(run: Run) -> dict[Key, Row]:
     return {
         (row["experiment"], row["machine"] or "", row["executor"] or ""): row
-        for row in run.results().to_pylist()
+        for row in run.results().records()
         if row["metric"] == "time"
     }

@@ -20,7 +20,7 @@ from linkwright import _native
 from linkwright.errors import StoreError, unknown
 from linkwright.executors import is_modelled
 from linkwright.experiment import Experiment, Own
-from linkwright.rows import Rows, given
+from linkwright.rows import given
 from linkwright.stats.interval import median_interval
 from linkwright.store.run import Run
 
@@ -100,7 +100,7 @@ def _state(launches: Launches) -> State | None:
 
 def measured_rows(run: Run, machine: str | None = None) -> list[dict]:
     """The rows of measured times of ping-pongs, messages in a row and collectives of one machine."""
-    results = run.results().to_pylist()
+    results = run.results().records()
     known = list(dict.fromkeys(row["machine"] for row in results))
     if machine not in (None, *known):
         raise unknown("machine in this run", machine, known)
@@ -156,7 +156,7 @@ def _valley(logs: np.ndarray) -> float | None:
 
 def _launches(run: Run) -> Launches:
     """The launches that count, if the run keeps them."""
-    slowest = Rows.of(run.samples())
+    slowest = run.samples()
     for name in ("canary_before_ns", "canary_after_ns"):
         slowest = slowest[given(slowest[name])]
     slowest = slowest[~given(slowest["rank"]) & ~given(slowest["set_aside"])]

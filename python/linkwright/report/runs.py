@@ -119,14 +119,14 @@ def load(folder: Path) -> Run:
     suite = folder / "suite.toml"
     environment = _json(folder / "environment.json", documents.ENVIRONMENT) or {}
     plan = _json(folder / "run.json", documents.RUN) or {}
-    rows = normalise(Rows.of(documents.results(results)) if results.exists() else {name: [] for name in COLUMNS})
+    rows = normalise(documents.results(results) if results.exists() else {name: [] for name in COLUMNS})
     asked = plan.get("request", {}).get("name")
     short = _short_names(rows, environment, asked)
     rows = rows.assign(machine=[short.get(name, name) for name in rows["machine"]])
     return Run(
         id=folder.resolve().name,
         rows=rows,
-        samples=Rows.of(documents.samples(samples)) if samples.exists() else Rows({}, 0),
+        samples=documents.samples(samples) if samples.exists() else Rows({}, 0),
         environment=environment,
         plan=plan,
         suite=read_text(suite, "a suite file") if suite.exists() else "",
