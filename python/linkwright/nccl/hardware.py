@@ -29,6 +29,7 @@ PEER = ("nvlink", "xgmi")  # classes of links between GPUs
 HOSTS = ("intel", "amd", "arm", "power", "other")
 PATHS = NVL, PIX, PXB, PHB, SYS = ("NVL", "PIX", "PXB", "PHB", "SYS")  # from near to far
 _UNITS = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "Gb/s": 1.25e8, "Tb/s": 1.25e11}
+_PS = {"ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}
 PCIE_GEN3 = 15.75e9  # bytes per second of 16 lanes, one way
 _NODE = re.compile(r"(?:node \d+ )?")
 MACHINES = 64  # whose hardware is remembered
@@ -57,6 +58,7 @@ class Hardware:
     modes: frozenset[str]  # that the machine has
     # Data that the threads of a channel move inside a node, by protocol or `nvls`; 0 where the file does not say.
     threads: Mapping[str, float] = field(default_factory=dict, hash=False)
+    share: float = 1.0  # of `peer` that carries data
     flag_ps: float = 0.0  # what threads that use the switch take for the flag of a peer
 
     @property
@@ -117,6 +119,7 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
         joined=tuple(tuple(graph.get(a, {}).get(b, ("",))[0].startswith(PEER) for b in local) for a in local),
         modes=frozenset(library["modes"]),
         threads=_threads(numbers, "nvlink" if peer else "pcie"),
+        share=float(numbers.get("fabric.links.nvlink.share", ("1", ""))[0]) if peer else 1.0,
         flag_ps=_ps(numbers, "facts.nvls_flag"),
     )
 
@@ -137,8 +140,9 @@ def _threads(numbers: Numbers, links: str) -> dict[str, float]:
 
 
 def _ps(numbers: Numbers, key: str) -> float:
-    """A time that the file states in us; 0 if it does not."""
-    return 1e6 * float(numbers[key][0]) if key in numbers else 0.0
+    """A time of the file; 0 if it is not stated."""
+    value, unit = numbers.get(key, ("0", "us"))
+    return float(value) * _PS[unit]
 
 
 def _node(name: str) -> str:

@@ -175,15 +175,13 @@ def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
         return round(_flags_ps(choice, hardware, size_bytes))
     if choice.algorithm not in ("ring", "p2p"):
         return 0
-    copied = (
-        0.0
-        if choice.algorithm == "p2p" and hardware.nodes > 1
-        else _copied_ps(choice, hardware, collective, size_bytes)
-    )
-    return round(copied + 1e6 * choice.post_us)
+    return round(_copied_ps(choice, hardware, collective, size_bytes) + 1e6 * choice.post_us)
 
 
 def _copied_ps(choice: Choice, hardware: Hardware, collective: str, size_bytes: int) -> float:
+    """What is copied inside a GPU and not hidden behind messages."""
+    if choice.algorithm == "p2p" and hardware.nodes > 1:
+        return 0.0
     each = hardware.threads.get(choice.protocol, 0.0)
     rate = choice.channels * each
     if choice.algorithm == "p2p":
@@ -205,10 +203,10 @@ def _flags_ps(choice: Choice, hardware: Hardware, size_bytes: int) -> float:
     meanwhile.
     """
     one = choice.channels * choice.chunk_bytes * choice.heads  # bytes of a round
-    copied = one / (choice.channels * hardware.threads["nvls"]) if hardware.threads.get("nvls") else 0.0
-    copied = max(copied, one / hardware.peer if hardware.peer else 0.0)
+    linked = one / (hardware.peer * hardware.share)
+    copied = max(linked, one / (choice.channels * hardware.threads["nvls"]) if hardware.threads.get("nvls") else 0.0)
     whole = math.ceil(choice.channels / hardware.gpus) * hardware.gpus  # channels as they are simulated
-    moved = max(copied * choice.channels / whole, one / hardware.peer if hardware.peer else 0.0)
+    moved = max(copied * choice.channels / whole, linked)
     flags = hardware.gpus * hardware.flag_ps
     if hardware.nodes > 1 and hardware.nic:
         times = min(2, hardware.nodes - 1)  # a node inside the tree receives and sends twice
