@@ -133,8 +133,8 @@ def import_(
     text = read_text(file, "a description of a system")
     channels = read_text(graph, "a graph of NCCL") if graph else None
     made = importing.machine_file(
-        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels, node=node, fabric=fabric,
-        logs=_logs(fits), collective=collective,
+        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels,
+        graph_file=graph.name if graph else "", node=node, fabric=fabric, logs=_logs(fits), collective=collective,
     )  # fmt: skip
     _write(made, output or Path(f"{name}.toml"))
 
@@ -147,6 +147,8 @@ def import_(
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
 def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str | None, output: Path | None) -> None:
     """Describe this host by what its own programs say: nvidia-smi, rocm-smi, lstopo.
+
+    Rates of network ports are those of /sys/class/infiniband.
 
     A host without GPUs is measured instead: `linkwright dissect`, then `linkwright fit latest`.
     """
