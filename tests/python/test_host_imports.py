@@ -537,3 +537,11 @@ def test_the_library_sees_classes_of_links_of_every_name(tmp_path):
     # Classes `xgmi_4` and `xgmi`: four links from GPU 0 to 1, one from 1 to 2, none from 0 to 2.
     joined = nccl.hardware(machine, (0, 1, 2)).joined
     assert joined == ((False, True, False), (True, False, True), (False, True, False))
+
+
+@pytest.mark.parametrize(("log", "small_us"), [("two.nccl-tests.log", 9.55), ("two.osu.log", 11.02)])
+def test_logs_as_they_are_printed_are_read(tmp_path, log, small_us):
+    # With what the library logs between the lines, and two groups of columns.
+    numbers = fitted_numbers(tmp_path, Log(log, text(log)))
+    assert f"{log}: allreduce of 8 B in {small_us:g} us" in numbers["fabric.transport.nvlink_ll.start"]["source"]
+    assert numbers["fabric.links.nvlink.share"]["status"] == "fitted"
