@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known about a described machine, and how well."""
+    """List and show described machines, or make one of what a system says about itself."""
+
+
+@command.command(name="list")
+@options.as_json
+def list_(as_json: bool) -> None:
+    """List the shipped machines, as `linkwright list machines` does."""
+    from linkwright.cli import list as listed
+
+    listed.show("machines", as_json)
 
 
 @command.command(name="show")

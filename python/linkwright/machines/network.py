@@ -154,7 +154,7 @@ def _number(asked: str, key: str, text: str, least_above_zero: bool) -> Table:
         least = "above 0" if least_above_zero else "at least 0"
         usual = 1 if key in SWITCHES else 2
         raise UsageError(f"--fabric {asked}: {key} is `{text}`; write a number {least}, such as `{key}={usual}`")
-    if key in SWITCHES and value > 1 or key in SWITCHES + COUNTS and value % 1:
+    if (key in SWITCHES and value > 1) or (key in SWITCHES + COUNTS and value % 1):
         kind = "0 or 1" if key in SWITCHES else "a whole number"
         raise UsageError(f"--fabric {asked}: {key} is `{text}`; write {kind}")
     plain = int(value) if value == int(value) else value
