@@ -144,6 +144,19 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
         ("line.rocm.txt", "GPU2   30", "GPU7   30", "no row of 3 GPUs"),
         ("two_l40s.hwloc.xml", "0000:03:00.0", "0000:02:00.0", "two GPUs with bus id"),
         ("two_l40s.hwloc.xml", "[10de:26b9]", "[10de:0000]", "no GPU that is known"),
+        ("two_l40s.hwloc.xml", '"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY b "c">]>', "document type"),
+        ("two_l40s.hwloc.xml", 'version="2.0"', 'version="&b;"', "not valid XML"),
+        ("two_l40s.hwloc.xml", "</topology>", "", "not valid XML"),
+        (
+            "line.rccl.xml",
+            'target="0000:c9:00.0" count="1" tclass="0x038000"',
+            'target="0000:ff:00.0" count="1"',
+            "GPU 1 has a link to 0000:ff:00.0, which is not in the file; complete",
+        ),
+        ("tray.nccl.xml", 'bw="45000"', 'bw="0"', "bw=0, count=5; a link that is there"),
+        ("tray.nccl.xml", "0009:06:00.0", "0008:06:00.0", "as GPU 0 has; are they parts of one"),
+        ("line.rocm.txt", "GPU1   XGMI", "GPU1   PCIE", "GPU0 to GPU1 is XGMI, and back PCIE"),
+        ("line.rocm.txt", "= Weight between", "= Hops between", "has no table `Weight between two GPUs`"),
     ],
 )
 def test_bad_input_is_refused(name, old, new, message):
@@ -545,3 +558,10 @@ def test_logs_as_they_are_printed_are_read(tmp_path, log, small_us):
     numbers = fitted_numbers(tmp_path, Log(log, text(log)))
     assert f"{log}: allreduce of 8 B in {small_us:g} us" in numbers["fabric.transport.nvlink_ll.start"]["source"]
     assert numbers["fabric.links.nvlink.share"]["status"] == "fitted"
+
+
+def test_links_of_processors_are_left_out():
+    changed = text("two_h100.nccl.xml").replace(
+        "<nvlink ", '<nvlink target="0000:00:01.0" count="2" tclass="0x068001"/><nvlink ', 1
+    )  # fmt: skip
+    assert hosts.recognised(changed).read(changed, "x", None).peers == node("two_h100.nccl.xml").peers

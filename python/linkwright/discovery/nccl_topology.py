@@ -32,6 +32,7 @@ SUMMARY = "NCCL's or RCCL's topology (XML), by NCCL_TOPO_DUMP_FILE"
 # GT/s of a lane -> GB/s, after the coding of its generation.
 GB_PER_LANE = {2.5: 0.25, 5.0: 0.5, 8.0: 0.985, 16.0: 1.969, 32.0: 3.938, 64.0: 7.563}
 SWITCH_CLASSES = ("0x068000",)
+HOST_CLASS = "0x068001"  # a processor with NVLinks of its own, whose links are left out
 # By PCI class, where a file names no devices: 3-D controllers and accelerators; Ethernet, InfiniBand and other ports.
 GPU_CLASSES = ("0x0302", "0x0300", "0x0380", "0x1200")
 NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
@@ -265,7 +266,7 @@ def _peers(reader: _Reader, buses: dict[tuple[str, str], int]) -> dict[tuple[str
                 stated[i, other] = stated.get((i, other), 0) + count
             elif _is_switch(link):
                 found[f"GPU {i}", SWITCH] = found.get((f"GPU {i}", SWITCH), 0) + count
-            elif link.attributes.get("tclass", "").startswith(GPU_CLASSES):
+            elif link.attributes.get("tclass") != HOST_CLASS:
                 raise reader.wrong(link, f"GPU {i} has a link to {target}, which is not in the file; complete the file")
     for (a, b), count in stated.items():
         back = stated.get((b, a), 0)
