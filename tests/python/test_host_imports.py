@@ -6,10 +6,12 @@ import pytest
 
 import linkwright as lw
 from linkwright import nccl, registry
-from linkwright.discovery import adapters, devices, fitted, hosts, importing
+from linkwright.discovery import adapters, devices, fitted, hosts, importing, node_file
 from linkwright.discovery.fitted import Log
+from linkwright.discovery.node import Nic
 from linkwright.errors import FileError, LinkwrightError, UsageError
 from linkwright.interop.importing import Imported
+from linkwright.machines import network as networks
 from linkwright_cases import invoke
 
 FOLDER = Path(__file__).parent.parent / "hosts"
@@ -565,3 +567,26 @@ def test_links_of_processors_are_left_out():
         "<nvlink ", '<nvlink target="0000:00:01.0" count="2" tclass="0x068001"/><nvlink ', 1
     )  # fmt: skip
     assert hosts.recognised(changed).read(changed, "x", None).peers == node("two_h100.nccl.xml").peers
+
+
+@pytest.mark.parametrize(
+    ("name", "mbps", "direct", "network"),
+    [
+        ("mlx5_0", 400_000, True, "ndr-fat-tree"),
+        ("ibp12s0", 200_000, True, "hdr-fat-tree"),
+        ("mlx5_0", 100_000, False, "ndr-fat-tree,rate=100,gpudirect=0"),
+        ("mlx5_0", None, True, "ndr-fat-tree"),
+        ("bnxt_re0", 400_000, True, "roce-400"),
+        ("rocep65s0f0", 200_000, False, "roce-400,rate=200,gpudirect=0"),
+        ("hsn0", 200_000, True, "slingshot-11"),
+        ("rdmap0", 100_000, True, "efa-p5"),
+        ("eth0", 25_000, False, "sockets,rate=25"),
+        ("enp1s0", None, False, "sockets"),
+    ],
+)
+def test_the_network_is_guessed_by_the_ports(name, mbps, direct, network):
+    found = node("two_h100.nccl.xml")
+    found.nics = [Nic(name, mbps, direct)] * 2
+    made = node_file.text(found, "x")
+    assert f'network = "{network}"' in made
+    assert networks.load(network).numbers["rate"] > 0

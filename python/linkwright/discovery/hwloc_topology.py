@@ -25,7 +25,7 @@ SUMMARY = "hwloc's topology (XML), by lstopo"
 DOCTYPE = "topology"
 GPU_CLASSES = ("0300", "0302", "0380", "1200")
 _TYPE = re.compile(r"([0-9a-fA-F]{4}) \[([0-9a-fA-F]{4}):([0-9a-fA-F]{4})\].*", re.S)
-_PORT = re.compile(r"(mlx\d_|hfi|bnxt_re|irdma|rdmap|hsi|cxi|hsn)\w*")
+_PORT = re.compile(r"(mlx\d_|hfi|bnxt_re|irdma|rdmap|efa|ib[ps]\d|roce|hsi|cxi|hsn)\w*")
 _HOMES = ("Package", "Socket")
 
 

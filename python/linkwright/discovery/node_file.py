@@ -31,6 +31,7 @@ LIBRARIES = {"nvlink": "nccl", "xgmi": "rccl"}
 OVER_PCIE = ("pcie_simple", "pcie_ll", "pcie_ll128", "pcie_copy", "host_simple", "host_ll")
 PROTOCOLS = ("simple", "ll", "ll128", "copy")
 # Interfaces of the kernel, where libraries state them as ports: they found no adapter with RDMA.
+_ETHERNET = re.compile(r"roce|bnxt_re|irdma")  # adapters with RDMA over Ethernet, by the names of their drivers
 _SOCKET = re.compile(r"(eth|en[opsx]|bond|ib)\d")
 NO_EDGES = "no such link in the description"
 
@@ -223,6 +224,8 @@ def _network(node: Node) -> str:
     gbps = max(1, (rates.most_common(1)[0][0] if rates else 400_000) // 1000)
     if _SOCKET.match(first.name):
         return f"sockets,rate={gbps}" if rates else "sockets"
+    if _ETHERNET.match(first.name):
+        return ("roce-400" if gbps == 400 else f"roce-400,rate={gbps}") + staged
     usual = {400: "ndr-fat-tree", 200: "hdr-fat-tree", 800: "xdr-fat-tree"}
     return usual.get(gbps, f"ndr-fat-tree,rate={gbps}") + staged
 
