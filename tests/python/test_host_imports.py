@@ -590,3 +590,23 @@ def test_the_network_is_guessed_by_the_ports(name, mbps, direct, network):
     made = node_file.text(found, "x")
     assert f'network = "{network}"' in made
     assert networks.load(network).numbers["rate"] > 0
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'No devices were found' >&2; exit 6", "nvidia-smi topo -m: status 6: No devices were found\n"),
+        ("exit 9", "nvidia-smi topo -m: status 9\n"),
+        (r"printf '\377\376 GPU0'", "has no line that begins GPU0 GPU1"),
+        ("", "nvidia-smi of this host: is empty"),
+    ],
+)
+def test_discover_lives_with_programs_that_fail(tmp_path, monkeypatch, script, message):
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = invoke("machines", "discover")
+    assert (done.status, message in done.err, "Traceback" in done.err) == (2, True, False), done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["nvidia-smi"]

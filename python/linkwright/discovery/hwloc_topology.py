@@ -101,10 +101,10 @@ def _is_gpu(element: Element) -> bool:
 
 
 def _known(element: Element) -> bool:
-    """Whether it computes: it is known, or a programming interface has found it. Graphics of a console do not."""
+    """Whether it computes: it is known, or its vendor's software has found it. Graphics for a screen do not count."""
     match = _TYPE.match(element.attributes.get("pci_type", ""))
     assert match is not None
-    computing = any(re.match(r"cuda|nvml|rsmi|opencl", child.attributes.get("name", "")) for child in element.children)
+    computing = any(re.match(r"cuda|nvml|rsmi", child.attributes.get("name", "")) for child in element.children)
     return computing or devices.of_pci(f"{match[2]}:{match[3]}".lower()) is not None
 
 

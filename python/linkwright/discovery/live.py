@@ -97,12 +97,14 @@ def _output(command: list[str], tell: Tell) -> str | None:
         return None
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
-        )
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT_S, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         tell(f"{' '.join(command)}: {error}")
         return None
     if done.returncode:
-        tell(f"{' '.join(command)}: status {done.returncode}: {(done.stderr or done.stdout).strip().splitlines()[:1]}")
+        said = (done.stderr or done.stdout).strip().partition("\n")[0][:200]
+        tell(f"{' '.join(command)}: status {done.returncode}{': ' if said else ''}{said}")
         return None
     return done.stdout
