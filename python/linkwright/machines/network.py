@@ -71,8 +71,8 @@ COMMON = (
     "spread",  # of a dragonfly, 1: nodes are dealt out to groups one by one; 0: they fill group by group
     "sharp",  # 1: its switches combine and copy
 )
-SWITCHES = ("gpudirect", "forwarding", "spread", "sharp")  # 0 or 1
-COUNTS = ("ports", "nodes_per_leaf", "group_leaves")
+SWITCHES = ("gpudirect", "forwarding", "sharp")  # 0 or 1
+COUNTS = ("ports", "spread", "nodes_per_leaf", "group_leaves")
 
 
 @dataclass(frozen=True)
