@@ -201,6 +201,6 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     begun = [key for key in known if len(name) > 1 and any(part.startswith(meant) for part in parts[key])]
     if begun:
         return sorted(begun, key=lambda key: not key.casefold().startswith(meant))[:3]
-    likeness = {key: SequenceMatcher(None, key.casefold(), meant).ratio() for key in known}
+    likeness = {key: SequenceMatcher(None, key, name).ratio() for key in known}
     enough = max(NEAR, max(likeness.values(), default=0.0) - 0.1)  # about as near as the nearest
     return [key for key in sorted(known, key=lambda key: -likeness[key]) if likeness[key] >= enough][:3]
