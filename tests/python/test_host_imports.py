@@ -6,7 +6,7 @@ import pytest
 
 import linkwright as lw
 from linkwright import nccl, registry
-from linkwright.discovery import adapters, devices, fitted, hosts, importing, node_file
+from linkwright.discovery import devices, fitted, hosts, importing, node_file
 from linkwright.discovery.fitted import Log
 from linkwright.discovery.node import Nic
 from linkwright.errors import FileError, LinkwrightError, UsageError
@@ -97,15 +97,6 @@ def test_nvidia_smi_needs_the_gpu_where_links_do_not_tell():
     assert found.tree["NIC 1"][0] == found.tree["GPU 0"][0]
     assert found.tree[found.tree["GPU 0"][0]][0] == "CPU 3"
     assert [nic.name for nic in found.nics] == ["mlx5_0", "hsn1"]
-
-
-def test_more_links_than_a_gpu_has_are_those_of_a_switch():
-    eight = [f"GPU{i}" for i in range(8)]
-    rows = [[name, *("X" if name == other else "NV12" for other in eight), "0-7", "0"] for name in eight]
-    matrix = "\t".join([*eight, "CPU Affinity", "NUMA Affinity"]) + "\n" + "\n".join("\t".join(row) for row in rows)
-    found = hosts.recognised(matrix).read(matrix, "x", None)
-    assert found.device.name == "A100"
-    assert found.peers == {(f"GPU {i}", "NVSwitch"): 12 for i in range(8)}
 
 
 def test_rocm_smi_joins_pairs_of_weight_15():
@@ -204,31 +195,6 @@ def test_a_gpu_belongs_to_hosts_only():
         importing.machine_file(torus, "x", name="here", gpu="H100")
 
 
-def test_discover_says_what_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = invoke("machines", "discover")
-    assert done.status == 2
-    for program in ("nvidia-smi", "rocm-smi", "lstopo"):
-        assert f"{program}: not installed" in done.err
-
-
-def test_discover_takes_what_nvidia_smi_says(tmp_path, monkeypatch):
-    program = tmp_path / "nvidia-smi"
-    program.write_text(
-        f'#!/bin/sh\ncase "$1" in topo) cat {FOLDER}/quad.nvidia.txt;; *) echo "NVIDIA A100-SXM4, Disabled";; esac\n',
-        encoding="utf-8",
-    )
-    program.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    done = invoke("machines", "discover", "--name", "node")
-    assert (done.status, done.err) == (0, "")
-    assert lw.machine(tmp_path / "node.toml").ranks == 4
-    program.write_text('#!/bin/sh\necho "NVIDIA A100, Enabled"\n', encoding="utf-8")
-    assert "divided (MIG)" in invoke("machines", "discover", "--name", "other").err
-
-
 def test_devices_of_the_table_have_parts():
     assert {device.part for device in devices.known()} <= set(registry.keys("parts"))
 
@@ -267,16 +233,6 @@ def test_a_link_to_itself_joins_nothing():
     assert hosts.recognised(changed).read(changed, "x", None).peers == node("line.rccl.xml").peers
 
 
-def test_gpus_with_memory_as_numa_nodes_belong_to_their_processors():
-    matrix = (
-        "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
-        "GPU0\t X \tNV18\t0-71\t0,3-9,11-17\t2\n"
-        "GPU1\tNV18\t X \t72-143\t1,19-25\t18\n"
-    )
-    found = hosts.recognised(matrix).read(matrix, "x", devices.called("GB200"))
-    assert [found.tree[f"PCIe {i}"][0] for i in (0, 1)] == ["CPU 0", "CPU 1"]
-
-
 def test_the_declared_encoding_of_a_text_does_not_matter():
     declared = '<?xml version="1.0" encoding="UTF--1.5"?>\n' + text("two_h100.nccl.xml")
     assert hosts.recognised(declared).read(declared, "x", None).gpus == 2
@@ -302,8 +258,13 @@ def fitted_numbers(tmp_path, log):
 def test_start_ups_and_shares_are_fitted_to_a_log(tmp_path):
     numbers = fitted_numbers(tmp_path, Log("mine.log", LOG.format(small=9.5, large=3100)))
     share = numbers["fabric.links.nvlink.share"]
-    # Two GPUs exchange halves: each sends the vector once in all, 1 GiB over 450 GB/s in 3100 us less start-ups.
-    assert float(share["value"]) == pytest.approx(2**30 / 3100e-6 / 450e9, rel=0.03)
+    # Two GPUs exchange halves: each sends the vector once in all, 1 GiB over 450 GB/s. What the library's threads and
+    # start-ups add to that is not scaled: it is what the unfitted machine takes beyond its links.
+    unfitted = lw.machine(imported(tmp_path, "two_h100.nccl.xml"))
+    row = Imported(1, "allreduce", "nccl", 2, 2**30, "f32", "sum", 0, "time", 1.0, "nccl-tests", "x")
+    was = float({n["key"]: n for n in unfitted.numbers()}["fabric.links.nvlink.share"]["value"])
+    added_s = fitted._ns(unfitted, row) / 1e9 - 2**30 / (450e9 * was)
+    assert float(share["value"]) == pytest.approx(2**30 / (3100e-6 - added_s) / 450e9, rel=0.03)
     assert (share["status"], "mine.log: allreduce of 1 GiB in 3100 us" in share["source"]) == ("fitted", True)
     # One factor for the start-ups of all protocols.
     unfitted = {n["key"]: n for n in lw.machine(imported(tmp_path, "two_h100.nccl.xml")).numbers()}
@@ -424,39 +385,6 @@ def test_a_matrix_that_cannot_be_is_refused(old, new, message):
         hosts.recognised(changed).read(changed, "x", None)
 
 
-def matrix(names: list[str], entry) -> str:
-    """What nvidia-smi prints, `entry(i, j)` between columns i and j."""
-    rows = [[name, *("X" if i == j else entry(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
-    return "\t".join(["", *names, "CPU Affinity", "NUMA Affinity"]) + "\n" + "\n".join("\t".join(row) for row in rows)
-
-
-def test_ports_have_any_name():
-    names = ["GPU0", "GPU1", "mlx5_bond_0", "ibp12s0", "roceP2p1s0"]
-    told = matrix(names, lambda i, j: "NV12" if max(i, j) < 2 else "PIX" if {i, j} == {1, 3} else "SYS")
-    found = hosts.recognised(told).read(told, "x", devices.called("A100"))
-    assert [nic.name for nic in found.nics] == names[2:]
-    assert found.tree["NIC 1"][0] == found.tree["GPU 1"][0] != found.tree["GPU 0"][0]
-
-
-@pytest.mark.parametrize(
-    ("gpus", "entry"),
-    [
-        (4, lambda i, j: "NV6"),  # four GH200 each to each, or four H100: eighteen links in all
-        (4, lambda i, j: "NV12" if i // 2 == j // 2 else "SYS"),  # cards with bridges: H100 NVL, A100
-    ],
-)
-def test_links_without_switches_do_not_tell_the_gpu(gpus, entry):
-    told = matrix([f"GPU{i}" for i in range(gpus)], entry)
-    with pytest.raises(FileError, match="which several GPUs have; say which it is"):
-        hosts.recognised(told).read(told, "x", None)
-
-
-def test_a_link_of_a_switch_that_is_down_is_said():
-    told = matrix([f"GPU{i}" for i in range(8)], lambda i, j: "NV17" if 3 in (i, j) else "NV18")
-    with pytest.raises(FileError, match="GPU 3 has 17 links to the switch, others have 18; is one down"):
-        hosts.recognised(told).read(told, "x", devices.called("H100"))
-
-
 @pytest.mark.parametrize(
     ("pci", "gpu", "links"),
     [
@@ -494,57 +422,6 @@ def test_an_empty_file_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text(" \n", encoding="utf-8")
     assert "a.txt: is empty" in invoke("machines", "import", "a.txt").err
-
-
-def test_ports_that_are_up_state_their_rates(tmp_path):
-    for name, rate, state, numa in (
-        ("mlx5_0", "400 Gb/sec (4X NDR)", "4: ACTIVE", "0"),
-        ("mlx5_10", "200 Gb/sec (4X HDR)", "4: ACTIVE", "1"),
-        ("mlx5_2", "400 Gb/sec (4X NDR)", "1: DOWN", "1"),
-        ("mlx5_3", "garbage", "4: ACTIVE", "x"),
-    ):
-        port = tmp_path / name / "ports" / "1"
-        port.mkdir(parents=True)
-        (tmp_path / name / "device").mkdir()
-        (port / "rate").write_text(rate + "\n", encoding="utf-8")
-        (port / "state").write_text(state + "\n", encoding="utf-8")
-        (tmp_path / name / "device" / "numa_node").write_text(numa + "\n", encoding="utf-8")
-    found = adapters.found(tmp_path)
-    assert found == [adapters.Adapter("mlx5_0", 400_000, 0), adapters.Adapter("mlx5_10", 200_000, 1)]
-    assert adapters.found(tmp_path / "none") == []
-    # rocm-smi names no ports, so the node gets all of them; nvidia-smi names them without their rates.
-    bare = node("line.rocm.txt", "MI250X")
-    adapters.add(bare, found)
-    assert [(nic.name, nic.mbps) for nic in bare.nics] == [("mlx5_0", 400_000), ("mlx5_10", 200_000)]
-    assert [bare.tree[f"NIC {i}"][0] for i in (0, 1)] == ["CPU 0", "CPU 1"]
-    named = node("quad.nvidia.txt", "A100")
-    adapters.add(named, found)
-    assert [(nic.name, nic.mbps) for nic in named.nics] == [("mlx5_0", 400_000), ("hsn1", None)]
-
-
-def test_discover_refuses_gpus_of_several_kinds(tmp_path, monkeypatch):
-    program = tmp_path / "nvidia-smi"
-    program.write_text(
-        f'#!/bin/sh\ncase "$1" in topo) cat {FOLDER}/quad.nvidia.txt;; *) echo "NVIDIA A100, Disabled"; '
-        'echo "NVIDIA H100, Disabled";; esac\n',
-        encoding="utf-8",
-    )
-    program.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    done = invoke("machines", "discover")
-    assert (done.status, "GPUs of several kinds, NVIDIA A100, NVIDIA H100" in done.err) == (2, True)
-
-
-def test_discover_reads_lstopo_without_a_display(tmp_path, monkeypatch):
-    program = tmp_path / "lstopo-no-graphics"
-    program.write_text(f"#!/bin/sh\n/bin/cat {FOLDER}/bridged.hwloc.xml\n", encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = invoke("machines", "discover")
-    assert done.status == 0, done.err
-    assert lw.machine(tmp_path / "here.toml").ranks == 3
 
 
 def test_the_library_sees_classes_of_links_of_every_name(tmp_path):
@@ -590,23 +467,3 @@ def test_the_network_is_guessed_by_the_ports(name, mbps, direct, network):
     made = node_file.text(found, "x")
     assert f'network = "{network}"' in made
     assert networks.load(network).numbers["rate"] > 0
-
-
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
-        ("echo 'No devices were found' >&2; exit 6", "nvidia-smi topo -m: status 6: No devices were found\n"),
-        ("exit 9", "nvidia-smi topo -m: status 9\n"),
-        (r"printf '\377\376 GPU0'", "has no line that begins GPU0 GPU1"),
-        ("", "nvidia-smi of this host: is empty"),
-    ],
-)
-def test_discover_lives_with_programs_that_fail(tmp_path, monkeypatch, script, message):
-    program = tmp_path / "nvidia-smi"
-    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = invoke("machines", "discover")
-    assert (done.status, message in done.err, "Traceback" in done.err) == (2, True, False), done.err
-    assert [path.name for path in tmp_path.iterdir()] == ["nvidia-smi"]
