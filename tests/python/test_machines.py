@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import linkwright as lw
 from generated import DOCUMENTS
 from linkwright import machines, registry
+from linkwright.errors import FileError
 from linkwright.machines import Variant, edges, writer
 from linkwright_cases import invoke
 
@@ -105,7 +106,9 @@ def test_runs_of_names_with_leading_zeros_keep_them() -> None:
             edges.names(run)
 
 
-@given(st.lists(st.sampled_from(["n0", "n1", "n9", "n10", "n00", "n01", "n09", "n010", "n999", "b", "b1 2"]), max_size=8))
+@given(
+    st.lists(st.sampled_from(["n0", "n1", "n9", "n10", "n00", "n01", "n09", "n010", "n999", "b", "b1 2"]), max_size=8)
+)
 def test_runs_name_what_they_are_made_of(names: list[str]) -> None:
     assert [name for run in edges.runs(names) for name in edges.names(run)] == names
 
