@@ -69,8 +69,9 @@ impl DerefMut for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // Nobody knows what a panic has left behind.
-        if let Some(fabric) = self.fabric.take().filter(|_| !thread::panicking()) {
+        // Nobody knows what a panic, or a run that failed half way, has left behind.
+        let is_idle = |fabric: &AnyFabric| !thread::panicking() && fabric.in_flight() == 0;
+        if let Some(fabric) = self.fabric.take().filter(is_idle) {
             self.pool.idle().push(fabric);
         }
     }
