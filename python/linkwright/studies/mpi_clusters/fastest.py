@@ -11,6 +11,8 @@ from .cells import NEAR, Measured
 from .predict import Condition
 from .tags import Refusal, Way
 
+# How much longer a time may be to be the same one for the model.
+EQUAL = 1.001
 Case = tuple[str, str, str, int]  # machine, collective, nodes, bytes
 
 
@@ -50,9 +52,9 @@ def _case(at: Condition) -> Case:
 def _choice(case: Case, its: dict[str, tuple[list[float], float, Way]]) -> Choice:
     seen = {tag: statistics.median(values) for tag, (values, _, _) in its.items()}
     best = min(seen, key=lambda tag: seen[tag])
-    # Tags that are one schedule here take equally long: of these, their measured median counts.
+    # Tags that take equally long here, as those of one schedule do, are one choice: their measured median counts.
     taken = min(its, key=lambda tag: its[tag][1])
-    alike = [tag for tag in its if its[tag][2] == its[taken][2]]
+    alike = [tag for tag in its if its[tag][1] <= EQUAL * its[taken][1]]
     slower = statistics.median(seen[tag] for tag in alike) / seen[best]
     return Choice(case, best, taken, slower, best in alike)
 
