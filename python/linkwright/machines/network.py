@@ -68,7 +68,7 @@ COMMON = (
     "ports",  # of a node that are connected; 0: all
     "gpudirect",  # 0: data go through host memory
     "forwarding",  # 0: no message goes by a GPU of its node to another rail
-    "spread",  # of a dragonfly: so many nodes in a row are dealt out to a group, then to the next; 0: they fill it first
+    "spread",  # of a dragonfly: runs of so many nodes are dealt out to groups; 0: they fill group by group
     "sharp",  # 1: its switches combine and copy
 )
 

@@ -12,20 +12,22 @@ from linkwright.studies.outcome import Cell, Role
 from linkwright.studies.references import reference_rows
 
 from . import tags
-from .predict import Condition, Model
+from .condition import Condition
+from .predict import Model
 from .tags import Refusal
 
 Measured = tuple[Condition, float]  # with its median in us
 # Jobs that the fitted numbers were set by: the small ones of each machine. The others are scored.
 FITTED_TO = {"fugaku": ("2x2x2",), "leonardo": ("4", "8", "16", "32", "64", "128"), "lumi": ("4", "8")}
 BANDS = ((16 << 10, "up to 16 KiB"), (1 << 20, "up to 1 MiB"), (1 << 62, "above 1 MiB"))
-# Sizes of large jobs that the default run keeps.
+# Ranks from which on a run keeps three sizes only, and what `--full` runs at most.
+LARGE, MOST_RANKS = 512, 1024
 KEPT = (16 << 10, 1 << 20, 64 << 20)
 # Runs with several ranks on a node, whose column says one: their notes say so, their smallest vectors have an element
 # for each of so many ranks, and `default` is what Open MPI chooses for so many.
 RANKS_ON_A_NODE = {"2025_04_06___23_05_13": 4}
 # How much slower than the fastest an algorithm may be to count as near to it.
-NEAR = 1.1
+NEAR = 1.05
 
 
 @functools.cache
@@ -53,9 +55,11 @@ def small(at: Condition) -> bool:
     return at.nodes in FITTED_TO.get(at.machine, ())
 
 
-def slow(at: Condition) -> bool:
-    """Whether only `--full` runs it: 512 nodes, but for three sizes."""
-    return at.ranks >= 512 and at.size_bytes not in KEPT
+def slow(at: Condition, full: bool) -> bool:
+    """Whether a run leaves it out: many ranks take long. `full` is for `--full`."""
+    if at.ranks > MOST_RANKS or (at.ranks > LARGE and not full):
+        return True
+    return at.size_bytes not in KEPT and (at.ranks > LARGE or (at.ranks == LARGE and not full))
 
 
 def predictions(model: Model, rows: Sequence[Measured], options: Options) -> list[float | Refusal]:

@@ -10,6 +10,7 @@ Source: Open MPI 4.1 and 5.0, `ompi/mca/coll/tuned/coll_tuned_decision_fixed.c`.
 
 from __future__ import annotations
 
+import functools
 import math
 
 BY_BLOCK = ("allgather", "alltoall", "gather", "scatter")
@@ -20,14 +21,18 @@ TABLES = {
         64: recursive_doubling<1024 neighbor<65536 ring
         128: recursive_doubling<512 neighbor<65536 ring
         256: recursive_doubling<512 neighbor<131072 ring<524288 neighbor<1048576 ring
-        512: recursive_doubling<32 k_bruck<128 recursive_doubling<1024 neighbor<131072 ring<524288 neighbor<1048576 ring
+        512: recursive_doubling<32 k_bruck<128 recursive_doubling<1024 neighbor<131072 ring<524288
+            neighbor<1048576 ring
         1024: recursive_doubling<64 k_bruck<256 recursive_doubling<2048 neighbor
-        2048: recursive_doubling<4 k_bruck<8 recursive_doubling<16 k_bruck<32 recursive_doubling<256 k_bruck<512 recursive_doubling<4096 neighbor
+        2048: recursive_doubling<4 k_bruck<8 recursive_doubling<16 k_bruck<32 recursive_doubling<256
+            k_bruck<512 recursive_doubling<4096 neighbor
         4096: k_bruck<32 recursive_doubling<128 k_bruck<512 recursive_doubling<4096 neighbor
-        ...: recursive_doubling<2 k_bruck<8 recursive_doubling<16 k_bruck<512 recursive_doubling<4096 neighbor
+        ...: recursive_doubling<2 k_bruck<8 recursive_doubling<16 k_bruck<512
+            recursive_doubling<4096 neighbor
     """,
     "allreduce": """
-        4: ring<8 recursive_doubling<4096 ring<8192 recursive_doubling<16384 ring<65536 ring_segmented<262144 rabenseifner
+        4: ring<8 recursive_doubling<4096 ring<8192 recursive_doubling<16384 ring<65536
+            ring_segmented<262144 rabenseifner
         8: ring<16 recursive_doubling<8192 rabenseifner
         16: recursive_doubling<8192 rabenseifner
         32: ring_segmented<64 recursive_doubling<4096 rabenseifner
@@ -42,18 +47,23 @@ TABLES = {
     "alltoall": """
         8: linear_sync<8192 linear<16384 linear_sync<65536 linear<524288 pairwise<1048576 linear
         16: linear_sync<262144 linear
-        32: linear_sync<4 modified_bruck<512 linear_sync<8192 linear<32768 linear_sync<262144 linear<524288 linear_sync
+        32: linear_sync<4 modified_bruck<512 linear_sync<8192 linear<32768 linear_sync<262144
+            linear<524288 linear_sync
         64: modified_bruck<512 linear<524288 linear_sync
         128: modified_bruck<1024 linear<2048 linear_sync<4096 linear<262144 pairwise
         256: modified_bruck<1024 linear_sync<2048 linear<262144 pairwise
         512: modified_bruck<1024 linear_sync<8192 linear<32768 pairwise
-        1024: modified_bruck<512 linear_sync<8192 linear<16384 linear_sync<131072 linear<262144 pairwise
-        2048: modified_bruck<512 linear_sync<1024 linear<2048 linear_sync<16384 linear<262144 linear_sync
+        1024: modified_bruck<512 linear_sync<8192 linear<16384 linear_sync<131072 linear<262144
+            pairwise
+        2048: modified_bruck<512 linear_sync<1024 linear<2048 linear_sync<16384 linear<262144
+            linear_sync
         4096: modified_bruck<1024 linear_sync<4096 linear<8192 linear_sync<131072 linear
-        ...: modified_bruck<2048 linear_sync<8192 linear<16384 linear_sync<32768 linear<65536 linear_sync
+        ...: modified_bruck<2048 linear_sync<8192 linear<16384 linear_sync<32768 linear<65536
+            linear_sync
     """,
     "broadcast": """
-        4: pipeline<32 binary<256 pipeline<512 knomial<1024 linear<32768 binary<131072 chain<262144 linear<524288 binomial<1048576 binary
+        4: pipeline<32 binary<256 pipeline<512 knomial<1024 linear<32768 binary<131072 chain<262144
+            linear<524288 binomial<1048576 binary
         8: binary<64 binomial<128 binary<2048 binomial<8192 linear<1048576 chain
         16: knomial<8 binary<64 knomial<4096 binary<16384 binomial<32768 linear
         32: knomial<4096 binomial<1048576 scatter_allgather
@@ -81,18 +91,22 @@ TABLES = {
         512: binomial<8192 in_order<16384 binomial
         2048: binomial
         4096: binomial<512 in_order<1024 binomial<8192 in_order<16384 binomial
-        ...: binomial<16 in_order<32 binomial<1024 in_order<2048 binomial<8192 in_order<16384 binomial
+        ...: binomial<16 in_order<32 binomial<1024 in_order<2048 binomial<8192 in_order<16384
+            binomial
     """,
     "reduce_scatter": """
         4: ring<65536 butterfly<131072 ring
         8: nonoverlapping<8 recursive_halving<262144 ring
         32: recursive_halving<262144 ring
         64: nonoverlapping<64 recursive_halving<2048 butterfly<524288 ring
-        128: nonoverlapping<256 recursive_halving<512 butterfly<2048 recursive_halving<4096 butterfly
+        128: nonoverlapping<256 recursive_halving<512 butterfly<2048 recursive_halving<4096
+            butterfly
         256: nonoverlapping<256 recursive_halving<512 butterfly
         512: nonoverlapping<256 recursive_halving<1024 butterfly
-        1024: nonoverlapping<512 recursive_halving<2048 butterfly<8192 recursive_halving<16384 butterfly
-        2048: nonoverlapping<512 recursive_halving<4096 butterfly<16384 recursive_halving<32768 butterfly
+        1024: nonoverlapping<512 recursive_halving<2048 butterfly<8192 recursive_halving<16384
+            butterfly
+        2048: nonoverlapping<512 recursive_halving<4096 butterfly<16384 recursive_halving<32768
+            butterfly
         4096: nonoverlapping<512 recursive_halving<4096 butterfly
         ...: nonoverlapping<1024 recursive_halving<8192 butterfly
     """,
@@ -107,16 +121,27 @@ TABLES = {
 }
 
 
+@functools.cache
+def _lines(collective: str) -> list[tuple[float, list[str]]]:
+    """(ranks that it is below, its words) of each line."""
+    found: list[tuple[float, list[str]]] = []
+    for word in TABLES[collective].split():
+        if word.endswith(":"):
+            found.append((math.inf if word == "...:" else int(word[:-1]), []))
+        else:
+            found[-1][1].append(word)
+    return found
+
+
 def choice(collective: str, ranks: int, size_bytes: int) -> str:
     """The algorithm for that many ranks, in the words of its tags; `size_bytes` as in a condition."""
-    lines = (line.split(":") for line in TABLES[collective].strip().splitlines())
-    row = next(rest for below, rest in lines if below.strip() == "..." or ranks < int(below))
+    words = next(words for below, words in _lines(collective) if ranks < below)
     size = size_bytes // ranks if collective in BY_BLOCK else size_bytes
-    for word in row.split():
+    for word in words[:-1]:
         name, _, below = word.partition("<")
-        if not below or size < int(below):
+        if size < int(below):
             return _possible(collective, name, ranks)
-    raise AssertionError(f"{collective}: the last algorithm of a line has no bound")
+    return _possible(collective, words[-1], ranks)
 
 
 def _possible(collective: str, name: str, ranks: int) -> str:

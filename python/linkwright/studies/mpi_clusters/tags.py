@@ -35,9 +35,9 @@ class Way:
     copies: float = 0  # copies of the vector besides
     fresh: float = 0  # vectors in buffers that are allocated anew for each call
     ports: int = 1  # copies of the algorithm on a part of the vector each, one on each port
-    whole: bool = False  # the algorithm itself uses all ports
     divided: bool = True  # whether ports share the vector; otherwise, they only add messages
     torus: bool = False  # follows the axes of the job, although it is no code of the authors
+    interfaces: int = 1  # network interfaces of a node that a rank starts messages on
     segment: int = 0  # bytes of a put; 0: any number
     twice: bool = False  # partners tell each other the places of blocks for both halves of an allreduce
     puts: bool = False  # puts of the authors' library instead of messages of MPI
@@ -55,6 +55,7 @@ RING, DOUBLING, LATENCY = Way("ring"), Way("recursive_doubling"), Way("recursive
 HALVES = Way("recursive_doubling_bandwidth", fresh=1)
 HALVING = Way("recursive_halving", fresh=2)
 DEFAULT = Way("", chosen=True)
+SPREAD = Way("linear", interfaces=6)
 
 # Tag without library and type -> way; of Open MPI, Cray MPICH and the authors' library over MPI.
 HOSTS: dict[str, dict[str, Way]] = {
@@ -186,9 +187,9 @@ FUJITSU: dict[str, dict[str, Way]] = {
         "linear_sync": Way("linear"),
         "pairwise": Way("pairwise"),
         "modified_bruck": Way("bruck", copies=1, fresh=1),
-        "doublespread": Way("linear"),
-        "blacc6d": Way("linear"),
-        "crp": Way("linear"),
+        "doublespread": SPREAD,
+        "blacc6d": SPREAD,
+        "crp": SPREAD,
         "default": DEFAULT,
     },
     "broadcast": {
@@ -215,6 +216,7 @@ FUJITSU: dict[str, dict[str, Way]] = {
     },
     "reduce_scatter": {
         "ring": RING,
+        "non_overlapping": Way("reduce/binomial", "scatter/linear", fresh=1),
         "recursive_halving": Way("recursive_halving"),
         "default": DEFAULT,
     },
@@ -307,7 +309,7 @@ def library(tag: str) -> str:
 
 
 def own(machine: str, collective: str, ranks: int, size_bytes: int) -> list[Way]:
-    """What the machine's own library may take: Open MPI's choice, else those that we know, of which we take the fastest.
+    """What the machine's own library may take: Open MPI's choice, or all that we know, of which the fastest counts.
 
     FJMPI and Cray MPICH have no published rule.
     """
