@@ -32,7 +32,7 @@ RULES = (
         "value": f"jobs of more than {ONE_CELL} nodes: {SPREAD}",
         "unit": "rule",
         "status": "post_hoc",
-        "source": "a step of a ring takes 1.5 us up to 64 nodes and 3.3 to 4.2 us from 128 on, less than steps between cells",
+        "source": "a step of a ring takes 1.5 us up to 64 nodes and 3.3 to 4.2 us from 128 on, half of other steps",
     },
     {
         "machine": "leonardo-mpi",

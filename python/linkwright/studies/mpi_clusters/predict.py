@@ -87,7 +87,7 @@ def _described(at: Condition) -> _native.Machine:
     variant = Variant(nodes=int(at.nodes), fabric=spread)
     if at.tasks_per_node == 1:
         return load(FILES[at.machine], variant)
-    path = registry.machinesoftware.path(FILES[at.machine])
+    path = registry.machine_path(FILES[at.machine])
     node = compose.document(path)
     node["endpoints"]["count"] = node["level"][0]["count"] = at.tasks_per_node
     return _native.Machine.parse(compose.finished(writer.text(node), path, variant), path.name)

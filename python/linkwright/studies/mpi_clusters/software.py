@@ -106,11 +106,11 @@ def memory_us(at: Condition, way: Way, path: str, numbers: Numbers) -> float:
     if "facts.fresh_from" in numbers and at.size_bytes >= numbers["facts.fresh_from"] * 2**20 and not way.puts:
         time += way.fresh * at.size_bytes / numbers["facts.fresh_rate"] / 1e3
     if "facts.threads" in numbers and way.puts:
-        time += _forks(at, way, numbers["facts.threaded"] * 2**10) * numbers["facts.threads"]
+        time += forks(at, way, numbers["facts.threaded"] * 2**10) * numbers["facts.threads"]
     return time
 
 
-def _forks(at: Condition, way: Way, least: float) -> int:
+def forks(at: Condition, way: Way, least: float) -> int:
     """In how many steps the authors' library combines by all threads: those of blocks of at least so many bytes."""
     if at.collective not in ("allreduce", "reduce", "reduce_scatter"):
         return 0
