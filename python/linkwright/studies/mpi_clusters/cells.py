@@ -51,8 +51,8 @@ def condition(row: dict[str, str]) -> Condition:
 
 
 def small(at: Condition) -> bool:
-    """Whether the fitted numbers were set by this job."""
-    return at.nodes in FITTED_TO.get(at.machine, ())
+    """Whether the fitted numbers were set by this job, of one rank on each node."""
+    return at.nodes in FITTED_TO.get(at.machine, ()) and at.tasks_per_node == 1
 
 
 def slow(at: Condition, full: bool) -> bool:
@@ -101,7 +101,8 @@ def scores(found: Sequence[Cell]) -> list[dict]:
         its = [cell for cell in found if cell.keys["machine"] == machine and cell.error is not None]
         groups: dict[str, list[Cell]] = {"all": its}
         for cell in its:
-            groups.setdefault(f"{cell.keys['nodes']} nodes", []).append(cell)
+            ranks = "" if cell.keys["tasks_per_node"] == 1 else f" of {cell.keys['tasks_per_node']} ranks"
+            groups.setdefault(f"{cell.keys['nodes']} nodes{ranks}", []).append(cell)
             groups.setdefault(band(int(str(cell.keys["size_bytes"]))), []).append(cell)
             groups.setdefault(str(cell.keys["collective"]), []).append(cell)
         for name, group in groups.items():
