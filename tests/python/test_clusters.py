@@ -17,7 +17,7 @@ import pytest
 import linkwright as lw
 from linkwright import machines
 from linkwright.errors import FileError, LinkwrightError, UsageError
-from linkwright.machines import Variant, writer
+from linkwright.machines import Variant, topologies, writer
 from linkwright.suite import load as suites
 from linkwright.suite.backends import Local
 from linkwright.suite.session import Request, Watcher, resume, start
@@ -500,3 +500,17 @@ def test_every_verb_takes_variants(pair):
 def test_what_people_type_wrongly_gets_one_message(arguments, says):
     done = invoke("machines", "show", *arguments)
     assert (done.status, done.err.count("\n"), says in done.err) == (2, 1, True), done.err
+
+
+def test_spread_deals_runs_of_nodes_out_to_groups():
+    """Eight nodes in two groups of four: runs of two lie in groups 0, 1, 0, 1; without `spread` a group fills first."""
+    numbers = {"nodes_per_leaf": 4, "group_leaves": 1, "group_links": 4, "taper": 1}
+    ports = topologies.Ports([[f"node {k} NIC 0"] for k in range(8)], 1)
+
+    def first_group(spread):
+        wires = topologies.REGISTRY["dragonfly"].build(ports, numbers | {"spread": spread})
+        return sorted(edge.split(" - ")[0] for edge in wires.edges["port"] if edge.endswith("leaf 0"))
+
+    assert first_group(2) == [f"node {k} NIC 0" for k in (0, 1, 4, 5)]
+    assert first_group(1) == [f"node {k} NIC 0" for k in (0, 2, 4, 6)]
+    assert first_group(0) == [f"node {k} NIC 0" for k in (0, 1, 2, 3)]

@@ -10,8 +10,9 @@ import pytest
 from linkwright.errors import FileError
 from linkwright.machines import Variant, load
 from linkwright.studies import Options, reproduce
-from linkwright.studies.mpi_clusters import cells, conditions, fastest, fit, tags
-from linkwright.studies.mpi_clusters.predict import Condition, Model, places, units
+from linkwright.studies.mpi_clusters import cells, conditions, fastest, fit, open_mpi, software, tags, trees
+from linkwright.studies.mpi_clusters.condition import Condition
+from linkwright.studies.mpi_clusters.predict import Model, places, units
 from linkwright.studies.mpi_clusters.tags import Refusal, Way
 from linkwright.studies.numbers import values
 
@@ -121,10 +122,107 @@ def test_default_takes_the_fastest_of_its_library() -> None:
     assert times[3] == min(times[:3])  # type: ignore[type-var]
 
 
-def test_several_ranks_on_a_node_are_refused() -> None:
-    """The machines have one."""
-    found = Model().time_us(Condition("leonardo", "4", 4, "allgather", "ring_over_int32", 2**20))
-    assert isinstance(found, Refusal)
+def test_ranks_of_a_node_share_its_ports() -> None:
+    """Halves of 64 MiB go from node to node: four ranks on each of two nodes share one port, and one rank has it."""
+    model = Model()
+    tag, size = "recursive_doubling_over_int32", 64 << 20
+    one = model.time_us(Condition("leonardo", "2", 1, "allgather", tag, size))
+    four = model.time_us(Condition("leonardo", "2", 4, "allgather", tag, size))
+    assert isinstance(one, float)
+    assert isinstance(four, float)
+    assert four / one == pytest.approx(4, rel=0.2)
+
+
+def test_several_ranks_on_a_node_of_fugaku_are_refused() -> None:
+    """How they share its interfaces is not known."""
+    at = Condition("fugaku", "2x2x2", 4, "allgather", "default-ring_int32", 2**20)
+    assert isinstance(Model().time_us(at), Refusal)
+
+
+def test_a_run_whose_column_is_wrong_has_four_ranks_on_a_node() -> None:
+    """Its note says so, and 256 x 4 ranks need vectors of 4 KiB and more for a block each; other runs keep theirs."""
+    row = {
+        "machine": "leonardo",
+        "nodes": "256",
+        "tasks_per_node": "1",
+        "collective": "ALLGATHER",
+        "size_bytes": "16384",
+    }
+    row |= {"algorithm_file_tag": "ring_ompi_int32"}
+    assert cells.condition(row | {"run": "2025_04_06___23_05_13/1 4 tasks per node"}).ranks == 1024
+    assert cells.condition(row | {"run": "2025_04_06___20_44_58/0"}).ranks == 256
+    assert cells.condition(row).ranks == 256
+    blocks = [at for at, _ in cells.measured() if at.ranks == 1024 and at.collective == "allgather"]
+    assert min(at.size_bytes for at in blocks) == 16 << 10
+
+
+@pytest.mark.parametrize(
+    ("collective", "ranks", "size", "name"),
+    [
+        ("allgather", 200, 131072, "neighbor"),  # blocks of 655 bytes
+        ("allgather", 200, 2048, "k_bruck"),  # recursive doubling needs a power of two
+        ("allgather", 1024, 16384, "k_bruck"),
+        ("allreduce", 128, 32, "nonoverlapping"),
+        ("broadcast", 256, 2**29, "knomial"),
+        ("broadcast", 1024, 2**29, "scatter_allgather"),
+        ("scatter", 1024, 2**20, "linear_nb"),
+        ("scatter", 1 << 13, 2**20, "binomial"),
+    ],
+)
+def test_open_mpi_chooses_by_ranks_and_bytes(collective: str, ranks: int, size: int, name: str) -> None:
+    """As its table says; each name is a tag that we know."""
+    assert open_mpi.choice(collective, ranks, size) == name
+    assert name in tags.HOSTS[collective]
+
+
+def test_every_choice_of_open_mpi_has_a_way() -> None:
+    """Whatever the ranks and sizes."""
+    for collective in open_mpi.TABLES:
+        for ranks in (2, 6, 14, 30, 60, 100, 200, 400, 1000, 2000, 4000, 10**4):
+            for power in range(3, 30):
+                assert open_mpi.choice(collective, ranks, 1 << power) in tags.HOSTS[collective]
+
+
+@pytest.mark.parametrize(("name", "ranks", "generations", "sends"), [("binomial", 256, 8, 36), ("knomial", 256, 4, 30)])
+def test_sends_to_all_children_share_the_port(name: str, ranks: int, generations: int, sends: int) -> None:
+    """The last rank of 256 waits for 8 + 7 + ... + 1 sends, with radix 4 for 12 + 9 + 6 + 3; starts overlap."""
+    assert trees.overlap(name, ranks) == generations / sends
+    schedule = trees.at_once(name, ranks, 1)
+    assert sorted(schedule.operations()["to"].tolist()) == list(range(1, ranks))
+    tag = {"binomial": "binomial_ompi_int32", "knomial": "knomial_ompi_int32"}[name]
+    time = Model().time_us(Condition("leonardo", str(ranks), 1, "broadcast", tag, 2**29))
+    both_ports = values(load("leonardo-mpi"))["facts.both_ports"]
+    assert time == pytest.approx(sends * 2**29 / both_ports / 1e3, rel=0.05)
+
+
+def test_the_library_that_waits_sends_to_the_largest_subtree_first() -> None:
+    """Cray MPICH's tree is that of the registry."""
+    assert tags.way("lumi", "broadcast", "binomial_mpich_int32") == Way("binomial")
+    assert tags.way("leonardo", "broadcast", "binomial_ompi_int32") == Way("tree/binomial")
+
+
+def test_all_threads_combine_long_blocks() -> None:
+    """Recursive doubling over 8 nodes has 3 steps; halves of 32 KiB are 16 and 8 KiB long, then 4 KiB."""
+
+    def forks(algorithm: str, size_bytes: int) -> int:
+        at = Condition("fugaku", "2x2x2", 1, "allreduce", "", size_bytes)
+        return software.forks(at, Way(algorithm, puts=True), 8 << 10)
+
+    assert [forks("swing_latency", size) for size in (4 << 10, 8 << 10)] == [0, 3]
+    assert [forks("swing_bandwidth", size) for size in (8 << 10, 32 << 10, 1 << 20)] == [0, 2, 3]
+
+
+def test_large_jobs_are_left_out() -> None:
+    """512 ranks keep three sizes; more need --full and keep two."""
+
+    def slow(ranks: int, size_bytes: int, full: bool) -> bool:
+        return cells.slow(Condition("lumi", str(ranks), 1, "allgather", "", size_bytes), full)
+
+    assert [slow(512, size, False) for size in (16 << 10, 2 << 10)] == [False, True]
+    assert [slow(512, size, True) for size in (16 << 10, 2 << 10)] == [False, False]
+    assert [slow(1024, 16 << 10, full) for full in (False, True)] == [True, False]
+    assert [slow(1024, size, True) for size in (64 << 20, 1 << 20)] == [False, True]
+    assert slow(2048, 16 << 10, True)
 
 
 def test_a_number_moves_to_where_the_error_is_least() -> None:

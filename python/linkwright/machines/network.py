@@ -68,7 +68,7 @@ COMMON = (
     "ports",  # of a node that are connected; 0: all
     "gpudirect",  # 0: data go through host memory
     "forwarding",  # 0: no message goes by a GPU of its node to another rail
-    "spread",  # of a dragonfly, 1: nodes are dealt out to groups one by one; 0: they fill group by group
+    "spread",  # of a dragonfly: runs of so many nodes are dealt out to groups; 0: they fill group by group
     "sharp",  # 1: its switches combine and copy
 )
 SWITCHES = ("gpudirect", "forwarding", "sharp")  # 0 or 1

@@ -111,10 +111,10 @@ def _with_spine(wires: Wires, width: float) -> Wires:
 
 
 def _order(count: int, numbers: Numbers) -> list[int]:
-    """Nodes in the order in which they fill groups; with `spread`, every nth is in the same group of n."""
+    """Nodes in the order in which they fill groups; with `spread`, runs of so many are dealt out to all groups."""
     groups = math.ceil(count / (numbers["nodes_per_leaf"] * numbers["group_leaves"]))
-    step = groups if numbers.get("spread") else 1
-    return [node for first in range(step) for node in range(first, count, step)]
+    run = int(numbers.get("spread", 0)) or count
+    return sorted(range(count), key=lambda node: (node // run % groups, node))
 
 
 def _dragonfly(ports: Ports, numbers: Numbers) -> Wires:

@@ -22,6 +22,8 @@ VARIANTS: dict[str, dict[str, dict[str, str]]] = {
     "the time of one thread for each port": {
         "fugaku": {"path.whole.receive": "0", "path.blocks.receive": "0", "path.both.receive": "0"}
     },
+    "the start of all threads": {"fugaku": {"facts.threads": "0"}},
+    "both ports of a node": {"leonardo": {"facts.both_ports": "12.3"}},
     "the time to combine": {
         "fugaku": dict.fromkeys((f"path.{path}.combine_rate" for path in ("mpi", "whole", "blocks", "both")), "1e6"),
         "leonardo": {"path.mpi.combine_rate": "1e6", "path.memory.combine_rate": "1e6"},

@@ -12,17 +12,22 @@ from linkwright.studies.outcome import Cell, Role
 from linkwright.studies.references import reference_rows
 
 from . import tags
-from .predict import Condition, Model
+from .condition import Condition
+from .predict import Model
 from .tags import Refusal
 
 Measured = tuple[Condition, float]  # with its median in us
 # Jobs that the fitted numbers were set by: the small ones of each machine. The others are scored.
 FITTED_TO = {"fugaku": ("2x2x2",), "leonardo": ("4", "8", "16", "32", "64", "128"), "lumi": ("4", "8")}
 BANDS = ((16 << 10, "up to 16 KiB"), (1 << 20, "up to 1 MiB"), (1 << 62, "above 1 MiB"))
-# Sizes of large jobs that the default run keeps.
+# Ranks of which a run keeps three sizes only, and what `--full` runs at most, with two of them.
+LARGE, MOST_RANKS = 512, 1024
 KEPT = (16 << 10, 1 << 20, 64 << 20)
+# Runs with several ranks on a node, whose column says one: their notes say so, their smallest vectors have an element
+# for each of so many ranks, and `default` is what Open MPI chooses for so many.
+RANKS_ON_A_NODE = {"2025_04_06___23_05_13": 4}
 # How much slower than the fastest an algorithm may be to count as near to it.
-NEAR = 1.1
+NEAR = 1.05
 
 
 @functools.cache
@@ -38,7 +43,7 @@ def condition(row: dict[str, str]) -> Condition:
     return Condition(
         row["machine"],
         row["nodes"],
-        int(row["tasks_per_node"]),
+        RANKS_ON_A_NODE.get(row.get("run", "").partition("/")[0], int(row["tasks_per_node"])),
         tags.COLLECTIVES.get(row["collective"], row["collective"].lower()),
         row["algorithm_file_tag"],
         int(row["size_bytes"]),
@@ -46,13 +51,17 @@ def condition(row: dict[str, str]) -> Condition:
 
 
 def small(at: Condition) -> bool:
-    """Whether the fitted numbers were set by this job."""
-    return at.nodes in FITTED_TO.get(at.machine, ())
+    """Whether the fitted numbers were set by this job, of one rank on each node."""
+    return at.nodes in FITTED_TO.get(at.machine, ()) and at.tasks_per_node == 1
 
 
-def slow(at: Condition) -> bool:
-    """Whether only `--full` runs it: 512 nodes, but for three sizes."""
-    return at.ranks >= 512 and at.size_bytes not in KEPT
+def slow(at: Condition, full: bool) -> bool:
+    """Whether a run leaves it out: many ranks take long. `full` is for `--full`."""
+    if at.ranks > MOST_RANKS or (at.ranks > LARGE and not full):
+        return True
+    if at.ranks > LARGE:
+        return at.size_bytes not in KEPT[::2]
+    return at.ranks == LARGE and not full and at.size_bytes not in KEPT
 
 
 def predictions(model: Model, rows: Sequence[Measured], options: Options) -> list[float | Refusal]:
@@ -94,7 +103,8 @@ def scores(found: Sequence[Cell]) -> list[dict]:
         its = [cell for cell in found if cell.keys["machine"] == machine and cell.error is not None]
         groups: dict[str, list[Cell]] = {"all": its}
         for cell in its:
-            groups.setdefault(f"{cell.keys['nodes']} nodes", []).append(cell)
+            ranks = "" if cell.keys["tasks_per_node"] == 1 else f" of {cell.keys['tasks_per_node']} ranks"
+            groups.setdefault(f"{cell.keys['nodes']} nodes{ranks}", []).append(cell)
             groups.setdefault(band(int(str(cell.keys["size_bytes"]))), []).append(cell)
             groups.setdefault(str(cell.keys["collective"]), []).append(cell)
         for name, group in groups.items():

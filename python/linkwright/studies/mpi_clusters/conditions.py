@@ -10,7 +10,8 @@ from linkwright.store.files import read_text
 from linkwright.studies import Options, parallel
 
 from . import cells, tags
-from .predict import Condition, Model
+from .condition import Condition
+from .predict import Model
 from .tags import Refusal
 
 COLUMNS = ("machine", "nodes", "tasks_per_node", "collective", "algorithm_file_tag", "size_bytes")

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from . import tags
 from .cells import NEAR, Measured
-from .predict import Condition
+from .condition import Condition
 from .tags import Refusal, Way
 
-Case = tuple[str, str, str, int]  # machine, collective, nodes, bytes
+# How much longer a time may be to be the same one for the model.
+EQUAL = 1.001
+Case = tuple[str, str, str, int, int]  # machine, collective, nodes, ranks, bytes
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,9 @@ class Choice:
     measured: str  # tag that was fastest
     predicted: str  # tag that the model takes
     slower: float  # measured time of that over the measured time of the fastest
-    same: bool  # whether both tags are one schedule here
+    same: bool  # whether both tags take equally long here
+
+    first: bool  # whether the first of them alone is the fastest
 
     @property
     def near(self) -> bool:
@@ -35,7 +39,7 @@ def choices(rows: Sequence[Measured], times: Iterable[float | Refusal]) -> list[
     cases: dict[Case, dict[str, tuple[list[float], float, Way]]] = {}
     for (at, value), time in zip(rows, times, strict=True):
         way = tags.way(at.machine, at.collective, at.tag)
-        if isinstance(time, Refusal) or isinstance(way, Refusal) or way.chosen or at.tasks_per_node != 1:
+        if isinstance(time, Refusal) or isinstance(way, Refusal) or way.chosen:
             continue
         of_case = cases.setdefault(_case(at), {})
         of_case.setdefault(at.tag, ([], time, way))[0].append(value)
@@ -44,17 +48,17 @@ def choices(rows: Sequence[Measured], times: Iterable[float | Refusal]) -> list[
 
 
 def _case(at: Condition) -> Case:
-    return at.machine, at.collective, at.nodes, at.size_bytes
+    return at.machine, at.collective, at.nodes, at.ranks, at.size_bytes
 
 
 def _choice(case: Case, its: dict[str, tuple[list[float], float, Way]]) -> Choice:
     seen = {tag: statistics.median(values) for tag, (values, _, _) in its.items()}
     best = min(seen, key=lambda tag: seen[tag])
-    # Tags that are one schedule here take equally long: of these, their measured median counts.
+    # Tags that take equally long here, as those of one schedule do, are one choice: their measured median counts.
     taken = min(its, key=lambda tag: its[tag][1])
-    alike = [tag for tag in its if its[tag][2] == its[taken][2]]
+    alike = [tag for tag in its if its[tag][1] <= EQUAL * its[taken][1]]
     slower = statistics.median(seen[tag] for tag in alike) / seen[best]
-    return Choice(case, best, taken, slower, best in alike)
+    return Choice(case, best, taken, slower, best in alike, best == taken)
 
 
 def table(found: Sequence[Choice]) -> list[dict]:
@@ -69,6 +73,7 @@ def table(found: Sequence[Choice]) -> list[dict]:
             "collective": collective,
             "cases": len(its),
             "fastest": round(100 * sum(one.same for one in its) / len(its), 1),
+            "first": round(100 * sum(one.first for one in its) / len(its), 1),
             "near": round(100 * sum(one.same or one.near for one in its) / len(its), 1),
             "slower": round(statistics.median(one.slower for one in its), 3),
         }

@@ -11,20 +11,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from linkwright.studies.numbers import values
 
-from .predict import Condition, Model
+from .condition import Condition
+from .predict import Model
 
 KEYS: dict[str, tuple[str, ...]] = {
     "fugaku": (
         "fabric.transport.mpi.start",
         "fabric.transport.mpi.long_start",
-        "path.blocks.receive",
-        "path.both.receive",
+        "path.whole.receive",
+        "facts.threads",
     ),
     "leonardo": (
         "fabric.transport.net_mpi.start",
-        "fabric.transport.net_mpi.long_start",
         "fabric.links.global.latency",
-        "fabric.transport.net_mpi.rate",
+        "path.memory.combine_rate",
+        "facts.fresh_rate",
     ),
     "lumi": (
         "fabric.transport.net_mpi.start",

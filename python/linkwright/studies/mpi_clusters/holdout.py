@@ -8,20 +8,23 @@ from . import cells, fit
 from .predict import Model
 
 NOTE = (
-    "The fitted numbers are found again from the small jobs: Fugaku 2x2x2, Leonardo up to 128 nodes, LUMI up to 8. The "
-    "errors are those of all larger jobs."
+    "The fitted numbers are found again from every third size of the small jobs: Fugaku 2x2x2, Leonardo up to 128 "
+    "nodes, LUMI up to 8. The errors are those of all other jobs that the run takes."
 )
+# Of the sizes of small jobs, every third is fitted to.
+EVERY = 3
 
 
 def results(options: Options) -> dict[str, list[dict]]:
     """Errors of the large jobs, and the numbers that were found."""
-    large = [one for one in cells.measured() if not cells.small(one[0])]
+    large = [one for one in cells.measured() if not (cells.small(one[0]) or cells.slow(one[0], options.full))]
     found: dict[str, float] = {}
     shipped: dict[str, float] = {}
     other: dict[str, dict[str, str]] = {}
     for machine in fit.KEYS:
         its = [one for one in cells.measured() if one[0].machine == machine and cells.small(one[0])]
-        its.sort(key=lambda one: one[0].ranks)
+        sizes = sorted({at.size_bytes for at, _ in its})[::EVERY]
+        its = sorted((one for one in its if one[0].size_bytes in sizes), key=lambda one: one[0].ranks)
         numbers = fit.found(machine, its)
         other[machine] = {key: f"{value:.6g}" for key, value in numbers.items()}
         found |= {f"{machine}: {key}": value for key, value in numbers.items()}

@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from . import open_mpi
+
 COLLECTIVES = {
     "ALLGATHER": "allgather", "ALLREDUCE": "allreduce", "ALLTOALL": "alltoall", "BCAST": "broadcast",
     "GATHER": "gather", "REDUCE": "reduce", "REDUCE_SCATTER": "reduce_scatter", "SCATTER": "scatter",
@@ -28,13 +30,14 @@ class Way:
     """How a tag carries out its collective."""
 
     algorithm: str  # in the registry
+    then: str = ""  # another algorithm, after the first
     blocks: bool = False  # each block in a message of its own
     copies: float = 0  # copies of the vector besides
     fresh: float = 0  # vectors in buffers that are allocated anew for each call
     ports: int = 1  # copies of the algorithm on a part of the vector each, one on each port
-    whole: bool = False  # the algorithm itself uses all ports
     divided: bool = True  # whether ports share the vector; otherwise, they only add messages
     torus: bool = False  # follows the axes of the job, although it is no code of the authors
+    interfaces: int = 1  # network interfaces of a node that a rank starts messages on
     segment: int = 0  # bytes of a put; 0: any number
     twice: bool = False  # partners tell each other the places of blocks for both halves of an allreduce
     puts: bool = False  # puts of the authors' library instead of messages of MPI
@@ -52,6 +55,7 @@ RING, DOUBLING, LATENCY = Way("ring"), Way("recursive_doubling"), Way("recursive
 HALVES = Way("recursive_doubling_bandwidth", fresh=1)
 HALVING = Way("recursive_halving", fresh=2)
 DEFAULT = Way("", chosen=True)
+SPREAD = Way("linear", interfaces=6)
 
 # Tag without library and type -> way; of Open MPI, Cray MPICH and the authors' library over MPI.
 HOSTS: dict[str, dict[str, Way]] = {
@@ -78,7 +82,8 @@ HOSTS: dict[str, dict[str, Way]] = {
         "ring_segmented": RING,
         "recursive_doubling": LATENCY,
         "rabenseifner": HALVES,
-        "allgather_reduce": DEFAULT,
+        "allgather_reduce": HALVES,  # the notes of these runs: "allg scatter is old raben"
+        "nonoverlapping": Way("reduce_broadcast", fresh=1),
         "bine_lat": Way("swing_latency", fresh=1),
         "bine_bdw_remap": Way("bine_bandwidth", fresh=1),
         "bine_bdw_static": Way("bine_bandwidth", fresh=1),
@@ -96,25 +101,34 @@ HOSTS: dict[str, dict[str, Way]] = {
         "default": DEFAULT,
     },
     "broadcast": {
-        "binomial": Way("binomial"),
+        "linear": Way("linear"),
+        "binomial": Way("tree/binomial"),
+        "knomial": Way("tree/knomial"),
         "binary": Way("binary_tree"),
-        "scatter_allgather": Way("scatter_allgather"),
-        "bine_lat": Way("bine"),
+        "split_binary": Way("binary_tree"),
+        "chain": Way("ring"),
+        "pipeline": Way("ring"),
+        "scatter_allgather": Way("scatter/binomial", "allgather/recursive_doubling"),
+        "scatter_allgather_ring": Way("scatter/binomial", "allgather/ring"),
+        "bine_lat": Way("tree/bine"),
         "bine_lat_new": Way("bine"),
-        "bine_lat_i_new": Way("bine"),
-        "bine_lat_reversed": Way("bine"),
+        "bine_lat_i_new": Way("tree/bine"),
+        "bine_lat_reversed": Way("tree/bine"),
         "bine_bdw_remap": Way("bine_bandwidth"),
         "bine_bdw_static": Way("bine_bandwidth"),
         "default": DEFAULT,
     },
     "gather": {
         "linear": Way("linear"),
-        "binomial": Way("binomial"),
-        "bine": Way("bine"),
+        "linear_synch": Way("linear"),
+        "binomial": Way("binomial", copies=1),
+        "bine": Way("bine", copies=1),
         "default": DEFAULT,
     },
     "reduce": {
         "linear": Way("linear"),
+        "chain": Way("ring", fresh=1),
+        "pipeline": Way("ring", fresh=1),
         "binomial": Way("binomial", fresh=1),
         "binary": Way("binary_tree", fresh=1),
         "in_order": Way("binary_tree", fresh=1),
@@ -127,6 +141,8 @@ HOSTS: dict[str, dict[str, Way]] = {
     "reduce_scatter": {
         "ring": Way("ring", fresh=1),
         "recursive_halving": HALVING,
+        "butterfly": HALVING,
+        "nonoverlapping": Way("reduce/binomial", "scatter/linear", fresh=1),
         "recursive_distance_doubling": HALVING,
         "recursive_doubling": Way("allreduce/recursive_doubling_latency", fresh=2),
         "pairwise": Way("pairwise"),
@@ -140,8 +156,8 @@ HOSTS: dict[str, dict[str, Way]] = {
     "scatter": {
         "linear": Way("linear"),
         "linear_nb": Way("linear"),
-        "binomial": Way("binomial"),
-        "bine": Way("bine"),
+        "binomial": Way("binomial", copies=1),
+        "bine": Way("bine", copies=1),
         "default": DEFAULT,
     },
 }  # fmt: skip
@@ -171,9 +187,9 @@ FUJITSU: dict[str, dict[str, Way]] = {
         "linear_sync": Way("linear"),
         "pairwise": Way("pairwise"),
         "modified_bruck": Way("bruck", copies=1, fresh=1),
-        "doublespread": Way("linear"),
-        "blacc6d": Way("linear"),
-        "crp": Way("linear"),
+        "doublespread": SPREAD,
+        "blacc6d": SPREAD,
+        "crp": SPREAD,
         "default": DEFAULT,
     },
     "broadcast": {
@@ -200,6 +216,7 @@ FUJITSU: dict[str, dict[str, Way]] = {
     },
     "reduce_scatter": {
         "ring": RING,
+        "non_overlapping": Way("reduce/binomial", "scatter/linear", fresh=1),
         "recursive_halving": Way("recursive_halving"),
         "default": DEFAULT,
     },
@@ -223,7 +240,7 @@ TORUS: dict[str, dict[str, Way]] = {
         "BINE-L": Way("swing_latency"),
         "RECDOUB-B_CONT": Way("recursive_doubling_bandwidth", twice=True),
         "RECDOUB-L": Way("recursive_doubling_latency"),
-        "RING-B_CONT": Way("bucket_multiport", whole=True),
+        "RING-B_CONT": Way("reduce_scatter/bucket", "allgather/bucket", copies=2),
     },
     "alltoall": {"BINE-LOG": Way("bruck", copies=1), "BRUCK-LOG": Way("bruck", copies=1)},
     "broadcast": {
@@ -243,6 +260,9 @@ TORUS: dict[str, dict[str, Way]] = {
     "scatter": {"BINE-BINOMIAL_TREE_CONT_PERMUTE": Way("bine", copies=1)},
 }  # fmt: skip
 
+# Schedules that stand in for what only Open MPI's own choice asks for, such as chains in segments.
+ONLY_CHOSEN = {(collective, name) for collective in ("broadcast", "reduce") for name in ("chain", "pipeline")}
+ONLY_CHOSEN |= {("broadcast", "split_binary"), ("reduce_scatter", "butterfly"), ("reduce_scatter", "nonoverlapping")}
 # Cray MPICH takes another where recursive doubling would be slow, chosen after the times were seen to be equal.
 CHOSEN_ANYWAY = {("allreduce", "recursive_doubling_mpich")}
 
@@ -262,7 +282,10 @@ def _hosts(collective: str, name: str) -> Way | None:
     plain = match["way"] + (match["even"] or "") if match else name
     if (collective, name) in CHOSEN_ANYWAY:
         return DEFAULT
-    return HOSTS.get(collective, {}).get(plain)
+    found = None if (collective, plain) in ONLY_CHOSEN else HOSTS.get(collective, {}).get(plain)
+    if found and name.endswith("_mpich"):  # which waits for each send
+        return replace(found, algorithm=found.algorithm.removeprefix("tree/"))
+    return found
 
 
 def _fugaku(collective: str, name: str) -> Way | None:
@@ -285,24 +308,18 @@ def library(tag: str) -> str:
     return next((word for word in ("ompi", "mpich") if name.endswith(f"_{word}")), "over")
 
 
-def own(machine: str, collective: str) -> list[Way]:
-    """The ways of the machine's own library that we know, among which `default` chooses."""
+def own(machine: str, collective: str, ranks: int, size_bytes: int) -> list[Way]:
+    """What the machine's own library may take: Open MPI's choice, or all that we know, of which the fastest counts.
+
+    FJMPI and Cray MPICH have no published rule.
+    """
     if machine == "fugaku":
         return [one for one in FUJITSU[collective].values() if not one.chosen]
-    names = OPEN_MPI if machine == "leonardo" else MPICH
-    return [HOSTS[collective][name] for name in names.get(collective, ())]
+    if machine == "leonardo":
+        return [HOSTS[collective][open_mpi.choice(collective, ranks, size_bytes)]]
+    return [HOSTS[collective][name] for name in MPICH.get(collective, ())]
 
 
-OPEN_MPI = {
-    "allgather": ("ring", "recursive_doubling", "k_bruck", "neighbor"),
-    "allreduce": ("ring", "recursive_doubling", "rabenseifner"),
-    "alltoall": ("linear", "pairwise", "modified_bruck"),
-    "broadcast": ("binomial", "scatter_allgather"),
-    "gather": ("linear", "binomial"),
-    "reduce": ("binomial", "rabenseifner"),
-    "reduce_scatter": ("ring", "recursive_halving"),
-    "scatter": ("linear_nb", "binomial"),
-}
 MPICH = {
     "allgather": ("ring", "recursive_doubling", "brucks"),
     "allreduce": ("recursive_doubling", "rabenseifner"),
