@@ -1,45 +1,10 @@
 //! try
-use linkwright_core::{EndpointId, Machine};
+use linkwright_core::Machine;
 use linkwright_schedule::{verify, Collective, Shape};
-use linkwright_sim::fabric::{Msg, MsgKind};
 use linkwright_sim::Options;
 use linkwright_synthesis::links::search::{Found, Search};
-use linkwright_synthesis::links::wires::{Pair, Wires};
+use linkwright_synthesis::links::fabric;
 use std::time::Instant;
-
-fn wires(machine: &Machine, p: u32, network: u8, channels: Option<u32>) -> Wires {
-    let mut fabric = linkwright_sim::fabrics::build(machine).unwrap();
-    if let Some(c) = channels {
-        fabric.bundle(c)
-    }
-    let mut pairs = Vec::new();
-    for from in 0..p {
-        for to in (0..p).filter(|&to| to != from) {
-            let (a, b) = (EndpointId(from), EndpointId(to));
-            let Some(wire) = fabric.wire(a, b, network) else {
-                continue;
-            };
-            let bytes = 1 << 20;
-            let quiet = fabric
-                .quiet(&Msg {
-                    network,
-                    ..Msg::new(0, MsgKind::Put, a, b, bytes)
-                })
-                .0;
-            let mut pair = Pair {
-                from,
-                to,
-                start_ps: wire.start.0,
-                latency_ps: 0,
-                rate: wire.rate,
-                uses: wire.uses,
-            };
-            pair.latency_ps = quiet.saturating_sub(pair.time_ps(bytes));
-            pairs.push(pair);
-        }
-    }
-    Wires::new(p, fabric.capacities(), pairs).unwrap()
-}
 
 fn main() {
     let a: Vec<String> = std::env::args().collect();
@@ -50,11 +15,7 @@ fn main() {
     let p = a
         .get(5)
         .map_or(machine.ranks() as u32, |s| s.parse().unwrap());
-    let used = path
-        .as_ref()
-        .map_or(machine.default_path(), |n| machine.path(n).unwrap());
-    let network = used.network.unwrap_or(0);
-    let all = wires(&machine, p, network, used.channels);
+    let network = fabric::network(&machine, p, path.as_deref()).unwrap();
     let budget: f64 = a.get(6).map_or(10.0, |s| s.parse().unwrap());
     let shape = Shape::new(p, size / 4);
     let limit = linkwright_sim::run::limits_of(
@@ -69,12 +30,12 @@ fn main() {
     .unwrap();
     let (mut best, mut what) = (f64::INFINITY, String::new());
     let begin = Instant::now();
-    let mut search = Search::new(collective, &shape, &all, 254);
+    let mut search = Search::new(collective, &shape, &network.wires, network.lanes);
     let mut count = 0;
     let mut rounds = 0;
     let mut at = 0.0;
     let mut tsim = 0.0;
-    while let Some(found) = search.next_round() {
+    while let Some(found) = search.next_batch(&|| begin.elapsed().as_secs_f64() < budget) {
         rounds += 1;
         for Found {
             recipe,

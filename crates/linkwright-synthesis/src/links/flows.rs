@@ -27,26 +27,28 @@ pub struct Wish {
     pub rounds: u32,
 }
 
-/// Paths for `demands` (from, to), and the load of the busiest link: seconds that 1 GB of each slice keeps it busy.
-pub fn route(wires: &Wires, demands: &[(u32, u32)], wish: Wish) -> (Plan, f64) {
+/// Paths for `demands` (from, to), and the load of the busiest link: seconds that 1 GB of each slice keeps it busy. Each
+/// goes over pairs of `relays`, as pair numbers by endpoint, and at last over any pair.
+pub fn route(
+    wires: &Wires,
+    relays: &[Vec<u32>],
+    demands: &[(u32, u32)],
+    wish: Wish,
+) -> (Plan, f64) {
     let mut loads = Loads::new(wires);
+    let lead = |loads: &mut Loads<'_>, demand| lead((wires, relays), loads, demand, wish.detour);
     loads.sharpen(4.0);
     let slices = 0..wish.slices;
     let mut paths: Vec<Vec<u32>> = slices
         .flat_map(|_| demands.iter())
-        .map(|&demand| lead(wires, &mut loads, demand, wish.detour))
+        .map(|&demand| lead(&mut loads, demand))
         .collect();
     let mut best = (paths.clone(), loads.busiest(), loads.total());
     for round in 0..wish.rounds {
         loads.sharpen(8.0 * f64::from(round.min(3) + 1));
         for (number, path) in paths.iter_mut().enumerate() {
             path.iter().for_each(|&pair| loads.add(pair, -1.0));
-            *path = lead(
-                wires,
-                &mut loads,
-                demands[number % demands.len()],
-                wish.detour,
-            );
+            *path = lead(&mut loads, demands[number % demands.len()]);
         }
         let (busiest, total) = (loads.busiest(), loads.total());
         if busiest < best.1 * (1.0 - 1e-9) || busiest < best.1 * (1.0 + 1e-9) && total < best.2 {
@@ -69,11 +71,20 @@ fn plan(wires: &Wires, demands: &[(u32, u32)], paths: &[Vec<u32>], slices: u32) 
             reduce: false,
         }));
     }
-    Plan { tasks, slices }
+    Plan {
+        tasks,
+        blocks: wires.endpoints(),
+        slices,
+    }
 }
 
 /// Route a unit over the cheapest path (Dijkstra), and load it.
-fn lead(wires: &Wires, loads: &mut Loads<'_>, (from, to): (u32, u32), detour: f64) -> Vec<u32> {
+fn lead(
+    (wires, relays): (&Wires, &[Vec<u32>]),
+    loads: &mut Loads<'_>,
+    (from, to): (u32, u32),
+    detour: f64,
+) -> Vec<u32> {
     let n = wires.endpoints() as usize;
     let mut cost = vec![f64::INFINITY; n];
     let (mut by, mut hops, mut done) = (vec![u32::MAX; n], vec![0u32; n], vec![false; n]);
@@ -86,7 +97,8 @@ fn lead(wires: &Wires, loads: &mut Loads<'_>, (from, to): (u32, u32), detour: f6
             break;
         }
         done[at] = true;
-        for &pair in wires.out(at as u32) {
+        let last = wires.between(at as u32, to);
+        for &pair in relays[at].iter().chain(&last) {
             let next = wires.pair(pair).to as usize;
             let far = 1.0 + detour * f64::from(hops[at]);
             let new = cost[at] + loads.cost(pair) * far;

@@ -44,6 +44,7 @@ pub fn spread(wires: &Wires, roots: &[u32], wish: Wish) -> Plan {
     matching.run();
     Plan {
         tasks: matching.tasks,
+        blocks: roots.len() as u32,
         slices: wish.slices,
     }
 }

@@ -6,9 +6,11 @@
 //! ```
 
 mod clock;
+pub mod fabric;
 pub mod flows;
 mod loads;
 pub mod matching;
+pub mod nets;
 pub mod order;
 pub mod packing;
 pub mod plan;

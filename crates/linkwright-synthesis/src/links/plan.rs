@@ -23,6 +23,8 @@ pub struct Task {
 pub struct Plan {
     /// The tasks.
     pub tasks: Vec<Task>,
+    /// Blocks of the vector.
+    pub blocks: u32,
     /// Slices of each block.
     pub slices: u32,
 }
@@ -45,15 +47,6 @@ impl Plan {
             arrivals[cell + pair.to as usize].push(id);
         }
         (waiting, count)
-    }
-}
-
-/// Blocks into which a collective cuts its vector, for a search: one per rank, one alone, or one per pair of ranks.
-pub fn blocks(collective: Collective, ranks: u32) -> u32 {
-    match collective {
-        Collective::Broadcast | Collective::Reduce => 1,
-        Collective::Alltoall => ranks * ranks,
-        _ => ranks,
     }
 }
 
@@ -87,6 +80,7 @@ impl Way {
         });
         let spread = down.tasks.iter().copied();
         Plan {
+            blocks: up.blocks.max(down.blocks),
             slices: up.slices.max(down.slices),
             tasks: match self {
                 Way::Spread => spread.collect(),
@@ -115,5 +109,9 @@ pub fn down(trees: &[Tree], blocks: u32, order: impl ExactSizeIterator<Item = u3
             tasks.extend(tree.pairs.iter().map(task));
         }
     }
-    Plan { tasks, slices }
+    Plan {
+        tasks,
+        blocks,
+        slices,
+    }
 }

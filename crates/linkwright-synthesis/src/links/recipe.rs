@@ -3,19 +3,11 @@
 use super::matching;
 use super::order::{arrange, Timed, Urgency};
 use super::packing::{self, Growth, Tree};
-use super::plan::{blocks, down, Plan, Way};
+use super::nets::Net;
+use super::plan::{down, Plan, Way};
 use super::wires::Wires;
 use linkwright_schedule::{Collective, Shape};
 use std::fmt;
-
-/// Which pairs a search uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Net {
-    /// All that have a route.
-    All,
-    /// Those that start as early and are as fast as the best.
-    Fast,
-}
 
 /// Where the plan comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +44,8 @@ pub enum Source {
 /// How one schedule was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recipe {
+    /// Endpoints at which data begin or end.
+    pub roots: u32,
     /// Which pairs it uses.
     pub net: Net,
     /// Where the plan comes from.
@@ -86,15 +80,12 @@ impl fmt::Display for Recipe {
                 write!(f, "paths of {slices} slices, detour {detour}")?;
             }
         }
-        let net = match self.net {
-            Net::All => "all pairs",
-            Net::Fast => "the fastest pairs",
-        };
         let urgency = match self.urgency {
             Urgency::Tail => "longest chain first",
             Urgency::Age => "first in the plan first",
         };
-        write!(f, "; over {net}; {urgency}, {} at once", self.window)
+        let Recipe { net, roots, window, .. } = self;
+        write!(f, "; {roots} roots; over {net}; {urgency}, {window} at once")
     }
 }
 
@@ -106,8 +97,6 @@ const MOST_SLICES: u32 = 1024;
 pub struct Demand {
     /// The collective.
     pub collective: Collective,
-    /// Blocks of the vector.
-    pub blocks: u32,
     /// Where blocks begin, or end.
     pub roots: Vec<u32>,
     /// Bytes of a block.
@@ -116,22 +105,29 @@ pub struct Demand {
     pub element_bytes: u64,
 }
 
+/// Roots of an allreduce over many ranks, which may be any.
+const FEW_ROOTS: u32 = 8;
+
 impl Demand {
-    /// That of `collective` over `shape`.
-    pub fn new(collective: Collective, shape: &Shape) -> Self {
-        let rooted = blocks(collective, shape.ranks) == 1;
-        let (blocks, roots) = match rooted {
-            true => (1, vec![shape.root]),
-            false => (shape.ranks, (0..shape.ranks).collect()),
+    /// Those of `collective` over `shape`; an allreduce is free to choose its roots.
+    pub fn all(collective: Collective, shape: &Shape) -> Vec<Self> {
+        let ranks = shape.ranks;
+        let every = |step: u32| (0..ranks).step_by(step as usize).collect::<Vec<u32>>();
+        let roots = match collective {
+            Collective::Broadcast | Collective::Reduce => vec![vec![shape.root]],
+            Collective::Allreduce if ranks > 2 * FEW_ROOTS => {
+                vec![(0..FEW_ROOTS).collect(), every(ranks.div_ceil(FEW_ROOTS)), every(1)]
+            }
+            _ => vec![every(1)],
         };
         let element_bytes = u64::from(shape.element_bytes);
-        Demand {
+        let demand = |roots: Vec<u32>| Demand {
             collective,
-            blocks,
+            bytes: shape.elements * element_bytes / roots.len() as u64,
             roots,
-            bytes: shape.elements * element_bytes / u64::from(blocks),
             element_bytes,
-        }
+        };
+        roots.into_iter().map(demand).collect()
     }
 
     /// Whether blocks of this demand can be cut into so many slices of at least an element.

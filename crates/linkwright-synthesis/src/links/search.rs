@@ -5,10 +5,11 @@
 
 use super::flows;
 use super::matching;
+use super::nets::{self, Net};
 use super::order::{Timed, Urgency};
 use super::packing::Growth;
 use super::plan::{Plan, Way};
-use super::recipe::{Demand, Net, Recipe, Source};
+use super::recipe::{Demand, Recipe, Source};
 use super::wires::Wires;
 use super::write;
 use crate::error::Result;
@@ -17,17 +18,21 @@ use linkwright_schedule::{Collective, Shape};
 use linkwright_sim::Issue;
 
 /// How much later than the best one a plan may end to be simulated.
-const MARGIN: f64 = 1.12;
-/// Most plans of a round that are simulated.
-const KEPT: usize = 8;
-/// Most tasks of a plan in the first round; later ones have more.
-const TASKS: u64 = 1 << 14;
-/// Most tasks of any plan, unless the smallest plan has more.
+const MARGIN: f64 = 1.1;
+/// Most plans of a batch that are simulated.
+const KEPT: usize = 4;
+/// Most tasks of a plan in the first round; each later one has four times as many.
+const TASKS: u64 = 1 << 13;
+/// Most tasks of any plan.
 const MOST_TASKS: u64 = 1 << 18;
+/// Rounds, of which later ones differ in seeds alone.
+const ROUNDS: u32 = 12;
 /// Transfers of a pair that may be on their way at once.
 const WINDOWS: [u32; 3] = [1, 2, 4];
-/// Rounds without a new recipe.
-const ROUNDS: u32 = 12;
+/// Most pairs over which trees are packed, where there is a network of fewer pairs.
+const PACKED: usize = 32 * 31;
+/// Most endpoints for which every message of an all-to-all gets a path of its own.
+const MOST_PATHS: u32 = 256;
 
 /// A schedule that was found, and how transfers are to be issued.
 #[derive(Clone)]
@@ -40,14 +45,38 @@ pub struct Found {
     pub issue: Issue,
 }
 
+/// A network and its reverse.
+struct Both {
+    net: Net,
+    wires: Wires,
+    back: Wires,
+}
+
+/// What a batch of plans has in common.
+#[derive(Clone, Copy)]
+struct Batch {
+    kind: Kind,
+    demand: usize,
+    net: usize,
+    round: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Matching,
+    Packing,
+    Paths,
+}
+
 /// A search for one collective and size.
 pub struct Search<'a> {
     collective: Collective,
     shape: &'a Shape,
-    demand: Demand,
-    nets: Vec<(Net, Wires, Wires)>,
+    demands: Vec<Demand>,
+    nets: Vec<Both>,
     lanes: u32,
-    round: u32,
+    /// Batches to come, the next one last.
+    batches: Vec<Batch>,
     best_ps: u64,
 }
 
@@ -61,57 +90,76 @@ struct Timely {
 impl<'a> Search<'a> {
     /// Look for schedules of `collective` over `wires`, with at most `lanes` lanes a rank.
     pub fn new(collective: Collective, shape: &'a Shape, wires: &Wires, lanes: u32) -> Self {
-        let fastest = wires.pairs().iter().map(|pair| pair.rate).max();
-        let first = wires.pairs().iter().map(|pair| pair.start_ps).min();
-        let fast = wires.only(|pair| Some(pair.rate) == fastest && Some(pair.start_ps) == first);
-        let fewer = fast
-            .ok()
-            .filter(|fast| fast.pairs().len() < wires.pairs().len());
-        let with_back = |net, wires: Wires| {
-            let back = wires.reversed();
-            (net, wires, back)
+        let demands = Demand::all(collective, shape);
+        let routed = Way::of(collective).is_none();
+        let nets = match routed && shape.ranks <= MOST_PATHS {
+            true => vec![(Net::All, wires.clone())],
+            false => nets::of(wires, demands[0].bytes),
         };
-        let mut nets = vec![with_back(Net::All, wires.clone())];
-        nets.extend(fewer.map(|fast| with_back(Net::Fast, fast)));
+        let both = |(net, wires): (Net, Wires)| Both {
+            net,
+            back: wires.reversed(),
+            wires,
+        };
+        let nets: Vec<Both> = nets.into_iter().map(both).collect();
+        let kinds = match routed {
+            true => vec![Kind::Paths],
+            false => vec![Kind::Matching, Kind::Packing],
+        };
+        let mut batches = Vec::new();
+        for round in (0..ROUNDS).filter(|_| shape.ranks > 1) {
+            for demand in 0..demands.len() {
+                for net in 0..nets.len() {
+                    let slow = nets.len() > 1 && nets[net].wires.pairs().len() > PACKED;
+                    let kinds = kinds.iter().filter(|&&kind| kind != Kind::Packing || !slow);
+                    batches.extend(kinds.map(|&kind| Batch {
+                        kind,
+                        demand,
+                        net,
+                        round,
+                    }));
+                }
+            }
+        }
+        batches.reverse();
         Search {
             collective,
             shape,
-            demand: Demand::new(collective, shape),
+            demands,
             nets,
             lanes,
-            round: 0,
+            batches,
             best_ps: u64::MAX,
         }
     }
 
-    /// The schedules of the next round; `None` behind the last one.
-    pub fn next_round(&mut self) -> Option<Result<Vec<Found>>> {
-        if self.round == ROUNDS || self.shape.ranks < 2 {
-            return None;
+    /// The schedules of the next batch, perhaps none; `None` behind the last batch, or where no time is left. A batch
+    /// ends early when that happens.
+    pub fn next_batch(&mut self, time_left: &dyn Fn() -> bool) -> Option<Result<Vec<Found>>> {
+        let batch = self.batches.pop().filter(|_| time_left())?;
+        let mut all = Plans {
+            kept: Vec::new(),
+            time_left,
+        };
+        match batch.kind {
+            Kind::Matching => self.matchings(batch, &mut all),
+            Kind::Packing => self.packings(batch, &mut all),
+            Kind::Paths => self.paths(batch, &mut all),
         }
-        let mut all = Vec::new();
-        for net in 0..self.nets.len() {
-            match Way::of(self.collective) {
-                Some(_) => {
-                    self.matchings(net, &mut all);
-                    self.packings(net, &mut all);
-                }
-                None => self.paths(net, &mut all),
-            }
-        }
-        self.round += 1;
-        best_first(&mut all);
+        let mut all = all.finish();
         let best = all.first().map_or(u64::MAX, |one| one.timed.end_ps());
         self.best_ps = self.best_ps.min(best);
-        let most = self.best_ps as f64 * MARGIN;
-        all.retain(|one| one.timed.end_ps() as f64 <= most);
-        let written = all.into_iter().map(|one| self.written(one));
-        Some(written.collect())
+        all.retain(|one| self.is_close(&one.timed));
+        Some(all.into_iter().map(|one| self.written(one)).collect())
+    }
+
+    fn is_close(&self, timed: &Timed) -> bool {
+        timed.end_ps() as f64 <= self.best_ps as f64 * MARGIN
     }
 
     /// The schedule of a plan.
     fn written(&self, one: Timely) -> Result<Found> {
-        let wires = &self.nets[one.net].1;
+        let wires = &self.nets[one.net].wires;
         let what = (self.collective, self.shape);
         let schedule = write::schedule(what, wires, (&one.plan, &one.timed), self.lanes)?;
         Ok(Found {
@@ -124,31 +172,37 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn tasks(&self, slices: u32) -> u64 {
-        let ranks = u64::from(self.shape.ranks);
-        let phases = if self.collective == Collective::Allreduce {
-            2
-        } else {
-            1
-        };
-        self.demand.roots.len() as u64 * (ranks - 1) * u64::from(slices) * phases
+    fn demand(&self, batch: Batch) -> &Demand {
+        &self.demands[batch.demand]
     }
 
-    /// Whether this round may cut blocks into so many slices.
-    fn affords(&self, slices: u32) -> bool {
-        let most = (TASKS << (2 * self.round)).min(MOST_TASKS);
-        self.demand.divides(slices) && (slices == 1 || self.tasks(slices) <= most)
+    /// Whether the round may cut blocks into so many slices.
+    fn affords(&self, batch: Batch, slices: u32) -> bool {
+        let demand = self.demand(batch);
+        let phases = if self.collective == Collective::Allreduce { 2 } else { 1 };
+        let each = demand.roots.len() as u64 * u64::from(self.shape.ranks - 1) * phases;
+        let most = (TASKS << (2 * batch.round).min(16)).min(MOST_TASKS);
+        let most = if slices == 1 { MOST_TASKS } else { most };
+        demand.divides(slices) && each * u64::from(slices) <= most
     }
 
-    fn matchings(&self, net: usize, all: &mut Vec<Timely>) {
-        let (name, wires, back) = &self.nets[net];
+    /// How often trees and paths are taken out and routed again.
+    fn again(&self) -> u32 {
+        if self.shape.ranks > 16 { 4 } else { 12 }
+    }
+
+    fn matchings(&self, batch: Batch, all: &mut Plans<'_>) {
+        let Both { wires, back, .. } = &self.nets[batch.net];
+        let seed = u64::from(batch.round + 1);
         let slices = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
-        for slices in slices.into_iter().filter(|&slices| self.affords(slices)) {
+        for slices in slices.into_iter().filter(|&slices| self.affords(batch, slices)) {
             for (patience, window) in [(1.2, 1), (1.2, 2), (1.2, 4), (4.0, 2)] {
-                let seed = u64::from(self.round + 1);
+                if !(all.time_left)() {
+                    return;
+                }
                 let wish = matching::Wish {
                     slices,
-                    bytes: self.demand.slice_bytes(slices),
+                    bytes: self.demand(batch).slice_bytes(slices),
                     patience,
                     window,
                     seed,
@@ -159,94 +213,128 @@ impl<'a> Search<'a> {
                     window,
                     seed,
                 };
-                if let Some(plan) = self.demand.matched(wires, back, wish) {
-                    self.time((*name, net), source, plan, all);
+                if let Some(plan) = self.demand(batch).matched(wires, back, wish) {
+                    self.time(batch, source, plan, all);
                 }
             }
         }
     }
 
-    fn packings(&self, net: usize, all: &mut Vec<Timely>) {
-        let (name, wires, back) = &self.nets[net];
-        let most = 2 << self.round.min(4);
+    fn packings(&self, batch: Batch, all: &mut Plans<'_>) {
+        let Both { wires, back, .. } = &self.nets[batch.net];
+        let demand = self.demand(batch);
+        let (least, most) = match batch.round {
+            0 => (1, 2),
+            round => ((1 << round.min(5)) + 1, 2 << round.min(5)),
+        };
         let trees = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
-        for trees in trees
-            .into_iter()
-            .filter(|&trees| trees <= most && self.affords(trees))
-        {
+        let fit = |&trees: &u32| trees >= least && trees <= most && self.affords(batch, trees);
+        for trees in trees.into_iter().filter(fit) {
             for depth in [0.0, 0.3] {
+                if !(all.time_left)() {
+                    return;
+                }
                 let growth = Growth {
                     trees,
                     depth,
-                    rounds: 12,
+                    rounds: self.again(),
                 };
-                let Some(forests) = self.demand.packed(wires, back, growth) else {
+                let Some(forests) = demand.packed(wires, back, growth) else {
                     continue;
                 };
                 let pieces = (0..10).map(|log| 1 << log);
-                for pieces in pieces.take_while(|&pieces| self.affords(trees * pieces)) {
-                    let plan = forests.plan(self.demand.blocks, pieces);
+                for pieces in pieces.take_while(|&pieces| self.affords(batch, trees * pieces)) {
+                    let plan = forests.plan(demand.roots.len() as u32, pieces);
                     let source = Source::Packing {
                         trees,
                         depth,
                         pieces,
                     };
-                    self.time((*name, net), source, plan, all);
+                    self.time(batch, source, plan, all);
                 }
             }
         }
     }
 
-    fn paths(&self, net: usize, all: &mut Vec<Timely>) {
-        let (name, wires, _) = &self.nets[net];
-        let messages = self.demand.messages(self.shape.ranks, self.shape.root);
+    fn paths(&self, batch: Batch, all: &mut Plans<'_>) {
+        let Both { wires, .. } = &self.nets[batch.net];
+        let demand = self.demand(batch);
+        let messages = demand.messages(self.shape.ranks, self.shape.root);
+        let near = nets::near(wires, demand.bytes);
+        let number = |pair: &u32| {
+            let pair = near.pair(*pair);
+            wires.between(pair.from, pair.to).expect("a near pair is one of all")
+        };
+        let out = |from| near.out(from).iter().map(number).collect();
+        let relays: Vec<Vec<u32>> = (0..self.shape.ranks).map(out).collect();
         let slices = [1, 2, 3, 4, 6, 8, 12, 16, 32];
-        for slices in slices.into_iter().filter(|&slices| self.affords(slices)) {
+        let least = if batch.round == 0 { 1 } else { slices[(batch.round as usize + 1).min(8)] };
+        for slices in slices.into_iter().filter(|&s| s >= least && self.affords(batch, s)) {
             for detour in [0.0, 0.3] {
+                if !(all.time_left)() {
+                    return;
+                }
                 let wish = flows::Wish {
                     slices,
                     detour,
-                    rounds: 12,
+                    rounds: self.again(),
                 };
-                let (plan, _) = flows::route(wires, &messages, wish);
-                self.time((*name, net), Source::Flows { slices, detour }, plan, all);
+                let (plan, _) = flows::route(wires, &relays, &messages, wish);
+                self.time(batch, Source::Flows { slices, detour }, plan, all);
             }
         }
     }
 
     /// Keep `plan` in its best order, unless it is far behind.
-    fn time(&self, (net, index): (Net, usize), source: Source, plan: Plan, all: &mut Vec<Timely>) {
-        let wires = &self.nets[index].1;
+    fn time(&self, batch: Batch, source: Source, plan: Plan, all: &mut Plans<'_>) {
+        let Both { net, wires, .. } = &self.nets[batch.net];
         let urgencies = [Urgency::Tail, Urgency::Age];
-        let choices = urgencies
-            .into_iter()
-            .flat_map(|urgency| WINDOWS.map(|window| (urgency, window)));
-        let timed = choices.map(|choice| (choice, self.demand.times(wires, &plan, choice)));
+        let choices =
+            urgencies.into_iter().flat_map(|urgency| WINDOWS.map(|window| (urgency, window)));
+        let timed = choices.map(|choice| (choice, self.demand(batch).times(wires, &plan, choice)));
         let Some((choice, timed)) = timed.min_by_key(|(_, timed)| timed.end_ps()) else {
             return;
         };
-        if timed.end_ps() as f64 > self.best_ps as f64 * MARGIN {
+        if !self.is_close(&timed) {
             return;
         }
         let recipe = Recipe {
-            net,
+            roots: self.demand(batch).roots.len() as u32,
+            net: *net,
             source,
             urgency: choice.0,
             window: choice.1,
         };
-        all.push(Timely {
+        all.add(Timely {
             recipe,
-            net: index,
+            net: batch.net,
             plan,
             timed,
         });
-        if all.len() > 2 * KEPT {
-            best_first(all); // plans take room
-        }
     }
 }
 
-fn best_first(all: &mut Vec<Timely>) {
-    all.sort_by_key(|one| one.timed.end_ps());
-    all.truncate(KEPT);
+/// The best plans of a batch.
+struct Plans<'a> {
+    kept: Vec<Timely>,
+    time_left: &'a dyn Fn() -> bool,
+}
+
+impl Plans<'_> {
+    fn add(&mut self, one: Timely) {
+        self.kept.push(one);
+        if self.kept.len() > 2 * KEPT {
+            self.sort(); // plans take room
+        }
+    }
+
+    fn sort(&mut self) {
+        self.kept.sort_by_key(|one| one.timed.end_ps());
+        self.kept.truncate(KEPT);
+    }
+
+    fn finish(mut self) -> Vec<Timely> {
+        self.sort();
+        self.kept
+    }
 }

@@ -86,7 +86,7 @@ impl Wires {
             out,
             index,
         };
-        wires.check_connected()?;
+        wires.check_connected(|_| true)?;
         Ok(wires)
     }
 
@@ -137,8 +137,14 @@ impl Wires {
 
     /// The same network without the pairs that `keep` drops; an error if that cuts it in parts.
     pub fn only(&self, keep: impl Fn(&Pair) -> bool) -> Result<Self> {
+        self.check_connected(&keep)?;
         let kept = self.pairs.iter().filter(|pair| keep(pair)).cloned();
         Wires::new(self.endpoints, self.capacity.clone(), kept.collect())
+    }
+
+    /// Whether the pairs that `keep` keeps connect all endpoints.
+    pub fn connects(&self, keep: impl Fn(&Pair) -> bool) -> bool {
+        self.check_connected(&keep).is_ok()
     }
 
     /// The same network with every message the other way.
@@ -151,26 +157,27 @@ impl Wires {
             .expect("as connected as the network itself")
     }
 
-    /// Every endpoint reaches every other one, relayed by endpoints.
-    fn check_connected(&self) -> Result<()> {
-        for (ahead, words) in [(true, "reaches no"), (false, "is reached by no")] {
+    /// Every endpoint reaches every other one over pairs that `keep` keeps, relayed by endpoints.
+    fn check_connected(&self, keep: impl Fn(&Pair) -> bool) -> Result<()> {
+        for ahead in [true, false] {
             let mut seen = vec![false; self.endpoints as usize];
             seen[0] = true;
             let mut waiting = vec![0u32];
             while let Some(at) = waiting.pop() {
-                for next in 0..self.endpoints {
+                for next in (0..self.endpoints).filter(|&next| next != at) {
                     let (from, to) = if ahead { (at, next) } else { (next, at) };
-                    if !seen[next as usize] && self.between(from, to).is_some() {
+                    let pair = self.between(from, to).map(|pair| self.pair(pair));
+                    if !seen[next as usize] && pair.is_some_and(&keep) {
                         seen[next as usize] = true;
                         waiting.push(next);
                     }
                 }
             }
             if let Some(lost) = seen.iter().position(|&seen| !seen) {
+                let (from, to) = if ahead { (0, lost) } else { (lost, 0) };
                 return Err(Error::Network(format!(
-                    "the network is not connected: endpoint 0 {words} route, however relayed, {} endpoint {lost}; choose \
-                     another path, or fewer ranks",
-                    if ahead { "to" } else { "from" }
+                    "the network is not connected: no route, however relayed, leads from endpoint {from} to endpoint \
+                     {to}; choose another path, or fewer ranks"
                 )));
             }
         }

@@ -14,10 +14,10 @@ use crate::error::Result;
 use linkwright_schedule::builder::{Builder, Slot};
 use linkwright_schedule::ir::{Buffer, Schedule};
 use linkwright_schedule::{Collective, Shape};
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 
-/// Scratch buffers for contributions; more contributions take them in turn.
-const LAYERS: u32 = 4;
+/// Most scratch buffers for contributions; more contributions at once are combined where they land, one after another.
+const LAYERS: usize = 8;
 
 /// What is done at a moment: a transfer, or the combination of what one has left in scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,21 +53,38 @@ pub fn schedule(
     Ok(writer.b.finish()?)
 }
 
-/// By task, the layer of scratch in which it lands, counted from 1; 0: in place.
+/// By task, the layer of scratch in which it lands, counted from 1; 0: in place. A layer serves the next contribution
+/// once the one before has been combined.
 fn layers(wires: &Wires, plan: &Plan, timed: &Timed) -> Vec<u32> {
-    let mut by_arrival: Vec<u32> = (0..plan.tasks.len() as u32).collect();
-    by_arrival.sort_by_key(|&id| (timed.start_ps[id as usize], id));
-    let mut before: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    let mut by_start: Vec<u32> = (0..plan.tasks.len() as u32).collect();
+    by_start.sort_by_key(|&id| (timed.start_ps[id as usize], id));
+    // By rank and chunk: when each layer is free again.
+    let mut taken: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
     let mut layer = vec![0; plan.tasks.len()];
-    for id in by_arrival {
+    for id in by_start {
         let task = plan.tasks[id as usize];
-        if task.reduce {
-            let seen = before.entry((wires.pair(task.pair).to, task.chunk));
-            let seen = seen.and_modify(|seen| *seen += 1).or_insert(0);
-            layer[id as usize] = match *seen {
-                0 => 0,
-                n => 1 + (n - 1) % LAYERS,
-            };
+        if !task.reduce {
+            continue;
+        }
+        let (start, arrival) = (timed.start_ps[id as usize], timed.arrival_ps[id as usize]);
+        let rank = wires.pair(task.pair).to;
+        let free_at = match taken.entry((rank, task.chunk)) {
+            Entry::Vacant(first) => {
+                first.insert(Vec::new());
+                continue;
+            }
+            Entry::Occupied(others) => others.into_mut(),
+        };
+        match free_at.iter().position(|&at| at < start) {
+            Some(free) => {
+                free_at[free] = arrival;
+                layer[id as usize] = free as u32 + 1;
+            }
+            None if free_at.len() < LAYERS => {
+                free_at.push(arrival);
+                layer[id as usize] = free_at.len() as u32;
+            }
+            None => {}
         }
     }
     layer
@@ -109,13 +126,10 @@ impl<'a> Writer<'a> {
             |name: &str| sliced(Buffer::block(name, p)),
         );
         let (input, cut) = match collective {
-            Collective::Broadcast | Collective::Reduce => {
-                (None, Buffer::vector("output", plan.slices))
-            }
             Collective::Alltoall => (Some(vector("input")), vector("output")),
             Collective::Scatter => (Some(vector("input").only_at(shape.root)), block("output")),
             Collective::Gather => (Some(block("input")), vector("output").only_at(shape.root)),
-            _ => (None, vector("output")),
+            _ => (None, sliced(Buffer::vector("output", plan.blocks))),
         };
         let input = input.map(|input| b.buffer(input));
         let output = b.buffer(cut.clone());
