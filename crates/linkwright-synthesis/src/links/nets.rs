@@ -46,7 +46,11 @@ pub fn of(wires: &Wires, bytes: u64) -> Vec<(Net, Wires)> {
 
 /// The near pairs.
 pub fn near(wires: &Wires, bytes: u64) -> Wires {
-    let mut times: Vec<u64> = wires.pairs().iter().map(|pair| pair.time_ps(bytes)).collect();
+    let mut times: Vec<u64> = wires
+        .pairs()
+        .iter()
+        .map(|pair| pair.time_ps(bytes))
+        .collect();
     times.sort_unstable();
     times.dedup();
     let enough = times.partition_point(|&most| !wires.connects(|pair| pair.time_ps(bytes) <= most));

@@ -1,9 +1,9 @@
 //! How one schedule was found, in a form that finds it again.
 
 use super::matching;
+use super::nets::Net;
 use super::order::{arrange, Timed, Urgency};
 use super::packing::{self, Growth, Tree};
-use super::nets::Net;
 use super::plan::{down, Plan, Way};
 use super::wires::Wires;
 use linkwright_schedule::{Collective, Shape};
@@ -84,8 +84,13 @@ impl fmt::Display for Recipe {
             Urgency::Tail => "longest chain first",
             Urgency::Age => "first in the plan first",
         };
-        let Recipe { net, roots, window, .. } = self;
-        write!(f, "; {roots} roots; over {net}; {urgency}, {window} at once")
+        let Recipe {
+            net, roots, window, ..
+        } = self;
+        write!(
+            f,
+            "; {roots} roots; over {net}; {urgency}, {window} at once"
+        )
     }
 }
 
@@ -116,7 +121,11 @@ impl Demand {
         let roots = match collective {
             Collective::Broadcast | Collective::Reduce => vec![vec![shape.root]],
             Collective::Allreduce if ranks > 2 * FEW_ROOTS => {
-                vec![(0..FEW_ROOTS).collect(), every(ranks.div_ceil(FEW_ROOTS)), every(1)]
+                vec![
+                    (0..FEW_ROOTS).collect(),
+                    every(ranks.div_ceil(FEW_ROOTS)),
+                    every(1),
+                ]
             }
             _ => vec![every(1)],
         };

@@ -12,10 +12,10 @@ use super::plan::{Plan, Way};
 use super::recipe::{Demand, Recipe, Source};
 use super::wires::Wires;
 use super::write;
-use crate::error::Result;
+use crate::Result;
+use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::ir::Schedule;
 use linkwright_schedule::{Collective, Shape};
-use linkwright_sim::Issue;
 
 /// How much later than the best one a plan may end to be simulated.
 const MARGIN: f64 = 1.1;
@@ -45,6 +45,27 @@ pub struct Found {
     pub issue: Issue,
 }
 
+/// Where plans come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// [`super::matching`].
+    Matching,
+    /// [`super::packing`].
+    Packing,
+    /// [`super::flows`].
+    Paths,
+}
+
+impl Kind {
+    /// Whether plans of this kind are for `collective`.
+    pub fn serves(self, collective: Collective) -> bool {
+        match collective {
+            Collective::Gather | Collective::Scatter | Collective::Alltoall => self == Kind::Paths,
+            collective => self != Kind::Paths && Way::of(collective).is_some(),
+        }
+    }
+}
+
 /// A network and its reverse.
 struct Both {
     net: Net,
@@ -55,26 +76,20 @@ struct Both {
 /// What a batch of plans has in common.
 #[derive(Clone, Copy)]
 struct Batch {
-    kind: Kind,
     demand: usize,
     net: usize,
     round: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Matching,
-    Packing,
-    Paths,
-}
-
 /// A search for one collective and size.
 pub struct Search<'a> {
+    kind: Kind,
     collective: Collective,
     shape: &'a Shape,
     demands: Vec<Demand>,
     nets: Vec<Both>,
     lanes: u32,
+    seed: u64,
     /// Batches to come, the next one last.
     batches: Vec<Batch>,
     best_ps: u64,
@@ -88,8 +103,13 @@ struct Timely {
 }
 
 impl<'a> Search<'a> {
-    /// Look for schedules of `collective` over `wires`, with at most `lanes` lanes a rank.
-    pub fn new(collective: Collective, shape: &'a Shape, wires: &Wires, lanes: u32) -> Self {
+    /// Look for schedules of `collective` over a network, with at most so many lanes a rank.
+    pub fn new(
+        kind: Kind,
+        (collective, shape): (Collective, &'a Shape),
+        (wires, lanes): (&Wires, u32),
+        seed: u64,
+    ) -> Self {
         let demands = Demand::all(collective, shape);
         let routed = Way::of(collective).is_none();
         let nets = match routed && shape.ranks <= MOST_PATHS {
@@ -102,35 +122,32 @@ impl<'a> Search<'a> {
             wires,
         };
         let nets: Vec<Both> = nets.into_iter().map(both).collect();
-        let kinds = match routed {
-            true => vec![Kind::Paths],
-            false => vec![Kind::Matching, Kind::Packing],
-        };
+        let serves = shape.ranks > 1 && kind.serves(collective);
         let mut batches = Vec::new();
-        for round in (0..ROUNDS).filter(|_| shape.ranks > 1) {
+        for round in (0..ROUNDS).filter(|_| serves) {
             for demand in 0..demands.len() {
-                for net in 0..nets.len() {
-                    let slow = nets.len() > 1 && nets[net].wires.pairs().len() > PACKED;
-                    let kinds = kinds.iter().filter(|&&kind| kind != Kind::Packing || !slow);
-                    batches.extend(kinds.map(|&kind| Batch {
-                        kind,
-                        demand,
-                        net,
-                        round,
-                    }));
-                }
+                let slow = |net: &usize| nets.len() > 1 && nets[*net].wires.pairs().len() > PACKED;
+                let suited = (0..nets.len()).filter(|net| kind != Kind::Packing || !slow(net));
+                batches.extend(suited.map(|net| Batch { demand, net, round }));
             }
         }
         batches.reverse();
         Search {
+            kind,
             collective,
             shape,
             demands,
             nets,
             lanes,
+            seed,
             batches,
             best_ps: u64::MAX,
         }
+    }
+
+    /// A schedule that takes so long is there already; what is far behind is of no interest.
+    pub fn beat(&mut self, time: TimePs) {
+        self.best_ps = self.best_ps.min(time.0);
     }
 
     /// The schedules of the next batch, perhaps none; `None` behind the last batch, or where no time is left. A batch
@@ -141,7 +158,7 @@ impl<'a> Search<'a> {
             kept: Vec::new(),
             time_left,
         };
-        match batch.kind {
+        match self.kind {
             Kind::Matching => self.matchings(batch, &mut all),
             Kind::Packing => self.packings(batch, &mut all),
             Kind::Paths => self.paths(batch, &mut all),
@@ -179,7 +196,11 @@ impl<'a> Search<'a> {
     /// Whether the round may cut blocks into so many slices.
     fn affords(&self, batch: Batch, slices: u32) -> bool {
         let demand = self.demand(batch);
-        let phases = if self.collective == Collective::Allreduce { 2 } else { 1 };
+        let phases = if self.collective == Collective::Allreduce {
+            2
+        } else {
+            1
+        };
         let each = demand.roots.len() as u64 * u64::from(self.shape.ranks - 1) * phases;
         let most = (TASKS << (2 * batch.round).min(16)).min(MOST_TASKS);
         let most = if slices == 1 { MOST_TASKS } else { most };
@@ -188,14 +209,21 @@ impl<'a> Search<'a> {
 
     /// How often trees and paths are taken out and routed again.
     fn again(&self) -> u32 {
-        if self.shape.ranks > 16 { 4 } else { 12 }
+        if self.shape.ranks > 16 {
+            4
+        } else {
+            12
+        }
     }
 
     fn matchings(&self, batch: Batch, all: &mut Plans<'_>) {
         let Both { wires, back, .. } = &self.nets[batch.net];
-        let seed = u64::from(batch.round + 1);
+        let seed = self.seed.wrapping_add(u64::from(batch.round + 1));
         let slices = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
-        for slices in slices.into_iter().filter(|&slices| self.affords(batch, slices)) {
+        for slices in slices
+            .into_iter()
+            .filter(|&slices| self.affords(batch, slices))
+        {
             for (patience, window) in [(1.2, 1), (1.2, 2), (1.2, 4), (4.0, 2)] {
                 if !(all.time_left)() {
                     return;
@@ -263,13 +291,22 @@ impl<'a> Search<'a> {
         let near = nets::near(wires, demand.bytes);
         let number = |pair: &u32| {
             let pair = near.pair(*pair);
-            wires.between(pair.from, pair.to).expect("a near pair is one of all")
+            wires
+                .between(pair.from, pair.to)
+                .expect("a near pair is one of all")
         };
         let out = |from| near.out(from).iter().map(number).collect();
         let relays: Vec<Vec<u32>> = (0..self.shape.ranks).map(out).collect();
         let slices = [1, 2, 3, 4, 6, 8, 12, 16, 32];
-        let least = if batch.round == 0 { 1 } else { slices[(batch.round as usize + 1).min(8)] };
-        for slices in slices.into_iter().filter(|&s| s >= least && self.affords(batch, s)) {
+        let least = if batch.round == 0 {
+            1
+        } else {
+            slices[(batch.round as usize + 1).min(8)]
+        };
+        for slices in slices
+            .into_iter()
+            .filter(|&s| s >= least && self.affords(batch, s))
+        {
             for detour in [0.0, 0.3] {
                 if !(all.time_left)() {
                     return;
@@ -289,8 +326,9 @@ impl<'a> Search<'a> {
     fn time(&self, batch: Batch, source: Source, plan: Plan, all: &mut Plans<'_>) {
         let Both { net, wires, .. } = &self.nets[batch.net];
         let urgencies = [Urgency::Tail, Urgency::Age];
-        let choices =
-            urgencies.into_iter().flat_map(|urgency| WINDOWS.map(|window| (urgency, window)));
+        let choices = urgencies
+            .into_iter()
+            .flat_map(|urgency| WINDOWS.map(|window| (urgency, window)));
         let timed = choices.map(|choice| (choice, self.demand(batch).times(wires, &plan, choice)));
         let Some((choice, timed)) = timed.min_by_key(|(_, timed)| timed.end_ps()) else {
             return;

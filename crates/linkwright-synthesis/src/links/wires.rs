@@ -9,7 +9,8 @@
 //! Switches cannot store: they are nothing but links that several pairs use. Where only some pairs have a route (an
 //! NVLink that does not relay), the endpoints between forward whole chunks.
 
-use crate::error::{Error, Result};
+use crate::Result;
+use linkwright_schedule::ScheduleError;
 
 /// A directed pair of endpoints with a route.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +41,11 @@ impl Pair {
     }
 }
 
+/// A network that cannot be searched, and why.
+fn refused(problem: String) -> linkwright_sim::SimError {
+    ScheduleError::Shape(problem).into()
+}
+
 /// Picoseconds that `bytes` take at `rate` bytes per second, rounded up.
 pub(super) fn time_ps(bytes: u64, rate: u64) -> u64 {
     let ps = u128::from(bytes) * 1_000_000_000_000;
@@ -63,7 +69,7 @@ impl Wires {
     /// The network of `endpoints` with links of these capacities.
     pub fn new(endpoints: u32, capacity: Vec<u64>, pairs: Vec<Pair>) -> Result<Self> {
         if endpoints == 0 {
-            return Err(Error::Network("no endpoints; at least 1 is needed".into()));
+            return Err(refused("no endpoints; at least 1 is needed".into()));
         }
         for pair in &pairs {
             check(pair, endpoints, &capacity)?;
@@ -76,7 +82,7 @@ impl Wires {
                 out[pair.from as usize].push(number);
             } else {
                 let problem = format!("endpoints {} and {} have two routes", pair.from, pair.to);
-                return Err(Error::Network(problem));
+                return Err(refused(problem));
             }
         }
         let wires = Wires {
@@ -175,7 +181,7 @@ impl Wires {
             }
             if let Some(lost) = seen.iter().position(|&seen| !seen) {
                 let (from, to) = if ahead { (0, lost) } else { (lost, 0) };
-                return Err(Error::Network(format!(
+                return Err(refused(format!(
                     "the network is not connected: no route, however relayed, leads from endpoint {from} to endpoint \
                      {to}; choose another path, or fewer ranks"
                 )));
@@ -187,7 +193,7 @@ impl Wires {
 
 fn check(pair: &Pair, endpoints: u32, capacity: &[u64]) -> Result<()> {
     let Pair { from, to, .. } = pair;
-    let problem = |text: String| Err(Error::Network(format!("endpoint {from} to {to}: {text}")));
+    let problem = |text: String| Err(refused(format!("endpoint {from} to {to}: {text}")));
     if *from >= endpoints || *to >= endpoints || from == to {
         return problem(format!("not two of the {endpoints} endpoints"));
     }

@@ -10,14 +10,15 @@
 use super::order::Timed;
 use super::plan::Plan;
 use super::wires::Wires;
-use crate::error::Result;
-use linkwright_schedule::builder::{Builder, Slot};
+use crate::Result;
+use linkwright_schedule::builder::{Builder, Slot, OWN_SCRATCH_BYTES};
 use linkwright_schedule::ir::{Buffer, Schedule};
 use linkwright_schedule::{Collective, Shape};
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// Most scratch buffers for contributions; more contributions at once are combined where they land, one after another.
-const LAYERS: usize = 8;
+/// Most scratch buffers for contributions of any size, and of small vectors; more contributions at once are combined
+/// where they land, one after another.
+const LAYERS: (usize, usize) = (8, 64);
 
 /// What is done at a moment: a transfer, or the combination of what one has left in scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,9 @@ pub fn schedule(
     (plan, timed): (&Plan, &Timed),
     lanes: u32,
 ) -> Result<Schedule> {
-    let layer = layers(wires, plan, timed);
+    let bytes = shape.elements * u64::from(shape.element_bytes);
+    let room = (OWN_SCRATCH_BYTES / bytes.max(1)) as usize;
+    let layer = layers(wires, (plan, timed), room.clamp(LAYERS.0, LAYERS.1));
     let mut acts: Vec<(u64, Act)> = Vec::with_capacity(plan.tasks.len());
     for id in 0..plan.tasks.len() as u32 {
         acts.push((timed.start_ps[id as usize], Act::Send(id)));
@@ -55,7 +58,7 @@ pub fn schedule(
 
 /// By task, the layer of scratch in which it lands, counted from 1; 0: in place. A layer serves the next contribution
 /// once the one before has been combined.
-fn layers(wires: &Wires, plan: &Plan, timed: &Timed) -> Vec<u32> {
+fn layers(wires: &Wires, (plan, timed): (&Plan, &Timed), most: usize) -> Vec<u32> {
     let mut by_start: Vec<u32> = (0..plan.tasks.len() as u32).collect();
     by_start.sort_by_key(|&id| (timed.start_ps[id as usize], id));
     // By rank and chunk: when each layer is free again.
@@ -80,7 +83,7 @@ fn layers(wires: &Wires, plan: &Plan, timed: &Timed) -> Vec<u32> {
                 free_at[free] = arrival;
                 layer[id as usize] = free as u32 + 1;
             }
-            None if free_at.len() < LAYERS => {
+            None if free_at.len() < most => {
                 free_at.push(arrival);
                 layer[id as usize] = free_at.len() as u32;
             }
