@@ -218,7 +218,10 @@ fn the_graph_knows_routes_costs_and_rates() {
     // No NVLink from 0 to 7: over both processors.
     assert!(far.uses.len() > 3 && far.rate < near.rate);
     assert_eq!(graph.quiet(0, 1, 0), Some(near.start + near.latency));
-    assert_eq!(graph.combine(1 << 20), graph.path.combine_time(Bytes(1 << 20), true));
+    assert_eq!(
+        graph.combine(1 << 20),
+        graph.path.combine_time(Bytes(1 << 20), true)
+    );
 }
 
 #[test]

@@ -17,7 +17,10 @@ pub fn network(problem: &Problem, graph: &Graph) -> Result<Option<(Wires, u32)>>
     let named = problem.path().network;
     let of_lane = |lane: u8| named.unwrap_or_else(|| problem.machine.hints().lane(lane));
     let lanes = (0..LANES).take_while(|&lane| of_lane(lane) == graph.network);
-    let lanes = (lanes.count() as u32).max(1);
+    let lanes = match graph.one_lane() {
+        true => 1,
+        false => (lanes.count() as u32).max(1),
+    };
     let all = (0..graph.ranks).flat_map(|from| (0..graph.ranks).map(move |to| (from, to)));
     let pairs = all.filter(|(from, to)| from != to);
     let pairs = pairs
@@ -38,10 +41,11 @@ fn pair(graph: &Graph, from: u32, to: u32) -> Option<Pair> {
         rate: wire.rate,
         uses: wire.uses,
     };
+    let (before, behind) = graph.software();
     let latency = quiet.0.saturating_sub(alone.time_ps(PROBE_BYTES));
     Some(Pair {
-        start_ps: alone.start_ps + graph.start.0,
-        latency_ps: latency + graph.receive.0,
+        start_ps: alone.start_ps + before.0,
+        latency_ps: latency + behind.0,
         ..alone
     })
 }

@@ -112,24 +112,25 @@ pub struct Demand {
 
 /// Roots of an allreduce over many ranks, which may be any.
 const FEW_ROOTS: u32 = 8;
+/// Bytes of a vector of which few roots are tried first.
+const LARGE: u64 = 16 << 20;
 
 impl Demand {
     /// Those of `collective` over `shape`; an allreduce is free to choose its roots.
     pub fn all(collective: Collective, shape: &Shape) -> Vec<Self> {
-        let ranks = shape.ranks;
+        let (ranks, element_bytes) = (shape.ranks, u64::from(shape.element_bytes));
         let every = |step: u32| (0..ranks).step_by(step as usize).collect::<Vec<u32>>();
         let roots = match collective {
             Collective::Broadcast | Collective::Reduce => vec![vec![shape.root]],
             Collective::Allreduce if ranks > 2 * FEW_ROOTS => {
-                vec![
-                    (0..FEW_ROOTS).collect(),
-                    every(ranks.div_ceil(FEW_ROOTS)),
-                    every(1),
-                ]
+                let few = every(ranks.div_ceil(FEW_ROOTS));
+                let mut all = vec![every(1), (0..FEW_ROOTS).collect(), few];
+                // Of a large vector, the pieces of many roots are more than a search can follow.
+                all.rotate_left(usize::from(shape.elements * element_bytes >= LARGE));
+                all
             }
             _ => vec![every(1)],
         };
-        let element_bytes = u64::from(shape.element_bytes);
         let demand = |roots: Vec<u32>| Demand {
             collective,
             bytes: shape.elements * element_bytes / roots.len() as u64,

@@ -31,6 +31,8 @@ const ROUNDS: u32 = 12;
 const WINDOWS: [u32; 3] = [1, 2, 4];
 /// Most pairs over which trees are packed, where there is a network of fewer pairs.
 const PACKED: usize = 32 * 31;
+/// Price of a detour at which messages take the pair of their own, where there is one.
+const DIRECT: f64 = 100.0;
 /// Most endpoints for which every message of an all-to-all gets a path of its own.
 const MOST_PATHS: u32 = 256;
 
@@ -307,7 +309,7 @@ impl<'a> Search<'a> {
             .into_iter()
             .filter(|&s| s >= least && self.affords(batch, s))
         {
-            for detour in [0.0, 0.3] {
+            for detour in [DIRECT, 0.0, 0.3] {
                 if !(all.time_left)() {
                     return;
                 }

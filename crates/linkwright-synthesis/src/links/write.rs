@@ -11,7 +11,7 @@ use super::order::Timed;
 use super::plan::Plan;
 use super::wires::Wires;
 use crate::Result;
-use linkwright_schedule::builder::{Builder, Slot, OWN_SCRATCH_BYTES};
+use linkwright_schedule::builder::{Builder, Slot};
 use linkwright_schedule::ir::{Buffer, Schedule};
 use linkwright_schedule::{Collective, Shape};
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -19,6 +19,8 @@ use std::collections::btree_map::{BTreeMap, Entry};
 /// Most scratch buffers for contributions of any size, and of small vectors; more contributions at once are combined
 /// where they land, one after another.
 const LAYERS: (usize, usize) = (8, 64);
+/// Bytes of scratch beyond which a rank has no more than the first number of buffers.
+const SCRATCH_BYTES: u64 = 256 << 20;
 
 /// What is done at a moment: a transfer, or the combination of what one has left in scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +37,7 @@ pub fn schedule(
     lanes: u32,
 ) -> Result<Schedule> {
     let bytes = shape.elements * u64::from(shape.element_bytes);
-    let room = (OWN_SCRATCH_BYTES / bytes.max(1)) as usize;
+    let room = (SCRATCH_BYTES / bytes.max(1)) as usize;
     let layer = layers(wires, (plan, timed), room.clamp(LAYERS.0, LAYERS.1));
     let mut acts: Vec<(u64, Act)> = Vec::with_capacity(plan.tasks.len());
     for id in 0..plan.tasks.len() as u32 {
