@@ -235,3 +235,21 @@ fn why_a_winner_takes_its_time_is_data() {
     assert!(simulation.links.busy_ps.iter().any(|&busy| busy > 0));
     assert!(simulation.operations.is_some());
 }
+
+#[test]
+fn sizes_of_large_schedules_are_known_before_they_are_made() {
+    let shape = Shape::new(256, 1 << 16).with_grid(16, 16);
+    let problem = Problem::new(&machine("torus-2d"), Collective::Allreduce, shape, None, 0);
+    for draft in library::drafts(&problem.unwrap()) {
+        let Ok(made) = (draft.make)() else {
+            continue;
+        };
+        let ratio = draft.operations as f64 / made.ops().len() as f64;
+        assert!(
+            (0.3..8.0).contains(&ratio),
+            "{}: {ratio}, {} operations",
+            draft.recipe,
+            made.ops().len()
+        );
+    }
+}
