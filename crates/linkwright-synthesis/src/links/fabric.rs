@@ -19,7 +19,7 @@ pub fn network(problem: &Problem, graph: &Graph) -> Result<Option<(Wires, u32)>>
     let lanes = (0..LANES).take_while(|&lane| of_lane(lane) == graph.network);
     let lanes = match graph.one_lane() {
         true => 1,
-        false => (lanes.count() as u32).max(1),
+        false => (lanes.count() as u32).clamp(1, graph.path.lanes.unwrap_or(u32::MAX)),
     };
     let all = (0..graph.ranks).flat_map(|from| (0..graph.ranks).map(move |to| (from, to)));
     let pairs = all.filter(|(from, to)| from != to);
