@@ -1,7 +1,8 @@
 """The search behind `linkwright synthesize`: improvements, stops, bad input."""
 
-import linkwright as lw
 import pytest
+
+import linkwright as lw
 from linkwright import _native
 from linkwright.errors import LinkwrightError
 
