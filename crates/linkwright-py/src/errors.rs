@@ -168,12 +168,14 @@ kinds!(sim, SIM: SimError {
     Stuck => "ExecError", "sim.stuck", "A simulation in which nothing more can happen, with operations unfinished.";
     Invisible => "ExecError", "sim.blind-edge", "A simulated operation that waits for something its rank cannot see.";
     TooLong => "SimError", "sim.too-long", "More simulated time than the engine counts.";
+    Stopped => "SimError", "sim.stopped", "A simulation that passed the time at which it was to stop.";
     NoRoute => "SimError", "sim.no-route", "A message between endpoints that the machine does not connect.";
     NotFused => "SimError", "sim.not-fused", "A transfer that combines, on a path that only copies.";
     NoBarrier => "SimError", "sim.no-barrier", "A barrier on a fabric that has none.";
     NoComputeRate => "SimError", "sim.no-compute-rate", "Arithmetic without a rate to time it.";
     TooFewEndpoints => "UnsuitedError", "sim.too-few-endpoints", "More ranks or memories than the machine has.";
     NoBuffer => "UnsuitedError", "sim.no-buffer", "A vector that with its receive buffer is larger than the memory of a rank.";
+    NoMemory => "UnsuitedError", "sim.no-memory", "A collective whose buffers together are larger than the memory of a rank.";
     NoRoom => "UnsuitedError", "sim.no-room", "A message larger than the memory at one of its ends.";
     Unsuited => "UnsuitedError", "sim.unsuited", "A program that cannot be folded or streamed.";
     Unknown => "UnknownNameError", "sim.unknown-path", "A path that the machine does not have.";

@@ -22,6 +22,7 @@ mod schedule;
 mod simulate;
 mod stream;
 mod sweep;
+mod synthesis;
 mod tables;
 mod threads;
 
@@ -70,6 +71,8 @@ mod _native {
     use super::stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory};
     #[pymodule_export]
     use super::sweep::Simulations;
+    #[pymodule_export]
+    use super::synthesis::{synthesis_methods, synthesize, Synthesis};
     #[pymodule_export]
     use super::tables::{read_table, table_rows, write_table};
     #[pymodule_export]

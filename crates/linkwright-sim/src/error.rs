@@ -35,6 +35,12 @@ pub enum SimError {
         /// Time reached.
         at: TimePs,
     },
+    /// A simulation that passed the time after which it was to stop.
+    #[error("the simulation has come to {at}, beyond the time at which it was to stop; ask for a later one")]
+    Stopped {
+        /// Time reached.
+        at: TimePs,
+    },
     /// A wait that the initiator cannot see happen.
     #[error("operation {op} at rank {rank} waits for operation {earlier}, which it cannot see complete; order the schedule, which adds a notice")]
     Invisible {
@@ -112,6 +118,16 @@ pub enum SimError {
     #[error("a message of {bytes} B does not fit `{endpoint}`, which has {room} B; use smaller messages")]
     NoRoom {
         /// Size of the message.
+        bytes: u64,
+        /// Name of the endpoint.
+        endpoint: String,
+        /// Its memory.
+        room: u64,
+    },
+    /// A collective whose buffers together are larger than the memory of a participant.
+    #[error("the buffers of this schedule need {bytes} B of `{endpoint}`, scratch included, which has {room} B; use smaller vectors or an algorithm with less scratch")]
+    NoMemory {
+        /// Size of all buffers there.
         bytes: u64,
         /// Name of the endpoint.
         endpoint: String,

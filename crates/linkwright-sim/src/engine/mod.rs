@@ -70,6 +70,8 @@ struct Engine<'a, F: ?Sized> {
     lanes: Vec<Lane>,
     /// When each rank has handled its arrivals so far; none before it is there itself.
     handled: Vec<u64>,
+    /// When each rank may start another transfer, where starts wait for each other.
+    starter: Vec<u64>,
     /// Barrier operations that have arrived, by set.
     at_barrier: Vec<Vec<u32>>,
     /// Targets still to come, of multicasts whose completion is their delivery.
@@ -86,6 +88,8 @@ struct Engine<'a, F: ?Sized> {
     finish: Vec<u64>,
     /// What happened last, and why.
     end: (u64, Cause),
+    /// The latest end that is of interest.
+    stop_at: u64,
     totals: Totals,
     /// Why the run cannot go on.
     failed: Option<SimError>,
@@ -105,6 +109,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
     }
     check_routes(&prepared.messages, fabric)?;
     fabric.reset(setup.seed, &prepared.sets);
+    let stop_at = prepared.stop_at();
     let Prepared {
         messages,
         costs,
@@ -129,6 +134,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         graph,
         queue: TimeQueue::default(),
         handled: start.clone(),
+        starter: start.clone(),
         at_barrier: vec![Vec::new(); schedule.sets.len()],
         multicasts: Vec::new(),
         released: Vec::new(),
@@ -139,6 +145,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         recorded: (setup.record_operations).then(|| OperationTimes::new(schedule.ops().len())),
         finish: start.clone(),
         end: (0, Cause::NONE),
+        stop_at,
         totals: Totals::default(),
         failed: None,
     };
@@ -263,6 +270,11 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             }
             if let Some(why) = self.failed.take() {
                 return Err(why);
+            }
+            if self.end.0 > self.stop_at {
+                return Err(SimError::Stopped {
+                    at: TimePs(self.end.0),
+                });
             }
             self.release();
         }

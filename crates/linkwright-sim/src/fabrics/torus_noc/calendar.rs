@@ -64,11 +64,11 @@ impl Calendar {
     }
 
     pub fn clear(&mut self) {
-        self.list.clear();
-        self.read = 0;
         while let Some(next) = self.next_occupied() {
             self.take(next);
         }
+        self.list.clear(); // the last bucket taken, too
+        self.read = 0;
         self.later.clear();
         self.current = 0;
         self.sequence = 0;

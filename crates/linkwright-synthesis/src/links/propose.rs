@@ -1,0 +1,39 @@
+//! What the methods that search on links have in common: batches of plans, until the time is over.
+
+use super::fabric::network;
+use super::search::{Found, Kind, Search};
+use crate::{Candidate, Judge, Problem, Recipe, Result};
+use std::sync::Arc;
+
+/// Give the judge what a search of this kind finds. A fabric that does not tell its links is left to other methods.
+pub(crate) fn propose(
+    method: &'static str,
+    kind: Kind,
+    problem: &Problem,
+    judge: &mut Judge,
+) -> Result<()> {
+    if !kind.serves(problem.collective) || problem.shape.ranks < 2 {
+        return Ok(());
+    }
+    let Some((wires, lanes)) = network(problem, judge.graph())? else {
+        return Ok(());
+    };
+    let what = (problem.collective, &problem.shape);
+    let mut search = Search::new(kind, what, (&wires, lanes), problem.seed);
+    loop {
+        if let Some(winner) = judge.incumbent() {
+            search.beat(winner.time);
+        }
+        let Some(found) = search.next_batch(&|| judge.time_left()) else {
+            return Ok(());
+        };
+        let candidate = |found: Found| Candidate {
+            method,
+            recipe: Recipe::new(found.recipe),
+            schedule: Arc::new(found.schedule),
+            issue: found.issue,
+            path: None,
+        };
+        judge.consider(found?.into_iter().map(candidate).collect());
+    }
+}

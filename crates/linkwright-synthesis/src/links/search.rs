@@ -1,0 +1,380 @@
+//! Which recipes are tried, in rounds that grow.
+//!
+//! Each round takes more slices, more trees and other seeds. Only what the list scheduler of [`super::order`] puts within
+//! [`MARGIN`] of the best so far becomes a schedule, because times of the simulator cost more.
+
+use super::flows;
+use super::matching;
+use super::nets::{self, Net};
+use super::order::{Timed, Urgency};
+use super::packing::Growth;
+use super::plan::{Plan, Way};
+use super::recipe::{Demand, Recipe, Source};
+use super::wires::Wires;
+use super::write;
+use crate::Result;
+use linkwright_core::{Issue, TimePs};
+use linkwright_schedule::ir::Schedule;
+use linkwright_schedule::{Collective, Shape};
+
+/// How much later than the best one a plan may end to be simulated.
+const MARGIN: f64 = 1.1;
+/// Most plans of a batch that are simulated.
+const KEPT: usize = 4;
+/// Most tasks of a plan in the first round; each later one has four times as many.
+const TASKS: u64 = 1 << 13;
+/// Most tasks of any plan.
+const MOST_TASKS: u64 = 1 << 18;
+/// Rounds, of which later ones differ in seeds alone.
+const ROUNDS: u32 = 12;
+/// Transfers of a pair that may be on their way at once.
+const WINDOWS: [u32; 3] = [1, 2, 4];
+/// Most pairs over which trees are packed, where there is a network of fewer pairs.
+const PACKED: usize = 32 * 31;
+/// Price of a detour at which messages take the pair of their own, where there is one.
+const DIRECT: f64 = 100.0;
+/// Most endpoints for which every message of an all-to-all gets a path of its own.
+const MOST_PATHS: u32 = 256;
+
+/// A schedule that was found, and how transfers are to be issued.
+#[derive(Clone)]
+pub struct Found {
+    /// How it was found.
+    pub recipe: Recipe,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Policy of its lanes.
+    pub issue: Issue,
+}
+
+/// Where plans come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// [`super::matching`].
+    Matching,
+    /// [`super::packing`].
+    Packing,
+    /// [`super::flows`].
+    Paths,
+}
+
+impl Kind {
+    /// Whether plans of this kind are for `collective`.
+    pub fn serves(self, collective: Collective) -> bool {
+        match collective {
+            Collective::Gather | Collective::Scatter | Collective::Alltoall => self == Kind::Paths,
+            collective => self != Kind::Paths && Way::of(collective).is_some(),
+        }
+    }
+}
+
+/// A network and its reverse.
+struct Both {
+    net: Net,
+    wires: Wires,
+    back: Wires,
+}
+
+/// What a batch of plans has in common.
+#[derive(Clone, Copy)]
+struct Batch {
+    demand: usize,
+    net: usize,
+    round: u32,
+}
+
+/// A search for one collective and size.
+pub struct Search<'a> {
+    kind: Kind,
+    collective: Collective,
+    shape: &'a Shape,
+    demands: Vec<Demand>,
+    nets: Vec<Both>,
+    lanes: u32,
+    seed: u64,
+    /// Batches to come, the next one last.
+    batches: Vec<Batch>,
+    best_ps: u64,
+}
+
+struct Timely {
+    recipe: Recipe,
+    net: usize,
+    plan: Plan,
+    timed: Timed,
+}
+
+impl<'a> Search<'a> {
+    /// Look for schedules of `collective` over a network, with at most so many lanes a rank.
+    pub fn new(
+        kind: Kind,
+        (collective, shape): (Collective, &'a Shape),
+        (wires, lanes): (&Wires, u32),
+        seed: u64,
+    ) -> Self {
+        let demands = Demand::all(collective, shape);
+        let routed = Way::of(collective).is_none();
+        let nets = match routed && shape.ranks <= MOST_PATHS {
+            true => vec![(Net::All, wires.clone())],
+            false => nets::of(wires, demands[0].bytes),
+        };
+        let both = |(net, wires): (Net, Wires)| Both {
+            net,
+            back: wires.reversed(),
+            wires,
+        };
+        let nets: Vec<Both> = nets.into_iter().map(both).collect();
+        let serves = shape.ranks > 1 && kind.serves(collective);
+        let mut batches = Vec::new();
+        for round in (0..ROUNDS).filter(|_| serves) {
+            for demand in 0..demands.len() {
+                let slow = |net: &usize| nets.len() > 1 && nets[*net].wires.pairs().len() > PACKED;
+                let suited = (0..nets.len()).filter(|net| kind != Kind::Packing || !slow(net));
+                batches.extend(suited.map(|net| Batch { demand, net, round }));
+            }
+        }
+        batches.reverse();
+        Search {
+            kind,
+            collective,
+            shape,
+            demands,
+            nets,
+            lanes,
+            seed,
+            batches,
+            best_ps: u64::MAX,
+        }
+    }
+
+    /// A schedule that takes so long is there already; what is far behind is of no interest.
+    pub fn beat(&mut self, time: TimePs) {
+        self.best_ps = self.best_ps.min(time.0);
+    }
+
+    /// The schedules of the next batch, perhaps none; `None` behind the last batch, or where no time is left. A batch
+    /// ends early when that happens.
+    pub fn next_batch(&mut self, time_left: &dyn Fn() -> bool) -> Option<Result<Vec<Found>>> {
+        let batch = self.batches.pop().filter(|_| time_left())?;
+        let mut all = Plans {
+            kept: Vec::new(),
+            time_left,
+        };
+        match self.kind {
+            Kind::Matching => self.matchings(batch, &mut all),
+            Kind::Packing => self.packings(batch, &mut all),
+            Kind::Paths => self.paths(batch, &mut all),
+        }
+        let mut all = all.finish();
+        let best = all.first().map_or(u64::MAX, |one| one.timed.end_ps());
+        self.best_ps = self.best_ps.min(best);
+        all.retain(|one| self.is_close(&one.timed));
+        Some(all.into_iter().map(|one| self.written(one)).collect())
+    }
+
+    fn is_close(&self, timed: &Timed) -> bool {
+        timed.end_ps() as f64 <= self.best_ps as f64 * MARGIN
+    }
+
+    /// The schedule of a plan.
+    fn written(&self, one: Timely) -> Result<Found> {
+        let wires = &self.nets[one.net].wires;
+        let what = (self.collective, self.shape);
+        let schedule = write::schedule(what, wires, (&one.plan, &one.timed), self.lanes)?;
+        Ok(Found {
+            recipe: one.recipe,
+            schedule,
+            issue: match one.recipe.window {
+                1 => Issue::Blocking,
+                window => Issue::Window(window),
+            },
+        })
+    }
+
+    fn demand(&self, batch: Batch) -> &Demand {
+        &self.demands[batch.demand]
+    }
+
+    /// Whether the round may cut blocks into so many slices.
+    fn affords(&self, batch: Batch, slices: u32) -> bool {
+        let demand = self.demand(batch);
+        let phases = if self.collective == Collective::Allreduce {
+            2
+        } else {
+            1
+        };
+        let each = demand.roots.len() as u64 * u64::from(self.shape.ranks - 1) * phases;
+        let most = (TASKS << (2 * batch.round).min(16)).min(MOST_TASKS);
+        let most = if slices == 1 { MOST_TASKS } else { most };
+        demand.divides(slices) && each * u64::from(slices) <= most
+    }
+
+    /// How often trees and paths are taken out and routed again.
+    fn again(&self) -> u32 {
+        if self.shape.ranks > 16 {
+            4
+        } else {
+            12
+        }
+    }
+
+    fn matchings(&self, batch: Batch, all: &mut Plans<'_>) {
+        let Both { wires, back, .. } = &self.nets[batch.net];
+        let seed = self.seed.wrapping_add(u64::from(batch.round + 1));
+        let slices = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
+        for slices in slices
+            .into_iter()
+            .filter(|&slices| self.affords(batch, slices))
+        {
+            for (patience, window) in [(1.2, 1), (1.2, 2), (1.2, 4), (4.0, 2)] {
+                if !(all.time_left)() {
+                    return;
+                }
+                let wish = matching::Wish {
+                    slices,
+                    bytes: self.demand(batch).slice_bytes(slices),
+                    patience,
+                    window,
+                    seed,
+                };
+                let source = Source::Matching {
+                    slices,
+                    patience,
+                    window,
+                    seed,
+                };
+                if let Some(plan) = self.demand(batch).matched(wires, back, wish) {
+                    self.time(batch, source, plan, all);
+                }
+            }
+        }
+    }
+
+    fn packings(&self, batch: Batch, all: &mut Plans<'_>) {
+        let Both { wires, back, .. } = &self.nets[batch.net];
+        let demand = self.demand(batch);
+        let (least, most) = match batch.round {
+            0 => (1, 2),
+            round => ((1 << round.min(5)) + 1, 2 << round.min(5)),
+        };
+        let trees = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
+        let fit = |&trees: &u32| trees >= least && trees <= most && self.affords(batch, trees);
+        for trees in trees.into_iter().filter(fit) {
+            for depth in [0.0, 0.3] {
+                if !(all.time_left)() {
+                    return;
+                }
+                let growth = Growth {
+                    trees,
+                    depth,
+                    rounds: self.again(),
+                };
+                let Some(forests) = demand.packed(wires, back, growth) else {
+                    continue;
+                };
+                let pieces = (0..10).map(|log| 1 << log);
+                for pieces in pieces.take_while(|&pieces| self.affords(batch, trees * pieces)) {
+                    let plan = forests.plan(demand.roots.len() as u32, pieces);
+                    let source = Source::Packing {
+                        trees,
+                        depth,
+                        pieces,
+                    };
+                    self.time(batch, source, plan, all);
+                }
+            }
+        }
+    }
+
+    fn paths(&self, batch: Batch, all: &mut Plans<'_>) {
+        let Both { wires, .. } = &self.nets[batch.net];
+        let demand = self.demand(batch);
+        let messages = demand.messages(self.shape.ranks, self.shape.root);
+        let near = nets::near(wires, demand.bytes);
+        let number = |pair: &u32| {
+            let pair = near.pair(*pair);
+            wires
+                .between(pair.from, pair.to)
+                .expect("a near pair is one of all")
+        };
+        let out = |from| near.out(from).iter().map(number).collect();
+        let relays: Vec<Vec<u32>> = (0..self.shape.ranks).map(out).collect();
+        let slices = [1, 2, 3, 4, 6, 8, 12, 16, 32];
+        let least = if batch.round == 0 {
+            1
+        } else {
+            slices[(batch.round as usize + 1).min(8)]
+        };
+        for slices in slices
+            .into_iter()
+            .filter(|&s| s >= least && self.affords(batch, s))
+        {
+            for detour in [DIRECT, 0.0, 0.3] {
+                if !(all.time_left)() {
+                    return;
+                }
+                let wish = flows::Wish {
+                    slices,
+                    detour,
+                    rounds: self.again(),
+                };
+                let (plan, _) = flows::route(wires, &relays, &messages, wish);
+                self.time(batch, Source::Flows { slices, detour }, plan, all);
+            }
+        }
+    }
+
+    /// Keep `plan` in its best order, unless it is far behind.
+    fn time(&self, batch: Batch, source: Source, plan: Plan, all: &mut Plans<'_>) {
+        let Both { net, wires, .. } = &self.nets[batch.net];
+        let urgencies = [Urgency::Tail, Urgency::Age];
+        let choices = urgencies
+            .into_iter()
+            .flat_map(|urgency| WINDOWS.map(|window| (urgency, window)));
+        let timed = choices.map(|choice| (choice, self.demand(batch).times(wires, &plan, choice)));
+        let Some((choice, timed)) = timed.min_by_key(|(_, timed)| timed.end_ps()) else {
+            return;
+        };
+        if !self.is_close(&timed) {
+            return;
+        }
+        let recipe = Recipe {
+            roots: self.demand(batch).roots.len() as u32,
+            net: *net,
+            source,
+            urgency: choice.0,
+            window: choice.1,
+        };
+        all.add(Timely {
+            recipe,
+            net: batch.net,
+            plan,
+            timed,
+        });
+    }
+}
+
+/// The best plans of a batch.
+struct Plans<'a> {
+    kept: Vec<Timely>,
+    time_left: &'a dyn Fn() -> bool,
+}
+
+impl Plans<'_> {
+    fn add(&mut self, one: Timely) {
+        self.kept.push(one);
+        if self.kept.len() > 2 * KEPT {
+            self.sort(); // plans take room
+        }
+    }
+
+    fn sort(&mut self) {
+        self.kept.sort_by_key(|one| one.timed.end_ps());
+        self.kept.truncate(KEPT);
+    }
+
+    fn finish(mut self) -> Vec<Timely> {
+        self.sort();
+        self.kept
+    }
+}

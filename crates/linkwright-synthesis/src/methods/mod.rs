@@ -1,0 +1,6 @@
+//! One file for each method.
+
+pub mod flows;
+pub mod library;
+pub mod matching;
+pub mod packing;
