@@ -5,10 +5,13 @@ import time
 import tomllib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import linkwright as lw
 from generated import DOCUMENTS
 from linkwright import machines, registry
+from linkwright.errors import FileError
 from linkwright.machines import Variant, edges, writer
 from linkwright_cases import invoke
 
@@ -86,6 +89,28 @@ def test_cases_of_edges():
     assert edges.pairs("a 0..2 x a 0..2", []) == [("a 0", "a 1"), ("a 0", "a 2"), ("a 1", "a 2")]
     assert edges.pairs("a 0..1 = a 2..3", []) == [("a 0", "a 2"), ("a 1", "a 3")]
     assert edges.runs(["a 0", "a 1", "b", "a 2", "a 3"]) == ["a 0..1", "b", "a 2..3"]
+
+
+def test_runs_of_names_with_leading_zeros_keep_them() -> None:
+    padded = [f"n{i:03}" for i in (8, 9, 10, 11)]
+    assert edges.runs(padded) == ["n008..011"]
+    assert edges.names("n008..011") == padded
+    # Ten follows nine, but not in a run whose names have one width; nor does 1 follow 00.
+    assert edges.runs(["n9", "n10"]) == ["n9..10"]
+    assert edges.runs(["n09", "n010"]) == ["n09", "n010"]
+    assert edges.runs(["n00", "n1"]) == ["n00", "n1"]
+    # Ten digits are too many for a number of a run.
+    assert edges.runs(["n0000000001", "n0000000002"]) == ["n0000000001", "n0000000002"]
+    for run in ("n001..9", "n1..09"):
+        with pytest.raises(FileError, match="as many digits on both sides"):
+            edges.names(run)
+
+
+@given(
+    st.lists(st.sampled_from(["n0", "n1", "n9", "n10", "n00", "n01", "n09", "n010", "n999", "b", "b1 2"]), max_size=8)
+)
+def test_runs_name_what_they_are_made_of(names: list[str]) -> None:
+    assert [name for run in edges.runs(names) for name in edges.names(run)] == names
 
 
 @pytest.mark.parametrize("name", NODES)

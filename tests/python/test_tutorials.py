@@ -1,6 +1,6 @@
 """A walk through each tutorial: its files are written, its commands run in order, and shown output is compared.
 
-A block of Python begins with the name of its file, `# own.py`; `# own.py, continued` appends to it.
+A block of Python, TOML or text begins with the name of its file, `# own.py`; `# own.py, continued` appends to it.
 """
 
 import re
@@ -17,7 +17,7 @@ from linkwright_cases import Result, invoke
 from test_readme import ROOT, shows
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|toml|text|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def commands(block):
@@ -27,7 +27,7 @@ def commands(block):
 
 
 def write(block):
-    """Write a block of Python into the file that its first line names."""
+    """Write a block into the file that its first line names."""
     head, _, body = block.partition("\n")
     name, continued, _ = head.removeprefix("# ").partition(", continued")
     with Path(name).open("a" if continued else "w", encoding="utf-8") as file:
@@ -58,7 +58,7 @@ def test_a_tutorial_does_what_it_says(path, tmp_path, monkeypatch):
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     for kind, block in BLOCK.findall(path.read_text(encoding="utf-8")):
-        if kind == "python":
+        if kind != "console":
             write(block)
             continue
         for command, shown in commands(block):

@@ -242,9 +242,9 @@ pub trait Fabric {
     /// Forget all messages and loads. `sets` are those of multicasts, aggregations and barriers.
     fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
 
-    /// From now on every message stands for `channels` equal channels; asked for before the first message. A fabric
-    /// that does not limit what one channel carries has nothing to do.
-    fn bundle(&mut self, channels: u32) {
+    /// From now on every message stands for `channels` equal channels, which are not counted where absent; asked for
+    /// before the first message. A fabric that does not limit what one channel carries has nothing to do.
+    fn bundle(&mut self, channels: Option<u32>) {
         let _ = channels;
     }
 

@@ -133,18 +133,16 @@ pub fn run(
         let skipped = timed.skipped_per_s(schedule, &setup.path);
         setup.operations_per_s = setup.operations_per_s.or(skipped);
     }
-    let mut fabric = fabrics::build(&machine)?;
-    if let Some(channels) = options.channels.or(setup.path.channels) {
-        fabric.bundle(channels);
-    }
-    let mut simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
+    let mut fabric = fabrics::lend(&machine)?;
+    fabric.bundle(options.channels.or(setup.path.channels));
+    let mut simulation = crate::simulate(schedule, &mut **fabric, &setup)?;
     let times = simulation.operations.as_ref().filter(|_| options.messages);
     let messages = times.map(|times| Messages::of(schedule, times));
     let repeats = Timed::repeats(timed);
-    let (limits, bounds) = limits::of(schedule, &mut *fabric, (&setup, repeats), &machine)?;
+    let (limits, bounds) = limits::of(schedule, &mut **fabric, (&setup, repeats), &machine)?;
     bounds.check(&simulation, machine.fabric_kind())?;
     if let Some(timed) = &timed {
-        simulation = timed.read(schedule, (&setup, &*fabric), simulation);
+        simulation = timed.read(schedule, (&setup, &**fabric), simulation);
         simulation
             .operations
             .take_if(|_| !options.record_operations);
@@ -170,9 +168,10 @@ pub fn limits_of(
     let machine = sized(machine, shape.ranks, &options.grid)?;
     let placement = (options.placement).place(&machine, shape.ranks, 0)?;
     let setup = setup(&machine, shape.ranks, placement, options)?;
-    let mut fabric = fabrics::build(&machine)?;
+    let mut fabric = fabrics::lend(&machine)?;
+    fabric.bundle(None);
     let demand = Demand::new(collective, shape);
-    Ok(limits::problem::find(&demand, &mut *fabric, &setup, &machine).limits)
+    Ok(limits::problem::find(&demand, &mut **fabric, &setup, &machine).limits)
 }
 
 /// The setup of a run of `ranks` ranks at these places with `options`.
@@ -238,7 +237,7 @@ pub fn lowered(
         lowered = protocol::applied(plain, path, machine)?.or(lowered);
     }
     if schedule.has(OpKind::Barrier) {
-        let mut fabric = fabrics::build(machine)?;
+        let mut fabric = fabrics::lend(machine)?;
         fabric.reset(0, &[Vec::new()]);
         if fabric.barrier(TimePs::ZERO, 0).is_none() {
             lowered = Some(barriers::disseminate(lowered.as_ref().unwrap_or(schedule))?);
@@ -270,7 +269,7 @@ fn without_aggregations(
     if path.memory.is_some() || machine.ranks() == 0 {
         return lowered();
     }
-    let fabric = fabrics::build(machine)?;
+    let fabric = fabrics::lend(machine)?;
     let places = Placement::default().place(machine, schedule.ranks, schedule.memories)?;
     let networks = networks(machine, path);
     let at = |all: &[u32]| -> Vec<EndpointId> { all.iter().map(|&p| places[p as usize]).collect() };

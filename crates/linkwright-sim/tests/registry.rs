@@ -185,6 +185,34 @@ fn time_grows_with_the_message() {
 }
 
 #[test]
+fn a_fabric_that_is_used_again_gives_what_a_new_one_gives() {
+    let own = [
+        ("wormhole-n150", square(8, 1000)),
+        ("torus-2d", square(4, 1000)),
+    ];
+    let plain = ["loggp", "crossbar", "exchange", "cell-be", "dgx1-p100"];
+    let plain = plain.map(|name| (name, Shape::new(8, 5000)));
+    for (name, shape) in own.into_iter().chain(plain) {
+        let used = machine(name);
+        for (key, schedule) in schedules(&shape, &used).step_by(11) {
+            let channels = Some(1 + schedule.ops().len() as u32 % 3);
+            for channels in [None, channels] {
+                let options = Options {
+                    channels,
+                    grid: shape.grid.clone(),
+                    ..Options::default()
+                };
+                let [again, new] = [&used, &machine(name)].map(|machine| {
+                    let modelled = simulated(&schedule, machine, &options);
+                    (modelled.simulation.finish, modelled.limits)
+                });
+                assert_eq!(again, new, "{key} on {name}, {channels:?} channels");
+            }
+        }
+    }
+}
+
+#[test]
 fn two_threads_give_what_one_gives() {
     let shape = Shape::new(12, 10_000);
     let options = Options {

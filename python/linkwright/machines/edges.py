@@ -16,6 +16,7 @@ from linkwright.errors import FileError
 Pair = tuple[str, str]
 
 _RUN = re.compile(r"(.*?)(\d{1,9})\.\.(\d{1,9})", re.S)
+_NUMBERED = re.compile(r"(|.*?[^\d])(\d{1,9})", re.S)  # longer numbers are no part of a run
 _JOINS = (" - ", " = ", " x ")
 ALL = "*"  # every rank
 MOST = 1 << 20  # names of a run
@@ -29,23 +30,36 @@ def names(run: str) -> list[str]:
     first, last = int(match[2]), int(match[3])
     if not first <= last < first + MOST:
         raise FileError(f"`{run}` is no run of names; write one of at most {MOST:,}, such as `GPU 0..7`")
-    return [f"{match[1]}{i}" for i in range(first, last + 1)]
+    width = len(match[2]) if _is_padded(match[2]) else 0
+    if len(match[3]) != width if width else _is_padded(match[3]):
+        raise FileError(f"`{run}` is no run of names; write as many digits on both sides, such as `node 08..11`")
+    return [f"{match[1]}{i:0{width}}" for i in range(first, last + 1)]
 
 
 def runs(found: Sequence[str]) -> list[str]:
-    """Names as few runs: `GPU 0..2` of three names that follow each other."""
+    """Names as few runs: `GPU 0..2` of three names that follow each other, `node 08..11` of names with zeros."""
     texts: list[str] = []
-    before = ("", 0, 0)  # the last run: prefix, first and last number
+    prefix, first, last = "", "", ""  # the run so far, its numbers as written; no number where the name ends in none
     for name in found:
-        match = re.fullmatch(r"(.*?)(0|[1-9]\d{0,8})", name, re.S)
-        prefix, number = (match[1], int(match[2])) if match else ("", -1)
-        if texts and match and (before[0], before[2] + 1) == (prefix, number):
-            before = (prefix, before[1], number)
-            texts[-1] = f"{prefix}{before[1]}..{number}"
-        else:
-            before = (prefix, number, number) if match else ("", 0, -9)
-            texts.append(name)
+        match = _NUMBERED.fullmatch(name)
+        if match and first and match[1] == prefix and _follows(last, match[2]):
+            last = match[2]
+            texts[-1] = f"{prefix}{first}..{last}"
+            continue
+        prefix, first = (match[1], match[2]) if match else ("", "")
+        last = first
+        texts.append(name)
     return texts
+
+
+def _follows(one: str, other: str) -> bool:
+    """Whether a number comes after another in a run; with leading zeros, both have as many digits."""
+    padded = _is_padded(one) or _is_padded(other)
+    return int(other) == int(one) + 1 and (not padded or len(one) == len(other))
+
+
+def _is_padded(number: str) -> bool:
+    return len(number) > 1 and number.startswith("0")
 
 
 def split(edge: str) -> tuple[str, str, str]:

@@ -65,7 +65,7 @@ impl Table {
 
 /// Read a whole file.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Table, MachineError> {
-    let builder = Builder { text, file };
+    let builder = Builder::new(text, file);
     match DeTable::parse(text) {
         Ok(table) => builder.table(table.get_ref(), 0, ""),
         Err(error) => Err(builder.syntax(&error)),
@@ -75,6 +75,18 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Table, MachineError> {
 struct Builder<'a> {
     text: &'a str,
     file: &'a str,
+    /// Where lines end; a search among them keeps reading linear in the text.
+    ends: Vec<usize>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(text: &'a str, file: &'a str) -> Self {
+        Builder {
+            text,
+            file,
+            ends: text.match_indices('\n').map(|(end, _)| end).collect(),
+        }
+    }
 }
 
 impl Builder<'_> {
@@ -95,8 +107,7 @@ impl Builder<'_> {
     }
 
     fn line(&self, offset: usize) -> usize {
-        let head = &self.text.as_bytes()[..offset.min(self.text.len())];
-        1 + head.iter().filter(|&&b| b == b'\n').count()
+        1 + self.ends.partition_point(|&end| end < offset)
     }
 
     fn at(&self, offset: usize, key: &str) -> At {
@@ -207,10 +218,7 @@ pub(crate) fn replace(node: &mut Node, literal: &str, at: &At) -> Result<(), Mac
         number.source = format!("set for this run; the file says {was}");
         return Ok(());
     }
-    let builder = Builder {
-        text: literal,
-        file: &at.file,
-    };
+    let builder = Builder::new(literal, &at.file);
     let value = builder.value(parsed.get_ref(), 0, &at.key)?;
     if discriminant(&value) != discriminant(&node.value) || matches!(value, Value::Table(_)) {
         return Err(MachineError::WrongType {

@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod flow;
 pub mod host_link;
 pub mod loggp;
+mod pool;
 mod slab;
 pub mod slotted_ring;
 pub mod torus_noc;
@@ -18,6 +19,7 @@ use crate::error::SimError;
 use crate::fabric::{Fabric, FabricKind};
 use crate::simulated::SimulatedFabric;
 use linkwright_core::{Machine, MachineError};
+pub use pool::{lend, Lent};
 
 /// The fabric of any machine.
 pub type AnyFabric = Box<dyn SimulatedFabric + Send>;

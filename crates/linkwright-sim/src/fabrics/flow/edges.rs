@@ -121,14 +121,22 @@ fn side(topology: &Topology, text: &str) -> Result<Side, String> {
 /// Most names of a run, as many as a machine has endpoints.
 const LONGEST_RUN: u32 = 1 << 24;
 
-/// `GPU 0..3` as its four names; `None` where `text` is not a run, or one that no machine has.
+/// `GPU 0..3` as its four names, and `node 08..11` as `node 08`, `node 09`, ...; `None` where `text` is not a run, or
+/// one that no machine has.
 pub(super) fn run_of_names(text: &str) -> Option<Vec<String>> {
     let (head, last) = text.split_once("..")?;
     let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (prefix, first) = head.split_at(head.len() - digits);
+    let width = match first.len() > 1 && first.starts_with('0') {
+        true if last.len() != first.len() => return None,
+        true => first.len(),
+        false if last.len() > 1 && last.starts_with('0') => return None,
+        false => 0,
+    };
     let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
     let fits = first <= last && last - first < LONGEST_RUN;
-    fits.then(|| (first..=last).map(|i| format!("{prefix}{i}")).collect())
+    let name = |i: u32| format!("{prefix}{i:0width$}");
+    fits.then(|| (first..=last).map(name).collect())
 }
 
 /// The last names, as examples for a message.
@@ -188,6 +196,16 @@ mod tests {
         assert!(error("* = switch 0..1").contains("not 4 and 2; write `* x switch 0..1`"));
         assert!(error("* = GPU 0..3").contains("every node with itself"));
         assert!(error("* / 2 x switch 0..1").contains("blocks are dealt out with ` - `"));
+    }
+
+    #[test]
+    fn numbers_with_leading_zeros_keep_their_width() {
+        let names = |text: &str| run_of_names(text).map(|names| names.join(" "));
+        assert_eq!(names("n08..11").as_deref(), Some("n08 n09 n10 n11"),);
+        assert_eq!(names("n9..11").as_deref(), Some("n9 n10 n11"));
+        assert_eq!(names("n0..1").as_deref(), Some("n0 n1"));
+        // n1 to n9, or n001 to n009?
+        assert_eq!([names("n001..9"), names("n1..09")], [None, None]);
     }
 
     #[test]

@@ -476,7 +476,7 @@ impl Fabric for Flow {
         self.connections.clear();
     }
 
-    fn bundle(&mut self, channels: u32) {
+    fn bundle(&mut self, channels: Option<u32>) {
         self.routes.get_mut().bundle(channels);
     }
 

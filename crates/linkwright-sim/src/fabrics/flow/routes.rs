@@ -61,14 +61,20 @@ impl Routes {
         }
     }
 
-    /// Every message stands for `channels` channels; the routes known so far are forgotten.
-    pub fn bundle(&mut self, channels: u32) {
-        self.routing.channels = Some(channels);
+    /// Every message stands for `channels` channels; what is known of routes is forgotten, except for the trees.
+    pub fn bundle(&mut self, channels: Option<u32>) {
+        if self.routing.channels == channels {
+            return;
+        }
+        self.routing.channels = channels;
         self.numbers = Pairs::new(self.routing.topology.endpoints as usize);
         self.routes.clear();
         self.timings.clear();
         self.known.clear();
         self.pieces.clear();
+        self.chosen.clear();
+        self.uses = Uses::default();
+        self.groups = Groups::default();
     }
 
     /// Number of the route of a pair.

@@ -68,6 +68,8 @@ pub(super) struct Topology {
     pub classes: Vec<(String, Option<u64>)>,
     /// Links out of each node.
     out: Vec<Vec<u32>>,
+    /// Classes up to the last one that has a link.
+    used_classes: usize,
     /// Bytes per second of each resource, links first.
     pub capacity: Vec<u64>,
     pub resource_names: Vec<String>,
@@ -99,6 +101,7 @@ impl Topology {
         for (from, to) in [(a, b), (b, a)] {
             self.out[from as usize].push(self.links.len() as u32);
             self.begins.push(from);
+            self.used_classes = self.used_classes.max(class as usize + 1);
             self.links.push(Link { to, class, latency });
             let name = format!("{} -> {}", self.name(from), self.name(to));
             self.resource(name, capacity);
@@ -292,8 +295,7 @@ impl Topology {
 
     /// All classes of links, for ways over any of them.
     pub fn every_class(&self) -> Vec<bool> {
-        let classes = self.links.iter().map(|link| link.class as usize + 1);
-        vec![true; classes.max().unwrap_or(0)]
+        vec![true; self.used_classes]
     }
 
     /// Most bytes per second over all links of these classes into or out of `node`.
