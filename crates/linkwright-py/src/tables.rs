@@ -56,7 +56,9 @@ fn plain<'py, T: numpy::Element + Default>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let there = there(py, &values);
     let values: Vec<T> = values.into_iter().map(Option::unwrap_or_default).collect();
-    Ok((values.into_pyarray(py), there).into_pyobject(py)?.into_any())
+    Ok((values.into_pyarray(py), there)
+        .into_pyobject(py)?
+        .into_any())
 }
 
 /// Millions of rows share few texts, so each crosses once.

@@ -67,9 +67,7 @@ impl Pricer {
     fn fabric(&mut self, channels: Option<u32>) -> Result<&mut AnyFabric, SimError> {
         if !self.fabrics.contains_key(&channels) {
             let mut fabric = fabrics::build(&self.machine)?;
-            if let Some(channels) = channels {
-                fabric.bundle(channels);
-            }
+            fabric.bundle(channels);
             self.fabrics.insert(channels, fabric);
         }
         Ok(self.fabrics.get_mut(&channels).expect("just inserted"))

@@ -26,9 +26,7 @@ impl Graph {
         let path = problem.path().clone();
         let mut fabric =
             fabrics::build(&problem.machine).expect("checked when the problem was made");
-        if let Some(channels) = path.channels {
-            fabric.bundle(channels);
-        }
+        fabric.bundle(path.channels);
         Graph {
             ranks: problem.shape.ranks,
             network: path.network.unwrap_or(0),

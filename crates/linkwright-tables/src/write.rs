@@ -99,9 +99,12 @@ fn typed<T: DataType, V>(
             wrong: "has a row without a value".to_owned(),
         });
     }
-    let levels: Option<Vec<i16>> = column
-        .nullable
-        .then(|| values.iter().map(|value| i16::from(value.is_some())).collect());
+    let levels: Option<Vec<i16>> = column.nullable.then(|| {
+        values
+            .iter()
+            .map(|value| i16::from(value.is_some()))
+            .collect()
+    });
     writer
         .typed::<T>()
         .write_batch(&found, levels.as_deref(), None)?;
