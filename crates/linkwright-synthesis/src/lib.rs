@@ -1,0 +1,3 @@
+//! Synthesis of schedules for a machine at hand.
+
+pub mod compose;
