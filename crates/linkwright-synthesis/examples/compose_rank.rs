@@ -30,7 +30,33 @@ fn main() {
         vec![]
     };
     let recipes = enumerate::recipes(collective, &sides);
-    println!("{} recipes", recipes.len());
+    let costs = linkwright_synthesis::compose::costs::measure(&machine, None, &sides).unwrap();
+    println!("{} recipes {costs:?}", recipes.len());
+    let hops = !machine.sides().is_empty() || grid.len() > 0;
+    let mut ranked: Vec<_> = recipes
+        .iter()
+        .filter_map(|r| {
+            Some((
+                linkwright_synthesis::compose::estimate::estimate(r, &shape, &costs, hops).ok()?,
+                r.clone(),
+            ))
+        })
+        .collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let top: usize = std::env::var("TOP")
+        .ok()
+        .and_then(|t| t.parse().ok())
+        .unwrap_or(usize::MAX);
+    for (t, r) in ranked.iter().take(4) {
+        println!("  about {:9.3} us  {r}", t / 1e6);
+    }
+    ranked.truncate(top);
+    let place: std::collections::HashMap<String, usize> = ranked
+        .iter()
+        .enumerate()
+        .map(|(k, r)| (r.1.to_string(), k))
+        .collect();
+    let recipes: Vec<_> = ranked.into_iter().map(|r| r.1).collect();
     let wanted = a.get(4).cloned().unwrap_or_default();
     let issues: Vec<Issue> = a
         .get(5)
@@ -62,6 +88,9 @@ fn main() {
                 if n == slices[0] && std::env::var("VERIFY").is_ok() {
                     linkwright_schedule::verify(&s).unwrap_or_else(|e| panic!("{r}: {e}"));
                 }
+                let s = linkwright_sim::lowered(&s, &machine, path.as_deref())
+                    .unwrap()
+                    .unwrap_or(s);
                 for &issue in &issues {
                     let o = Options {
                         issue,
@@ -70,7 +99,14 @@ fn main() {
                         ..Options::default()
                     };
                     match run(&s, &machine, &o) {
-                        Ok(m) => v.push((m.simulation.makespan.0, format!("{issue} {r}"))),
+                        Ok(m) => v.push((
+                            m.simulation.makespan.0,
+                            format!("#{} {issue} {r}", {
+                                let mut q = r.clone();
+                                q.slices = 1;
+                                place[&q.to_string()]
+                            }),
+                        )),
                         Err(e) => v.push((u64::MAX, format!("{issue} {r} {e}"))),
                     }
                 }

@@ -8,7 +8,9 @@
 //! of a machine, or factors of one. A stage is an exchange along one of them, written once for all of its lines.
 
 mod blocks;
+pub mod costs;
 pub mod enumerate;
+pub mod estimate;
 mod exchange;
 mod layout;
 mod line;
