@@ -1,4 +1,4 @@
-//! What the messages of a stage cost on a machine: five numbers that small simulations of every rank tell.
+//! What the messages of a stage cost on a machine: numbers that small simulations of every rank tell.
 //!
 //! ```text
 //!   start     everyone sends an element to its neighbour, which sends it on: the second less the first
@@ -7,6 +7,7 @@
 //!   byte      a block to the neighbour along one axis, by byte
 //!   port      blocks to both neighbours along every axis at once, by byte
 //!   sum       a block that is added, by byte more
+//!   copy      everyone has a block copied to its line, by byte of all members; copy_start of an element
 //! ```
 
 use super::layout::hint;
@@ -19,6 +20,9 @@ use linkwright_sim::{lowered, run, Issue, Options};
 
 /// Bytes of a block by which rates are told: long enough to hide what a message costs, and within any memory.
 const BLOCK: u64 = 16 << 10;
+
+/// Buffers that copies of several members share in turn.
+const MOST_COPIES: u32 = 32;
 
 /// Costs in ps, of bytes in ps per byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +39,10 @@ pub struct Costs {
     pub port: f64,
     /// Of a byte that is added.
     pub sum: f64,
+    /// Of an element that the network copies to a line, for everyone.
+    pub copy_start: f64,
+    /// Of a byte that the network copies to a line, over all of its members; infinite where it copies nothing.
+    pub copy: f64,
 }
 
 /// A line of neighbours along one axis.
@@ -77,6 +85,7 @@ pub fn measure(machine: &Machine, path: Option<&str>, sides: &[u32]) -> Result<C
         byte[axis.number] = per_byte(probe.time(probe.passed(axis, 1, 1, BLOCK)?)?, BLOCK);
     }
     let (all_ways, ways) = probe.all_ways()?;
+    let (copy_start, copy) = probe.copies(first);
     Ok(Costs {
         start: (twice - once).max(0.0),
         hop: (far - once).max(0.0) / f64::from((first.side / 2).max(2) - 1),
@@ -84,6 +93,8 @@ pub fn measure(machine: &Machine, path: Option<&str>, sides: &[u32]) -> Result<C
         byte,
         port: per_byte(probe.time(all_ways)?, BLOCK * ways),
         sum: (probe.time(probe.added(first)?)? - block).max(0.0) / BLOCK as f64,
+        copy_start,
+        copy,
     })
 }
 
@@ -97,6 +108,8 @@ impl Costs {
             byte: Vec::new(),
             port: 0.0,
             sum: 0.0,
+            copy_start: 0.0,
+            copy: 0.0,
         }
     }
 }
@@ -230,6 +243,42 @@ impl<'a> Probe<'a> {
             b.put(rank, data.at(0), axis.ahead(rank, 1), sum.at(0))
                 .reduce()
                 .hint(hint(Some(axis.number as u8), true));
+        }
+        b.finish()
+    }
+
+    /// Time until everyone has had an element copied to its line, and what each further byte of a member costs.
+    fn copies(&self, axis: Axis) -> (f64, f64) {
+        let time = |bytes: u64| self.time(self.copied(axis, bytes)?);
+        match (time(1), time(BLOCK)) {
+            (Ok(one), Ok(block)) => (
+                one,
+                (block - one).max(0.0) / (BLOCK * u64::from(axis.side)) as f64,
+            ),
+            _ => (0.0, f64::INFINITY),
+        }
+    }
+
+    /// Everyone has `bytes` copied to the others of its line.
+    fn copied(&self, axis: Axis, bytes: u64) -> Result<Schedule, ScheduleError> {
+        let mut b = self.builder(bytes);
+        let data = b.buffer(Buffer::vector("data", 1));
+        let there: Vec<_> = (0..axis.side.min(MOST_COPIES))
+            .map(|k| b.buffer(Buffer::vector(&format!("from{k}"), 1)))
+            .collect();
+        b.step();
+        for rank in 0..self.shape.ranks {
+            let place = rank / axis.stride % axis.side;
+            let others: Vec<u32> = (1..axis.side)
+                .map(|distance| axis.ahead(rank, distance))
+                .collect();
+            b.multicast(
+                rank,
+                data.at(0),
+                &others,
+                there[(place % MOST_COPIES) as usize].at(0),
+            )
+            .hint(hint(Some(axis.number as u8), true));
         }
         b.finish()
     }

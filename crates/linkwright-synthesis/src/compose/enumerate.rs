@@ -222,10 +222,11 @@ fn compose(
     whole: usize,
 ) -> Composition {
     let part = |skeleton: &Skeleton| Part {
-        stages: (skeleton.iter().zip(exchanges))
-            .map(|((digits, way), &(scatter, gather))| Stage {
+        stages: (skeleton.iter().zip(exchanges).enumerate())
+            .map(|(k, ((digits, way), &(scatter, gather)))| Stage {
                 digits: digits.clone(),
-                scatter,
+                // Nothing is scattered along the first ones.
+                scatter: if k < whole { gather } else { scatter },
                 gather,
                 way: *way,
             })

@@ -5,6 +5,7 @@
 //!   bytes    the most of   load of a link, by axis and way   x byte
 //!                          what leaves a rank                x port
 //!                          what a rank adds                  x sum
+//!   copied   copy_start + bytes that all members of a line have copied   x copy
 //!   recipe   the sum over its steps; parts run side by side, step by step
 //! ```
 //!
@@ -19,8 +20,22 @@ use linkwright_schedule::error::Result;
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
 
-/// Time of `recipe` in ps; whether messages go from place to place (`hops`) or straight to any rank.
-pub fn estimate(recipe: &Composition, shape: &Shape, costs: &Costs, hops: bool) -> Result<f64> {
+/// What a recipe comes to, about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Time in ps.
+    pub time: f64,
+    /// Messages of all ranks.
+    pub messages: u64,
+}
+
+/// What `recipe` comes to; whether messages go from place to place (`hops`) or straight to any rank.
+pub fn estimate(
+    recipe: &Composition,
+    shape: &Shape,
+    costs: &Costs,
+    hops: bool,
+) -> Result<Estimate> {
     let cells = cells(recipe, shape.ranks)?;
     let bytes = shape.elements as f64 * f64::from(shape.element_bytes) / cells.len() as f64;
     let phases: &[Phase] = match recipe.collective {
@@ -28,7 +43,7 @@ pub fn estimate(recipe: &Composition, shape: &Shape, costs: &Costs, hops: bool) 
         Collective::ReduceScatter => &[Phase::Scatter],
         _ => &[Phase::Scatter, Phase::Whole, Phase::Gather],
     };
-    let mut time = 0.0;
+    let (mut time, mut messages) = (0.0, 0);
     for &phase in phases {
         let turns: Vec<Vec<Turn>> = cells
             .iter()
@@ -39,12 +54,14 @@ pub fn estimate(recipe: &Composition, shape: &Shape, costs: &Costs, hops: bool) 
             for (cells, turns) in cells.iter().zip(&turns) {
                 if let Some(turn) = turns.get(s) {
                     step.add(recipe, cells, turn, phase, bytes, hops);
+                    messages += u64::from(shape.ranks / cells.layout.members(turn.stage))
+                        * turn.step.len() as u64;
                 }
             }
             time += step.time(costs, recipe.collective.reduces() && phase != Phase::Gather);
         }
     }
-    Ok(time)
+    Ok(Estimate { time, messages })
 }
 
 /// What happens in one step, by rank.
@@ -54,6 +71,9 @@ struct Step {
     links: BTreeMap<(usize, bool), f64>,
     /// Bytes that leave a rank, and as many that come.
     sent: f64,
+    /// Bytes of a rank that the network copies along a line, and the members of all such lines.
+    copied: f64,
+    copies: bool,
     most_messages: f64,
     farthest: u32,
 }
@@ -88,23 +108,27 @@ impl Step {
                 Phase::Whole => block,
                 _ => block * passage.blocks.len() as f64,
             };
-            // A copy on the way to another is not sent again: once along each link of the line.
-            let share = if copies { 1.0 / members } else { 1.0 };
-            self.sent += carried * share / members;
-            messages += share / members;
+            if copies {
+                continue;
+            }
+            self.sent += carried / members;
+            messages += 1.0 / members;
             for (digit, (distance, ahead)) in stage.digits.iter().zip(places(passage, stage)) {
                 let far = match hops {
                     true => distance * digit.stride / unit(layout, digit.axis),
                     false => distance.min(1),
                 };
                 self.farthest = self.farthest.max(far);
-                let passed = if copies { far.min(1) } else { far };
-                let load = carried * f64::from(passed) / members;
+                let load = carried * f64::from(far) / members;
                 *self
                     .links
                     .entry((usize::from(digit.axis), ahead))
                     .or_default() += load;
             }
+        }
+        if copies {
+            self.copies = true;
+            self.copied += block * members;
         }
         self.most_messages = f64::max(self.most_messages, messages);
     }
@@ -166,6 +190,8 @@ mod tests {
             byte: vec![1.0, 2.0],
             port: 0.5,
             sum: 0.0,
+            copy_start: 0.0,
+            copy: 0.0,
         }
     }
 
@@ -197,7 +223,11 @@ mod tests {
     #[test]
     fn a_line_of_eight() {
         let shape = Shape::new(8, 80);
-        let time = |primitive, way| estimate(&one(primitive, way), &shape, &costs(), true).unwrap();
+        let time = |primitive, way| {
+            estimate(&one(primitive, way), &shape, &costs(), true)
+                .unwrap()
+                .time
+        };
         assert_eq!(time(Primitive::Ring, Way::Ahead), 7.0 * 140.0);
         assert_eq!(time(Primitive::Ring, Way::Both), 4.0 * 140.0);
         assert_eq!(

@@ -148,3 +148,24 @@ impl fmt::Display for Composition {
         Ok(())
     }
 }
+
+impl Composition {
+    /// The same on a grid of `sides` instead of `from`, each a multiple: the last digit of an axis grows.
+    pub fn stretched(&self, from: &[u32], sides: &[u32]) -> Composition {
+        let mut stretched = self.clone();
+        let stages = stretched.parts.iter_mut().flat_map(|part| &mut part.stages);
+        for digit in stages.flat_map(|stage| &mut stage.digits) {
+            let axis = usize::from(digit.axis);
+            let (before, after): (u32, u32) = (
+                from[..axis].iter().product(),
+                sides[..axis].iter().product(),
+            );
+            let last = digit.stride * digit.radix == before * from[axis];
+            digit.stride = digit.stride / before * after;
+            if last {
+                digit.radix *= sides[axis] / from[axis];
+            }
+        }
+        stretched
+    }
+}

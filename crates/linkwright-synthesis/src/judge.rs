@@ -1,0 +1,327 @@
+//! The judge: prices candidates on all cores and remembers the best.
+//!
+//! ```text
+//!   batch ---> thread 1: make, lower, simulate -- stopped beyond the incumbent --> Time | Slower | Refused
+//!         `--> thread 2: ...                                                         |
+//!   when all are priced, in the order (time, place in the batch): verify, simulate with limits --> new incumbent
+//! ```
+//!
+//! The incumbent that stops a batch is that from before the batch, so verdicts depend neither on the number of threads
+//! nor on which of them was fast. A candidate that is stopped, refused or slower costs no proof; a winner is proved and
+//! simulated as any schedule, and refused if it is wrong.
+
+use crate::candidate::{Candidate, Draft};
+use crate::graph::Graph;
+use crate::problem::Problem;
+use crate::Result;
+use linkwright_core::{Issue, TimePs};
+use linkwright_schedule::{verify, Schedule};
+use linkwright_sim::{lowered, run, Pricer, SimError};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Most operations of a schedule that is made; about 200 bytes each while it is simulated.
+pub const MOST_OPERATIONS: u64 = 1 << 22;
+
+/// What the judge says of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It takes this long, with the best of its issue policies.
+    Time(TimePs),
+    /// It takes longer than the incumbent.
+    Slower,
+    /// It cannot run, and why.
+    Refused(String),
+    /// Nobody looked at it: the time is over.
+    Late,
+}
+
+impl Verdict {
+    /// The time, where there is one.
+    pub fn time(&self) -> Option<TimePs> {
+        match self {
+            Verdict::Time(time) => Some(*time),
+            _ => None,
+        }
+    }
+}
+
+/// The best candidate so far, proved.
+#[derive(Clone, Debug)]
+pub struct Winner {
+    /// What was proposed.
+    pub candidate: Candidate,
+    /// Its makespan.
+    pub time: TimePs,
+    /// Candidates that had been priced when it won, those of its batch included.
+    pub tried: u64,
+    /// Time since the search began.
+    pub elapsed: Duration,
+}
+
+/// When to end, and with how many threads to work.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// Set from outside to end the search as soon as possible.
+    pub stop: Arc<AtomicBool>,
+    /// How long to search.
+    pub budget: Duration,
+    /// Threads; 0 is one for each processor that this process may use.
+    pub threads: usize,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Control {
+            stop: Arc::default(),
+            budget: Duration::MAX,
+            threads: 0,
+        }
+    }
+}
+
+/// Called with each new winner.
+pub type Report = Box<dyn FnMut(&Winner) + Send + Sync>;
+
+/// Prices candidates for one problem.
+pub struct Judge {
+    problem: Arc<Problem>,
+    pool: Arc<ThreadPool>,
+    /// One for each thread.
+    pricers: Vec<Mutex<Pricer>>,
+    graph: OnceLock<Graph>,
+    winner: Option<Winner>,
+    tried: u64,
+    refusal: Option<String>,
+    stop: Arc<AtomicBool>,
+    begun: Instant,
+    /// When the method that is at work is to end; `None`: never.
+    until: Option<Instant>,
+    report: Report,
+}
+
+impl Judge {
+    /// A judge without an incumbent, whose time begins now.
+    pub fn new(problem: Arc<Problem>, control: Control, report: Report) -> Self {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(control.threads)
+            .thread_name(|number| format!("judge {number}"))
+            .build()
+            .expect("the system gives threads");
+        let begun = Instant::now();
+        let until = begun.checked_add(control.budget);
+        Judge::on(
+            problem,
+            Arc::new(pool),
+            (control.stop, begun, until),
+            report,
+        )
+    }
+
+    fn on(
+        problem: Arc<Problem>,
+        pool: Arc<ThreadPool>,
+        (stop, begun, until): (Arc<AtomicBool>, Instant, Option<Instant>),
+        report: Report,
+    ) -> Self {
+        let pricer = |_| Mutex::new(Pricer::new(problem.machine.clone()));
+        Judge {
+            pricers: (0..pool.current_num_threads()).map(pricer).collect(),
+            problem,
+            pool,
+            graph: OnceLock::new(),
+            winner: None,
+            tried: 0,
+            refusal: None,
+            stop,
+            begun,
+            until,
+            report,
+        }
+    }
+
+    /// A judge of another problem, such as a smaller one, with the same threads and the same end. It reports to nobody.
+    pub fn beside(&self, problem: Arc<Problem>) -> Judge {
+        let clock = (self.stop.clone(), self.begun, self.until);
+        Judge::on(problem, self.pool.clone(), clock, Box::new(|_| ()))
+    }
+
+    /// What is to be found.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The best so far.
+    pub fn incumbent(&self) -> Option<&Winner> {
+        self.winner.as_ref()
+    }
+
+    /// Candidates priced so far.
+    pub fn tried(&self) -> u64 {
+        self.tried
+    }
+
+    /// Why the first candidate that was refused was.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// Whether the method that is at work may go on.
+    pub fn time_left(&self) -> bool {
+        let over = self.until.is_some_and(|until| Instant::now() >= until);
+        !over && !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// What is left of its time; `None` where it has no end.
+    pub fn remaining(&self) -> Option<Duration> {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.until.map(left)
+    }
+
+    /// Let the next method end at `until`.
+    pub(crate) fn end_at(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
+    /// The machine as a graph, for messages of the problem's path.
+    pub fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| Graph::new(&self.problem))
+    }
+
+    /// Price schedules that are there; the best becomes the incumbent if it is faster.
+    pub fn consider(&mut self, candidates: Vec<Candidate>) -> Vec<Verdict> {
+        let drafts: Vec<Draft> = candidates.into_iter().map(Draft::from).collect();
+        self.consider_drafts(&drafts)
+    }
+
+    /// The same of schedules that are made meanwhile.
+    pub fn consider_drafts(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
+        let bar = self.bar();
+        let priced = self.priced(drafts, bar);
+        let mut verdicts: Vec<Verdict> = priced.iter().map(|one| one.0.clone()).collect();
+        self.tried += verdicts.iter().filter(|&one| *one != Verdict::Late).count() as u64;
+        let timed = |(place, (verdict, issue)): (usize, &(Verdict, Issue))| {
+            Some((verdict.time()?, place, *issue))
+        };
+        let mut order: Vec<_> = priced.iter().enumerate().filter_map(timed).collect();
+        order.sort_unstable_by_key(|&(time, place, _)| (time, place));
+        for (time, place, issue) in order {
+            if time >= self.bar() {
+                break;
+            }
+            match self.proved(&drafts[place], issue) {
+                Ok(winner) => self.accept(winner),
+                Err(why) => verdicts[place] = Verdict::Refused(why.to_string()),
+            }
+        }
+        if self.refusal.is_none() {
+            self.refusal = verdicts.iter().find_map(|verdict| match verdict {
+                Verdict::Refused(why) => Some(why.clone()),
+                _ => None,
+            });
+        }
+        verdicts
+    }
+
+    /// Times of all of `drafts`, whatever the incumbent; none is accepted.
+    pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
+        let priced = self.priced(drafts, TimePs::MAX);
+        self.tried += priced.len() as u64;
+        priced.into_iter().map(|one| one.0).collect()
+    }
+
+    /// Time to beat.
+    fn bar(&self) -> TimePs {
+        self.winner
+            .as_ref()
+            .map_or(TimePs::MAX, |winner| winner.time)
+    }
+
+    fn priced(&self, drafts: &[Draft], stop_at: TimePs) -> Vec<(Verdict, Issue)> {
+        let one = |draft: &Draft| {
+            if !self.time_left() && self.winner.is_some() {
+                return (Verdict::Late, Issue::default());
+            }
+            let thread = rayon::current_thread_index().expect("a thread of the pool");
+            let mut pricer = self.pricers[thread]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            self.price_one(draft, &mut pricer, stop_at)
+        };
+        self.pool.install(|| drafts.par_iter().map(one).collect())
+    }
+
+    /// The verdict on one draft, and the policy with which it takes least.
+    fn price_one(&self, draft: &Draft, pricer: &mut Pricer, stop_at: TimePs) -> (Verdict, Issue) {
+        let mut best = (Verdict::Slower, Issue::default());
+        let refused = |why: SimError| (Verdict::Refused(why.to_string()), Issue::default());
+        if draft.operations > MOST_OPERATIONS {
+            let problem = format!(
+                "about {} operations; at most {MOST_OPERATIONS} are made, use fewer ranks or slices",
+                draft.operations
+            );
+            return (Verdict::Refused(problem), Issue::default());
+        }
+        let (made, path) = (self.made(draft), draft.path.as_deref());
+        let schedule = match &made {
+            Ok(made) => self.lower(made, draft),
+            Err(why) => return refused(why.clone()),
+        };
+        let schedule = match schedule {
+            Ok(schedule) => schedule,
+            Err(why) => return refused(why),
+        };
+        for &issue in &draft.issues {
+            let stop_at = best.0.time().unwrap_or(stop_at);
+            match pricer.time(&schedule, &self.problem.options(issue, path), stop_at) {
+                Ok(time) if time < stop_at => best = (Verdict::Time(time), issue),
+                Ok(_) | Err(SimError::Stopped { .. }) => {}
+                Err(why) => return refused(why),
+            }
+        }
+        best
+    }
+
+    fn made(&self, draft: &Draft) -> Result<Arc<Schedule>> {
+        (draft.make)()
+    }
+
+    fn lower<'a>(&self, made: &'a Schedule, draft: &Draft) -> Result<Cow<'a, Schedule>> {
+        let path = draft.path.as_deref().or(self.problem.path.as_deref());
+        let lowered = lowered(made, &self.problem.machine, path)?;
+        Ok(lowered.map_or(Cow::Borrowed(made), Cow::Owned))
+    }
+
+    /// The draft as a winner, if it is right.
+    fn proved(&self, draft: &Draft, issue: Issue) -> Result<Winner> {
+        let schedule = self.made(draft)?;
+        let lowered = self.lower(&schedule, draft)?;
+        verify(&lowered)?;
+        let options = self.problem.options(issue, draft.path.as_deref());
+        let time = run(&lowered, &self.problem.machine, &options)?
+            .simulation
+            .makespan;
+        drop(lowered);
+        Ok(Winner {
+            candidate: Candidate {
+                method: draft.method,
+                recipe: draft.recipe.clone(),
+                schedule,
+                issue,
+                path: draft.path.clone(),
+            },
+            time,
+            tried: self.tried,
+            elapsed: self.begun.elapsed(),
+        })
+    }
+
+    fn accept(&mut self, winner: Winner) {
+        (self.report)(&winner);
+        self.winner = Some(winner);
+    }
+}

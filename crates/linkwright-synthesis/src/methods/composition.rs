@@ -1,0 +1,189 @@
+//! Compositions: stages over the dimensions and levels of the machine, each with an exchange of its own.
+//!
+//! ```text
+//!   recipes of a small grid --stretched--> estimated --the best--> priced in one piece --the best--> in slices, too
+//! ```
+//!
+//! Of the thousands of recipes, an estimate from a few costs of the machine ([`crate::compose::costs`]) leaves some tens
+//! for the simulator, and their times a few for all issue policies and slices. A side beyond [`MOST_SIDE`] is stretched
+//! from that one, so that a large torus has as many recipes as a small one.
+
+use crate::candidate::{Draft, Recipe};
+use crate::compose::costs::{self, Costs};
+use crate::compose::estimate::estimate;
+use crate::compose::{compose, enumerate, Composition};
+use crate::judge::{Judge, Verdict};
+use crate::method::Method;
+use crate::problem::Problem;
+use crate::Result;
+use linkwright_core::Issue;
+use std::sync::Arc;
+
+/// The method.
+pub static METHOD: Method = Method {
+    key: "composition",
+    summary: "stages over the dimensions and levels of the machine, each with its own exchange",
+    description: "Cuts the vector in parts and goes over the digits of the ranks, with direct exchange, rings one way or \
+                  both ways, doubling, Swing, or multicast along each, and whole vectors along the first. An \
+                  estimate chooses what is simulated. For tori, chips and machines of several levels.",
+    source: "Barnett and others, Interprocessor collective communication library (1994), for building blocks along the \
+             dimensions of a mesh",
+    propose,
+};
+
+/// Longest side whose recipes are listed; longer ones are stretched.
+const MOST_SIDE: u32 = 8;
+
+/// Recipes that are priced once, those that are priced with every policy in slices, and those in more slices.
+const ROUNDS: [usize; 3] = [48, 10, 3];
+
+/// Ranks above which a simulation is so long that fewer recipes are priced.
+const MANY_RANKS: u32 = 256;
+
+/// Pieces of a message, besides one.
+const SLICES: [&[u32]; 2] = [&[1, 2, 4], &[8, 16]];
+
+/// A recipe and about how many messages it has.
+#[derive(Clone)]
+struct Likely {
+    recipe: Composition,
+    messages: u64,
+}
+
+fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
+    let mut likely = ranked(problem)?;
+    let scale = if problem.shape.ranks > MANY_RANKS {
+        4
+    } else {
+        1
+    };
+    let issues = problem.issues();
+    likely.truncate(ROUNDS[0] / scale);
+    let mut best = fastest(judge, problem, &likely, &issues[..issues.len().min(2)]);
+    for (slices, keep) in SLICES.into_iter().zip(&ROUNDS[1..]) {
+        best.truncate((keep / scale).max(1));
+        let drafts: Vec<Draft> = best
+            .iter()
+            .flat_map(|one| {
+                slices
+                    .iter()
+                    .map(|&slices| draft(problem, one, slices, issues.clone()))
+            })
+            .collect();
+        if !judge.time_left() {
+            break;
+        }
+        judge.consider_drafts(&drafts);
+    }
+    Ok(())
+}
+
+/// Recipes for the grids of the problem, the likeliest first.
+fn ranked(problem: &Problem) -> Result<Vec<Likely>> {
+    let mut all: Vec<(f64, Likely)> = Vec::new();
+    for sides in grids(problem) {
+        let hops = problem.machine.sides() == sides;
+        let costs = costs::measure(&problem.machine, problem.path.as_deref(), &sides)?;
+        all.extend(
+            recipes(problem, &sides)
+                .into_iter()
+                .filter_map(|recipe| rate(problem, recipe, &costs, hops)),
+        );
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(all.into_iter().map(|one| one.1).collect())
+}
+
+fn rate(
+    problem: &Problem,
+    recipe: Composition,
+    costs: &Costs,
+    hops: bool,
+) -> Option<(f64, Likely)> {
+    let found = estimate(&recipe, &problem.shape, costs, hops).ok()?;
+    let messages = found.messages;
+    found
+        .time
+        .is_finite()
+        .then_some((found.time, Likely { recipe, messages }))
+}
+
+/// The grid of the ranks; without one, the levels of the machine, a line and the squarest plane.
+fn grids(problem: &Problem) -> Vec<Vec<u32>> {
+    let ranks = problem.shape.ranks;
+    if !problem.shape.grid.is_empty() {
+        return vec![problem.shape.grid.clone()];
+    }
+    let levels = problem
+        .machine
+        .levels()
+        .iter()
+        .rev()
+        .map(|level| level.count as u32);
+    let levels: Vec<u32> = levels.filter(|&count| count > 1).collect();
+    let side = (1..=ranks)
+        .take_while(|s| s * s <= ranks)
+        .filter(|s| ranks % s == 0)
+        .last()
+        .unwrap_or(1);
+    let mut grids = vec![levels, vec![side, ranks / side], vec![ranks]];
+    grids.retain(|sides| sides.iter().product::<u32>() == ranks && !sides.contains(&1));
+    grids.dedup();
+    grids
+}
+
+/// All recipes for `sides`, listed for sides of [`MOST_SIDE`] at most.
+fn recipes(problem: &Problem, sides: &[u32]) -> Vec<Composition> {
+    let fits = |side: u32| {
+        if side > MOST_SIDE && side % MOST_SIDE == 0 {
+            MOST_SIDE
+        } else {
+            side
+        }
+    };
+    let small: Vec<u32> = sides.iter().map(|&side| fits(side)).collect();
+    let recipes = enumerate::recipes(problem.collective, &small);
+    match small == sides {
+        true => recipes,
+        false => recipes
+            .iter()
+            .map(|recipe| recipe.stretched(&small, sides))
+            .collect(),
+    }
+}
+
+/// `likely` by their times in one piece; what is refused is left out.
+fn fastest(
+    judge: &mut Judge,
+    problem: &Problem,
+    likely: &[Likely],
+    issues: &[Issue],
+) -> Vec<Likely> {
+    let drafts: Vec<Draft> = likely
+        .iter()
+        .map(|one| draft(problem, one, 1, issues.to_vec()))
+        .collect();
+    let verdicts: Vec<Verdict> = judge.price(&drafts);
+    let mut timed: Vec<_> = (verdicts.iter().zip(likely))
+        .filter_map(|(verdict, one)| Some((verdict.time()?, one)))
+        .collect();
+    // The sort keeps the likelier first.
+    timed.sort_by_key(|&(time, _)| time);
+    timed.into_iter().map(|(_, one)| one.clone()).collect()
+}
+
+fn draft(problem: &Problem, likely: &Likely, slices: u32, issues: Vec<Issue>) -> Draft {
+    let recipe = Composition {
+        slices,
+        ..likely.recipe.clone()
+    };
+    let shape = problem.shape.clone();
+    Draft {
+        method: METHOD.key,
+        recipe: Recipe::new(recipe.clone()),
+        issues,
+        path: None,
+        operations: 3 * likely.messages * u64::from(slices),
+        make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
+    }
+}

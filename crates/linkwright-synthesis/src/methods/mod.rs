@@ -1,0 +1,4 @@
+//! One file for each method.
+
+pub mod composition;
+pub mod library;
