@@ -8,6 +8,7 @@
 mod algorithm;
 mod all_pairs;
 mod alltoall_by_axis;
+mod alltoall_by_shifts;
 mod binary_tree;
 mod bine;
 mod bine_multiport;
@@ -132,6 +133,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &dissemination::ALLTOALL,
     &rails::ALLTOALL,
     &alltoall_by_axis::ALGORITHM,
+    &alltoall_by_shifts::ALGORITHM,
     &dissemination::BARRIER,
     &star::BARRIER,
 ];
