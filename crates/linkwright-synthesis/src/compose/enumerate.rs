@@ -201,7 +201,8 @@ fn exchanges(collective: Collective, frame: &Skeleton) -> Vec<Vec<(Primitive, Pr
 /// Whether `primitive` is one of its own among `n` members.
 fn serves(primitive: Primitive, n: u32, digits: usize) -> bool {
     match primitive {
-        Primitive::Direct | Primitive::Multicast => true,
+        Primitive::Direct => true,
+        Primitive::Multicast => n > 2,
         Primitive::Ring => digits == 1 && n > 2,
         Primitive::Doubling => digits == 1 && n.is_power_of_two() && n > 2,
         Primitive::Swing => digits == 1 && n % 2 == 0 && n > 4,

@@ -150,6 +150,12 @@ impl fmt::Display for Composition {
 }
 
 impl Composition {
+    /// Whether some stage has this exchange.
+    pub fn uses(&self, primitive: Primitive) -> bool {
+        let mut stages = self.parts.iter().flat_map(|part| &part.stages);
+        stages.any(|stage| stage.scatter == primitive || stage.gather == primitive)
+    }
+
     /// The same on a grid of `sides` instead of `from`, each a multiple: the last digit of an axis grows.
     pub fn stretched(&self, from: &[u32], sides: &[u32]) -> Composition {
         let mut stretched = self.clone();
