@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   recipes of a small grid --stretched--> estimated --the best--> priced in one piece --the best--> in slices, too
+//!                                                        or on a small machine --the best--> on the large one
 //! ```
 //!
 //! Of the thousands of recipes, an estimate from a few costs of the machine ([`crate::compose::costs`]) leaves some tens
@@ -17,6 +18,7 @@ use crate::method::Method;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::Issue;
+use linkwright_schedule::Shape;
 use std::sync::Arc;
 
 /// The method.
@@ -37,7 +39,7 @@ const MOST_SIDE: u32 = 8;
 /// Recipes that are priced once, those that are priced with every policy in slices, and those in more slices.
 const ROUNDS: [usize; 3] = [48, 10, 3];
 
-/// Ranks above which a simulation is so long that fewer recipes are priced.
+/// Ranks above which recipes are chosen on a smaller machine.
 const MANY_RANKS: u32 = 256;
 
 /// Pieces of a message, besides one.
@@ -47,35 +49,95 @@ const SLICES: [&[u32]; 2] = [&[1, 2, 4], &[8, 16]];
 #[derive(Clone)]
 struct Likely {
     recipe: Composition,
+    /// The same on short sides.
+    rehearsed: Composition,
     messages: u64,
 }
 
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
     let mut likely = ranked(problem)?;
-    let scale = if problem.shape.ranks > MANY_RANKS {
-        4
-    } else {
-        1
-    };
+    likely.truncate(ROUNDS[0]);
+    match rehearsal(problem)? {
+        Some(small) => confirm(problem, judge, small, &likely),
+        None => halve(problem, judge, &likely),
+    }
+}
+
+/// Price all once, the best with every policy and in slices, the best of those in more slices.
+fn halve(problem: &Problem, judge: &mut Judge, likely: &[Likely]) -> Result<()> {
     let issues = problem.issues();
-    likely.truncate(ROUNDS[0] / scale);
-    let mut best = fastest(judge, problem, &likely, &issues[..issues.len().min(2)]);
-    for (slices, keep) in SLICES.into_iter().zip(&ROUNDS[1..]) {
-        best.truncate((keep / scale).max(1));
-        let drafts: Vec<Draft> = best
-            .iter()
-            .flat_map(|one| {
-                slices
-                    .iter()
-                    .map(|&slices| draft(problem, one, slices, issues.clone()))
-            })
-            .collect();
+    let mut best = fastest(judge, problem, likely, |one| &one.recipe);
+    for (slices, &keep) in SLICES.into_iter().zip(&ROUNDS[1..]) {
+        best.truncate(keep);
+        let drafts = best.iter().flat_map(|one| {
+            let draft = |&slices: &u32| draft(problem, one, &one.recipe, slices, issues.clone());
+            slices.iter().map(draft)
+        });
+        let drafts: Vec<Draft> = drafts.collect();
         if !judge.time_left() {
             break;
         }
         judge.consider_drafts(&drafts);
     }
     Ok(())
+}
+
+/// Choose on a small machine, and price the best on the large one, one after another.
+fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likely]) -> Result<()> {
+    let small = Arc::new(small);
+    let mut beside = judge.beside(small.clone());
+    let best = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
+    for one in best.iter().take(ROUNDS[2]) {
+        judge.consider_drafts(&[draft(problem, one, &one.recipe, 1, problem.issues())]);
+        if !judge.time_left() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The problem on a torus of short sides, where many ranks would take long: its vectors are as much shorter as its
+/// first stretched side, so that steps and bytes count as they do on the large one.
+fn rehearsal(problem: &Problem) -> Result<Option<Problem>> {
+    let (machine, shape) = (&problem.machine, &problem.shape);
+    let small = shortened(&shape.grid);
+    let stretched = shape
+        .grid
+        .iter()
+        .zip(&small)
+        .find(|(large, small)| large != small);
+    let Some((&large, &short)) =
+        stretched.filter(|_| shape.ranks > MANY_RANKS && machine.open_size().is_some())
+    else {
+        return Ok(None);
+    };
+    let ranks = small.iter().product();
+    let elements = (shape.elements * u64::from(short) / u64::from(large)).max(1);
+    let shape = Shape {
+        ranks,
+        root: 0,
+        grid: small.clone(),
+        elements,
+        ..shape.clone()
+    };
+    let machine = machine.with_sides(&small)?;
+    Problem::new(
+        &machine,
+        problem.collective,
+        shape,
+        problem.path.clone(),
+        problem.seed,
+    )
+    .map(Some)
+}
+
+/// Sides that are listed, of which `sides` are multiples.
+fn shortened(sides: &[u32]) -> Vec<u32> {
+    let short = |&side: &u32| match side > MOST_SIDE && side % MOST_SIDE == 0 {
+        true => MOST_SIDE,
+        false => side,
+    };
+    sides.iter().map(short).collect()
 }
 
 /// Recipes for the grids of the problem, the likeliest first.
@@ -87,7 +149,7 @@ fn ranked(problem: &Problem) -> Result<Vec<Likely>> {
         all.extend(
             recipes(problem, &sides)
                 .into_iter()
-                .filter_map(|recipe| rate(problem, recipe, &costs, hops)),
+                .filter_map(|recipes| rate(problem, recipes, &costs, hops)),
         );
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -111,16 +173,17 @@ fn interleaved(likely: impl Iterator<Item = Likely>) -> Vec<Likely> {
 
 fn rate(
     problem: &Problem,
-    recipe: Composition,
+    (rehearsed, recipe): (Composition, Composition),
     costs: &Costs,
     hops: bool,
 ) -> Option<(f64, Likely)> {
     let found = estimate(&recipe, &problem.shape, costs, hops).ok()?;
-    let messages = found.messages;
-    found
-        .time
-        .is_finite()
-        .then_some((found.time, Likely { recipe, messages }))
+    let likely = Likely {
+        recipe,
+        rehearsed,
+        messages: found.messages,
+    };
+    found.time.is_finite().then_some((found.time, likely))
 }
 
 /// The grid of the ranks; without one, the levels of the machine, a line and the squarest plane.
@@ -147,50 +210,49 @@ fn grids(problem: &Problem) -> Vec<Vec<u32>> {
     grids
 }
 
-/// All recipes for `sides`, listed for sides of [`MOST_SIDE`] at most.
-fn recipes(problem: &Problem, sides: &[u32]) -> Vec<Composition> {
-    let fits = |side: u32| {
-        if side > MOST_SIDE && side % MOST_SIDE == 0 {
-            MOST_SIDE
-        } else {
-            side
-        }
-    };
-    let small: Vec<u32> = sides.iter().map(|&side| fits(side)).collect();
-    let recipes = enumerate::recipes(problem.collective, &small);
-    match small == sides {
-        true => recipes,
-        false => recipes
-            .iter()
-            .map(|recipe| recipe.stretched(&small, sides))
-            .collect(),
-    }
+/// All recipes for `sides`, each behind the one for short sides that it is stretched from.
+fn recipes(problem: &Problem, sides: &[u32]) -> Vec<(Composition, Composition)> {
+    let small = shortened(sides);
+    let recipes = enumerate::recipes(problem.collective, &small).into_iter();
+    recipes
+        .map(|recipe| (recipe.clone(), recipe.stretched(&small, sides)))
+        .collect()
 }
 
-/// `likely` by their times in one piece; what is refused is left out.
+/// `likely` by the times of what `of` says in one piece; what is refused is left out.
 fn fastest(
     judge: &mut Judge,
     problem: &Problem,
     likely: &[Likely],
-    issues: &[Issue],
+    of: impl Fn(&Likely) -> &Composition,
 ) -> Vec<Likely> {
-    let drafts: Vec<Draft> = likely
+    let mut issues = problem.issues();
+    issues.truncate(2);
+    let drafts = likely
         .iter()
-        .map(|one| draft(problem, one, 1, issues.to_vec()))
-        .collect();
+        .map(|one| draft(problem, one, of(one), 1, issues.clone()));
+    let drafts: Vec<Draft> = drafts.collect();
     let verdicts: Vec<Verdict> = judge.price(&drafts);
-    let mut timed: Vec<_> = (verdicts.iter().zip(likely))
-        .filter_map(|(verdict, one)| Some((verdict.time()?, one)))
-        .collect();
+    let timed = verdicts
+        .iter()
+        .zip(likely)
+        .filter_map(|(verdict, one)| Some((verdict.time()?, one)));
+    let mut timed: Vec<_> = timed.collect();
     // The sort keeps the likelier first.
     timed.sort_by_key(|&(time, _)| time);
     timed.into_iter().map(|(_, one)| one.clone()).collect()
 }
 
-fn draft(problem: &Problem, likely: &Likely, slices: u32, issues: Vec<Issue>) -> Draft {
+fn draft(
+    problem: &Problem,
+    likely: &Likely,
+    recipe: &Composition,
+    slices: u32,
+    issues: Vec<Issue>,
+) -> Draft {
     let recipe = Composition {
         slices,
-        ..likely.recipe.clone()
+        ..recipe.clone()
     };
     let shape = problem.shape.clone();
     Draft {
@@ -198,6 +260,7 @@ fn draft(problem: &Problem, likely: &Likely, slices: u32, issues: Vec<Issue>) ->
         recipe: Recipe::new(recipe.clone()),
         issues,
         path: None,
+        // A message, its addition and a notice.
         operations: 3 * likely.messages * u64::from(slices),
         make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
     }
@@ -208,7 +271,7 @@ mod tests {
     use super::*;
     use crate::judge::Control;
     use linkwright_core::Machine;
-    use linkwright_schedule::{Collective, Shape};
+    use linkwright_schedule::Collective;
 
     fn problem(collective: Collective, sides: &[u32], bytes: u64) -> Problem {
         let text = include_str!("../../../../python/linkwright/machines/torus-2d.toml");
@@ -244,12 +307,22 @@ mod tests {
             recipes.len(),
             enumerate::recipes(Collective::Allgather, &[8, 8]).len()
         );
-        assert!(recipes
-            .iter()
-            .any(|recipe| recipe.to_string()
-                == "1 part: [16@1 ring both ways, 16@16 ring both ways]"));
-        for recipe in recipes.iter().step_by(40) {
+        assert!(recipes.iter().any(|(_, recipe)| recipe.to_string()
+            == "1 part: [16@1 ring both ways, 16@16 ring both ways]"));
+        for (_, recipe) in recipes.iter().step_by(40) {
             compose(recipe, &large.shape).unwrap();
         }
+    }
+
+    #[test]
+    fn many_ranks_are_rehearsed_by_few() {
+        let small = rehearsal(&problem(Collective::Allreduce, &[32, 16], 1 << 20))
+            .unwrap()
+            .unwrap();
+        assert_eq!(small.shape.grid, [8, 8]);
+        assert_eq!((small.machine.ranks(), small.bytes()), (64, 1 << 18));
+        assert!(rehearsal(&problem(Collective::Allreduce, &[16, 16], 4096))
+            .unwrap()
+            .is_none());
     }
 }
