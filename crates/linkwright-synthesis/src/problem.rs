@@ -4,6 +4,7 @@ use crate::Result;
 use linkwright_core::machine::Path;
 use linkwright_core::{Issue, Machine};
 use linkwright_schedule::{Collective, ScheduleError, Shape};
+use linkwright_sim::fabrics;
 use linkwright_sim::run::{check, sized, Options};
 use std::sync::Arc;
 
@@ -20,6 +21,9 @@ pub struct Problem {
     pub path: Option<String>,
     /// Seed of everything that is drawn.
     pub seed: u64,
+    /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes: a check of how much a gain
+    /// depends on starts that are free beside each other.
+    pub serial_starts: bool,
 }
 
 impl Problem {
@@ -44,10 +48,12 @@ impl Problem {
             shape,
             path,
             seed,
+            serial_starts: false,
         };
         let (machine, options) = (&problem.machine, problem.options(Issue::default(), None));
         check(machine, problem.shape.ranks, &options)?;
         options.placement.place(machine, problem.shape.ranks, 0)?;
+        fabrics::build(machine)?;
         Ok(problem)
     }
 
@@ -57,6 +63,7 @@ impl Problem {
             path: path.map(String::from).or_else(|| self.path.clone()),
             issue,
             seed: self.seed,
+            serial_starts: self.serial_starts,
             ..Options::default()
         }
     }
