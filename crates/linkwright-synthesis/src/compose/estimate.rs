@@ -102,7 +102,7 @@ impl Step {
             }
         };
         let copies = stage.gather == Primitive::Multicast && phase != Phase::Scatter;
-        let mut messages = 0.0;
+        let mut messages = [0.0; 2];
         for passage in &turn.step {
             let carried = match phase {
                 Phase::Whole => block,
@@ -112,7 +112,7 @@ impl Step {
                 continue;
             }
             self.sent += carried / members;
-            messages += 1.0 / members;
+            messages[usize::from(passage.ahead)] += 1.0 / members;
             for (digit, (distance, ahead)) in stage.digits.iter().zip(places(passage, stage)) {
                 let far = match hops {
                     true => distance * digit.stride / unit(layout, digit.axis),
@@ -130,7 +130,7 @@ impl Step {
             self.copies = true;
             self.copied += block * members;
         }
-        self.most_messages = f64::max(self.most_messages, messages);
+        self.most_messages = messages.into_iter().fold(self.most_messages, f64::max);
     }
 
     fn time(&self, costs: &Costs, sums: bool) -> f64 {
