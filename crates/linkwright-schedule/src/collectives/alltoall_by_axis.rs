@@ -68,48 +68,53 @@ fn build(shape: &Shape) -> Result<Schedule> {
         b.step();
         b.local(0, buffers[0].at(0), buffers[1].at(0));
     }
-    for pair in buffers.windows(2).enumerate().take(axes.len()) {
+    for (turn, pair) in buffers.windows(2).enumerate().take(axes.len()) {
         b.step();
-        for part in 0..parts {
-            let axis = &axes[(part + pair.0) % parts];
-            exchange(
-                &mut b,
-                shape.ranks,
-                axis,
-                (part as u32, parts as u32),
-                (pair.1[0], pair.1[1]),
-            );
+        let most = axes.iter().map(|axis| axis.side).max().unwrap_or(1);
+        // Near targets of all parts before far ones, so that parts that share a lane take turns.
+        for distance in (1..most).chain([0]) {
+            for part in 0..parts {
+                let axis = &axes[(part + turn) % parts];
+                if distance < axis.side {
+                    let part = (part as u32, parts as u32);
+                    exchange(
+                        &mut b,
+                        shape.ranks,
+                        (axis, distance),
+                        part,
+                        (pair[0], pair[1]),
+                    );
+                }
+            }
         }
     }
     b.finish()
 }
 
-/// Everyone gives each member of its line along `axis` the blocks of that one's place.
+/// Everyone gives the member of its line `distance` places ahead along `axis` the blocks of that one's place.
 fn exchange(
     b: &mut Builder,
     ranks: u32,
-    axis: &Axis,
+    (axis, distance): (&Axis, u32),
     (part, parts): (u32, u32),
     (src, dst): (Slot, Slot),
 ) {
     // The blocks for place 0 along the axis.
     let first: Vec<u32> = (0..ranks).filter(|&rank| axis.at(rank) == 0).collect();
     let chunk = |rank: u32, place: u32| axis.moved(rank, place) * parts + part;
-    for distance in (1..axis.side).chain([0]) {
-        for rank in 0..ranks {
-            let from = axis.at(rank);
-            let to = (from + distance) % axis.side;
-            let run = |&rank: &u32| (chunk(rank, to), chunk(rank, from), 1);
-            let runs: Vec<(u32, u32, u32)> = first.iter().map(run).collect();
-            if distance == 0 {
-                b.local_runs(rank, src, dst, &runs);
-                continue;
-            }
-            let ahead = goes_ahead(axis, from, distance);
-            b.put_runs(rank, src, axis.moved(rank, to), dst, &runs)
-                .lane(lane(part, ahead))
-                .hint(hint(axis, ahead));
+    for rank in 0..ranks {
+        let from = axis.at(rank);
+        let to = (from + distance) % axis.side;
+        let run = |&rank: &u32| (chunk(rank, to), chunk(rank, from), 1);
+        let runs: Vec<(u32, u32, u32)> = first.iter().map(run).collect();
+        if distance == 0 {
+            b.local_runs(rank, src, dst, &runs);
+            continue;
         }
+        let ahead = goes_ahead(axis, from, distance);
+        b.put_runs(rank, src, axis.moved(rank, to), dst, &runs)
+            .lane(lane(part, ahead))
+            .hint(hint(axis, ahead));
     }
 }
 

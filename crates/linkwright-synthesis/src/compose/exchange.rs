@@ -44,49 +44,91 @@ pub fn write(recipe: &Composition, shape: &Shape) -> Result<Schedule> {
         .collect();
     for k in 0..stages {
         b.step();
-        for cells in cells.iter().filter(|cells| cells.layout.len() > k) {
-            let last = k + 1 == cells.layout.len();
-            let to = if last { stages } else { k + 1 };
-            pass(&mut b, cells, k, (buffers[k], buffers[to]))?;
+        let working: Vec<&Cells<'_>> = cells
+            .iter()
+            .filter(|cells| cells.layout.len() > k)
+            .collect();
+        // Near targets of all parts before far ones, so that parts that share a lane take turns.
+        let most = working
+            .iter()
+            .map(|cells| cells.layout.members(k))
+            .max()
+            .unwrap_or(1);
+        for distance in 1..most {
+            for cells in &working {
+                pass(&mut b, cells, k, distance, ends(&buffers, cells, k))?;
+            }
+        }
+        for cells in &working {
+            keep(&mut b, cells, k, ends(&buffers, cells, k));
         }
     }
     b.finish()
 }
 
-fn pass(b: &mut Builder, cells: &Cells<'_>, k: usize, (src, dst): (Slot, Slot)) -> Result<()> {
-    let layout = &cells.layout;
-    let others = (0..layout.len()).filter(|&other| other != k);
-    let blocks = layout.places(&vec![0; layout.len()], others);
-    let runs = |read: u32, written: u32| {
-        let run = |block: &Vec<u32>| {
-            let mut block = block.clone();
-            let mut chunk = |member| {
-                block[k] = member;
-                cells.chunks(std::slice::from_ref(&block))[0]
-            };
-            (chunk(read), chunk(written), 1)
-        };
-        let mut runs: Vec<(u32, u32, u32)> = blocks.iter().map(run).collect();
-        runs.sort_unstable();
-        runs
-    };
-    for step in layout.steps(k, Primitive::Direct)? {
-        for passage in &step {
-            let runs = runs(passage.to, passage.from);
-            layout.each(k, std::slice::from_ref(passage), |message| {
-                b.put_runs(message.from, src, message.to, dst, &runs)
-                    .lane(cells.lane(message.ahead))
-                    .hint(message.hint);
-            });
-        }
-    }
-    for member in 0..layout.members(k) {
-        let runs = runs(member, member);
-        for place in &blocks {
-            let mut place = place.clone();
-            place[k] = member;
-            b.local_runs(layout.rank(&place), src, dst, &runs);
+/// Where the blocks of a part lie before and after stage `k`.
+fn ends(buffers: &[Slot], cells: &Cells<'_>, k: usize) -> (Slot, Slot) {
+    let last = k + 1 == cells.layout.len();
+    let to = if last { buffers.len() - 1 } else { k + 1 };
+    (buffers[k], buffers[to])
+}
+
+/// Everyone gives the member at the `distance`-th place of its order what is for that one's places.
+fn pass(
+    b: &mut Builder,
+    cells: &Cells<'_>,
+    k: usize,
+    distance: u32,
+    (src, dst): (Slot, Slot),
+) -> Result<()> {
+    let members = cells.layout.members(k) as usize;
+    for step in cells.layout.steps(k, Primitive::Direct)? {
+        for passage in step
+            .iter()
+            .skip((distance as usize - 1) * members)
+            .take(members)
+        {
+            let runs = runs(cells, k, passage.to, passage.from);
+            cells
+                .layout
+                .each(k, std::slice::from_ref(passage), |message| {
+                    b.put_runs(message.from, src, message.to, dst, &runs)
+                        .lane(cells.lane(message.ahead))
+                        .hint(message.hint);
+                });
         }
     }
     Ok(())
+}
+
+/// Everyone keeps what is for its own place.
+fn keep(b: &mut Builder, cells: &Cells<'_>, k: usize, (src, dst): (Slot, Slot)) {
+    for member in 0..cells.layout.members(k) {
+        let runs = runs(cells, k, member, member);
+        for mut place in lines(cells, k) {
+            place[k] = member;
+            b.local_runs(cells.layout.rank(&place), src, dst, &runs);
+        }
+    }
+}
+
+/// All places of stage `k` at member 0: one for each line.
+fn lines(cells: &Cells<'_>, k: usize) -> Vec<Vec<u32>> {
+    let layout = &cells.layout;
+    let others = (0..layout.len()).filter(|&other| other != k);
+    layout.places(&vec![0; layout.len()], others)
+}
+
+/// The chunks of all blocks at member `read` of stage `k`, and where they are at member `written`.
+fn runs(cells: &Cells<'_>, k: usize, read: u32, written: u32) -> Vec<(u32, u32, u32)> {
+    let run = |mut block: Vec<u32>| {
+        let mut chunk = |member| {
+            block[k] = member;
+            cells.chunks(std::slice::from_ref(&block))[0]
+        };
+        (chunk(read), chunk(written), 1)
+    };
+    let mut runs: Vec<(u32, u32, u32)> = lines(cells, k).into_iter().map(run).collect();
+    runs.sort_unstable();
+    runs
 }
