@@ -131,11 +131,11 @@ impl<'a> Probe<'a> {
         let options = Options {
             path: path.map(str::to_string),
             issue: Issue::Unlimited,
-            grid: machine
-                .ranks()
-                .eq(&0)
-                .then(|| sides.to_vec())
-                .unwrap_or_default(),
+            grid: if machine.ranks() == 0 {
+                sides.to_vec()
+            } else {
+                Vec::new()
+            },
             ..Options::default()
         };
         Probe {
