@@ -10,6 +10,7 @@
 //! machine as a *graph* of links. The same seed gives the same winners on any number of threads.
 
 pub mod candidate;
+pub mod compose;
 pub mod graph;
 pub mod judge;
 pub mod links;

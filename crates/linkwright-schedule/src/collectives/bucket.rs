@@ -13,6 +13,7 @@
 
 use crate::builder::{Builder, Shape};
 use crate::collectives::algorithm::Algorithm;
+use crate::collectives::common::axis::{axes, Axis};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
@@ -76,39 +77,7 @@ fn reduce_scatter(shape: &Shape) -> Result<Schedule> {
     b.finish()
 }
 
-/// An axis of the torus: ranks `stride` apart are neighbours.
-struct Axis {
-    side: u32,
-    stride: u32,
-}
-
-fn axes(shape: &Shape) -> Vec<Axis> {
-    let line = [shape.ranks];
-    let sides: &[u32] = if shape.grid.is_empty() {
-        &line
-    } else {
-        &shape.grid
-    };
-    let mut stride = 1;
-    let axis = |&side: &u32| {
-        let axis = Axis { side, stride };
-        stride *= side;
-        axis
-    };
-    sides.iter().map(axis).collect()
-}
-
 impl Axis {
-    /// The place of `rank` along this axis.
-    fn at(&self, rank: u32) -> u32 {
-        rank / self.stride % self.side
-    }
-
-    /// `rank` with another place along this axis.
-    fn moved(&self, rank: u32, place: u32) -> u32 {
-        rank - self.at(rank) * self.stride + place % self.side * self.stride
-    }
-
     fn next(&self, rank: u32) -> u32 {
         self.moved(rank, self.at(rank) + 1)
     }

@@ -7,6 +7,8 @@
 
 mod algorithm;
 mod all_pairs;
+mod alltoall_by_axis;
+mod alltoall_by_shifts;
 mod binary_tree;
 mod bine;
 mod bine_multiport;
@@ -39,6 +41,7 @@ mod swing;
 mod swing_multiport;
 #[cfg(test)]
 mod tests;
+mod two_tree;
 
 pub use algorithm::Algorithm;
 
@@ -104,6 +107,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::BROADCAST_LARGE,
     &bine_multiport::BROADCAST,
     &binary_tree::BROADCAST,
+    &two_tree::BROADCAST,
     &star::MULTICAST,
     &chain::BROADCAST,
     &hierarchical_rooted::BROADCAST,
@@ -114,6 +118,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::REDUCE_LARGE,
     &bine_multiport::REDUCE,
     &binary_tree::REDUCE,
+    &two_tree::REDUCE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
     &hierarchical_rooted::REDUCE,
@@ -127,6 +132,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &direct::ALLTOALL_PAIRWISE,
     &dissemination::ALLTOALL,
     &rails::ALLTOALL,
+    &alltoall_by_axis::ALGORITHM,
+    &alltoall_by_shifts::ALGORITHM,
     &dissemination::BARRIER,
     &star::BARRIER,
 ];

@@ -142,6 +142,8 @@ fn table() -> Vec<Row> {
         // Four trees with a quarter of 10240 bytes each; a rank sends to at most 6 in each.
         ("broadcast/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 6 * 10240), 0),
         ("broadcast/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 80), 0),
+        // Seven others in trees of three levels below the root. Halves of 20 bytes; nobody sends more than two.
+        ("broadcast/two_tree", line(8, 10).with_root(3), 1 + 3, 2 * 7, (20, 40), 0),
         ("broadcast/multicast", line(64, 10).with_root(3), 1, 1, (0, 40), 0),
         ("broadcast/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("broadcast/ring", two_rings.clone(), 3, 6, (20, 40), 0),
@@ -161,6 +163,7 @@ fn table() -> Vec<Row> {
         ("reduce/bine_bandwidth", line(64, 640).with_root(9), 12, 6 * 64 + 63, (2520, 2520 + 1280), 320),
         ("reduce/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 10240), 0),
         ("reduce/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 40), 0),
+        ("reduce/two_tree", line(8, 10).with_root(3), 3 + 1, 2 * 7, (0, 40), 0),
         // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
         ("reduce/by_rows", grid(4, 3, 1), 2, 3 + 4 + 4 + 2, (0, 8), 0),
         // 7 to rank 0, 8 to each of ranks 1..8, which send one each.
@@ -187,6 +190,9 @@ fn table() -> Vec<Row> {
         ("alltoall/bruck", line(5, 5), 3, 3 * 5, (5 * 4, 5 * 4), 5),
         // To each of 3 others a block and 2 for its rail, then 4 to each of 2 nodes; blocks of 4 bytes.
         ("alltoall/rails", grid(4, 3, 12), 2, 12 * (2 * 3 + 2), (4 * (9 + 8), 4 * (9 + 8)), 0),
+        // Each half of 48 bytes goes along x but for a quarter, and along y but for a third.
+        ("alltoall/by_axis", grid(4, 3, 24), 2, 12 * 2 * (3 + 2), (2 * (36 + 32), 2 * (36 + 32)), 0),
+        ("alltoall/by_shifts", grid(4, 3, 12), 1, 12 * 11, (11 * 4, 11 * 4), 0),
         ("barrier/dissemination", line(1, 100), 0, 0, (0, 0), 0),
         ("barrier/dissemination", line(2, 100), 1, 2, (0, 0), 0),
         ("barrier/dissemination", line(5, 100), 3, 3 * 5, (0, 0), 0),

@@ -1,5 +1,6 @@
 //! One file for each method.
 
+pub mod composition;
 pub mod flows;
 pub mod library;
 pub mod matching;

@@ -3,6 +3,7 @@
 //! An allreduce is often a reduce-scatter followed by an allgather, and the one is the other
 //! reversed, so both phases live here and the files of the algorithms only put them together.
 
+pub(super) mod axis;
 pub(super) mod binary;
 pub(super) mod bine;
 pub(super) mod butterfly;

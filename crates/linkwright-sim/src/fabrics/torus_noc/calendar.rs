@@ -67,7 +67,8 @@ impl Calendar {
         while let Some(next) = self.next_occupied() {
             self.take(next);
         }
-        self.list.clear(); // the last bucket taken, too
+        // The last bucket taken, or the one being read.
+        self.list.clear();
         self.read = 0;
         self.later.clear();
         self.current = 0;
@@ -203,6 +204,21 @@ impl Calendar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Near and far events, one read, and nothing of them left.
+    #[test]
+    fn cleared_amid_a_run_it_begins_anew() {
+        let mut calendar = Calendar::new();
+        for at in [10, 20, 100_000, 30_000_000] {
+            calendar.push(at, 7);
+        }
+        assert_eq!(calendar.pop_at(10), Some(7));
+        calendar.clear();
+        assert!(calendar.is_empty());
+        calendar.push(5, 1);
+        assert_eq!((calendar.peek(), calendar.pop_at(5)), (Some(5), Some(1)));
+        assert!(calendar.is_empty());
+    }
 
     #[test]
     fn pops_by_time_then_sequence_over_any_distance() {

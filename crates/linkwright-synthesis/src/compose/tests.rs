@@ -1,0 +1,79 @@
+//! Every recipe that is enumerated is right, on grids of any sides and for vectors shorter than its chunks.
+
+use super::*;
+use linkwright_schedule::verify;
+
+const COLLECTIVES: [Collective; 5] = [
+    Collective::Allreduce,
+    Collective::Allgather,
+    Collective::ReduceScatter,
+    Collective::Broadcast,
+    Collective::Alltoall,
+];
+
+/// Verify `recipe` for `shape`; whether it suits it.
+fn proved(recipe: &Composition, shape: &Shape) -> bool {
+    match compose(recipe, shape) {
+        Ok(schedule) => {
+            verify(&schedule).unwrap_or_else(|error| panic!("{recipe}: {error}"));
+            true
+        }
+        Err(ScheduleError::Waived { .. }) => false,
+        Err(error) => panic!("{recipe}: {error}"),
+    }
+}
+
+/// Of some hundred recipes each, every `stride`-th; how many suit.
+fn sweep(sides: &[u32], elements: u64, stride: usize) -> usize {
+    let ranks = sides.iter().product();
+    let mut served = 0;
+    for collective in COLLECTIVES {
+        let recipes = enumerate::recipes(collective, sides);
+        for (k, recipe) in recipes.iter().enumerate().step_by(stride) {
+            let shape = Shape::new(ranks, elements).with_root(k as u32 % ranks);
+            let shape = if collective == Collective::Broadcast {
+                shape
+            } else {
+                shape.with_root(0)
+            };
+            served += usize::from(proved(recipe, &shape));
+        }
+    }
+    served
+}
+
+#[test]
+fn right_on_a_plane() {
+    assert!(sweep(&[4, 3], 12 * 9, 3) > 50);
+    assert!(sweep(&[2, 2], 3, 1) > 50);
+}
+
+#[test]
+fn right_on_a_line() {
+    assert!(sweep(&[8], 8 * 7, 2) > 50);
+    assert!(sweep(&[5], 5, 1) > 10);
+}
+
+#[test]
+fn right_in_space() {
+    assert!(sweep(&[2, 3, 2], 24, 2) > 50);
+}
+
+#[test]
+fn one_rank_has_nothing_to_do() {
+    assert_eq!(enumerate::recipes(Collective::Allreduce, &[1]), []);
+}
+
+#[test]
+fn slices_follow_each_other() {
+    let mut recipe = enumerate::recipes(Collective::Allreduce, &[4, 2]).remove(0);
+    recipe.slices = 3;
+    assert!(proved(&recipe, &Shape::new(8, 240)));
+}
+
+#[test]
+fn stages_that_do_not_cover_the_ranks_are_waived() {
+    let recipe = enumerate::recipes(Collective::Allgather, &[4, 2]).remove(0);
+    let error = compose(&recipe, &Shape::new(9, 90)).unwrap_err();
+    assert!(error.to_string().contains("cover 8 of 9 ranks"), "{error}");
+}
