@@ -22,6 +22,7 @@ mod schedule;
 mod simulate;
 mod stream;
 mod sweep;
+mod synthesis;
 mod threads;
 
 /// The native half of linkwright.
@@ -69,6 +70,8 @@ mod _native {
     use super::stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory};
     #[pymodule_export]
     use super::sweep::Simulations;
+    #[pymodule_export]
+    use super::synthesis::{synthesis_methods, Synthesis};
     #[pymodule_export]
     use super::threads::{cpus, repeats_back_to_back, run_threads};
 

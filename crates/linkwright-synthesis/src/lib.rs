@@ -12,9 +12,11 @@ pub mod judge;
 pub mod method;
 pub mod portfolio;
 pub mod problem;
+pub mod search;
 
 pub use candidate::{Candidate, Recipe};
 pub use error::{Result, SynthesisError};
 pub use judge::{Judge, Limits, Verdict, Winner};
 pub use method::{find, Method, METHODS};
 pub use problem::Problem;
+pub use search::{search, Found};
