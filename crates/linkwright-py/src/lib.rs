@@ -71,7 +71,7 @@ mod _native {
     #[pymodule_export]
     use super::sweep::Simulations;
     #[pymodule_export]
-    use super::synthesis::{synthesis_methods, Synthesis};
+    use super::synthesis::{synthesis_methods, synthesize, Synthesis};
     #[pymodule_export]
     use super::threads::{cpus, repeats_back_to_back, run_threads};
 

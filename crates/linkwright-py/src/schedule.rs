@@ -37,8 +37,13 @@ pub struct Schedule {
 impl Schedule {
     /// A schedule that has not been verified yet.
     pub fn new(ordered: Ordered) -> Self {
+        Schedule::of(Arc::new(ordered))
+    }
+
+    /// The same of one that others hold, too.
+    pub fn of(ordered: Arc<Ordered>) -> Self {
         Schedule {
-            ordered: Arc::new(ordered),
+            ordered,
             verified: OnceLock::new(),
         }
     }

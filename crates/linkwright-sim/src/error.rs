@@ -35,6 +35,12 @@ pub enum SimError {
         /// Time reached.
         at: TimePs,
     },
+    /// A simulation that passed the time after which it was to stop.
+    #[error("the simulation has come to {at}, beyond the time at which it was to stop; ask for a later one")]
+    Stopped {
+        /// Time reached.
+        at: TimePs,
+    },
     /// A wait that the initiator cannot see happen.
     #[error("operation {op} at rank {rank} waits for operation {earlier}, which it cannot see complete; order the schedule, which adds a notice")]
     Invisible {

@@ -154,6 +154,17 @@ pub struct Stuck {
     pub waiting: Vec<String>,
 }
 
+/// How messages of a pair of endpoints go, for a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Time before the first byte moves.
+    pub start: TimePs,
+    /// Most bytes per second of one message.
+    pub rate: u64,
+    /// Links of the route, and how often each byte crosses them.
+    pub uses: Vec<(u32, u32)>,
+}
+
 /// Load of every directed link of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkTable {
@@ -266,6 +277,17 @@ pub trait Fabric {
     fn no_route(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<String> {
         let _ = (from, to, network);
         None
+    }
+
+    /// How messages go from `from` to `to` on `network`; `None` where they do not, or where the fabric has no links.
+    fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
+        let _ = (from, to, network);
+        None
+    }
+
+    /// Bytes per second of each link of [`Fabric::wire`].
+    fn capacities(&self) -> Vec<u64> {
+        Vec::new()
     }
 
     /// Loads since the last reset.

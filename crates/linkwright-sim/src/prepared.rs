@@ -36,4 +36,10 @@ impl<'a> Prepared<'a> {
             start: (0..schedule.ranks as usize).map(arrival).collect(),
         })
     }
+
+    /// The latest end that is of interest, in picoseconds.
+    pub(crate) fn stop_at(&self) -> u64 {
+        let first = self.start.iter().copied().min().unwrap_or(0);
+        self.setup.stop_at.0.saturating_add(first)
+    }
 }

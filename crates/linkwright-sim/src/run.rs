@@ -192,6 +192,7 @@ pub(crate) fn setup(
         record_operations: options.record_operations || options.messages,
         nearness: machine.nearness(),
         buffer_sets: options.buffer_sets,
+        stop_at: TimePs::MAX,
     })
 }
 
@@ -313,7 +314,11 @@ pub fn sized(machine: &Machine, ranks: u32, grid: &[u32]) -> Result<Machine, Sim
 ///
 /// Each run of a scattered transfer counts separately: studies write many transactions to one place as runs of one
 /// transfer.
-fn check_room(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(), SimError> {
+pub(crate) fn check_room(
+    schedule: &Schedule,
+    machine: &Machine,
+    setup: &Setup,
+) -> Result<(), SimError> {
     let endpoints = machine.endpoints();
     let Some(least) = endpoints.iter().filter_map(|e| e.capacity).min() else {
         return Ok(());

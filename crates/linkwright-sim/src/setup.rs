@@ -31,6 +31,8 @@ pub struct Setup {
     pub nearness: Nearness,
     /// Sets of buffers between which repetitions alternate, where ranks move data themselves.
     pub buffer_sets: u32,
+    /// Makespan beyond which the simulation stops with [`SimError::Stopped`]; a slower schedule is of no interest then.
+    pub stop_at: TimePs,
 }
 
 impl Setup {
@@ -48,6 +50,7 @@ impl Setup {
             record_operations: false,
             nearness: Nearness::default(),
             buffer_sets: 1,
+            stop_at: TimePs::MAX,
         }
     }
 

@@ -1,36 +1,47 @@
-//! Prices candidates on all cores and keeps the fastest.
+//! The judge: prices candidates on all cores and remembers the best.
 //!
-//! Candidates of a batch are simulated in parallel and accepted in the order of the batch: by time, then by place. So
-//! the same candidates give the same winner on any number of threads. A candidate that would become the best is first
-//! proved and simulated in full, with its limits; one that fails is refused, and the next takes its place.
+//! ```text
+//!   batch ---> thread 1: make, lower, simulate -- stopped beyond the incumbent --> Time | Slower | Refused
+//!         `--> thread 2: ...                                                         |
+//!   when all are priced, in the order (time, place in the batch): verify, simulate with limits --> new incumbent
+//! ```
+//!
+//! The incumbent that stops a batch is that from before the batch, so verdicts depend neither on the number of threads
+//! nor on which of them was fast. A candidate that is stopped, refused or slower costs no proof; a winner is proved and
+//! simulated as any schedule, and refused if it is wrong.
 
-use crate::candidate::{Candidate, Recipe};
-use crate::error::{Result, SynthesisError};
+use crate::candidate::{Candidate, Draft};
+use crate::graph::Graph;
 use crate::problem::Problem;
+use crate::Result;
 use linkwright_core::{Issue, TimePs};
-use linkwright_schedule::ir::Schedule;
-use linkwright_schedule::verify;
-use linkwright_sim::{lowered, run};
-use rayon::prelude::*;
+use linkwright_schedule::{verify, Schedule};
+use linkwright_sim::{lowered, run, Pricer, SimError};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What became of a candidate.
-#[derive(Clone, Debug, PartialEq)]
+/// Most operations of a schedule that is made; about 200 bytes each while it is simulated.
+pub const MOST_OPERATIONS: u64 = 1 << 22;
+
+/// What the judge says of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its simulated time.
+    /// It takes this long, with the best of its issue policies.
     Time(TimePs),
-    /// It was not simulated, because the time was over.
-    Skipped,
-    /// It cannot run on this machine.
+    /// It takes longer than the incumbent.
+    Slower,
+    /// It cannot run, and why.
     Refused(String),
+    /// Nobody looked at it: the time is over.
+    Late,
 }
 
 impl Verdict {
-    /// The time, if there is one.
+    /// The time, where there is one.
     pub fn time(&self) -> Option<TimePs> {
         match self {
             Verdict::Time(time) => Some(*time),
@@ -39,255 +50,278 @@ impl Verdict {
     }
 }
 
-/// The fastest candidate so far: proved, and simulated in full.
+/// The best candidate so far, proved.
 #[derive(Clone, Debug)]
 pub struct Winner {
-    /// Key of its method.
-    pub method: &'static str,
-    /// How it is made.
-    pub recipe: Recipe,
-    /// The schedule, before the machine lowers it.
-    pub schedule: Schedule,
-    /// Issue policy of every lane.
-    pub issue: Issue,
-    /// Its simulated time.
+    /// What was proposed.
+    pub candidate: Candidate,
+    /// Its makespan.
     pub time: TimePs,
+    /// Candidates that had been priced when it won, those of its batch included.
+    pub tried: u64,
+    /// Time since the search began.
+    pub elapsed: Duration,
 }
 
-/// What ends a search.
-#[derive(Clone, Debug, Default)]
-pub struct Limits {
-    /// Time for the search; none: until the methods have no more candidates.
-    pub budget: Option<Duration>,
-    /// Threads; 0 is one for each processor.
-    pub jobs: usize,
-    /// Set from elsewhere to end the search with the best so far.
+/// When to end, and with how many threads to work.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// Set from outside to end the search as soon as possible.
     pub stop: Arc<AtomicBool>,
+    /// How long to search.
+    pub budget: Duration,
+    /// Threads; 0 is one for each processor that this process may use.
+    pub threads: usize,
 }
 
-/// Prices candidates and remembers the best.
+impl Default for Control {
+    fn default() -> Self {
+        Control {
+            stop: Arc::default(),
+            budget: Duration::MAX,
+            threads: 0,
+        }
+    }
+}
+
+/// Called with each new winner.
+pub type Report = Box<dyn FnMut(&Winner) + Send + Sync>;
+
+/// Prices candidates for one problem.
 pub struct Judge {
-    problem: Problem,
-    pool: ThreadPool,
-    deadline: Option<Instant>,
+    problem: Arc<Problem>,
+    pool: Arc<ThreadPool>,
+    /// One for each thread.
+    pricers: Vec<Mutex<Pricer>>,
+    graph: OnceLock<Graph>,
+    winner: Option<Winner>,
+    tried: u64,
+    refusal: Option<String>,
     stop: Arc<AtomicBool>,
-    best: Option<Winner>,
-    known: Option<(TimePs, Recipe)>,
-    tried: usize,
-    skipped: usize,
-    first_refusal: Option<String>,
-    better: Box<dyn FnMut(&Winner, usize) + Send>,
+    begun: Instant,
+    /// When the method that is at work is to end; `None`: never.
+    until: Option<Instant>,
+    report: Report,
 }
 
 impl Judge {
-    /// A judge without candidates, who tells `better` of each new best and of how many were tried by then.
-    pub fn new(
-        problem: Problem,
-        limits: &Limits,
-        better: impl FnMut(&Winner, usize) + Send + 'static,
-    ) -> Self {
+    /// A judge without an incumbent, whose time begins now.
+    pub fn new(problem: Arc<Problem>, control: Control, report: Report) -> Self {
         let pool = ThreadPoolBuilder::new()
-            .num_threads(limits.jobs)
+            .num_threads(control.threads)
             .thread_name(|number| format!("judge {number}"))
             .build()
             .expect("the system gives threads");
+        let begun = Instant::now();
+        let until = begun.checked_add(control.budget);
+        Judge::on(
+            problem,
+            Arc::new(pool),
+            (control.stop, begun, until),
+            report,
+        )
+    }
+
+    fn on(
+        problem: Arc<Problem>,
+        pool: Arc<ThreadPool>,
+        (stop, begun, until): (Arc<AtomicBool>, Instant, Option<Instant>),
+        report: Report,
+    ) -> Self {
+        let pricer = |_| Mutex::new(Pricer::new(problem.machine.clone()));
         Judge {
+            pricers: (0..pool.current_num_threads()).map(pricer).collect(),
             problem,
             pool,
-            deadline: limits.budget.map(|budget| Instant::now() + budget),
-            stop: limits.stop.clone(),
-            best: None,
-            known: None,
+            graph: OnceLock::new(),
+            winner: None,
             tried: 0,
-            skipped: 0,
-            first_refusal: None,
-            better: Box::new(better),
+            refusal: None,
+            stop,
+            begun,
+            until,
+            report,
         }
     }
 
-    /// Make and price the candidates that recipes and issue policies give; a recipe that does not fit is refused.
-    pub fn try_recipes(&mut self, method: &'static str, asked: &[(Recipe, Issue)]) -> Vec<Verdict> {
-        let mut verdicts = Vec::with_capacity(asked.len());
-        // A few at a time, because schedules may be large.
-        for batch in asked.chunks(4 * self.pool.current_num_threads().max(4)) {
-            let shape = &self.problem.shape;
-            let made: Vec<_> = match over(self.deadline, &self.stop) {
-                true => batch.iter().map(|_| None).collect(),
-                false => (self.pool)
-                    .install(|| batch.par_iter().map(|(r, _)| Some(r.make(shape))).collect()),
-            };
-            let mut candidates = Vec::new();
-            let mut found = Vec::new();
-            for ((recipe, issue), made) in batch.iter().zip(made) {
-                found.push(match made {
-                    None => Some(Verdict::Skipped),
-                    Some(Err(error)) => Some(Verdict::Refused(error.to_string())),
-                    Some(Ok(schedule)) => {
-                        candidates.push(Candidate {
-                            method,
-                            recipe: recipe.clone(),
-                            schedule,
-                            issue: *issue,
-                            path: None,
-                        });
-                        None
-                    }
-                });
-            }
-            self.skipped += found
-                .iter()
-                .filter(|v| **v == Some(Verdict::Skipped))
-                .count();
-            let mut priced = self.consider(candidates).into_iter();
-            let verdict = |found: Option<Verdict>| found.or_else(|| priced.next());
-            verdicts.extend(found.into_iter().filter_map(verdict));
-        }
-        verdicts
+    /// A judge of another problem, such as a smaller one, with the same threads and the same end. It reports to nobody.
+    pub fn beside(&self, problem: Arc<Problem>) -> Judge {
+        let clock = (self.stop.clone(), self.begun, self.until);
+        Judge::on(problem, self.pool.clone(), clock, Box::new(|_| ()))
     }
 
-    /// Price candidates; the fastest of them may become the best.
-    pub fn consider(&mut self, candidates: Vec<Candidate>) -> Vec<Verdict> {
-        let (problem, deadline, stop) = (&self.problem, self.deadline, &self.stop);
-        let price = |candidate: &Candidate| match over(deadline, stop) {
-            true => Verdict::Skipped,
-            false => match time_of(problem, candidate) {
-                Ok(time) => Verdict::Time(time),
-                Err(error) => Verdict::Refused(error.to_string()),
-            },
-        };
-        let mut verdicts: Vec<Verdict> =
-            (self.pool).install(|| candidates.par_iter().map(price).collect());
-        for verdict in &verdicts {
-            match verdict {
-                Verdict::Time(_) => self.tried += 1,
-                Verdict::Skipped => self.skipped += 1,
-                Verdict::Refused(why) => {
-                    self.tried += 1;
-                    self.first_refusal.get_or_insert_with(|| why.clone());
-                }
-            }
-        }
-        self.accept(&candidates, &mut verdicts);
-        verdicts
-    }
-
-    /// Prove what is faster than the best, the fastest first.
-    fn accept(&mut self, candidates: &[Candidate], verdicts: &mut [Verdict]) {
-        let mut order: Vec<(TimePs, usize)> = (verdicts.iter().enumerate())
-            .filter_map(|(place, verdict)| Some((verdict.time()?, place)))
-            .collect();
-        order.sort();
-        for &(time, place) in &order {
-            let candidate = &candidates[place];
-            if candidate.recipe.is_known() && self.known.as_ref().is_none_or(|k| time < k.0) {
-                self.known = Some((time, candidate.recipe.clone()));
-            }
-        }
-        for (time, place) in order {
-            if self.best.as_ref().is_some_and(|best| best.time <= time) {
-                return;
-            }
-            match prove(&self.problem, &candidates[place]) {
-                Ok(()) => return self.win(&candidates[place], time),
-                Err(error) => verdicts[place] = Verdict::Refused(error.to_string()),
-            }
-        }
-    }
-
-    fn win(&mut self, candidate: &Candidate, time: TimePs) {
-        let winner = Winner {
-            method: candidate.method,
-            recipe: candidate.recipe.clone(),
-            schedule: candidate.schedule.clone(),
-            issue: candidate.issue,
-            time,
-        };
-        (self.better)(&winner, self.tried);
-        self.best = Some(winner);
-    }
-
-    /// A judge of another problem, such as a part of this one, with the same time and stop.
-    pub fn of_part(&self, problem: Problem) -> Self {
-        let limits = Limits {
-            budget: None,
-            jobs: self.pool.current_num_threads(),
-            stop: self.stop.clone(),
-        };
-        Judge {
-            deadline: self.deadline,
-            ..Judge::new(problem, &limits, |_, _| ())
-        }
-    }
-
-    /// The problem.
+    /// What is to be found.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
     /// The best so far.
     pub fn incumbent(&self) -> Option<&Winner> {
-        self.best.as_ref()
+        self.winner.as_ref()
     }
 
-    /// The best registered algorithm as it is, under any issue policy.
-    pub fn known(&self) -> Option<&(TimePs, Recipe)> {
-        self.known.as_ref()
-    }
-
-    /// Candidates that were simulated or refused.
-    pub fn tried(&self) -> usize {
+    /// Candidates priced so far.
+    pub fn tried(&self) -> u64 {
         self.tried
     }
 
-    /// Whether every candidate that was proposed has been looked at.
-    pub fn is_complete(&self) -> bool {
-        self.skipped == 0
+    /// Why the first candidate that was refused was.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
-    /// Whether there is time for more candidates.
+    /// Whether the method that is at work may go on.
     pub fn time_left(&self) -> bool {
-        !over(self.deadline, &self.stop)
+        let over = self.until.is_some_and(|until| Instant::now() >= until);
+        !over && !self.stop.load(Ordering::Relaxed)
     }
 
-    /// The best, or why there is none.
-    pub fn finish(self) -> Result<Winner> {
-        match (self.best, self.first_refusal) {
-            (Some(best), _) => Ok(best),
-            (None, Some(first)) => Err(SynthesisError::Nothing {
-                tried: self.tried,
-                first,
-            }),
-            (None, None) => Err(SynthesisError::NoTime),
+    /// What is left of its time; `None` where it has no end.
+    pub fn remaining(&self) -> Option<Duration> {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.until.map(left)
+    }
+
+    /// Let the next method end at `until`.
+    pub(crate) fn end_at(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
+    /// The machine as a graph, for messages of the problem's path.
+    pub fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| Graph::new(&self.problem))
+    }
+
+    /// Price schedules that are there; the best becomes the incumbent if it is faster.
+    pub fn consider(&mut self, candidates: Vec<Candidate>) -> Vec<Verdict> {
+        let drafts: Vec<Draft> = candidates.into_iter().map(Draft::from).collect();
+        self.consider_drafts(&drafts)
+    }
+
+    /// The same of schedules that are made meanwhile.
+    pub fn consider_drafts(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
+        let bar = self.bar();
+        let priced = self.priced(drafts, bar);
+        let mut verdicts: Vec<Verdict> = priced.iter().map(|one| one.0.clone()).collect();
+        self.tried += verdicts.iter().filter(|&one| *one != Verdict::Late).count() as u64;
+        let timed = |(place, (verdict, issue)): (usize, &(Verdict, Issue))| {
+            Some((verdict.time()?, place, *issue))
+        };
+        let mut order: Vec<_> = priced.iter().enumerate().filter_map(timed).collect();
+        order.sort_unstable_by_key(|&(time, place, _)| (time, place));
+        for (time, place, issue) in order {
+            if time >= self.bar() {
+                break;
+            }
+            match self.proved(&drafts[place], issue) {
+                Ok(winner) => self.accept(winner),
+                Err(why) => verdicts[place] = Verdict::Refused(why.to_string()),
+            }
         }
+        if self.refusal.is_none() {
+            self.refusal = verdicts.iter().find_map(|verdict| match verdict {
+                Verdict::Refused(why) => Some(why.clone()),
+                _ => None,
+            });
+        }
+        verdicts
     }
-}
 
-fn over(deadline: Option<Instant>, stop: &AtomicBool) -> bool {
-    stop.load(Ordering::Relaxed) || deadline.is_some_and(|deadline| Instant::now() >= deadline)
-}
+    /// Times of all of `drafts`, whatever the incumbent; none is accepted.
+    pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
+        let priced = self.priced(drafts, TimePs::MAX);
+        self.tried += priced.len() as u64;
+        priced.into_iter().map(|one| one.0).collect()
+    }
 
-/// The schedule as it runs on the machine.
-fn as_run<'a>(problem: &Problem, candidate: &'a Candidate) -> Result<Cow<'a, Schedule>> {
-    let path = candidate.path.as_deref().or(problem.path.as_deref());
-    let made = lowered(&candidate.schedule, &problem.machine, path)?;
-    Ok(made.map_or(Cow::Borrowed(&candidate.schedule), Cow::Owned))
-}
+    /// Time to beat.
+    fn bar(&self) -> TimePs {
+        self.winner
+            .as_ref()
+            .map_or(TimePs::MAX, |winner| winner.time)
+    }
 
-fn time_of(problem: &Problem, candidate: &Candidate) -> Result<TimePs> {
-    let schedule = as_run(problem, candidate)?;
-    let options = options(problem, candidate);
-    let modelled = run(&schedule, &problem.machine, &options)?;
-    Ok(modelled.simulation.makespan)
-}
+    fn priced(&self, drafts: &[Draft], stop_at: TimePs) -> Vec<(Verdict, Issue)> {
+        let one = |draft: &Draft| {
+            if !self.time_left() && self.winner.is_some() {
+                return (Verdict::Late, Issue::default());
+            }
+            let thread = rayon::current_thread_index().expect("a thread of the pool");
+            let mut pricer = self.pricers[thread]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            self.price_one(draft, &mut pricer, stop_at)
+        };
+        self.pool.install(|| drafts.par_iter().map(one).collect())
+    }
 
-fn options(problem: &Problem, candidate: &Candidate) -> linkwright_sim::Options {
-    let mut options = problem.options(candidate.issue);
-    options.path = candidate.path.clone().or(options.path);
-    options
-}
+    /// The verdict on one draft, and the policy with which it takes least.
+    fn price_one(&self, draft: &Draft, pricer: &mut Pricer, stop_at: TimePs) -> (Verdict, Issue) {
+        let mut best = (Verdict::Slower, Issue::default());
+        let refused = |why: SimError| (Verdict::Refused(why.to_string()), Issue::default());
+        if draft.operations > MOST_OPERATIONS {
+            let problem = format!(
+                "about {} operations; at most {MOST_OPERATIONS} are made, use fewer ranks or slices",
+                draft.operations
+            );
+            return (Verdict::Refused(problem), Issue::default());
+        }
+        let (made, path) = (self.made(draft), draft.path.as_deref());
+        let schedule = match &made {
+            Ok(made) => self.lower(made, draft),
+            Err(why) => return refused(why.clone()),
+        };
+        let schedule = match schedule {
+            Ok(schedule) => schedule,
+            Err(why) => return refused(why),
+        };
+        for &issue in &draft.issues {
+            let stop_at = best.0.time().unwrap_or(stop_at);
+            match pricer.time(&schedule, &self.problem.options(issue, path), stop_at) {
+                Ok(time) if time < stop_at => best = (Verdict::Time(time), issue),
+                Ok(_) | Err(SimError::Stopped { .. }) => {}
+                Err(why) => return refused(why),
+            }
+        }
+        best
+    }
 
-fn prove(problem: &Problem, candidate: &Candidate) -> Result<()> {
-    let schedule = as_run(problem, candidate)?;
-    verify(&schedule).map_err(linkwright_sim::SimError::from)?;
-    Ok(())
+    fn made(&self, draft: &Draft) -> Result<Arc<Schedule>> {
+        (draft.make)()
+    }
+
+    fn lower<'a>(&self, made: &'a Schedule, draft: &Draft) -> Result<Cow<'a, Schedule>> {
+        let path = draft.path.as_deref().or(self.problem.path.as_deref());
+        let lowered = lowered(made, &self.problem.machine, path)?;
+        Ok(lowered.map_or(Cow::Borrowed(made), Cow::Owned))
+    }
+
+    /// The draft as a winner, if it is right.
+    fn proved(&self, draft: &Draft, issue: Issue) -> Result<Winner> {
+        let schedule = self.made(draft)?;
+        let lowered = self.lower(&schedule, draft)?;
+        verify(&lowered)?;
+        let options = self.problem.options(issue, draft.path.as_deref());
+        let time = run(&lowered, &self.problem.machine, &options)?
+            .simulation
+            .makespan;
+        drop(lowered);
+        Ok(Winner {
+            candidate: Candidate {
+                method: draft.method,
+                recipe: draft.recipe.clone(),
+                schedule,
+                issue,
+                path: draft.path.clone(),
+            },
+            time,
+            tried: self.tried,
+            elapsed: self.begun.elapsed(),
+        })
+    }
+
+    fn accept(&mut self, winner: Winner) {
+        (self.report)(&winner);
+        self.winner = Some(winner);
+    }
 }

@@ -1,22 +1,28 @@
-//! Schedules that are found for the machine at hand.
+//! Synthesis: schedules that are found for the machine at hand.
 //!
 //! ```text
-//!   Problem (machine, collective, shape) -> methods -- candidates --> Judge -- simulates --> the best so far
+//!   Problem --> methods --drafts--> Judge --prices on all cores--> verdicts
+//!                  ^                  |
+//!                  +---- Graph -------+--> Winner: verified, simulated without a limit
 //! ```
 //!
-//! A [`Method`] proposes candidates; the [`Judge`] prices them on all cores and keeps the fastest, which it proves.
+//! A *method* proposes schedules; the *judge* prices them on the simulator and remembers the best. Methods see the
+//! machine as a *graph* of links. The same seed gives the same winners on any number of threads.
 
 pub mod candidate;
-pub mod error;
+pub mod graph;
 pub mod judge;
 pub mod method;
-pub mod portfolio;
+pub mod methods;
 pub mod problem;
-pub mod search;
+pub mod synthesize;
 
-pub use candidate::{Candidate, Recipe};
-pub use error::{Result, SynthesisError};
-pub use judge::{Judge, Limits, Verdict, Winner};
-pub use method::{find, Method, METHODS};
+pub use candidate::{Candidate, Draft, Recipe};
+pub use graph::Graph;
+pub use judge::{Control, Judge, Verdict, Winner};
+pub use method::{Method, METHODS};
 pub use problem::Problem;
-pub use search::{search, Found};
+pub use synthesize::{synthesize, Choices};
+
+/// Result of a search.
+pub type Result<T> = std::result::Result<T, linkwright_sim::SimError>;

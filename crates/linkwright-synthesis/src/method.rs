@@ -1,35 +1,36 @@
-//! What a method of search is, and the list of them: one file each, one line below.
+//! The methods: one file for each in `methods/`, one line in [`METHODS`], one test.
 
-use crate::error::{Result, SynthesisError};
 use crate::judge::Judge;
-use crate::portfolio;
+use crate::methods::library;
 use crate::problem::Problem;
+use crate::Result;
+use linkwright_schedule::ScheduleError;
 
-/// A way to find schedules; describes itself.
+/// One way to find schedules; describes itself.
 pub struct Method {
-    /// Name on the command line.
+    /// Name, in snake case.
     pub key: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// What it tries, and when it is good.
+    /// What it looks at and when it is good, in a few sentences.
     pub description: &'static str,
-    /// Where it was published.
+    /// Where the idea was published.
     pub source: &'static str,
-    /// Hand candidates to the judge until there are no more or the time is over.
+    /// Gives candidates to the judge until it has no more, or no time is left.
     pub propose: fn(&Problem, &mut Judge) -> Result<()>,
 }
 
-/// All methods, in the order in which they are tried.
-pub static METHODS: &[&Method] = &[&portfolio::METHOD];
+/// All methods, in the order in which they run.
+pub static METHODS: &[&Method] = &[&library::METHOD];
 
-/// The method with this key.
-pub fn find(key: &str) -> Result<&'static Method> {
-    let found = METHODS.iter().copied().find(|method| method.key == key);
-    found.ok_or_else(|| {
-        let known: Vec<&str> = METHODS.iter().map(|method| method.key).collect();
-        SynthesisError::UnknownMethod {
-            name: key.into(),
-            known: known.join(", "),
-        }
-    })
+/// The methods of these names, in the order of the registry; all where none is named.
+pub fn chosen(keys: &[String]) -> Result<Vec<&'static Method>> {
+    let known = |key: &&String| METHODS.iter().all(|method| method.key != key.as_str());
+    if let Some(unknown) = keys.iter().find(known) {
+        let names: Vec<&str> = METHODS.iter().map(|method| method.key).collect();
+        let problem = format!("no method `{unknown}`; known: {}", names.join(", "));
+        return Err(ScheduleError::Shape(problem).into());
+    }
+    let wanted = |method: &&&Method| keys.is_empty() || keys.iter().any(|key| key == method.key);
+    Ok(METHODS.iter().filter(wanted).copied().collect())
 }

@@ -1,66 +1,111 @@
-//! What is to be found.
+//! What is to be found: a collective of one size on one machine.
 
-use crate::error::Result;
-use linkwright_core::{Issue, Machine, TimePs};
-use linkwright_schedule::{Collective, Shape};
-use linkwright_sim::run::{self, Options};
+use crate::Result;
+use linkwright_core::machine::Path;
+use linkwright_core::{Issue, Machine};
+use linkwright_schedule::{Collective, ScheduleError, Shape};
+use linkwright_sim::run::{check, sized, Options};
 use std::sync::Arc;
 
-/// A collective of one shape on one machine.
+/// A collective, its shape, and the machine on which its schedule is to be fast.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The machine, with as many endpoints as take part if its file leaves that open.
+    /// The machine, of known size.
     pub machine: Arc<Machine>,
-    /// What is to be achieved.
+    /// What the schedule is to achieve.
     pub collective: Collective,
-    /// Ranks, elements, root, grid.
+    /// Ranks, elements, size of an element, root, grid.
     pub shape: Shape,
-    /// Software path; the machine's default where absent.
+    /// Name of the path; the machine's default where absent.
     pub path: Option<String>,
-    /// Seed of whatever the fabric draws.
+    /// Seed of everything that is drawn.
     pub seed: u64,
 }
 
 impl Problem {
-    /// A problem that makes sense: the shape is possible, the machine has the path and the ranks.
+    /// The problem, if the machine can have it. Where all ranks of the machine take part and the shape has no grid, it
+    /// gets the machine's; blocks of ranks are made equal by leaving out what is too much.
     pub fn new(
         machine: &Machine,
         collective: Collective,
-        shape: &Shape,
+        mut shape: Shape,
         path: Option<String>,
         seed: u64,
     ) -> Result<Self> {
+        let machine = sized(machine, shape.ranks, &shape.grid)?;
+        if shape.grid.is_empty() && machine.ranks() == shape.ranks as usize {
+            shape.grid = machine.sides().to_vec();
+        }
         shape.check()?;
-        let machine = run::sized(machine, shape.ranks, &shape.grid)?;
+        whole_blocks(collective, &mut shape)?;
         let problem = Problem {
             machine: Arc::new(machine),
             collective,
-            shape: shape.clone(),
+            shape,
             path,
             seed,
         };
-        run::check(
-            &problem.machine,
-            shape.ranks,
-            &problem.options(Issue::default()),
-        )?;
+        let (machine, options) = (&problem.machine, problem.options(Issue::default(), None));
+        check(machine, problem.shape.ranks, &options)?;
+        options.placement.place(machine, problem.shape.ranks, 0)?;
         Ok(problem)
     }
 
-    /// How a schedule of this problem runs under an issue policy.
-    pub fn options(&self, issue: Issue) -> Options {
+    /// How a schedule runs with `issue`, on `path` or that of the problem.
+    pub fn options(&self, issue: Issue, path: Option<&str>) -> Options {
         Options {
-            path: self.path.clone(),
+            path: path.map(String::from).or_else(|| self.path.clone()),
             issue,
             seed: self.seed,
             ..Options::default()
         }
     }
 
-    /// What no schedule beats, and its name; `None` where nothing is known.
-    pub fn bound(&self) -> Result<Option<(TimePs, &'static str)>> {
-        let options = self.options(Issue::default());
-        let limits = run::limits_of(self.collective, &self.shape, &self.machine, &options)?;
-        Ok(limits.largest().map(|limit| (limit.time, limit.name)))
+    /// The path that schedules take unless their candidate says otherwise.
+    pub fn path(&self) -> &Path {
+        let named = self
+            .path
+            .as_deref()
+            .and_then(|name| self.machine.path(name));
+        named.unwrap_or(self.machine.default_path())
     }
+
+    /// The issue policy of the machine.
+    pub fn issue(&self) -> Issue {
+        self.machine.issue().unwrap_or_default()
+    }
+
+    /// The issue policies worth a try: that of the machine, then others.
+    pub fn issues(&self) -> Vec<Issue> {
+        let mut all = vec![self.issue()];
+        for issue in [Issue::Unlimited, Issue::Window(2), Issue::Window(8)] {
+            if !all.contains(&issue) {
+                all.push(issue);
+            }
+        }
+        all
+    }
+
+    /// Bytes of the vector.
+    pub fn bytes(&self) -> u64 {
+        self.shape.elements * u64::from(self.shape.element_bytes)
+    }
+}
+
+/// Round the elements down to whole blocks; less than one element for each rank is no problem to search for.
+fn whole_blocks(collective: Collective, shape: &mut Shape) -> Result<()> {
+    let ranks = u64::from(shape.ranks);
+    if !collective.is_blocked() || collective == Collective::Barrier {
+        return Ok(());
+    }
+    if shape.elements < ranks {
+        let problem = format!(
+            "{} elements are less than one for each of {ranks} ranks; ask for at least {} bytes",
+            shape.elements,
+            ranks * u64::from(shape.element_bytes)
+        );
+        return Err(ScheduleError::Shape(problem).into());
+    }
+    shape.elements -= shape.elements % ranks;
+    Ok(())
 }

@@ -86,6 +86,8 @@ struct Engine<'a, F: ?Sized> {
     finish: Vec<u64>,
     /// What happened last, and why.
     end: (u64, Cause),
+    /// The latest end that is of interest.
+    stop_at: u64,
     totals: Totals,
     /// Why the run cannot go on.
     failed: Option<SimError>,
@@ -105,6 +107,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
     }
     check_routes(&prepared.messages, fabric)?;
     fabric.reset(setup.seed, &prepared.sets);
+    let stop_at = prepared.stop_at();
     let Prepared {
         messages,
         costs,
@@ -139,6 +142,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         recorded: (setup.record_operations).then(|| OperationTimes::new(schedule.ops().len())),
         finish: start.clone(),
         end: (0, Cause::NONE),
+        stop_at,
         totals: Totals::default(),
         failed: None,
     };
@@ -263,6 +267,11 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             }
             if let Some(why) = self.failed.take() {
                 return Err(why);
+            }
+            if self.end.0 > self.stop_at {
+                return Err(SimError::Stopped {
+                    at: TimePs(self.end.0),
+                });
             }
             self.release();
         }

@@ -133,6 +133,7 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
 impl<F: Fabric + ?Sized> Pass<'_, F> {
     fn run(&mut self) -> Result<(), Stop> {
         let schedule = self.prepared.messages.schedule;
+        let stop_at = self.prepared.stop_at();
         for (id, op, edges) in schedule.ops_with_edges() {
             match op.kind {
                 OpKind::Put | OpKind::Notice => self.message(id, op, edges)?,
@@ -140,6 +141,10 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
                 OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Barrier => {
                     return Err(Stop::Undecided)
                 }
+            }
+            if self.end.0 > stop_at {
+                let at = TimePs(self.end.0);
+                return Err(Stop::Error(Box::new(SimError::Stopped { at })));
             }
         }
         for rank in &mut self.ranks {

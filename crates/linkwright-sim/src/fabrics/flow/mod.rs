@@ -57,7 +57,7 @@ use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Wanted,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Wanted, Wire,
 };
 use crate::queue::TimeQueue;
 use job::Job;
@@ -570,6 +570,26 @@ impl Fabric for Flow {
         let mut routes = self.routes.borrow_mut();
         let route = known(&mut routes, from, to, network);
         routes.timing(route).hops
+    }
+
+    fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
+        let mut routes = self.routes.borrow_mut();
+        let route = routes.find(key(from, to, network))?;
+        let timing = routes.timing(route);
+        let (start, rate, passes) = (timing.start, timing.whole, timing.passes);
+        let all = routes.span(route, 0, passes - 1);
+        let uses = routes.uses(all).iter();
+        Some(Wire {
+            start,
+            rate,
+            uses: uses
+                .map(|one| (one.resource() as u32, one.weight() as u32))
+                .collect(),
+        })
+    }
+
+    fn capacities(&self) -> Vec<u64> {
+        self.routes.borrow().routing.topology.capacity.clone()
     }
 
     fn no_route(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<String> {

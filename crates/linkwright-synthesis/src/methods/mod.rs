@@ -1,0 +1,3 @@
+//! One file for each method.
+
+pub mod library;
