@@ -9,7 +9,6 @@ use linkwright_plans::PlanError;
 use linkwright_schedule::text::ParseError;
 use linkwright_schedule::{ScheduleError, VerifyError};
 use linkwright_sim::SimError;
-use linkwright_synthesis::SynthesisError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -189,20 +188,12 @@ kinds!(sim, SIM: SimError {
     ..Probe => probe;
 });
 
-kinds!(synthesis, SYNTHESIS: SynthesisError {
-    Nothing => "UnsuitedError", "synthesis.nothing-runs", "A search none of whose schedules runs on the machine.";
-    NoTime => "OutOfTimeError", "synthesis.no-time", "A search without the time for a single schedule.";
-    UnknownMethod => "UnknownNameError", "synthesis.unknown-method", "A method of search that does not exist.";
-    ..Sim => sim;
-    ..Schedule => schedule;
-});
-
 /// Every kind of error that the native module raises: `key` (its code), `class` and `summary`.
 #[pyfunction]
 #[pyo3(name = "errors")]
 pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let all = [
-        MACHINE, PROBE, ISSUE, SKEW, SCHEDULE, FILES, VERIFY, EXEC, SIM, SYNTHESIS,
+        MACHINE, PROBE, ISSUE, SKEW, SCHEDULE, FILES, VERIFY, EXEC, SIM,
     ];
     let row = |kind: &Kind| {
         let row = PyDict::new(py);

@@ -1,7 +1,7 @@
 //! The methods: one file for each in `methods/`, one line in [`METHODS`], one test.
 
 use crate::judge::Judge;
-use crate::methods::library;
+use crate::methods::{library, portfolio};
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_schedule::ScheduleError;
@@ -21,7 +21,7 @@ pub struct Method {
 }
 
 /// All methods, in the order in which they run.
-pub static METHODS: &[&Method] = &[&library::METHOD];
+pub static METHODS: &[&Method] = &[&library::METHOD, &portfolio::METHOD];
 
 /// The methods of these names, in the order of the registry; all where none is named.
 pub fn chosen(keys: &[String]) -> Result<Vec<&'static Method>> {

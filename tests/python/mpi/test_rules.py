@@ -1,16 +1,16 @@
-"""Rules that `tune` or `export --as openmpi-rules` wrote: Open MPI takes them, and takes the algorithm that they name."""
+"""Rules that `tune` or `export --as openmpi-rules` wrote: Open MPI takes the algorithms that they name."""
 
 import shutil
 import subprocess
 
 import pytest
 from jobs import FOLDER, is_open_mpi, mpirun
-from linkwright_cases import invoke
 
 from linkwright import interop
 from linkwright.errors import StoreError, UsageError
 from linkwright.store import run as runs
 from linkwright.store import schema
+from linkwright_cases import invoke
 
 # Time of each algorithm by size: ring wins from 4 KiB to 64 KiB, elsewhere the others.
 TIMES = {
