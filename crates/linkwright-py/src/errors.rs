@@ -175,6 +175,7 @@ kinds!(sim, SIM: SimError {
     NoComputeRate => "SimError", "sim.no-compute-rate", "Arithmetic without a rate to time it.";
     TooFewEndpoints => "UnsuitedError", "sim.too-few-endpoints", "More ranks or memories than the machine has.";
     NoBuffer => "UnsuitedError", "sim.no-buffer", "A vector that with its receive buffer is larger than the memory of a rank.";
+    NoMemory => "UnsuitedError", "sim.no-memory", "A collective whose buffers together are larger than the memory of a rank.";
     NoRoom => "UnsuitedError", "sim.no-room", "A message larger than the memory at one of its ends.";
     Unsuited => "UnsuitedError", "sim.unsuited", "A program that cannot be folded or streamed.";
     Unknown => "UnknownNameError", "sim.unknown-path", "A path that the machine does not have.";

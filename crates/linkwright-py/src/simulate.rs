@@ -70,7 +70,8 @@ pub fn protocol_remark(
 /// Simulate `schedule` on `machine`.
 ///
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, launch_ps` (of a
-/// library's collective, on each rank), `channels` (equal ones that a message stands for), `placement` (one endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
+/// library's collective, on each rank), `serial_starts` (transfers of a rank start one after another, whatever their
+/// lanes), `channels` (equal ones that a message stands for), `placement` (one endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
 /// file to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
 /// first, of an allreduce on a path with a protocol, else empty; with `operations` also
 /// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation, and the critical `path`; with `messages`
@@ -125,6 +126,7 @@ pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyR
         record_operations: false,
         messages: asked.take("messages")?.unwrap_or(false),
         buffer_sets: asked.take("buffer_sets")?.unwrap_or(1),
+        serial_starts: asked.take("serial_starts")?.unwrap_or(false),
     })
 }
 

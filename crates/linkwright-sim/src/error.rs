@@ -124,6 +124,16 @@ pub enum SimError {
         /// Its memory.
         room: u64,
     },
+    /// A collective whose buffers together are larger than the memory of a participant.
+    #[error("the buffers of this schedule need {bytes} B of `{endpoint}`, scratch included, which has {room} B; use smaller vectors or an algorithm with less scratch")]
+    NoMemory {
+        /// Size of all buffers there.
+        bytes: u64,
+        /// Name of the endpoint.
+        endpoint: String,
+        /// Its memory.
+        room: u64,
+    },
     /// No such path.
     #[error("no path `{name}`{}; known: {known}", .nearest.as_ref().map(|n| format!(", did you mean `{n}`?")).unwrap_or_default())]
     Unknown {

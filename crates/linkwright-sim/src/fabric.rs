@@ -10,7 +10,7 @@
 //! The three come in this order and may coincide. A fabric holding messages without a next event
 //! is *stuck*; the engine reports that as an error, never as a silent end.
 
-use linkwright_core::{BytesPerSec, EndpointId, TimePs};
+use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 
 /// What a message does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,37 @@ impl Wanted {
     };
 }
 
+impl Wire {
+    /// Wire of a put whose time alone on the machine grows by what `whole` bytes take beyond none; the rest of that
+    /// time is its latency.
+    pub(crate) fn measured<F: Fabric + ?Sized>(
+        fabric: &F,
+        (from, to, network): (EndpointId, EndpointId, u8),
+        whole: u64,
+        uses: Vec<(u32, u32)>,
+    ) -> Self {
+        let time = |bytes| {
+            let put = Msg {
+                network,
+                ..Msg::new(0, MsgKind::Put, from, to, bytes)
+            };
+            fabric.quiet(&put)
+        };
+        let (latency, moving) = (time(0), time(whole).saturating_sub(time(0)));
+        Wire {
+            start: TimePs::ZERO,
+            rate: (whole as f64 * 1e12 / moving.0.max(1) as f64) as u64,
+            latency,
+            uses,
+        }
+    }
+
+    /// How long a message of `bytes` takes alone, its start and latency included.
+    pub fn alone(&self, bytes: u64) -> TimePs {
+        self.start + BytesPerSec(self.rate as f64).time(Bytes(bytes)) + self.latency
+    }
+}
+
 /// The three completions of a message, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
@@ -161,6 +192,8 @@ pub struct Wire {
     pub start: TimePs,
     /// Most bytes per second of one message.
     pub rate: u64,
+    /// From the departure of the last byte to its arrival.
+    pub latency: TimePs,
     /// Links of the route, and how often each byte crosses them.
     pub uses: Vec<(u32, u32)>,
 }
@@ -283,6 +316,13 @@ pub trait Fabric {
     fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
         let _ = (from, to, network);
         None
+    }
+
+    /// How long the initiator of `m` is at work before its first byte moves; part of what `m` takes. Zero where the
+    /// fabric itself lets the messages of an initiator wait for each other.
+    fn start_up(&self, m: &Msg) -> TimePs {
+        let _ = m;
+        TimePs::ZERO
     }
 
     /// Bytes per second of each link of [`Fabric::wire`].

@@ -14,7 +14,7 @@ use crate::protocol::{self, Timed};
 use crate::setup::{Issue, Setup};
 use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
-use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
+use linkwright_schedule::ir::{Buffer, Combine, Op, OpKind, Owner, Schedule};
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{aggregations, barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
@@ -49,6 +49,8 @@ pub struct Options {
     pub messages: bool,
     /// Sets of buffers between which repetitions alternate, see [`crate::setup::Setup`].
     pub buffer_sets: u32,
+    /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes.
+    pub serial_starts: bool,
 }
 
 impl Default for Options {
@@ -67,6 +69,7 @@ impl Default for Options {
             record_operations: false,
             messages: false,
             buffer_sets: 1,
+            serial_starts: false,
         }
     }
 }
@@ -192,6 +195,7 @@ pub(crate) fn setup(
         record_operations: options.record_operations || options.messages,
         nearness: machine.nearness(),
         buffer_sets: options.buffer_sets,
+        serial_starts: options.serial_starts,
         stop_at: TimePs::MAX,
     })
 }
@@ -323,6 +327,7 @@ pub(crate) fn check_room(
     let Some(least) = endpoints.iter().filter_map(|e| e.capacity).min() else {
         return Ok(());
     };
+    check_memory(schedule, machine, setup)?;
     let elements = schedule
         .buffers
         .iter()
@@ -346,6 +351,37 @@ pub(crate) fn check_room(
                     room: room.0,
                 });
             }
+        }
+    }
+    Ok(())
+}
+
+/// Refuse a collective whose buffers, scratch included, do not fit the memory of a participant together.
+///
+/// Traffic patterns state sizes of messages, and their buffers are a way to write them down.
+fn check_memory(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(), SimError> {
+    if schedule.spec.collective == Collective::Pattern {
+        return Ok(());
+    }
+    let bytes =
+        |buffer: &Buffer| buffer.elements(schedule.elements) * u64::from(schedule.element_bytes);
+    let participants = (0u32..).take(setup.placement.len());
+    for (participant, &place) in participants.zip(&setup.placement) {
+        let endpoint = machine.endpoint(place);
+        let Some(room) = endpoint.capacity else {
+            continue;
+        };
+        let has = |buffer: &&Buffer| match buffer.owner {
+            Owner::Ranks => participant < schedule.ranks,
+            Owner::One(one) => one.0 == participant,
+        };
+        let needed: u64 = schedule.buffers.iter().filter(has).map(bytes).sum();
+        if needed > room.0 {
+            return Err(SimError::NoMemory {
+                bytes: needed,
+                endpoint: endpoint.name.clone(),
+                room: room.0,
+            });
         }
     }
     Ok(())

@@ -31,6 +31,8 @@ pub struct Setup {
     pub nearness: Nearness,
     /// Sets of buffers between which repetitions alternate, where ranks move data themselves.
     pub buffer_sets: u32,
+    /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes.
+    pub serial_starts: bool,
     /// Makespan beyond which the simulation stops with [`SimError::Stopped`]; a slower schedule is of no interest then.
     pub stop_at: TimePs,
 }
@@ -50,6 +52,7 @@ impl Setup {
             record_operations: false,
             nearness: Nearness::default(),
             buffer_sets: 1,
+            serial_starts: false,
             stop_at: TimePs::MAX,
         }
     }

@@ -1,7 +1,8 @@
 //! What a search sees of a machine: links with rates, the links of each route, the cost parts of a message.
 
 use crate::problem::Problem;
-use linkwright_core::{EndpointId, TimePs};
+use linkwright_core::machine::{Engine, Path};
+use linkwright_core::{Bytes, EndpointId, TimePs};
 use linkwright_sim::fabric::{Msg, MsgKind, Wire};
 use linkwright_sim::fabrics::{self, AnyFabric};
 use std::sync::{Mutex, PoisonError};
@@ -15,16 +16,14 @@ pub struct Graph {
     pub network: u8,
     /// Bytes per second of each link; empty where the fabric has no links.
     pub capacities: Vec<u64>,
-    /// Cost of a message to its initiator before it leaves.
-    pub start: TimePs,
-    /// Cost of a message to its receiver.
-    pub receive: TimePs,
+    /// Costs of software at both ends, and how data are combined.
+    pub path: Path,
 }
 
 impl Graph {
     /// For messages of the problem's path.
     pub fn new(problem: &Problem) -> Self {
-        let path = problem.path();
+        let path = problem.path().clone();
         let mut fabric =
             fabrics::build(&problem.machine).expect("checked when the problem was made");
         if let Some(channels) = path.channels {
@@ -34,9 +33,8 @@ impl Graph {
             ranks: problem.shape.ranks,
             network: path.network.unwrap_or(0),
             capacities: fabric.capacities(),
-            start: path.start,
-            receive: path.receive,
             fabric: Mutex::new(fabric),
+            path,
         }
     }
 
@@ -56,6 +54,22 @@ impl Graph {
             let leads = fabric.no_route(from, to, self.network).is_none();
             leads.then(|| fabric.quiet(&message))
         })
+    }
+
+    /// What a put in one run costs its initiator before it leaves, and its receiver, combining not included.
+    pub fn software(&self) -> (TimePs, TimePs) {
+        (self.path.start + self.path.per_run, self.path.receive)
+    }
+
+    /// How long a rank combines `bytes` into its buffer. A rank has one arithmetic unit, the compute lane; where the path
+    /// combines on arrival, arrivals do so one after another.
+    pub fn combine(&self, bytes: u64) -> TimePs {
+        self.path.combine_time(Bytes(bytes), true)
+    }
+
+    /// Whether all lanes of a rank are one, because it does one thing at a time.
+    pub fn one_lane(&self) -> bool {
+        self.path.engine == Engine::Rank
     }
 
     fn with<T>(&self, ask: impl FnOnce(&AnyFabric) -> T) -> T {

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::{verify, Schedule};
-use linkwright_sim::{lowered, run, Pricer, SimError};
+use linkwright_sim::{lowered, run, Modelled, Options, Pricer, SimError};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
@@ -268,7 +268,7 @@ impl Judge {
         }
         let (made, path) = (self.made(draft), draft.path.as_deref());
         let schedule = match &made {
-            Ok(made) => self.lower(made, draft),
+            Ok(made) => self.lower(made, path),
             Err(why) => return refused(why.clone()),
         };
         let schedule = match schedule {
@@ -290,8 +290,8 @@ impl Judge {
         (draft.make)()
     }
 
-    fn lower<'a>(&self, made: &'a Schedule, draft: &Draft) -> Result<Cow<'a, Schedule>> {
-        let path = draft.path.as_deref().or(self.problem.path.as_deref());
+    fn lower<'a>(&self, made: &'a Schedule, path: Option<&str>) -> Result<Cow<'a, Schedule>> {
+        let path = path.or(self.problem.path.as_deref());
         let lowered = lowered(made, &self.problem.machine, path)?;
         Ok(lowered.map_or(Cow::Borrowed(made), Cow::Owned))
     }
@@ -299,7 +299,7 @@ impl Judge {
     /// The draft as a winner, if it is right.
     fn proved(&self, draft: &Draft, issue: Issue) -> Result<Winner> {
         let schedule = self.made(draft)?;
-        let lowered = self.lower(&schedule, draft)?;
+        let lowered = self.lower(&schedule, draft.path.as_deref())?;
         verify(&lowered)?;
         let options = self.problem.options(issue, draft.path.as_deref());
         let time = run(&lowered, &self.problem.machine, &options)?
@@ -318,6 +318,19 @@ impl Judge {
             tried: self.tried,
             elapsed: self.begun.elapsed(),
         })
+    }
+
+    /// `candidate` simulated with its critical path, the load of every link and the times of every operation.
+    pub fn explain(&self, candidate: &Candidate) -> Result<Modelled> {
+        let schedule = self.lower(&candidate.schedule, candidate.path.as_deref())?;
+        let options = self
+            .problem
+            .options(candidate.issue, candidate.path.as_deref());
+        let options = Options {
+            record_operations: true,
+            ..options
+        };
+        run(&schedule, &self.problem.machine, &options)
     }
 
     fn accept(&mut self, winner: Winner) {

@@ -20,6 +20,9 @@ pub struct Problem {
     pub path: Option<String>,
     /// Seed of everything that is drawn.
     pub seed: u64,
+    /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes: a check of how much a gain
+    /// depends on starts that are free beside each other.
+    pub serial_starts: bool,
 }
 
 impl Problem {
@@ -44,6 +47,7 @@ impl Problem {
             shape,
             path,
             seed,
+            serial_starts: false,
         };
         let (machine, options) = (&problem.machine, problem.options(Issue::default(), None));
         check(machine, problem.shape.ranks, &options)?;
@@ -57,6 +61,7 @@ impl Problem {
             path: path.map(String::from).or_else(|| self.path.clone()),
             issue,
             seed: self.seed,
+            serial_starts: self.serial_starts,
             ..Options::default()
         }
     }

@@ -78,7 +78,8 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         if !room && counted {
             return;
         }
-        let mut end = self.now + self.costs.issue(op, &self.messages) + self.costs.moving(id);
+        let begin = self.begin(op, counted);
+        let mut end = begin + self.costs.issue(op, &self.messages) + self.costs.moving(id);
         let batched = matches!(self.setup.issue, Issue::Blocking | Issue::Batch(_));
         let signalled = batched && self.is_signalled(op);
         let lane = &mut self.lanes[index];
@@ -96,8 +97,21 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             lane.batch.push(id);
         }
         lane.free_at = end;
+        if counted && self.setup.serial_starts {
+            let start_up = self.fabric.start_up(&self.messages.message(id));
+            self.starter[op.initiator() as usize] = end + start_up.0;
+        }
         self.taken_up(id, cause, pays_phase);
         self.push(end, Own::Issued(id));
+    }
+
+    /// When its rank begins with what a lane takes up now.
+    #[inline]
+    fn begin(&self, op: &Op, counted: bool) -> u64 {
+        match counted && self.setup.serial_starts {
+            true => self.now.max(self.starter[op.initiator() as usize]),
+            false => self.now,
+        }
     }
 
     /// Transfer `id` is complete in the sense of the path: its lane reacts.

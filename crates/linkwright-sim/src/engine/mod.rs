@@ -70,6 +70,8 @@ struct Engine<'a, F: ?Sized> {
     lanes: Vec<Lane>,
     /// When each rank has handled its arrivals so far; none before it is there itself.
     handled: Vec<u64>,
+    /// When each rank may start another transfer, where starts wait for each other.
+    starter: Vec<u64>,
     /// Barrier operations that have arrived, by set.
     at_barrier: Vec<Vec<u32>>,
     /// Targets still to come, of multicasts whose completion is their delivery.
@@ -132,6 +134,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         graph,
         queue: TimeQueue::default(),
         handled: start.clone(),
+        starter: start.clone(),
         at_barrier: vec![Vec::new(); schedule.sets.len()],
         multicasts: Vec::new(),
         released: Vec::new(),

@@ -28,7 +28,7 @@
 use super::completions::Completions;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wanted,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wanted, Wire,
 };
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -287,6 +287,20 @@ impl Fabric for Crossbar {
 
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+
+    /// The port out of the source, the port into the target.
+    fn wire(&self, from: EndpointId, to: EndpointId, _network: u8) -> Option<Wire> {
+        Some(Wire {
+            start: TimePs::ZERO,
+            rate: self.rate.0 as u64,
+            latency: self.latency,
+            uses: vec![(from.0, 1), ((self.ports.len() / 2) as u32 + to.0, 1)],
+        })
+    }
+
+    fn capacities(&self) -> Vec<u64> {
+        vec![self.rate.0 as u64; self.ports.len()]
     }
 
     fn port(&self, _endpoint: EndpointId, _networks: &[u8]) -> PortRates {

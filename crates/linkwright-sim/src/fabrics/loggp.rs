@@ -37,7 +37,7 @@
 
 use super::completions::Completions;
 use crate::error::SimError;
-use crate::fabric::{Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times};
+use crate::fabric::{Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wire};
 use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::cmp::Reverse;
@@ -332,6 +332,22 @@ impl Fabric for LogGp {
 
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+
+    /// The way out of the source, at the rate and latency of long messages.
+    fn wire(&self, from: EndpointId, to: EndpointId, _network: u8) -> Option<Wire> {
+        let long = self.regimes(from, to).last()?;
+        Some(Wire {
+            start: TimePs::ZERO,
+            rate: long.bandwidth.0 as u64,
+            latency: long.occupancy + long.latency,
+            uses: vec![(from.0, 1)],
+        })
+    }
+
+    fn capacities(&self) -> Vec<u64> {
+        let rates = self.every_regime().map(|regime| regime.bandwidth.0);
+        vec![rates.fold(0.0, f64::max) as u64; self.links.names.len()]
     }
 
     fn port(&self, _endpoint: EndpointId, _networks: &[u8]) -> PortRates {

@@ -88,6 +88,15 @@ impl Route {
         (0..self.rails()).map(move |hop| Ladder::link(self.after(hop), exit))
     }
 
+    /// All links on the way; the two of a pair are represented by the first.
+    pub fn links(self) -> impl Iterator<Item = u32> {
+        let rung = (self.rungs() == 1).then(|| match self.is_on_board() {
+            true => Ladder::link(self.from, Exit::Rung0),
+            false => Ladder::link(self.from, Exit::Through),
+        });
+        rung.into_iter().chain(self.rail_links())
+    }
+
     /// The positions on the way, both ends included.
     pub fn positions(self) -> Vec<u32> {
         let source = (self.rungs() == 1).then_some(self.from);
@@ -146,6 +155,13 @@ impl Ladder {
         });
         let rail = (inside(&|chip| chip % 2 == 0), rung * boards);
         first.chain(single).chain([rail]).collect()
+    }
+
+    /// How many links each exit of [`Route::links`] stands for.
+    pub fn widths() -> [u32; EXITS as usize] {
+        let mut widths = [1; EXITS as usize];
+        widths[Exit::Rung0 as usize] = 2;
+        widths
     }
 
     /// Number of the link that leaves position `from` by `exit`.

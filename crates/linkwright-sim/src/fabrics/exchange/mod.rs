@@ -25,7 +25,7 @@ mod traffic;
 
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Wire,
 };
 use config::Config;
 use ladder::{Ladder, Route};
@@ -238,6 +238,29 @@ impl Fabric for Exchange {
     fn hops(&self, from: EndpointId, to: EndpointId, _network: u8) -> u32 {
         let route = self.route(from, to);
         route.map_or(1, |route| route.rails() + route.rungs())
+    }
+
+    /// Ports out of tiles, ports into tiles, links between chips. Both links that a board keeps for its pair count as
+    /// one of twice the rate; messages to the host have no wire.
+    fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
+        if from.0.max(to.0) >= self.ranks {
+            return None;
+        }
+        let between = self.route(from, to);
+        let links = between.into_iter().flat_map(Route::links);
+        let ports = [from.0, self.ranks + to.0];
+        let uses = (ports.into_iter()).chain(links.map(|link| 2 * self.ranks + link));
+        let uses = uses.map(|link| (link, 1)).collect();
+        Some(Wire::measured(self, (from, to, network), 1 << 16, uses))
+    }
+
+    fn capacities(&self) -> Vec<u64> {
+        let mut all = vec![self.config.chip.rate.0 as u64; 2 * self.ranks as usize];
+        if let Some(links) = &self.config.links {
+            let each = (0..links.ladder.chips()).flat_map(|_| Ladder::widths());
+            all.extend(each.map(|width| u64::from(width) * links.rate.0 as u64));
+        }
+        all
     }
 
     fn links(&self) -> &LinkTable {

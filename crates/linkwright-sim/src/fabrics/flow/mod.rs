@@ -577,15 +577,30 @@ impl Fabric for Flow {
         let route = routes.find(key(from, to, network))?;
         let timing = routes.timing(route);
         let (start, rate, passes) = (timing.start, timing.whole, timing.passes);
+        let latency = timing.latency;
         let all = routes.span(route, 0, passes - 1);
         let uses = routes.uses(all).iter();
         Some(Wire {
             start,
             rate,
+            latency,
             uses: uses
                 .map(|one| (one.resource() as u32, one.weight() as u32))
                 .collect(),
         })
+    }
+
+    fn start_up(&self, m: &Msg) -> TimePs {
+        let to = match m.kind {
+            MsgKind::Multicast | MsgKind::Aggregate => {
+                let targets = self.sets.get(m.set as usize);
+                targets.and_then(|all| all.first().copied()).unwrap_or(m.to)
+            }
+            _ => m.to,
+        };
+        let mut routes = self.routes.borrow_mut();
+        let route = routes.find(key(m.from, to, m.network));
+        route.map_or(TimePs::ZERO, |route| routes.timing(route).lead(m.bytes))
     }
 
     fn capacities(&self) -> Vec<u64> {

@@ -47,6 +47,7 @@ mod wire;
 use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
+use crate::fabric::Wire as HostWire;
 use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut};
 use crate::queue::TimeQueue;
 use config::{Config, Role};
@@ -250,6 +251,22 @@ impl Fabric for HostLink {
 
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+
+    /// The link, one of its directions; none inside the host or the device.
+    fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<HostWire> {
+        let is_device = |place: EndpointId| self.config.roles[place.index()] == Role::Device;
+        let uses = match (is_device(from), is_device(to)) {
+            (false, true) => vec![(Link::Down as u32, 1)],
+            (true, false) => vec![(Link::Up as u32, 1)],
+            _ => Vec::new(),
+        };
+        let pair = (from, to, network);
+        Some(HostWire::measured(self, pair, 1 << 20, uses))
+    }
+
+    fn capacities(&self) -> Vec<u64> {
+        vec![self.usable.0 as u64; 2]
     }
 
     /// Devices and host, with the link between them.

@@ -45,7 +45,7 @@ use std::collections::VecDeque;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Wire,
 };
 use chip::News;
 pub use chip::{Chip, Start};
@@ -306,6 +306,37 @@ impl Fabric for SlottedRing {
 
     fn links(&self) -> &LinkTable {
         &self.chip.links
+    }
+
+    /// Segments clockwise and the other way, each of all rings of its direction; ports out; ports in. Both ways of a
+    /// tie are equally long; the wire takes the clockwise one.
+    fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
+        let (source, target) = (self.site(from), self.site(to));
+        let elements = self.config.elements.len() as u32;
+        let (direction, segments) = self.chip.rings.way(source, target);
+        let segments = segments
+            .iter()
+            .map(|&at| direction * elements + u32::from(at));
+        let ports = [
+            2 * elements + u32::from(source),
+            3 * elements + u32::from(target),
+        ];
+        let uses = segments.chain(ports).map(|link| (link, 1)).collect();
+        let whole = u64::from(self.config.dma_largest);
+        let wire = Wire::measured(self, (from, to, network), whole, uses);
+        // The first lines of a command cost no more than its start.
+        Some(Wire {
+            rate: wire.rate.min(self.config.port().0 as u64),
+            ..wire
+        })
+    }
+
+    fn capacities(&self) -> Vec<u64> {
+        let elements = self.config.elements.len();
+        let port = self.config.port().0;
+        let segments = self.config.rings.map(|rings| port * f64::from(rings));
+        let each = [segments[0], segments[1], port, port].map(|rate| vec![rate as u64; elements]);
+        each.concat()
     }
 
     fn port(&self, _endpoint: EndpointId, _networks: &[u8]) -> PortRates {

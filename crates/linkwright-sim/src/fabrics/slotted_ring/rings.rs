@@ -119,6 +119,14 @@ impl Rings {
         self.route(from, to).hops
     }
 
+    /// A shortest way: its direction, 0 clockwise, and its segments.
+    pub fn way(&self, from: u8, to: u8) -> (u32, &[u8]) {
+        let ways = &self.route(from, to).ways;
+        let direction = usize::from(ways[0].hops == 0);
+        let way = &ways[direction];
+        (direction as u32, &way.segments[..usize::from(way.hops)])
+    }
+
     /// Rings in all.
     pub fn len(&self) -> usize {
         self.rings.len()

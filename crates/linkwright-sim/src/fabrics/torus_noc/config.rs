@@ -125,7 +125,7 @@ pub struct TorusNocConfig {
 
 impl TorusNocConfig {
     /// What `count` links carry, in bytes per second, if all their packets are full.
-    fn links(&self, count: usize) -> BytesPerSec {
+    pub(super) fn links(&self, count: usize) -> BytesPerSec {
         let data_flits = self.packet_bytes / self.flit_bytes;
         let packet_ps = (data_flits + 1) * self.link_flit.0;
         BytesPerSec(count as f64 * self.packet_bytes as f64 * 1e12 / packet_ps as f64)

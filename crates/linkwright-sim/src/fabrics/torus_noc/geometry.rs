@@ -162,6 +162,22 @@ impl Geometry {
         (Place { x, y }, wraps)
     }
 
+    /// Numbers of all links from the interface of `from` to that of `to`.
+    pub fn path(&self, network: u8, from: Place, to: Place) -> Vec<u32> {
+        let heading = self.networks[network as usize].heading;
+        let mut links = vec![self.link(network, from, Port::Inject)];
+        let (mut route, mut at) = (self.route(network, from, to), from);
+        loop {
+            route.turns();
+            let slot = route.onward();
+            links.push(self.first_link(network, at) + slot);
+            match ports(heading)[slot as usize] {
+                Port::Eject => return links,
+                port => at = self.step(at, port).0,
+            }
+        }
+    }
+
     pub fn hops(&self, network: u8, from: Place, to: Place) -> u32 {
         let heading = self.networks[network as usize].heading;
         let x = axis(heading, from.x, to.x, self.width);

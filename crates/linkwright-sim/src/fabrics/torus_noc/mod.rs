@@ -52,7 +52,7 @@ use std::collections::BTreeMap;
 
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
-use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck};
+use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Wire};
 use crate::fabrics::slab::Slab;
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
@@ -331,6 +331,23 @@ impl Fabric for TorusNoc {
             bytes: self.links.iter().map(|link| link.bytes).collect(),
             peak: self.links.iter().map(|link| link.peak).collect(),
         })
+    }
+
+    /// Puts of whole packets.
+    fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
+        if usize::from(network) >= self.config.networks.len() {
+            return None;
+        }
+        let path = self
+            .geometry
+            .path(network, self.place(from), self.place(to));
+        let uses = path.into_iter().map(|link| (link, 1)).collect();
+        let whole = 64 * self.config.packet_bytes;
+        Some(Wire::measured(self, (from, to, network), whole, uses))
+    }
+
+    fn capacities(&self) -> Vec<u64> {
+        vec![self.config.links(1).0 as u64; self.links.len()]
     }
 
     fn port(&self, endpoint: EndpointId, networks: &[u8]) -> PortRates {

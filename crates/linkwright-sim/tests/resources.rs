@@ -1,0 +1,127 @@
+//! What schedules share at an endpoint: start-ups and memory; and simulations that stop.
+
+use linkwright_core::machine::Path;
+use linkwright_core::{Issue, Machine, TimePs};
+use linkwright_schedule::builder::{Builder, Shape};
+use linkwright_schedule::collectives::build;
+use linkwright_schedule::{Buffer, Collective, Schedule};
+use linkwright_sim::setup::Setup;
+use linkwright_sim::{fabrics, lowered, run, Options, Pricer, SimError};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn machine(name: &str) -> Machine {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/linkwright/machines");
+    let text = std::fs::read_to_string(root.join(format!("{name}.toml"))).unwrap();
+    Machine::parse(&text, name).unwrap()
+}
+
+/// Rank 0 puts 1 MiB to each of three others, in lanes of its own or in one.
+fn three_puts(one_lane: bool) -> Schedule {
+    let shape = Shape {
+        element_bytes: 1,
+        ..Shape::new(8, 1 << 20)
+    };
+    let mut b = Builder::new(Collective::Pattern, &shape);
+    let data = b.buffer(Buffer::vector("data", 1));
+    for to in 1..4u8 {
+        let lane = if one_lane { 0 } else { to - 1 };
+        b.put(0, data.at(0), u32::from(to), data.at(0)).lane(lane);
+    }
+    b.finish().unwrap()
+}
+
+#[test]
+fn starts_of_a_rank_wait_for_each_other_where_the_run_says_so() {
+    let machine = machine("dgx1-p100");
+    let time = |one_lane, serial_starts| {
+        let setup = Setup {
+            issue: Issue::Unlimited,
+            serial_starts,
+            ..Setup::new(8, Path::default())
+        };
+        let mut fabric = fabrics::build(&machine).unwrap();
+        let schedule = three_puts(one_lane);
+        linkwright_sim::simulate(&schedule, &mut *fabric, &setup)
+            .unwrap()
+            .makespan
+    };
+    // Three links of GPU 0: each copy takes 9.78 us and 2^20 B / 18.5 GB/s = 56.68 us, whatever the others do.
+    let alone = time(false, false);
+    assert_eq!(alone, TimePs(66_459_784));
+    assert_eq!(time(true, false), alone);
+    // The third starts when two starts are over.
+    assert_eq!(time(false, true), alone + TimePs(2 * 9_780_000));
+    assert_eq!(time(true, true), alone + TimePs(2 * 9_780_000));
+}
+
+#[test]
+fn buffers_that_do_not_fit_together_are_refused_with_the_figure() {
+    let machine = machine("wormhole-n150");
+    let options = Options {
+        path: Some("ideal".into()),
+        ..Options::default()
+    };
+    let asked = |elements| {
+        let shape = Shape::new(64, elements).with_grid(8, 8);
+        let built = build("allreduce/recursive_doubling_latency", &shape).unwrap();
+        let schedule = lowered(&built, &machine, Some("ideal"))
+            .unwrap()
+            .unwrap_or(built);
+        run(&schedule, &machine, &options).map(|_| ())
+    };
+    // The vector and a copy of it into which the partner writes: 2 MiB of a tile of 1.43 MiB.
+    match asked(1 << 18).unwrap_err() {
+        error @ SimError::NoMemory { bytes, room, .. } => {
+            assert_eq!(
+                (bytes, room),
+                (2 << 20, machine.endpoints()[0].capacity.unwrap().0)
+            );
+            assert!(error.to_string().contains("need 2097152 B"), "{error}");
+        }
+        other => panic!("{other}"),
+    }
+    asked(1 << 17).unwrap();
+}
+
+#[test]
+fn a_simulation_stops_beyond_its_time_and_never_before() {
+    let algorithms = [
+        "allreduce/ring",
+        "alltoall/linear",
+        "allreduce/recursive_doubling_latency",
+    ];
+    for name in ["loggp", "crossbar", "dgx1-p100", "cell-be"] {
+        let machine = machine(name);
+        let machine = machine.with_endpoints(8).unwrap_or(machine);
+        let mut pricer = Pricer::new(Arc::new(machine.clone()));
+        for algorithm in algorithms {
+            let built = build(algorithm, &Shape::new(8, 4096)).unwrap();
+            let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
+            for issue in [Issue::Blocking, Issue::Unlimited] {
+                let options = Options {
+                    issue,
+                    ..Options::default()
+                };
+                let whole = run(&schedule, &machine, &options)
+                    .unwrap()
+                    .simulation
+                    .makespan;
+                let mut within = |stop_at| pricer.time(&schedule, &options, stop_at);
+                let what = format!("{name} {algorithm} {issue}");
+                assert_eq!(within(TimePs::MAX), Ok(whole), "{what}");
+                assert_eq!(within(whole), Ok(whole), "{what}");
+                let early = within(whole.saturating_sub(TimePs(1)));
+                assert!(
+                    matches!(early, Err(SimError::Stopped { .. })),
+                    "{what}: {early:?}"
+                );
+                let half = within(TimePs(whole.0 / 2));
+                assert!(
+                    matches!(half, Err(SimError::Stopped { .. })),
+                    "{what}: {half:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The judge: winners are proved and the best, whatever the threads; what is wrong is refused; time is kept.
+
+use linkwright_core::{Bytes, Issue, Machine, TimePs};
+use linkwright_schedule::{collectives, Collective, Schedule, ScheduleError, Shape};
+use linkwright_synthesis::methods::library;
+use linkwright_synthesis::{
+    synthesize, Candidate, Choices, Control, Judge, Problem, Recipe, Verdict, Winner,
+};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn machine(name: &str) -> Machine {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/linkwright/machines");
+    let text = std::fs::read_to_string(root.join(format!("{name}.toml"))).unwrap();
+    Machine::parse(&text, name).unwrap()
+}
+
+fn problem(name: &str, collective: Collective, ranks: u32, bytes: u64) -> Problem {
+    let shape = Shape::new(ranks, bytes / 4);
+    Problem::new(&machine(name), collective, shape, None, 0).unwrap()
+}
+
+fn control(threads: usize) -> Control {
+    Control {
+        threads,
+        ..Control::default()
+    }
+}
+
+fn judge(problem: Problem) -> Judge {
+    Judge::new(Arc::new(problem), control(2), Box::new(|_| ()))
+}
+
+fn candidate(problem: &Problem, algorithm: &str, issue: Issue) -> Candidate {
+    Candidate {
+        method: "library",
+        recipe: Recipe::new(algorithm.to_string()),
+        schedule: Arc::new(collectives::build(algorithm, &problem.shape).unwrap()),
+        issue,
+        path: None,
+    }
+}
+
+/// What a search reports: words and times of its winners, in order, and how many candidates were priced.
+fn reported(problem: Problem, control: Control) -> (Vec<(String, TimePs)>, u64) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let seen = all.clone();
+    let choices = Choices {
+        control,
+        methods: vec!["library".into()],
+    };
+    let report = move |winner: &Winner| {
+        let words = format!("{} {}", winner.candidate.recipe, winner.candidate.issue);
+        seen.lock().unwrap().push((words, winner.time));
+    };
+    let (winner, tried) = synthesize(problem, choices, Box::new(report)).unwrap();
+    let all = all.lock().unwrap().clone();
+    assert_eq!(all.last().unwrap().1, winner.time);
+    (all, tried)
+}
+
+#[test]
+fn the_same_winners_on_one_thread_and_on_three() {
+    for (name, collective, bytes) in [
+        ("dgx1-p100", Collective::Allreduce, 1 << 20),
+        ("dgx1-p100", Collective::Alltoall, 4096),
+        ("cell-be", Collective::Allgather, 8192),
+    ] {
+        let of = |threads| reported(problem(name, collective, 8, bytes), control(threads));
+        let one = of(1);
+        assert!(one.0.windows(2).all(|two| two[1].1 < two[0].1), "{one:?}");
+        assert_eq!(one, of(3));
+    }
+}
+
+#[test]
+fn the_winner_is_the_best_of_all_that_run() {
+    let problem = problem("dgx1-p100", Collective::Allreduce, 8, 1 << 16);
+    let mut alone = judge(problem.clone());
+    let drafts = library::drafts(&problem);
+    let verdicts = alone.price(&drafts);
+    let best = verdicts.iter().filter_map(Verdict::time).min().unwrap();
+    assert!(alone.incumbent().is_none());
+    let (all, tried) = reported(problem, control(2));
+    assert_eq!(all.last().unwrap().1, best);
+    assert_eq!(tried, drafts.len() as u64);
+}
+
+#[test]
+fn what_is_slower_is_stopped_and_of_equals_the_first_wins() {
+    let problem = problem("dgx1-p100", Collective::Allreduce, 8, 1 << 10);
+    let mut judge = judge(problem.clone());
+    let of = |algorithm| candidate(&problem, algorithm, Issue::Blocking);
+    let fast = "allreduce/recursive_doubling_latency";
+    let first = judge.consider(vec![of("allreduce/ring"), of(fast), of(fast)]);
+    let best = judge.incumbent().unwrap().time;
+    assert_eq!(first[1..], [Verdict::Time(best), Verdict::Time(best)]);
+    let second = judge.consider(vec![of("allreduce/ring"), of(fast)]);
+    assert_eq!(second, [Verdict::Slower, Verdict::Slower]);
+    assert_eq!(judge.tried(), 5);
+}
+
+/// An allgather that claims to be an allreduce.
+fn wrong(problem: &Problem) -> Schedule {
+    let right = collectives::build("allreduce/ring", &problem.shape).unwrap();
+    let mut wrong = collectives::build("allgather/ring", &problem.shape).unwrap();
+    wrong.spec = right.spec.clone();
+    wrong
+}
+
+#[test]
+fn a_wrong_schedule_never_wins_however_fast() {
+    let problem = problem("dgx1-p100", Collective::Allreduce, 8, 1 << 20);
+    let mut judge = judge(problem.clone());
+    let right = candidate(&problem, "allreduce/ring", Issue::Blocking);
+    let wrong = Candidate {
+        schedule: Arc::new(wrong(&problem)),
+        ..right.clone()
+    };
+    let verdicts = judge.consider(vec![wrong, right]);
+    assert!(
+        matches!(&verdicts[0], Verdict::Refused(_)),
+        "{:?}",
+        verdicts[0]
+    );
+    assert_eq!(Verdict::Time(judge.incumbent().unwrap().time), verdicts[1]);
+}
+
+#[test]
+fn without_time_there_is_a_correct_small_answer() {
+    let none = Control {
+        budget: Duration::ZERO,
+        ..control(1)
+    };
+    let (all, tried) = reported(
+        problem("dgx1-p100", Collective::Allreduce, 8, 1 << 10),
+        none,
+    );
+    assert!(!all.is_empty() && tried <= 8, "{all:?} {tried}");
+}
+
+#[test]
+fn a_search_that_is_stopped_keeps_what_it_has() {
+    let stopped = control(1);
+    stopped.stop.store(true, Ordering::Relaxed);
+    let (all, _) = reported(problem("cell-be", Collective::Allgather, 8, 8192), stopped);
+    assert!(!all.is_empty());
+}
+
+#[test]
+fn one_rank_needs_no_message() {
+    let (all, _) = reported(
+        problem("loggp", Collective::Allreduce, 1, 1 << 10),
+        control(1),
+    );
+    assert_eq!(all.last().unwrap().1, TimePs::ZERO);
+}
+
+#[test]
+fn what_the_machine_cannot_have_is_refused_with_the_cure() {
+    let of = |collective, ranks, elements| {
+        let shape = Shape::new(ranks, elements);
+        let asked = Problem::new(&machine("dgx1-p100"), collective, shape, None, 0);
+        asked.unwrap_err().to_string()
+    };
+    let error = of(Collective::Allgather, 8, 7);
+    let cure = "7 elements are less than one for each of 8 ranks; ask for at least 32 bytes";
+    assert!(error.contains(cure), "{error}");
+    let error = of(Collective::Allreduce, 9, 64);
+    assert!(error.contains("9 ranks"), "{error}");
+}
+
+#[test]
+fn drafts_that_cannot_be_made_or_are_too_large_are_refused_as_values() {
+    let problem = problem("dgx1-p100", Collective::Allreduce, 8, 1 << 10);
+    let mut judge = judge(problem.clone());
+    let mut drafts = library::drafts(&problem);
+    drafts.truncate(2);
+    drafts[0].operations = u64::MAX;
+    drafts[1].make = Arc::new(|| Err(ScheduleError::Shape("odd".into()).into()));
+    let verdicts = judge.consider_drafts(&drafts);
+    assert!(matches!(&verdicts[0], Verdict::Refused(why) if why.contains("operations")));
+    assert_eq!(verdicts[1], Verdict::Refused("shape: odd".into()));
+    assert!(judge.incumbent().is_none());
+    assert!(judge.refusal().unwrap().contains("operations"));
+}
+
+#[test]
+fn serial_starts_are_never_faster() {
+    let free = problem("dgx1-p100", Collective::Alltoall, 8, 4096);
+    let serial = Problem {
+        serial_starts: true,
+        ..free.clone()
+    };
+    let times = |problem: &Problem| judge(problem.clone()).price(&library::drafts(problem));
+    let pairs: Vec<_> = times(&free).into_iter().zip(times(&serial)).collect();
+    let both = pairs
+        .iter()
+        .filter_map(|(a, b)| Some((a.time()?, b.time()?)));
+    assert!(
+        both.clone().all(|(free, serial)| free <= serial),
+        "{pairs:?}"
+    );
+    assert!(
+        both.clone().any(|(free, serial)| free < serial),
+        "{pairs:?}"
+    );
+}
+
+#[test]
+fn the_graph_knows_routes_costs_and_rates() {
+    let judge = judge(problem("dgx1-p100", Collective::Allreduce, 8, 1 << 20));
+    let graph = judge.graph();
+    let (near, far) = (graph.wire(0, 1).unwrap(), graph.wire(0, 7).unwrap());
+    assert_eq!(near.uses.len(), 1);
+    // No NVLink from 0 to 7: over both processors.
+    assert!(far.uses.len() > 3 && far.rate < near.rate);
+    assert_eq!(graph.quiet(0, 1, 0), Some(near.start + near.latency));
+    assert_eq!(graph.combine(1 << 20), graph.path.combine_time(Bytes(1 << 20), true));
+}
+
+#[test]
+fn why_a_winner_takes_its_time_is_data() {
+    let problem = problem("dgx1-p100", Collective::Allreduce, 8, 1 << 20);
+    let judge = judge(problem.clone());
+    let ring = candidate(&problem, "allreduce/ring", Issue::Blocking);
+    let simulation = judge.explain(&ring).unwrap().simulation;
+    let segments = &simulation.critical.segments;
+    assert_eq!(segments.last().unwrap().to_ps, simulation.makespan.0);
+    assert!(simulation.links.busy_ps.iter().any(|&busy| busy > 0));
+    assert!(simulation.operations.is_some());
+}
