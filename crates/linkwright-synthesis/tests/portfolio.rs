@@ -144,3 +144,16 @@ fn small_questions_have_small_answers() {
         }
     }
 }
+
+/// Candidates are stopped in the middle of their messages; the fabric that served them must serve the next one.
+#[test]
+fn stopped_candidates_leave_nothing_behind() {
+    let asked = problem(&machine("wormhole-n150"), Collective::Alltoall, 64, 64 * 64);
+    let control = Control {
+        budget: Duration::from_secs(2),
+        ..Control::default()
+    };
+    let winner = search(&asked, control);
+    let (schedule, issue) = (&winner.candidate.schedule, winner.candidate.issue);
+    assert_eq!(time(&asked, schedule, issue), Some(winner.time));
+}

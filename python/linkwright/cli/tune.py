@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,7 @@ def command(
     _write(runtime, found, about, out)
 
 
-def _refuse(source: str, given: dict[str, object]) -> None:
+def _refuse(source: str, given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
             raise UsageError(f"{option}: means nothing with {source}; leave it out")
@@ -104,12 +105,12 @@ def _predicted(
     """Tables from simulations."""
     from linkwright import tuning
     from linkwright.cli.progress import Progress
-    from linkwright.executors import resolve_one
+    from linkwright.executors import ModelledTarget, resolve_one
     from linkwright.tuning.predicted import prediction
     from linkwright.tuning.runtime import About
 
     target = resolve_one(on, max(ranks) if ranks else None, variant=variant)
-    if not target.modelled:
+    if not isinstance(target, ModelledTarget):
         raise UsageError(f"--on {on}: measures; make a run of it (`linkwright dissect --on {on}`), then `tune --run`")
     asked = options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes)
     todo = prediction(runtime, target, wanted, ranks, asked, seed)

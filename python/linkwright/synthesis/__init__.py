@@ -8,7 +8,7 @@ that it can be made again: machine, size, method, recipe, time, bound, seed and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Task:
 
     target: ModelledTarget
     experiment: Experiment
+    size_bytes: int
     path: str | None
     seed: int
     budget_s: float
@@ -42,13 +43,13 @@ class Task:
     @property
     def name(self) -> str:
         """Collective and size, such as `allreduce 1M`."""
-        return f"{self.experiment.collective} {format_size(self.experiment.size_bytes)}"
+        return f"{self.experiment.collective} {format_size(self.size_bytes)}"
 
     def search(self, heard: Callable[[dict[str, Any]], None] = lambda best: None) -> Outcome:
         """Search; `heard` gets each improvement. Ctrl-C ends the search with the best so far."""
         asked = schedules.shape(self.experiment)
         found = _native.synthesize(
-            self.target.machine, self.experiment.collective, self.experiment.ranks, self.experiment.size_bytes,
+            self.target.machine, self.experiment.collective, self.experiment.ranks, self.size_bytes,
             element_bytes=asked["element_bytes"], root=asked["root"], grid=list(asked["grid"] or ()), path=self.path,
             seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
         )  # fmt: skip
@@ -66,13 +67,14 @@ class Task:
                 break
             improvements.append(improvement)
             heard(improvement)
+        assert improvements, "a search that ends well has found something"
         return Outcome(self, improvements[-1], self._known(improvements), self._bound(), found.tried, interrupted)
 
     def _known(self, improvements: list[dict[str, Any]]) -> dict[str, Any] | None:
         """The best known algorithm: known ones are looked at first."""
         return next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
 
-    def _bound(self) -> dict[str, Any] | None:
+    def _bound(self) -> Mapping[str, Any] | None:
         """What no schedule beats; None where nothing is known."""
         options = {"path": self.path}
         shape = schedules.shape(self.experiment)
@@ -87,7 +89,7 @@ class Outcome:
     task: Task
     best: dict[str, Any]
     known: dict[str, Any] | None
-    bound: dict[str, Any] | None
+    bound: Mapping[str, Any] | None
     tried: int
     interrupted: bool
 
@@ -116,7 +118,7 @@ class Outcome:
         row = self.row
         gain = f"{self.gain:.2f} x" if self.gain else ""
         return _COLUMNS.format(
-            format_size(self.task.experiment.size_bytes), _time(row["known_ns"]), _time(row["found_ns"]), gain,
+            format_size(self.task.size_bytes), _time(row["known_ns"]), _time(row["found_ns"]), gain,
             _time(row["bound_ns"]), row["method"], f"{row['recipe']} ({row['issue']})",
         ).rstrip()  # fmt: skip
 
@@ -169,7 +171,7 @@ def task(
     made = collective_experiment(
         "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid
     )
-    return Task(target, made, path, seed, budget_s, methods)
+    return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods)
 
 
 def _blocked(collective: str) -> bool:
@@ -198,7 +200,7 @@ def check_outputs(folder: Path | None, formats: tuple[str, ...]) -> None:
 def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:
     """Write the schedule as `.lw` and in other formats; gives the files."""
     experiment = outcome.task.experiment
-    size = format_size(experiment.size_bytes)
+    size = format_size(outcome.task.size_bytes)
     stem = f"{experiment.collective}-{outcome.task.target.machine_name}-{experiment.ranks}-{size}"
     for name in dict.fromkeys((OWN_FORMAT, *formats)):
         file = folder / f"{stem}.{name}"

@@ -9,6 +9,7 @@ says by which names. `docs/tuning.md` explains the use.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from linkwright.errors import unknown
 
@@ -31,6 +32,6 @@ def entries() -> list[dict[str, object]]:
     return [runtime.described() for runtime in RUNTIMES.values()]
 
 
-def tables_of(runtime: Runtime, rows: Iterable[dict]) -> list[Table]:
+def tables_of(runtime: Runtime, rows: Iterable[dict[str, Any]]) -> list[Table]:
     """The rules for a runtime that the times in `rows` make."""
     return tables(rows, runtime.word, runtime.algorithms)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from linkwright.errors import FileError, UsageError
@@ -73,20 +74,20 @@ def render(tables: Sequence[Table], about: About) -> Written:
             "--for mpich: extends a file of MPICH's own; give it with --base, such as "
             "maint/tuning/coll/mpir/generic.json of its source"
         )
-    tree = _read(about)
+    tree = _read(about.base)
     for table in tables:
         for name in NAMES[table.collective]:
             _extend(tree, name, table, about)
     return Written(json.dumps(tree, indent=4) + "\n", reasons(tables, about))
 
 
-def _read(about: About) -> Tree:
+def _read(base: Path) -> Tree:
     try:
-        tree = json.loads(read_text(about.base, "--base"))
+        tree = json.loads(read_text(base, "a selection file"))
     except json.JSONDecodeError as error:
-        raise FileError(f"{about.base}:{error.lineno}: is no JSON ({error.msg}); give a selection file") from None
+        raise FileError(f"{base}:{error.lineno}: is no JSON ({error.msg}); give a selection file") from None
     if not isinstance(tree, dict) or not any(key.startswith("collective=") for key in tree):
-        raise FileError(f"{about.base}: names no `collective=...`; give a selection file of MPICH")
+        raise FileError(f"{base}: names no `collective=...`; give a selection file of MPICH")
     return tree
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from linkwright import library
 from linkwright.errors import UsageError, unknown
@@ -25,7 +26,7 @@ class Prediction:
     target: ModelledTarget
     experiments: list[Experiment]
     seed: int
-    rows: list[dict] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Finished]:
         """Simulate everything, in order; `rows` grows meanwhile."""

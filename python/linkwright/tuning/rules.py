@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import geometric_mean
+from typing import Any
 
 from linkwright.executors import is_modelled
 
@@ -26,7 +27,7 @@ class Time:
     high: float
 
     @classmethod
-    def of(cls, row: dict) -> Time:
+    def of(cls, row: dict[str, Any]) -> Time:
         """From a result row."""
         value = row["value"]
         if is_modelled(row["executor"]):
@@ -71,7 +72,7 @@ class Table:
 Known = Callable[[str, str, int], object]
 
 
-def tables(rows: Iterable[dict], known: Known, collectives: Iterable[str]) -> list[Table]:
+def tables(rows: Iterable[dict[str, Any]], known: Known, collectives: Iterable[str]) -> list[Table]:
     """The rules that the times in `rows` make, by collective in this order, then by ranks."""
     found: dict[str, dict[int, BySize]] = {}
     for row in rows:
