@@ -81,7 +81,7 @@ def test_two_ranks_run_on_threads_with_data_checked(tmp_path):
     _, out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "2", "--sizes", "4K")
     (file,) = out.glob("*.lw")
     done = invoke(
-        "run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "5s", "--runs", str(tmp_path / "runs")
+        "run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path / "runs")
     )
     assert done.status == 0, done.err + done.out
 
@@ -93,14 +93,14 @@ def test_two_ranks_run_on_mpi_with_data_checked(tmp_path):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [
         "mpirun", "-n", "2", "--oversubscribe", sys.executable, "-m", "linkwright", "run", str(file), "--on", "mpi",
-        "--iters", "3", "--time-budget", "5s", "--runs", str(tmp_path / "runs"),
+        "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path / "runs"),
     ]  # fmt: skip
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
 
 
-def test_no_budget_still_gives_an_answer(tmp_path):
-    (row,), _ = found(tmp_path, "allreduce", "--on", "dgx1-p100", "--sizes", "1M", "--budget", "0s")
+def test_hardly_any_budget_still_gives_an_answer(tmp_path):
+    (row,), _ = found(tmp_path, "allreduce", "--on", "dgx1-p100", "--sizes", "1M", "--budget", "1ms")
     assert row["method"] == "library"
     assert row["found_ns"] >= row["bound_ns"]
 
@@ -132,7 +132,7 @@ def test_ranks_that_do_not_factor_and_more_slices_than_elements(tmp_path):
         (("allreduce", "--on", "dgx1-p100", "--as", "msccl-xml"), "say where to write it with --out"),
         (("allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--path", "nope"), "nope"),
         (("broadcast", "--on", "dgx1-p100", "--sizes", "1K", "--root", "8"), "root 8"),
-        (("allreduce", "--on", "dgx1-p100", "--budget", "-1s"), "-1s"),
+        (("allreduce", "--on", "dgx1-p100", "--budget", "0s"), "`0s` is not a positive time"),
     ],
 )
 def test_questions_that_make_no_sense(arguments, why):

@@ -30,7 +30,7 @@ SIZES = "1K,1M,64M"
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option(
     "--budget", "budget_s", type=options.Duration(), default="30s", show_default=True, metavar="TIME",
-    help="Search at most this long for each size; 0s: only the smallest known schedules.",
+    help="Search at most this long for each size; `1ms` gives the best of the smallest known schedules.",
 )  # fmt: skip
 @click.option(
     "--method", "methods", metavar="A,B", shell_complete=options.completed("methods"),
