@@ -9,6 +9,7 @@ use std::time::Duration;
 use linkwright_schedule::{Collective, Shape};
 use linkwright_sim::SimError;
 use linkwright_synthesis::{self as synthesis, Choices, Control, Problem, Winner, METHODS};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -22,6 +23,8 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 enum News {
     Improved(Box<Winner>),
     Ended(Result<u64, SimError>),
+    /// There is nothing more to come.
+    Gone,
 }
 
 /// A search under way; iterate for improvements, the last one is the best: `method, recipe, time_ps, schedule, issue,
@@ -39,7 +42,7 @@ impl Synthesis {
         match news.recv_timeout(SIGNALS_EVERY) {
             Ok(news) => Some(news),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(News::Ended(Ok(0))),
+            Err(RecvTimeoutError::Disconnected) => Some(News::Gone),
         }
     }
 }
@@ -60,6 +63,12 @@ impl Synthesis {
                     return Ok(None);
                 }
                 Some(News::Ended(Err(why))) => return Err(errors::sim(why)),
+                Some(News::Gone) if self.tried().is_some() => return Ok(None),
+                Some(News::Gone) => {
+                    let message =
+                        "the search ended without an answer, by a bug; see standard error";
+                    return Err(PyRuntimeError::new_err(message));
+                }
                 None => py.check_signals()?,
             }
         }
@@ -117,7 +126,7 @@ pub fn synthesize(
     })?;
     let problem = Problem::new(&machine.described, collective, shape, path, seed);
     let problem = problem.map_err(errors::sim)?;
-    synthesis::method::chosen(&methods).map_err(errors::sim)?;
+    known(&methods)?;
     let stop = Arc::new(AtomicBool::new(false));
     let control = Control {
         stop: stop.clone(),
@@ -129,6 +138,21 @@ pub fn synthesize(
         stop,
         tried: Mutex::new(None),
     })
+}
+
+/// Refuse methods that do not exist.
+fn known(methods: &[String]) -> PyResult<()> {
+    let keys: Vec<&str> = METHODS.iter().map(|method| method.key).collect();
+    match methods
+        .iter()
+        .find(|method| !keys.contains(&method.as_str()))
+    {
+        None => Ok(()),
+        Some(unknown) => {
+            let message = format!("no method `{unknown}`; known: {}", keys.join(", "));
+            Err(errors::raise("UnknownNameError", message))
+        }
+    }
 }
 
 fn begin(problem: Problem, choices: Choices) -> Receiver<News> {

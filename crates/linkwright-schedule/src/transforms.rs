@@ -229,6 +229,18 @@ pub fn one_lane(schedule: &Schedule) -> Schedule {
     merged
 }
 
+/// What `schedule` does in more than `lanes` lanes of a rank, in as many: lane i becomes lane i modulo `lanes`. Arithmetic
+/// keeps its own.
+///
+/// Always safe, as [`one_lane`] is.
+pub fn shared_lanes(schedule: &Schedule, lanes: u32) -> Schedule {
+    let mut shared = schedule.clone();
+    for op in shared.ops.iter_mut().filter(|op| op.lane != COMPUTE_LANE) {
+        op.lane = (u32::from(op.lane) % lanes) as u8;
+    }
+    shared
+}
+
 /// The same schedule over vectors of `elements` elements of `element_bytes`: its chunks are cuts of a vector,
 /// so operations and waits stay as they are.
 ///
@@ -488,6 +500,20 @@ mod tests {
         let (count, bytes) = messages(&ring);
         assert_eq!(messages(&pipeline(&ring, 3).unwrap()), (3 * count, bytes));
         assert_eq!(messages(&refine(&ring, 3).unwrap()), (count, bytes));
+    }
+
+    #[test]
+    fn shared_lanes_keep_arithmetic_apart() {
+        let ring = make("allreduce/ring", 4);
+        let striped = unfuse(&stripe(&ring, 3).unwrap()).unwrap();
+        let lanes = |schedule: &Schedule| {
+            let all = schedule.ops().iter().map(|op| op.lane);
+            all.collect::<std::collections::BTreeSet<u8>>()
+        };
+        assert_eq!(lanes(&striped), [0, 1, 2, COMPUTE_LANE].into());
+        let shared = shared_lanes(&striped, 2);
+        assert_eq!(lanes(&shared), [0, 1, COMPUTE_LANE].into());
+        crate::verify(&shared).unwrap();
     }
 
     #[test]

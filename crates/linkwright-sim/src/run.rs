@@ -14,7 +14,7 @@ use crate::protocol::{self, Timed};
 use crate::setup::{Issue, Setup};
 use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
-use linkwright_schedule::ir::{Buffer, Combine, Op, OpKind, Owner, Schedule};
+use linkwright_schedule::ir::{Buffer, Combine, Op, OpKind, Owner, Schedule, COMPUTE_LANE};
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{aggregations, barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
@@ -216,7 +216,8 @@ pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), Sim
 ///
 /// Where the network cannot combine on the way, aggregations become gets and puts. Where the path gives arrivals scratch of their own, the schedule is written so. Where it does not combine while it
 /// writes, every transfer that does becomes a copy into scratch and a local combination. Where the path has a protocol, an allreduce runs as [`crate::protocol`] says. Where
-/// the fabric has no barrier, barriers become notices. Where a rank does one thing at a time, its lanes become one.
+/// the fabric has no barrier, barriers become notices. Where a rank does one thing at a time, its lanes become one; where
+/// the path has fewer lanes than the schedule, they are shared.
 pub fn lowered(
     schedule: &Schedule,
     machine: &Machine,
@@ -243,10 +244,16 @@ pub fn lowered(
             lowered = Some(barriers::disseminate(lowered.as_ref().unwrap_or(schedule))?);
         }
     }
-    if path.engine == Engine::Rank {
-        lowered = Some(transforms::one_lane(lowered.as_ref().unwrap_or(schedule)));
+    let ready = lowered.as_ref().unwrap_or(schedule);
+    let has_more = |lanes: &u32| {
+        let mut all = ready.ops().iter().map(|op| op.lane);
+        all.any(|lane| lane != COMPUTE_LANE && u32::from(lane) >= *lanes)
+    };
+    match (path.engine, path.lanes.filter(has_more)) {
+        (Engine::Rank, _) => Ok(Some(transforms::one_lane(ready))),
+        (_, Some(lanes)) => Ok(Some(transforms::shared_lanes(ready, lanes))),
+        _ => Ok(lowered),
     }
-    Ok(lowered)
 }
 
 /// The schedule without aggregations, if it has some that `machine` cannot carry with everyone in place.

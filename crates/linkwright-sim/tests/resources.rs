@@ -91,9 +91,19 @@ fn a_simulation_stops_beyond_its_time_and_never_before() {
         "alltoall/linear",
         "allreduce/recursive_doubling_latency",
     ];
-    for name in ["loggp", "crossbar", "dgx1-p100", "cell-be"] {
+    for name in [
+        "loggp",
+        "crossbar",
+        "dgx1-p100",
+        "cell-be",
+        "torus-2d",
+        "ipu-c2-chip",
+    ] {
         let machine = machine(name);
-        let machine = machine.with_endpoints(8).unwrap_or(machine);
+        let machine = match name {
+            "torus-2d" => machine.with_sides(&[4, 2]).unwrap(),
+            _ => machine.with_endpoints(8).unwrap_or(machine),
+        };
         let mut pricer = Pricer::new(Arc::new(machine.clone()));
         for algorithm in algorithms {
             let built = build(algorithm, &Shape::new(8, 4096)).unwrap();
@@ -121,6 +131,8 @@ fn a_simulation_stops_beyond_its_time_and_never_before() {
                     matches!(half, Err(SimError::Stopped { .. })),
                     "{what}: {half:?}"
                 );
+                // What was under way when it stopped is forgotten.
+                assert_eq!(within(TimePs::MAX), Ok(whole), "{what}");
             }
         }
     }

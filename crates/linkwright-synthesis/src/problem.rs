@@ -4,6 +4,7 @@ use crate::Result;
 use linkwright_core::machine::Path;
 use linkwright_core::{Issue, Machine};
 use linkwright_schedule::{Collective, ScheduleError, Shape};
+use linkwright_sim::fabrics;
 use linkwright_sim::run::{check, sized, Options};
 use std::sync::Arc;
 
@@ -52,6 +53,7 @@ impl Problem {
         let (machine, options) = (&problem.machine, problem.options(Issue::default(), None));
         check(machine, problem.shape.ranks, &options)?;
         options.placement.place(machine, problem.shape.ranks, 0)?;
+        fabrics::build(machine)?;
         Ok(problem)
     }
 

@@ -218,7 +218,10 @@ fn the_graph_knows_routes_costs_and_rates() {
     // No NVLink from 0 to 7: over both processors.
     assert!(far.uses.len() > 3 && far.rate < near.rate);
     assert_eq!(graph.quiet(0, 1, 0), Some(near.start + near.latency));
-    assert_eq!(graph.combine(1 << 20), graph.path.combine_time(Bytes(1 << 20), true));
+    assert_eq!(
+        graph.combine(1 << 20),
+        graph.path.combine_time(Bytes(1 << 20), true)
+    );
 }
 
 #[test]
@@ -231,4 +234,22 @@ fn why_a_winner_takes_its_time_is_data() {
     assert_eq!(segments.last().unwrap().to_ps, simulation.makespan.0);
     assert!(simulation.links.busy_ps.iter().any(|&busy| busy > 0));
     assert!(simulation.operations.is_some());
+}
+
+#[test]
+fn sizes_of_large_schedules_are_known_before_they_are_made() {
+    let shape = Shape::new(256, 1 << 16).with_grid(16, 16);
+    let problem = Problem::new(&machine("torus-2d"), Collective::Allreduce, shape, None, 0);
+    for draft in library::drafts(&problem.unwrap()) {
+        let Ok(made) = (draft.make)() else {
+            continue;
+        };
+        let ratio = draft.operations as f64 / made.ops().len() as f64;
+        assert!(
+            (0.3..8.0).contains(&ratio),
+            "{}: {ratio}, {} operations",
+            draft.recipe,
+            made.ops().len()
+        );
+    }
 }

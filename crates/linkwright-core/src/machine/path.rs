@@ -34,6 +34,9 @@
 //! With `[path.NAME.protocol]` ([`super::protocol`]) an allreduce runs as kernels do it: window by window, several
 //! times back to back.
 //!
+//! With `lanes = n` transfers of a rank start in n lanes at most, as many as it has processors or queues for them: a
+//! schedule with more lanes shares them, lane i with lane i modulo n. Arithmetic has a lane of its own.
+//!
 //! With `channels` every message stands for that many equal channels, as kernels of a GPU library cut it; a
 //! transport of the fabric may say what one of them carries. A run or the plan of a library may ask for another number.
 //!
@@ -156,6 +159,8 @@ pub struct Path {
     pub protocol: Option<Protocol>,
     /// How many equal channels a message stands for, where a transport limits what one carries.
     pub channels: Option<u32>,
+    /// Most lanes of a rank from which transfers start at once; schedules with more share them. `None`: no bound.
+    pub lanes: Option<u32>,
 }
 
 impl Path {
@@ -218,15 +223,8 @@ impl Path {
                 None => base.memory,
             },
             protocol: base.protocol,
-            channels: s
-                .optional_count("channels")?
-                .map_or(Ok(base.channels), |n| match u32::try_from(n) {
-                    Ok(n) if n > 0 => Ok(Some(n)),
-                    _ => Err(s.inconsistent(
-                        "channels",
-                        format!("{n} channels carry nothing; write 1 to 4294967295"),
-                    )),
-                })?,
+            channels: some(s, "channels", base.channels)?,
+            lanes: some(s, "lanes", base.lanes)?,
         };
         path.check(s)?;
         if let Some(protocol) = s.optional_section("protocol")? {
@@ -250,6 +248,22 @@ impl Path {
                 "a tile has at least one byte; write its size",
             )),
             Some(_) => Ok(()),
+        }
+    }
+}
+
+/// How many there are of something without which nothing moves.
+fn some(
+    s: &mut Section<'_>,
+    key: &'static str,
+    or: Option<u32>,
+) -> Result<Option<u32>, MachineError> {
+    match s.optional_count(key)?.map(u32::try_from) {
+        None => Ok(or),
+        Some(Ok(n)) if n > 0 => Ok(Some(n)),
+        Some(_) => {
+            let problem = format!("{key} move nothing where there are none; write 1 to 4294967295");
+            Err(s.inconsistent(key, problem))
         }
     }
 }

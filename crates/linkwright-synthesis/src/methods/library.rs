@@ -59,14 +59,37 @@ fn draft(problem: &Problem, algorithm: &'static Algorithm) -> Draft {
         recipe: Recipe::new(Words(algorithm.key())),
         issues: problem.issues(),
         path: None,
-        operations: operations(problem),
+        operations: operations(problem, algorithm),
         make: Arc::new(move || Ok(Arc::new((algorithm.build)(&shape)?))),
     }
 }
 
-/// Operations of the larger algorithms: rings of an allreduce pass p blocks round twice, an all-to-all has a message for
-/// each pair.
-fn operations(problem: &Problem) -> u64 {
-    let ranks = u64::from(problem.shape.ranks);
-    2 * ranks * ranks
+/// Ranks up to which any schedule is small.
+const FEW: u32 = 64;
+
+/// Operations of the schedule, roughly: counted on 16 and 32 ranks, and on as they grow from there. Where it cannot have
+/// so few ranks, those of the larger algorithms: rings pass p blocks round twice, an all-to-all has a message for each
+/// pair.
+fn operations(problem: &Problem, algorithm: &Algorithm) -> u64 {
+    let ranks = problem.shape.ranks;
+    let most = 2 * u64::from(ranks) * u64::from(ranks);
+    if ranks <= FEW {
+        return most;
+    }
+    let counted = |columns: u32| {
+        let mut shape = problem.shape.clone();
+        (shape.ranks, shape.root) = (4 * columns, 0);
+        shape.grid = match shape.grid.len() {
+            2 => vec![columns, 4],
+            _ => Vec::new(),
+        };
+        (algorithm.build)(&shape).map(|schedule| schedule.ops().len().max(1) as f64)
+    };
+    match (counted(4), counted(8)) {
+        (Ok(few), Ok(more)) => {
+            let doublings = f64::from(ranks).log2() - 5.0;
+            (more * (more / few).powf(doublings)) as u64
+        }
+        _ => most,
+    }
 }
