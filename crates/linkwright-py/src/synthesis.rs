@@ -95,10 +95,10 @@ impl Drop for Synthesis {
 /// Search for a fast schedule of `collective` on `machine`, in the background.
 ///
 /// `bytes` is the size of the vector, `budget_s` the time to search, `methods` names some of `synthesis_methods()`
-/// (empty: all), `threads` 0 is one for each processor. The same `seed` gives the same winners, whatever `threads` is.
+/// (none: all), `threads` 0 is one for each processor. The same `seed` gives the same winners, whatever `threads` is.
 #[pyfunction]
-#[pyo3(signature = (machine, collective, ranks, bytes, *, element_bytes=4, root=0, grid=Vec::new(), path=None, seed=0,
-                    budget_s=30.0, methods=Vec::new(), threads=0))]
+#[pyo3(signature = (machine, collective, ranks, bytes, *, element_bytes=4, root=0, grid=None, path=None, seed=0,
+                    budget_s=30.0, methods=None, threads=0))]
 #[allow(clippy::too_many_arguments)] // keywords of Python
 pub fn synthesize(
     machine: &Machine,
@@ -107,11 +107,11 @@ pub fn synthesize(
     bytes: u64,
     element_bytes: u32,
     root: u32,
-    grid: Vec<u32>,
+    grid: Option<Vec<u32>>,
     path: Option<String>,
     seed: u64,
     budget_s: f64,
-    methods: Vec<String>,
+    methods: Option<Vec<String>>,
     threads: usize,
 ) -> PyResult<Synthesis> {
     let Some(collective) = Collective::from_name(collective) else {
@@ -119,7 +119,7 @@ pub fn synthesize(
         return Err(errors::raise("UnknownNameError", message));
     };
     let mut shape = Shape::new(ranks, bytes / u64::from(element_bytes.max(1)));
-    (shape.element_bytes, shape.root, shape.grid) = (element_bytes, root, grid);
+    (shape.element_bytes, shape.root, shape.grid) = (element_bytes, root, grid.unwrap_or_default());
     let budget = Duration::try_from_secs_f64(budget_s).map_err(|_| {
         let message = format!("a budget of {budget_s} s is no time; give 0 or more seconds");
         errors::raise("UsageError", message)

@@ -106,7 +106,7 @@ fn what_is_slower_is_stopped_and_of_equals_the_first_wins() {
 fn wrong(problem: &Problem) -> Schedule {
     let right = collectives::build("allreduce/ring", &problem.shape).unwrap();
     let mut wrong = collectives::build("allgather/ring", &problem.shape).unwrap();
-    wrong.spec = right.spec.clone();
+    wrong.spec = right.spec;
     wrong
 }
 
