@@ -632,11 +632,11 @@ def synthesize(
     *,
     element_bytes: int = 4,
     root: int = 0,
-    grid: Sequence[int] = ...,
+    grid: Sequence[int] | None = None,
     path: str | None = None,
     seed: int = 0,
     budget_s: float = 30.0,
-    methods: Sequence[str] = ...,
+    methods: Sequence[str] | None = None,
     threads: int = 0,
 ) -> Synthesis: ...
 def simulate(schedule: Schedule, machine: Machine, options: _Options = None) -> _Simulation: ...

@@ -126,6 +126,7 @@ pub fn synthesize(
     })?;
     let problem = Problem::new(&machine.described, collective, shape, path, seed);
     let problem = problem.map_err(errors::sim)?;
+    let methods = methods.unwrap_or_default();
     known(&methods)?;
     let stop = Arc::new(AtomicBool::new(false));
     let control = Control {

@@ -68,7 +68,7 @@ class Task:
             improvements.append(improvement)
             heard(improvement)
         assert improvements, "a search that ends well has found something"
-        return Outcome(self, improvements[-1], self._known(improvements), self._bound(), found.tried, interrupted)
+        return Outcome(self, improvements[-1], self._known(improvements), self._bound(), found.tried or 0, interrupted)
 
     def _known(self, improvements: list[dict[str, Any]]) -> dict[str, Any] | None:
         """The best known algorithm: known ones are looked at first."""
