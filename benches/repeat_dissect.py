@@ -19,12 +19,11 @@ import tempfile
 from itertools import combinations
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import numpy as np
 
 from linkwright.compare.runs import compare_runs
 from linkwright.store import run as runs
+from linkwright.store import schema, tables
 
 TRUSTED = ("tight", "fair")
 SLOWDOWN = 1.10
@@ -46,7 +45,7 @@ def dissect(options, folder):
 
 def times(run):
     """The row of the time of each experiment."""
-    return {row["experiment"]: row for row in run.results().to_pylist() if row["metric"] == "time"}
+    return {row["experiment"]: row for row in run.results().records() if row["metric"] == "time"}
 
 
 def trusted(run):
@@ -71,13 +70,16 @@ def slowed(run, experiment, folder):
     """A copy of a run in which one experiment takes a tenth longer, in results and samples."""
     copy = Path(folder) / f"{run.id}-slowed"
     shutil.copytree(run.folder, copy)
-    for name, column in (("results", "value"), ("samples", "value_ns")):
-        table = pq.read_table(copy / f"{name}.parquet")
-        factor = pc.if_else(pc.equal(table["experiment"], experiment), SLOWDOWN, 1.0)
-        at = table.column_names.index(column)
-        values = pc.multiply(table[column], factor).cast(pa.float64())
-        pq.write_table(table.set_column(at, table.schema.field(column), values), copy / f"{name}.parquet")
-    return runs.find(Path(folder), copy.name)
+    results, samples = run.results(), run.samples()
+    results = results.assign(value=results["value"] * _factor(results, experiment))
+    samples = samples.assign(value_ns=samples["value_ns"] * _factor(samples, experiment))
+    made = runs.find(Path(folder), copy.name)
+    made.write_results(results.records(), tables.by_column(samples.records(), schema.SAMPLES))
+    return made
+
+
+def _factor(rows, experiment):
+    return np.where(rows["experiment"] == experiment, SLOWDOWN, 1.0)
 
 
 def found_slowdowns(made, folder):

@@ -428,9 +428,12 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
         >>> frame[frame.metric == "time"].ranks.tolist()
         [2]
     """
+    from linkwright import extras
     from linkwright.store import run as runs
 
-    frame = runs.find(Path(folder), run).results().to_pandas()
+    pd = extras.load("pandas", "analysis", "a data frame")
+    rows = runs.find(Path(folder), run).results()
+    frame = pd.DataFrame({name: rows[name] for name in rows.names})
     return frame[shown.columns(list(frame.columns))]
 
 

@@ -196,8 +196,11 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     from difflib import SequenceMatcher  # only errors need it, and commands start faster without
 
     known = sorted(set(known))
-    if begun := [key for key in known if len(name) > 1 and key.startswith(name)]:
-        return begun[:3]
+    meant = name.casefold()  # `NVLink` means `nvlink`
+    parts = {key: (key.casefold(), *key.casefold().split("-")) for key in known}  # `h100` begins a part of `hgx-h100`
+    begun = [key for key in known if len(name) > 1 and any(part.startswith(meant) for part in parts[key])]
+    if begun:
+        return sorted(begun, key=lambda key: not key.casefold().startswith(meant))[:3]
     likeness = {key: SequenceMatcher(None, key, name).ratio() for key in known}
     enough = max(NEAR, max(likeness.values(), default=0.0) - 0.1)  # about as near as the nearest
     return [key for key in sorted(known, key=lambda key: -likeness[key]) if likeness[key] >= enough][:3]

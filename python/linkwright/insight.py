@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwright import _native
+from linkwright import _native, extras
 from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class Table:
 
     def frame(self) -> pd.DataFrame:
         """The table as a pandas frame."""
-        import pandas as pd
-
+        pd = extras.load("pandas", "analysis", "a data frame")
         return pd.DataFrame(dict(self.columns))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from linkwright import shown
+from linkwright import extras, shown
 from linkwright.errors import UsageError, unknown
 from linkwright.insight import Insight, Table
 
@@ -146,6 +146,5 @@ class Result:
             >>> frame[frame.metric == "time"].value.tolist()
             [9198.24]
         """
-        import pandas as pd
-
+        pd = extras.load("pandas", "analysis", "a data frame")
         return pd.DataFrame(self.rows, columns=shown.columns(list(self.rows[0])))

@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import licences
 from linkwright import _native, interop, machines, registry
 from linkwright.cli import groups
 from linkwright.stats.bandwidth import FACTORS
@@ -138,8 +139,13 @@ def _networks() -> str:
     return _table(["network", "topology", "parameters", "what it is"], rows)
 
 
+def _licences() -> str:
+    return _table(["crate", "version", "licence"], [[f"`{name}`", *rest] for name, *rest in licences.crates()])
+
+
 SWITCHES = ("gpudirect", "forwarding", "ports", "sharp")
 TABLES = {
+    "licences": _licences,
     "nvidia": lambda: _nodes("nvidia"),
     "amd": lambda: _nodes("amd"),
     "accelerators": lambda: _nodes(None),

@@ -481,3 +481,22 @@ def test_every_verb_takes_variants(pair):
     assert "--on threads: an executor takes the machine as it is" in measured.err
     refused = invoke("describe", "ring", "--nodes", "2")
     assert "--nodes is about a limit; add --limit" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["torus-2d", "--nodes", "2"], "--nodes 2: torus-2d.toml has no [cluster], so it is no node"),
+        (["torus-2d", "--without", "nvlink"], "--without and --degrade are for `flow` fabrics with links"),
+        (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,gpudirect=2"], "gpudirect is `2`; write 0 or 1"),
+        (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,gpudirect=-1"], "such as `gpudirect=1`"),
+        (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,ports=2.5"], "ports is `2.5`; write a whole number"),
+        (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,taper=2,taper=4"], "taper is given twice"),
+        (["hgx-h100", "--degrade", "nvlink=0.5", "--degrade", "nvlink=0.5"], "--degrade nvlink: is given twice"),
+        (["hgx-h100", "--without", "NVLink"], "did you mean `nvlink`"),
+        (["h100"], "did you mean `h100-a3-high` or `hgx-h100`?"),
+    ],
+)
+def test_what_people_type_wrongly_gets_one_message(arguments, says):
+    done = invoke("machines", "show", *arguments)
+    assert (done.status, done.err.count("\n"), says in done.err) == (2, 1, True), done.err

@@ -7,7 +7,6 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import linkwright as lw
@@ -16,6 +15,7 @@ from linkwright.errors import CudaError, UsageError
 from linkwright.executors import EXECUTORS, process
 from linkwright.executors.protocol import Executor, Extent, Launch, Options, Target
 from linkwright.experiment import Experiment
+from linkwright.rows import Rows
 from linkwright.store import run as runs
 from linkwright.store import schema, upgrade
 from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json
@@ -205,8 +205,8 @@ def test_a_row_says_all_of_its_experiment(experiment):
     assert Experiment.of_row(row) == experiment
     # Rows of the first format had these columns in the key only.
     first = {name: row[name] for name in schema.RESULTS if name not in _SINCE_2}
-    old = pa.Table.from_pylist([first])
-    assert Experiment.of_row(upgrade.results(old).to_pylist()[0]) == experiment
+    old = Rows.from_records([first])
+    assert Experiment.of_row(upgrade.results(old).records()[0]) == experiment
 
 
 _SINCE_4 = {"schedule"}
@@ -245,7 +245,7 @@ _SINCE_2 = {"part", "endpoints", "root", "grid", "skew", "messages", "both_ways"
 )  # fmt: skip
 def test_rows_of_the_second_format_are_read_as_todays(old, new):
     second = {name: old.get(name) for name in schema.RESULTS if name not in _SINCE_3}
-    (row,) = upgrade.results(pa.Table.from_pylist([second])).to_pylist()
+    (row,) = upgrade.results(Rows.from_records([second])).records()
     assert {name: row[name] for name in new} == pytest.approx(new)
 
 

@@ -1,13 +1,19 @@
 """Advice to install something works: it names an extra that exists, and no package that is not published."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from linkwright import extras
+from linkwright.errors import UsageError
 from linkwright.extras import install
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+NEEDED = [f"{package}; extra == '{extra}'" for extra, its in EXTRAS.items() for package in its]
 
 
 def texts(*globs):
@@ -21,13 +27,29 @@ def test_the_sentence_says_what_to_type_and_where():
     assert install("cuda", "cuda13") == "`.venv/bin/pip install -e '.[cuda]'` (or `'.[cuda13]'`) in the checkout"
 
 
+def test_outside_a_checkout_the_packages_are_named(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDED)
+    monkeypatch.setattr(extras, "_CHECKOUT", Path("/nowhere"))
+    assert install("fit") == f"`{sys.executable} -m pip install 'scipy>=1.14'`"
+    assert [word.split(">")[0] for word in install("analysis").split("'")[1::2]] == ["duckdb", "pandas", "pytz"]
+
+
+def test_what_is_missing_is_named_with_its_cure(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match=r"^a data frame needs pandas, which is not installed; `.*\[analysis\]"):
+        extras.load("pandas", "analysis", "a data frame")
+
+
 def test_every_extra_that_is_advised_exists():
     called = [
-        names for text in texts("python/linkwright/**/*.py") for names in re.findall(r"\binstall\(([^)]*)\)", text)
+        names
+        for text in texts("python/linkwright/**/*.py")
+        for names in re.findall(r"\b(?:install|extras\.load)\(([^)]*)\)", text)
     ]
+    named = {name for names in called for name in re.findall(r"""["']([\w-]+)["']""", names)}
     written = [name for text in texts("docs/**/*.md", "README.md") for name in re.findall(r"'\.\[([\w-]+)\]'", text)]
-    advised = {name for names in called for name in re.findall(r"""["']([\w-]+)["']""", names)} | set(written)
-    assert {"cuda", "dask", "mpi", "compute"} <= advised <= set(EXTRAS)
+    advised = (named - {"pandas", "duckdb", "scipy"}) | set(written)
+    assert {"cuda", "dask", "mpi", "compute", "analysis", "fit"} <= advised <= set(EXTRAS)
 
 
 def test_no_package_is_advised_that_is_not_published():

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
-from linkwright import registry
-from linkwright.discovery import devices, fitted, hosts, importing
+from linkwright import nccl, registry
+from linkwright.discovery import adapters, devices, fitted, hosts, importing, node_file
 from linkwright.discovery.fitted import Log
+from linkwright.discovery.node import Nic
 from linkwright.errors import FileError, LinkwrightError, UsageError
 from linkwright.interop.importing import Imported
+from linkwright.machines import network as networks
 from linkwright_cases import invoke
 
 FOLDER = Path(__file__).parent.parent / "hosts"
@@ -38,6 +40,8 @@ def imported(tmp_path, name: str, **how):
         ("quad.nvidia.txt", "nvidia-smi"),
         ("line.rocm.txt", "rocm-smi"),
         ("two_l40s.hwloc.xml", "hwloc"),
+        ("tray.nccl.xml", "nccl-topology"),
+        ("bridged.hwloc.xml", "hwloc"),
     ],
 )
 def test_a_format_is_recognised_by_one_importer(name, key):
@@ -100,7 +104,7 @@ def test_more_links_than_a_gpu_has_are_those_of_a_switch():
     rows = [[name, *("X" if name == other else "NV12" for other in eight), "0-7", "0"] for name in eight]
     matrix = "\t".join([*eight, "CPU Affinity", "NUMA Affinity"]) + "\n" + "\n".join("\t".join(row) for row in rows)
     found = hosts.recognised(matrix).read(matrix, "x", None)
-    assert found.device.name == "a100"
+    assert found.device.name == "A100"
     assert found.peers == {(f"GPU {i}", "NVSwitch"): 12 for i in range(8)}
 
 
@@ -125,7 +129,7 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
         ("two_h100.nccl.xml", "<system", '<!DOCTYPE a [<!ENTITY b "c">]>\n<system', "document type"),
         ("two_h100.nccl.xml", "</system>", "", "not valid XML"),
         ("two_h100.nccl.xml", "0000:8a:00.0", "0000:0a:00.0", "GPU 1 has bus id 0000:0a:00.0, as GPU 0 has"),
-        ("two_h100.nccl.xml", 'sm="90"', 'sm="61"', "unknown GPU of architecture sm61; known: v100"),
+        ("two_h100.nccl.xml", 'sm="90"', 'sm="61"', "unknown GPU sm61; known: V100"),
         ("two_h100.nccl.xml", 'count="9"', 'count="99"', "198 links between GPU 0 and NVSwitch"),
         ("two_h100.nccl.xml", 'count="9"', 'count="x"', "count='x' is no whole number"),
         ("two_h100.nccl.xml", "32.0 GT/s", "31.0 GT/s", "is that of no PCIe generation"),
@@ -142,6 +146,19 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
         ("line.rocm.txt", "GPU2   30", "GPU7   30", "no row of 3 GPUs"),
         ("two_l40s.hwloc.xml", "0000:03:00.0", "0000:02:00.0", "two GPUs with bus id"),
         ("two_l40s.hwloc.xml", "[10de:26b9]", "[10de:0000]", "no GPU that is known"),
+        ("two_l40s.hwloc.xml", '"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY b "c">]>', "document type"),
+        ("two_l40s.hwloc.xml", 'version="2.0"', 'version="&b;"', "not valid XML"),
+        ("two_l40s.hwloc.xml", "</topology>", "", "not valid XML"),
+        (
+            "line.rccl.xml",
+            'target="0000:c9:00.0" count="1" tclass="0x038000"',
+            'target="0000:ff:00.0" count="1"',
+            "GPU 1 has a link to 0000:ff:00.0, which is not in the file; complete",
+        ),
+        ("tray.nccl.xml", 'bw="45000"', 'bw="0"', "bw=0, count=5; a link that is there"),
+        ("tray.nccl.xml", "0009:06:00.0", "0008:06:00.0", "as GPU 0 has; are they parts of one"),
+        ("line.rocm.txt", "GPU1   XGMI", "GPU1   PCIE", "GPU0 to GPU1 is XGMI, and back PCIE"),
+        ("line.rocm.txt", "= Weight between", "= Hops between", "has no table `Weight between two GPUs`"),
     ],
 )
 def test_bad_input_is_refused(name, old, new, message):
@@ -231,14 +248,14 @@ CLOUD = """\
 
 def test_files_of_clouds_have_devices_by_their_class():
     found = hosts.recognised(CLOUD).read(CLOUD, "cloud.xml", None)
-    assert (found.gpus, found.device.name, len(found.nics)) == (2, "a100", 1)
+    assert (found.gpus, found.device.name, len(found.nics)) == (2, "A100", 1)
     assert found.tree["GPU 0"][0] == found.tree["NIC 0"][0] == "PCIe 0"
     # NCCL finds the NVLinks when it runs: those of a board with switches.
     assert found.peers == {("GPU 0", "NVSwitch"): 12, ("GPU 1", "NVSwitch"): 12}
     unnamed = CLOUD.replace('vendor="0x10de" device="0x20b2" ', "")
-    with pytest.raises(FileError, match=r"names no GPU; known: v100 \(sm70\)"):
+    with pytest.raises(FileError, match=r"names no GPU; known: V100 \(sm70\)"):
         hosts.recognised(unnamed).read(unnamed, "cloud.xml", None)
-    assert hosts.recognised(unnamed).read(unnamed, "cloud.xml", devices.called("H100")).device.name == "h100"
+    assert hosts.recognised(unnamed).read(unnamed, "cloud.xml", devices.called("H100")).device.name == "H100"
     with pytest.raises(FileError, match="holds no <gpu> and no device of a GPU's PCI class"):
         hosts.recognised(CLOUD).read(CLOUD.replace("0x0302", "0x0106"), "cloud.xml", None)
 
@@ -357,3 +374,239 @@ def test_the_library_has_a_model_of_every_gpu_of_the_table(tmp_path, device):
     path.write_text(made, encoding="utf-8")
     done = invoke("simulate", "allreduce", "--on", str(path), "--sizes", "1M")
     assert (done.status, done.err) == (0, "")
+
+
+def test_hosts_of_one_nvlink_domain_are_one_machine(tmp_path):
+    found = node("tray.nccl.xml")
+    # Bus ids repeat from host to host; the socket below each processor of a host is one port.
+    assert found.peers == {(f"GPU {i}", "NVSwitch"): 18 for i in range(3)}
+    assert [found.tree[f"GPU {i}"][0] for i in range(3)] == ["CPU 0", "CPU 1", "CPU 2"]
+    assert [nic.name for nic in found.nics] == ["mlx5_0", "eth0", "eth0"]
+    # Five links of 45 GB/s to the processor, where the file has NVLink-C2C.
+    assert found.tree["GPU 0"][1].gbps == 225
+    made = imported(tmp_path, "tray.nccl.xml").read_text(encoding="utf-8")
+    # Only the processors of one host are joined; no port has GPUDirect.
+    assert 'edges = ["CPU 1 - CPU 0"]' in made.split("[fabric.links.socket]")[1].split("bandwidth")[0]
+    assert 'host = "arm"' in made
+    assert ",gpudirect=0" in made
+    assert lw.machine(imported(tmp_path, "tray.nccl.xml"), nodes=2).ranks == 6
+
+
+def test_hwloc_states_links_by_their_bandwidth():
+    found = node("bridged.hwloc.xml")
+    # 100 and 50 GB/s at 25 GB/s a link; links of the processor are left out.
+    assert found.peers == {("GPU 0", "GPU 1"): 4, ("GPU 1", "GPU 2"): 2}
+    switched = text("bridged.hwloc.xml").replace("Package:2", "PCIDev:13").replace("25000 0 0 1000000", "25000 0 0 0")
+    changed = switched.replace("100000 1000000 50000 0", "0 1000000 0 25000").replace(
+        "0 50000 1000000 0", "0 0 1000000 25000"
+    )
+    changed = changed.replace("1000000 100000 0 25000", "1000000 0 0 25000").replace(
+        "25000 0 0 0", "25000 25000 25000 0"
+    )
+    # A device that is no GPU is a chip of a switch, even if its class is hidden.
+    assert hosts.recognised(changed).read(changed, "x", None).peers == {(f"GPU {i}", "NVSwitch"): 1 for i in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1000000 100000 0", "1000000 50000 0", "GPU 0 to GPU 1 is 50000 MB/s, and back 100000; is a link down"),
+        ("OSDev:22", "OSDev:99", "no object OSDev:99 is in the file"),
+        ("OSDev:22", "", "16 numbers for 3 objects"),
+        ("50000", "36000", "36000 MB/s is no whole number of links of A100, 25 GB/s each"),
+        ("100000", "1e5", "cut file"),
+    ],
+)
+def test_a_matrix_that_cannot_be_is_refused(old, new, message):
+    changed = text("bridged.hwloc.xml").replace(old, new)
+    assert changed != text("bridged.hwloc.xml")
+    with pytest.raises(FileError, match=message):
+        hosts.recognised(changed).read(changed, "x", None)
+
+
+def matrix(names: list[str], entry) -> str:
+    """What nvidia-smi prints, `entry(i, j)` between columns i and j."""
+    rows = [[name, *("X" if i == j else entry(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
+    return "\t".join(["", *names, "CPU Affinity", "NUMA Affinity"]) + "\n" + "\n".join("\t".join(row) for row in rows)
+
+
+def test_ports_have_any_name():
+    names = ["GPU0", "GPU1", "mlx5_bond_0", "ibp12s0", "roceP2p1s0"]
+    told = matrix(names, lambda i, j: "NV12" if max(i, j) < 2 else "PIX" if {i, j} == {1, 3} else "SYS")
+    found = hosts.recognised(told).read(told, "x", devices.called("A100"))
+    assert [nic.name for nic in found.nics] == names[2:]
+    assert found.tree["NIC 1"][0] == found.tree["GPU 1"][0] != found.tree["GPU 0"][0]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "entry"),
+    [
+        (4, lambda i, j: "NV6"),  # four GH200 each to each, or four H100: eighteen links in all
+        (4, lambda i, j: "NV12" if i // 2 == j // 2 else "SYS"),  # cards with bridges: H100 NVL, A100
+    ],
+)
+def test_links_without_switches_do_not_tell_the_gpu(gpus, entry):
+    told = matrix([f"GPU{i}" for i in range(gpus)], entry)
+    with pytest.raises(FileError, match="which several GPUs have; say which it is"):
+        hosts.recognised(told).read(told, "x", None)
+
+
+def test_a_link_of_a_switch_that_is_down_is_said():
+    told = matrix([f"GPU{i}" for i in range(8)], lambda i, j: "NV17" if 3 in (i, j) else "NV18")
+    with pytest.raises(FileError, match="GPU 3 has 17 links to the switch, others have 18; is one down"):
+        hosts.recognised(told).read(told, "x", devices.called("H100"))
+
+
+@pytest.mark.parametrize(
+    ("pci", "gpu", "links"),
+    [
+        ("0x20b2", None, 12),  # A100 on a board
+        ("0x20b5", None, None),  # A100 as a card: no switch
+        ("0x20f3", None, 8),  # A800
+        ("0x2342", None, None),  # GH200: boards without switches
+        ("0x20b5", "A100", None),
+    ],
+)
+def test_switches_are_those_of_boards(pci, gpu, links):
+    told = CLOUD.replace("0x20b2", pci)
+    found = hosts.recognised(told).read(told, "cloud.xml", devices.called(gpu) if gpu else None)
+    assert found.peers == ({(f"GPU {i}", "NVSwitch"): links for i in range(2)} if links else {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["graph.nccl.xml"], "is NCCL's graph, which describes no host; give the topology of the same run first"),
+        (["two_h100.nccl.xml", "two_l40s.hwloc.xml"], "two_l40s.hwloc.xml: line 2: a document type"),
+        (["two_h100.nccl.xml", "--collective", "allreduce"], "give the log with --fit"),
+        (["two_h100.nccl.xml", "--gpu", "B300"], "the GPUs of two_h100.nccl.xml are H100 by what it states"),
+        (["two_l40s.hwloc.xml", "--gpu", "H100"], "are PCIe card by what it states"),
+    ],
+)
+def test_what_contradicts_itself_writes_nothing(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    done = invoke("machines", "import", *(str(FOLDER / word) if ".xml" in word else word for word in arguments))
+    assert (done.status, message in done.err, done.err.count("\n")) == (2, True, 1), done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_file_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text(" \n", encoding="utf-8")
+    assert "a.txt: is empty" in invoke("machines", "import", "a.txt").err
+
+
+def test_ports_that_are_up_state_their_rates(tmp_path):
+    for name, rate, state, numa in (
+        ("mlx5_0", "400 Gb/sec (4X NDR)", "4: ACTIVE", "0"),
+        ("mlx5_10", "200 Gb/sec (4X HDR)", "4: ACTIVE", "1"),
+        ("mlx5_2", "400 Gb/sec (4X NDR)", "1: DOWN", "1"),
+        ("mlx5_3", "garbage", "4: ACTIVE", "x"),
+    ):
+        port = tmp_path / name / "ports" / "1"
+        port.mkdir(parents=True)
+        (tmp_path / name / "device").mkdir()
+        (port / "rate").write_text(rate + "\n", encoding="utf-8")
+        (port / "state").write_text(state + "\n", encoding="utf-8")
+        (tmp_path / name / "device" / "numa_node").write_text(numa + "\n", encoding="utf-8")
+    found = adapters.found(tmp_path)
+    assert found == [adapters.Adapter("mlx5_0", 400_000, 0), adapters.Adapter("mlx5_10", 200_000, 1)]
+    assert adapters.found(tmp_path / "none") == []
+    # rocm-smi names no ports, so the node gets all of them; nvidia-smi names them without their rates.
+    bare = node("line.rocm.txt", "MI250X")
+    adapters.add(bare, found)
+    assert [(nic.name, nic.mbps) for nic in bare.nics] == [("mlx5_0", 400_000), ("mlx5_10", 200_000)]
+    assert [bare.tree[f"NIC {i}"][0] for i in (0, 1)] == ["CPU 0", "CPU 1"]
+    named = node("quad.nvidia.txt", "A100")
+    adapters.add(named, found)
+    assert [(nic.name, nic.mbps) for nic in named.nics] == [("mlx5_0", 400_000), ("hsn1", None)]
+
+
+def test_discover_refuses_gpus_of_several_kinds(tmp_path, monkeypatch):
+    program = tmp_path / "nvidia-smi"
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in topo) cat {FOLDER}/quad.nvidia.txt;; *) echo "NVIDIA A100, Disabled"; '
+        'echo "NVIDIA H100, Disabled";; esac\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    done = invoke("machines", "discover")
+    assert (done.status, "GPUs of several kinds, NVIDIA A100, NVIDIA H100" in done.err) == (2, True)
+
+
+def test_discover_reads_lstopo_without_a_display(tmp_path, monkeypatch):
+    program = tmp_path / "lstopo-no-graphics"
+    program.write_text(f"#!/bin/sh\n/bin/cat {FOLDER}/bridged.hwloc.xml\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = invoke("machines", "discover")
+    assert done.status == 0, done.err
+    assert lw.machine(tmp_path / "here.toml").ranks == 3
+
+
+def test_the_library_sees_classes_of_links_of_every_name(tmp_path):
+    machine = lw.machine(imported(tmp_path, "line.rccl.xml"))
+    # Classes `xgmi_4` and `xgmi`: four links from GPU 0 to 1, one from 1 to 2, none from 0 to 2.
+    joined = nccl.hardware(machine, (0, 1, 2)).joined
+    assert joined == ((False, True, False), (True, False, True), (False, True, False))
+
+
+@pytest.mark.parametrize(("log", "small_us"), [("two.nccl-tests.log", 9.55), ("two.osu.log", 11.02)])
+def test_logs_as_they_are_printed_are_read(tmp_path, log, small_us):
+    # With what the library logs between the lines, and two groups of columns.
+    numbers = fitted_numbers(tmp_path, Log(log, text(log)))
+    assert f"{log}: allreduce of 8 B in {small_us:g} us" in numbers["fabric.transport.nvlink_ll.start"]["source"]
+    assert numbers["fabric.links.nvlink.share"]["status"] == "fitted"
+
+
+def test_links_of_processors_are_left_out():
+    changed = text("two_h100.nccl.xml").replace(
+        "<nvlink ", '<nvlink target="0000:00:01.0" count="2" tclass="0x068001"/><nvlink ', 1
+    )  # fmt: skip
+    assert hosts.recognised(changed).read(changed, "x", None).peers == node("two_h100.nccl.xml").peers
+
+
+@pytest.mark.parametrize(
+    ("name", "mbps", "direct", "network"),
+    [
+        ("mlx5_0", 400_000, True, "ndr-fat-tree"),
+        ("ibp12s0", 200_000, True, "hdr-fat-tree"),
+        ("mlx5_0", 100_000, False, "ndr-fat-tree,rate=100,gpudirect=0"),
+        ("mlx5_0", None, True, "ndr-fat-tree"),
+        ("bnxt_re0", 400_000, True, "roce-400"),
+        ("rocep65s0f0", 200_000, False, "roce-400,rate=200,gpudirect=0"),
+        ("hsn0", 200_000, True, "slingshot-11"),
+        ("rdmap0", 100_000, True, "efa-p5"),
+        ("eth0", 25_000, False, "sockets,rate=25"),
+        ("enp1s0", None, False, "sockets"),
+    ],
+)
+def test_the_network_is_guessed_by_the_ports(name, mbps, direct, network):
+    found = node("two_h100.nccl.xml")
+    found.nics = [Nic(name, mbps, direct)] * 2
+    made = node_file.text(found, "x")
+    assert f'network = "{network}"' in made
+    assert networks.load(network).numbers["rate"] > 0
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'No devices were found' >&2; exit 6", "nvidia-smi topo -m: status 6: No devices were found\n"),
+        ("exit 9", "nvidia-smi topo -m: status 9\n"),
+        (r"printf '\377\376 GPU0'", "has no line that begins GPU0 GPU1"),
+        ("", "nvidia-smi of this host: is empty"),
+    ],
+)
+def test_discover_lives_with_programs_that_fail(tmp_path, monkeypatch, script, message):
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = invoke("machines", "discover")
+    assert (done.status, message in done.err, "Traceback" in done.err) == (2, True, False), done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["nvidia-smi"]

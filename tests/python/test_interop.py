@@ -179,6 +179,16 @@ def test_what_nccl_tests_printed_is_read():
     ]
 
 
+def test_nccl_tests_among_other_output_are_read():
+    zero = NCCL_LINES[7].replace("           8 ", "           0 ", 1)
+    assert zero != NCCL_LINES[7]
+    noise = "user@node1:~$ mpirun -np 2 all_reduce_perf\nnode1:71:71 [0] NCCL INFO Bootstrap: Using eth0\n"
+    among = "".join([*NCCL_LINES[:7], zero, zero, NCCL_LINES[7], "node1:71:80 [0] NCCL WARN slow\n", *NCCL_LINES[8:]])
+    read = interop.importer("nccl-tests").parse(Path("x"), noise + among, Defaults(machine="dgx"))
+    plain = interop.importer("nccl-tests").parse(Path("x"), NCCL, Defaults(machine="dgx"))
+    assert [(row.size_bytes, row.value) for row in read] == [(row.size_bytes, row.value) for row in plain]
+
+
 def test_what_osu_printed_is_read_and_blocks_are_counted_by_rank():
     found = interop.importer("osu").parse(Path("x"), OSU, Defaults(ranks=4))
     assert [(i.collective, i.size_bytes, i.value) for i in found] == [

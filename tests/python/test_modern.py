@@ -201,10 +201,11 @@ def test_scores_are_medians_by_group_with_their_sign():
 
 
 def test_the_floor_is_what_one_value_for_all_tables_leaves():
-    """Published 9, 10 and 12: the middle is 10, errors 10 %, 0 and 20 %. The model says 11."""
+    """Published 9, 10 and 12: the middle is 10, its errors 11.1, 0 and 16.7 %. The model says 11: 22.2, 10, 8.3."""
     (row,) = floor.rows([made("A", 11, 9), made("B", 11, 10), made("C", 11, 12), made("D", 11, 50, erratum="a case")])
-    assert (row["tables"], row["floor_percent"]) == (3, 10.0)
-    assert row["model_percent"] == pytest.approx(10.0)
+    assert (row["tables"], row["floor_percent"], row["model_percent"]) == (3, 11.1, 10.0)
+    assert (row["floor_p90_percent"], row["model_p90_percent"]) == (16.7, 22.2)
+    assert floor.pooled([]) is None
 
 
 def test_few_tables_are_near_what_was_published(outcome):

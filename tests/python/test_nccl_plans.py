@@ -80,6 +80,51 @@ def test_a_ring_of_one_node_by_hand():
     assert made.time_ps(node_machine()) / 1e6 == pytest.approx(expected, rel=0.005)
 
 
+KNOWN = replace(H100, threads={"simple": 40e9, "ll": 10e9, "nvls": 20e9}, flag_ps=1e6)
+
+
+def drain_us(seen, collective, size, *forced):
+    choice = nccl.chooser("2.27", seen).choose(collective, size, *forced)
+    return shapes.drain_ps(choice, seen, asked(collective, "nccl-2.27", seen.ranks, size)) / 1e6
+
+
+def test_the_last_step_of_a_ring_is_copied_out_of_a_buffer():
+    """An eighth of 1 GiB by 24 channels of 40 GB/s; by LL, of 10. Over nodes, a slice of 1 MiB for each channel."""
+    assert drain_us(KNOWN, "allreduce", 1 << 30, "ring", "simple") == pytest.approx((1 << 27) / (24 * 40e9) * 1e6)
+    assert drain_us(KNOWN, "allgather", 1 << 20, "ring", "ll") == pytest.approx((1 << 17) / (24 * 10e9) * 1e6)
+    two = replace(on(H100, 2), threads=KNOWN.threads)
+    channels = nccl.chooser("2.27", two).choose("allreduce", 1 << 30, "ring", "simple").channels
+    slices = channels * (1 << 20) / 450e9 * 1e6
+    assert drain_us(two, "allreduce", 1 << 30, "ring", "simple") == pytest.approx(slices)
+
+
+def test_grouped_sends_copy_what_stays_and_post_what_leaves():
+    """32 channels of 40 GB/s: an eighth of 8 MiB for itself, and from each of seven. Two nodes: 8 x 3 posts."""
+    assert drain_us(KNOWN, "alltoall", 1 << 23) == pytest.approx((1 << 23) / (32 * 40e9) * 1e6)
+    assert drain_us(on(H100, 2), "alltoall", 1 << 23) == pytest.approx(8 * 3 * 1.0)
+    assert drain_us(on(A100, 2), "alltoall", 1 << 23) == pytest.approx(8 * 3 * 2.0)
+
+
+def test_flags_of_the_switch_count_by_peer_and_round():
+    """1 GiB in rounds of 16 x 128 KiB x 8 heads: 64 rounds of 8 us, and one of 16 x 20 GB/s for both ends."""
+    one = 16 * (128 << 10) * 8
+    assert drain_us(KNOWN, "allreduce", 1 << 30, "nvls") == pytest.approx(64 * 8 + one / (16 * 20e9) * 1e6)
+    # Over two nodes ports of 8 x 50 GB/s hide what threads take, 52 us at 320 GB/s, but for 11 flags.
+    two = replace(on(H100, 2), threads=KNOWN.threads, flag_ps=1e6, modes=KNOWN.modes - {"collnet"})
+    assert drain_us(two, "allreduce", 1 << 30, "nvls_tree") == pytest.approx(64 * 11)
+    # Ports of a quarter hide the flags as well.
+    slow = replace(two, nic=two.nic / 4)
+    assert drain_us(slow, "allreduce", 1 << 30, "nvls_tree") == 0
+
+
+def test_rates_of_threads_come_from_the_machine():
+    seen = nccl.hardware(lw.machine("hgx-h100"), tuple(range(8)))
+    stated = {row["key"]: float(row["value"]) for row in lw.machine("hgx-h100").numbers() if "channel" in row["key"]}
+    assert seen.threads["simple"] == stated["fabric.transport.nvlink_simple.channel"] * 1e9
+    assert seen.threads["ll"] == stated["fabric.transport.nvlink_ll.channel"] * 0.5e9
+    assert nccl.hardware(lw.machine("mi300x"), tuple(range(8))).threads["simple"] == 0
+
+
 def test_rails_of_two_nodes_by_hand():
     """A ring for each NIC: 30 steps with a 128th of 1 GiB at 50 GB/s each."""
     machine = node_machine(2)

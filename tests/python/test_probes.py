@@ -4,6 +4,7 @@ import dataclasses
 import json
 import tomllib
 
+import pandas as pd
 import pytest
 
 from linkwright import _native, machines, probes, units
@@ -118,7 +119,7 @@ def test_measured_and_modelled_stand_side_by_side(tmp_path):
     assert "redop" not in result.out  # a column of collectives
     assert rows[0]["experiment"] == "memory_latency/probe/memory_latency/working_set=4K"
     run = runs.find(tmp_path, "latest")
-    samples = run.samples().to_pandas()
+    samples = pd.DataFrame(run.samples().records())
     assert (samples["value_ns"] > 0).all()
     assert tomllib.loads((run.folder / "suite.toml").read_text())["part"][0]["probe"] == "memory_latency"
 

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from linkwright.store import run as runs
@@ -39,7 +40,7 @@ def test_a_run_ends_with_the_path_of_its_report_and_keeps_every_sample(tmp_path)
     time_row = next(row for row in rows if row["metric"] == "time")
     if time_row["ci_low"] is not None:  # beside other work launches are set aside
         assert time_row["ci_low"] <= time_row["value"] <= time_row["ci_high"]
-    samples = run.samples().to_pandas()
+    samples = pd.DataFrame(run.samples().records())
     assert samples["launch"].nunique() >= 6
     one = samples[(samples["experiment"] == time_row["experiment"]) & (samples["launch"] == 0)]
     assert set(one["rank"].dropna()) == {0, 1}
@@ -67,7 +68,7 @@ def test_more_ranks_than_processors_are_marked(tmp_path):
     ranks = len(os.sched_getaffinity(0)) + 1
     result = run_allreduce(tmp_path, "--ranks", str(ranks))
     assert result.status == 0, result.err
-    table = runs.find(tmp_path, "latest").results().to_pylist()
+    table = runs.find(tmp_path, "latest").results().records()
     assert any("oversubscribed" in (row["reason"] or "") for row in table)
     assert f"# run: allreduce, {ranks} ranks, f32 sum; oversubscribed" in result.out
 
@@ -90,7 +91,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
     run = runs.find(tmp_path, "latest")
     before = len(run.records())
     assert before > 0
-    assert run.results().num_rows >= 0  # what is known is readable
+    assert len(run.results()) >= 0  # what is known is readable
 
     plan = run.plan
     plan["request"]["budget_s"] = 6.0  # what is left takes two seconds where nothing else runs
@@ -98,7 +99,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
     result = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
     assert result.status == 0, result.err
     assert run.plan["state"] == "done"
-    done = {row["experiment"] for row in run.results().to_pylist() if row["metric"] == "time" and row["value"]}
+    done = {row["experiment"] for row in run.results().records() if row["metric"] == "time" and row["value"]}
     assert len(done) == 5
     again = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
     assert again.status == 2

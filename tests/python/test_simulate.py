@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import linkwright as lw
@@ -120,7 +121,7 @@ def test_dissecting_a_modelled_machine(tmp_path):
     assert result.status == 0, result.err
     run = runs.find(tmp_path, "latest")
     assert Path(result.out.splitlines()[-1]) == run.folder / "report" / "index.html"
-    table = run.results().to_pandas()
+    table = pd.DataFrame(run.results().records())
     pairs = table[(table["metric"] == "latency") & table["placement"].str.contains("->")]
     assert len(pairs) == 12
     assert set(table["collective"].dropna()) >= {"allreduce", "alltoall", "barrier"}

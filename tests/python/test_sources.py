@@ -149,7 +149,7 @@ def test_threads_run_a_source_in_processes_that_never_see_it(folder):
     )
     assert result.status == 0, result.out + result.err
     run = runs.find(folder / "runs", "latest")
-    (row,) = [row for row in run.results().to_pylist() if row["metric"] == "time"]
+    (row,) = [row for row in run.results().records() if row["metric"] == "time"]
     assert (row["algorithm"], row["status"]) == ("own.py:ring", "ok")
     kept = run.schedule(row["schedule"])
     assert kept == lw.schedule("allreduce", "ring", ranks=2, size="1K").text()
@@ -159,12 +159,12 @@ def test_a_resumed_run_executes_nothing_of_the_users(folder):
     asked = ("dissect", "own.py:star", "--on", "loggp", "-p", "3", "--runs", "runs")
     assert invoke(*asked).status == 0
     run = runs.find(folder / "runs", "latest")
-    before = run.results().to_pylist()
+    before = run.results().records()
     run.mark("running")  # as if it had been interrupted before it measured anything
     (folder / "own.py").write_text("raise SystemExit('executed')")
     sources.find.cache_clear()
     assert invoke("dissect", "--resume", "latest", "--runs", "runs").status == 0
-    assert run.results().to_pylist() == before
+    assert run.results().records() == before
 
 
 def test_a_comparison_says_what_was_edited(folder):
@@ -249,7 +249,7 @@ def test_a_suite_names_sources_next_to_it(folder, monkeypatch):
     monkeypatch.chdir(folder / "elsewhere")
     result = invoke("sweep", "../suite.toml", "--on", "loggp", "--runs", "runs")
     assert result.status == 0, result.out + result.err
-    rows = runs.find(folder / "elsewhere" / "runs", "latest").results().to_pylist()
+    rows = runs.find(folder / "elsewhere" / "runs", "latest").results().records()
     found = {(row["part"], row["algorithm"], row["size_bytes"]) for row in rows}
     assert found == {("a", "ring", 4096), ("a", "own.py:star", 4096), ("b", "own.lw", 65536)}
     suite = load.load(folder / "suite.toml")

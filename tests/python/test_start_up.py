@@ -47,7 +47,7 @@ STANDARD = {"socket", "ssl", "subprocess", "multiprocessing", "tempfile", "impor
         ("list algorithms", {"numpy"} | LIBRARIES | WRITING | OTHERS | {"ssl", "subprocess"}),  # it looks for packages
         ("describe vollo", LIBRARIES),
         ("machines show loggp", LIBRARIES | WRITING),
-        (RUN, LIBRARIES - {"pandas"}),  # its report needs pandas
+        (RUN, LIBRARIES - {"pandas"}),  # Arrow loads it
     ],
 )
 def test_a_command_loads_what_it_uses(command, unwanted, tmp_path):

@@ -4,7 +4,8 @@ import os
 import stat
 from pathlib import Path
 
-import pyarrow.parquet as pq
+import numpy as np
+import pandas as pd
 import pytest
 
 from linkwright import interop
@@ -141,8 +142,8 @@ def test_results_come_back_as_written(folder):
     ranks = [[[0.0, 0.5], [1.0, 2.0]], [[0.25, 0.0], [3.0, 4.0]]]
     records = [Record(experiment="e", launch=2, values_ns=[3.0, 4.0], first_ns=1.0, ranks_ns=ranks)]
     folder.write_results([ROW], run.samples_table(folder, records))
-    assert folder.results().to_pylist() == [ROW]
-    samples = folder.samples().to_pylist()
+    assert folder.results().records() == [ROW]
+    samples = folder.samples().records()
     assert [s["value_ns"] for s in samples if s["rank"] is None] == [3.0, 4.0]
     assert [s["value_ns"] for s in samples if s["rank"] == 0] == [1.0, 2.0]
     assert [s["start_ns"] for s in samples] == [None, None, 0.0, 0.5, 0.25, 0.0]
@@ -173,7 +174,7 @@ def test_every_suffix_is_written(tmp_path, suffix):
     path = tmp_path / f"out{suffix}"
     interop.write_output([ROW], path)
     if suffix == ".parquet":
-        assert pq.read_table(path).to_pylist() == [ROW]
+        assert pd.read_parquet(path).replace({np.nan: None}).to_dict("records") == [ROW]
     else:
         assert "12.5" in path.read_text()
 

@@ -23,6 +23,7 @@ mod simulate;
 mod stream;
 mod sweep;
 mod synthesis;
+mod tables;
 mod threads;
 
 /// The native half of linkwright.
@@ -72,6 +73,8 @@ mod _native {
     use super::sweep::Simulations;
     #[pymodule_export]
     use super::synthesis::{synthesis_methods, synthesize, Synthesis};
+    #[pymodule_export]
+    use super::tables::{read_table, table_rows, write_table};
     #[pymodule_export]
     use super::threads::{cpus, repeats_back_to_back, run_threads};
 

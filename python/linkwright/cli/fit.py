@@ -31,11 +31,12 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     A third of all sizes, and all but a few plain algorithms, are held out. The errors of their predictions are printed
     and reported; they show what the model is worth.
     """
-    from linkwright import report
+    from linkwright import extras, report
     from linkwright.models import fitting, points, prediction
     from linkwright.store import run as runs
     from linkwright.store.files import check_place, write_text
 
+    extras.load("scipy", "fit", "linkwright fit")
     if out is not None:
         check_place(out, f"--out {out}")
     folder = runs.find(root_folder, run)

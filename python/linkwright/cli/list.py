@@ -31,6 +31,11 @@ def command(kind: str | None, as_json: bool, root_folder: Path | None) -> None:
         raise unknown("kind", kind, KINDS, lists="linkwright list --help")
     if root_folder and kind != "runs":
         raise UsageError("--runs is for `linkwright list runs`; leave it out")
+    show(kind, as_json, root_folder)
+
+
+def show(kind: str | None, as_json: bool, root_folder: Path | None = None) -> None:
+    """Print the entries of one kind, or of all that are registered, as text or as JSON."""
     found = {name: _entries(name, root_folder) for name in ([kind] if kind else registry.KINDS)}
     if as_json:
         print_json(found[kind] if kind else found)

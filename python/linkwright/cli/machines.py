@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known about a described machine, and how well."""
+    """List and show described machines, or make one of what a system says about itself."""
+
+
+@command.command(name="list")
+@options.as_json
+def list_(as_json: bool) -> None:
+    """List the shipped machines, as `linkwright list machines` does."""
+    from linkwright.cli import list as listed
+
+    listed.show("machines", as_json)
 
 
 @command.command(name="show")
@@ -133,8 +142,8 @@ def import_(
     text = read_text(file, "a description of a system")
     channels = read_text(graph, "a graph of NCCL") if graph else None
     made = importing.machine_file(
-        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels, node=node, fabric=fabric,
-        logs=_logs(fits), collective=collective,
+        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels,
+        graph_file=graph.name if graph else "", node=node, fabric=fabric, logs=_logs(fits), collective=collective,
     )  # fmt: skip
     _write(made, output or Path(f"{name}.toml"))
 
@@ -147,6 +156,8 @@ def import_(
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
 def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str | None, output: Path | None) -> None:
     """Describe this host by what its own programs say: nvidia-smi, rocm-smi, lstopo.
+
+    Rates of network ports are those of /sys/class/infiniband.
 
     A host without GPUs is measured instead: `linkwright dissect`, then `linkwright fit latest`.
     """

@@ -24,7 +24,7 @@ from linkwright.errors import LinkwrightError, UsageError, unknown
 VERBS = {
     "list": "List everything that has a name, or one KIND of it.",
     "describe": "Describe what NAME stands for.",
-    "machines": "Show what is known about a described machine, and how well.",
+    "machines": "List and show described machines, or make one of what a system says about itself.",
     "verify": "Prove a COLLECTIVE or the schedule of SOURCE correct.",
     "simulate": "Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.",
     "run": "Run COLLECTIVE, a traffic pattern or the schedule of SOURCE on real hardware, checked and timed.",

@@ -51,7 +51,7 @@ def command(
 
         found = runs.find(root_folder, run_name)
         source = f"run {found.id}, measured"
-        choices = io.from_rows(found.results().to_pylist(), in_bytes, out_bytes, found.id)
+        choices = io.from_rows(found.results().records(), in_bytes, out_bytes, found.id)
     else:
         described = _described(machine)
         source = f"machine {described.name}, modelled"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,20 +24,20 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
     linkwright query "select machine, algorithm, min(value) from results
                       where metric = 'time' and collective = 'allreduce' group by all"
     """
-    import duckdb
-
+    from linkwright import extras
     from linkwright.errors import UsageError
-    from linkwright.store import documents
+    from linkwright.store import tables
 
-    folders = _whole(root_folder, documents.glance)
+    duckdb = extras.load("duckdb", "analysis", "linkwright query")
+    folders = _whole(root_folder, tables.glance)
     try:
         columns, rows = _answer(folders, sql)
     except duckdb.Error as error:
-        whole = _whole(root_folder, documents.table, told=False)  # what a glance does not see
+        whole = _whole(root_folder, tables.read, told=False)  # what a glance does not see
         if whole == folders:
             raise UsageError(f"query: {str(error).strip()}") from error
         try:
-            columns, rows = _answer(_whole(root_folder, documents.table), sql)
+            columns, rows = _answer(_whole(root_folder, tables.read), sql)
         except duckdb.Error as again:
             raise UsageError(f"query: {str(again).strip()}") from again
     if as_json:
@@ -85,13 +84,4 @@ def _answer(folders: list[Path], sql: str) -> tuple[list[str], list[tuple]]:
     answer = connection.execute(sql)
     if answer is None or answer.description is None:
         raise UsageError("query: holds no statement; write one such as `select * from results`")
-    return [column[0] for column in answer.description], _rows(answer)
-
-
-def _rows(answer) -> list[tuple]:
-    """All rows. DuckDB needs a package that is not installed to convert times with a zone; Arrow does not."""
-    if not any("TIME ZONE" in str(kind) for _, kind, *_ in answer.description):
-        return answer.fetchall()
-    with warnings.catch_warnings(action="ignore"):  # that Arrow copies the rows once more
-        columns = answer.to_arrow_table().columns
-    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+    return [column[0] for column in answer.description], answer.fetchall()

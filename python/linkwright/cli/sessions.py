@@ -64,7 +64,7 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         return 130
     for part in remark(tally.sentence(tally.tally(outcome.rows)), terminal_columns()):
         say(part)
-    from linkwright import report  # its pages need pandas
+    from linkwright import report
 
     glance, page = report.conclude(run.folder)
     for line in glance:

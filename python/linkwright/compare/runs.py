@@ -44,7 +44,7 @@ class RunComparison:
 def compare_runs(first: Run, second: Run) -> RunComparison:
     """Compare every experiment that has a value in one of the runs and stands in both."""
     times = _times(first), _times(second)
-    medians = [launch_medians(run.samples().to_pandas()) for run in (first, second)]
+    medians = [launch_medians(run.samples()) for run in (first, second)]
     pairs = []
     for key in sorted(times[0].keys() & times[1].keys()):
         rows = times[0][key], times[1][key]
@@ -76,6 +76,6 @@ def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarra
 def _times(run: Run) -> dict[Key, Row]:
     return {
         (row["experiment"], row["machine"] or "", row["executor"] or ""): row
-        for row in run.results().to_pylist()
+        for row in run.results().records()
         if row["metric"] == "time"
     }

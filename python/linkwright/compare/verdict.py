@@ -26,7 +26,7 @@ import numpy as np
 from linkwright.stats.grade import FAIR, TARGET, precision
 from linkwright.stats.interval import MIN_VALUES
 from linkwright.stats.modes import Mode, modes
-from linkwright.stats.ratio import ratio_interval
+from linkwright.stats.ratio import p_value, ratio_interval
 
 # Shares by which a ratio differs from 1.
 RESOLVED = 0.03
@@ -122,20 +122,17 @@ def _mode_note(first: tuple[Mode, ...], second: tuple[Mode, ...]) -> str:
 
 
 def _pair(first: np.ndarray, second: np.ndarray, one: Mode, other: Mode, note: str) -> Comparison:
-    from scipy.stats import mannwhitneyu
-
     a, b = one.median, other.median
     found = ratio_interval(first, second)
     if found is None or one.interval is None or other.interval is None:
         few = f"{len(first)} and {len(second)} launches; an interval needs {MIN_VALUES} in each"
         return unknown(a, b, Why.SINGLE, few + note)
     low, high = found
-    p_value = mannwhitneyu(second, first, alternative="two-sided").pvalue
     (low_a, high_a), (low_b, high_b) = one.interval, other.interval
     widest = max(precision(a, low_a, high_a) or 0.0, precision(b, low_b, high_b) or 0.0)
     apart = high_a < low_b or high_b < low_a
     verdict, why = judged(low, high, widest, apart)
-    reason = f"ratio {low:.3f} to {high:.3f}, p = {p_value:.2g}{note}"
+    reason = f"ratio {low:.3f} to {high:.3f}, p = {p_value(first, second):.2g}{note}"
     return Comparison(verdict, a, b, reason, why, low, high)
 
 

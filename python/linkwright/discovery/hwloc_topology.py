@@ -5,7 +5,8 @@
         <object type="PCIDev" pci_busid="..." pci_type="0302 [10de:2330] ..." pci_link_speed="63.0">
 
 GPUs and network ports are found by their PCI class and the names that the operating system gives them. hwloc states the
-rate of a PCIe link in GB/s, and no NVLinks: --gpu with the GPU of a board with switches adds those.
+rate of a PCIe link in GB/s. Links between GPUs are those of its matrix `NVLinkBandwidth` or `XGMIBandwidth`
+(`hwloc_links`); without one, --gpu with the GPU of a board with switches adds them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from linkwright.discovery import devices
+from linkwright.discovery import devices, hwloc_links
 from linkwright.discovery.devices import Device
 from linkwright.discovery.node import SWITCH, Lanes, Nic, Node, checked
 from linkwright.discovery.xml_text import Element, read
@@ -24,7 +25,7 @@ SUMMARY = "hwloc's topology (XML), by lstopo"
 DOCTYPE = "topology"
 GPU_CLASSES = ("0300", "0302", "0380", "1200")
 _TYPE = re.compile(r"([0-9a-fA-F]{4}) \[([0-9a-fA-F]{4}):([0-9a-fA-F]{4})\].*", re.S)
-_PORT = re.compile(r"(mlx\d_|hfi|bnxt_re|irdma|rdmap|hsi|cxi|hsn)\w*")
+_PORT = re.compile(r"(mlx\d_|hfi|bnxt_re|irdma|rdmap|efa|ib[ps]\d|roce|hsi|cxi|hsn)\w*")
 _HOMES = ("Package", "Socket")
 
 
@@ -100,10 +101,10 @@ def _is_gpu(element: Element) -> bool:
 
 
 def _known(element: Element) -> bool:
-    """Whether it computes: it is known, or a programming interface has found it. Graphics of a console do not."""
+    """Whether it computes: it is known, or its vendor's software has found it. Graphics for a screen do not count."""
     match = _TYPE.match(element.attributes.get("pci_type", ""))
     assert match is not None
-    computing = any(re.match(r"cuda|nvml|rsmi|opencl", child.attributes.get("name", "")) for child in element.children)
+    computing = any(re.match(r"cuda|nvml|rsmi", child.attributes.get("name", "")) for child in element.children)
     return computing or devices.of_pci(f"{match[2]}:{match[3]}".lower()) is not None
 
 
@@ -121,7 +122,7 @@ def _devices(element: Element) -> list[Element]:
 
 def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
     """The node that the file describes; `gpu`: what its GPUs are, where their PCI ids do not tell."""
-    root = read(text, file, DOCTYPE)
+    root = read(text, file, DOCTYPE, texts_of=hwloc_links.TEXTS)
     if root.tag != "topology":
         raise FileError(f"{file}: line {root.line}: <{root.tag}> instead of <topology>; give the XML of lstopo")
     reader = _Reader(file)
@@ -132,7 +133,7 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
             f"{file}: no GPU that is known. A host without GPUs is measured instead: `linkwright dissect`, then "
             "`linkwright fit latest`"
         )
-    node = Node(gpu or _device(reader), len(reader.gpus), file, cpus=max(1, reader.cpus), vendor=reader.vendor)
+    node = Node(_device(reader, gpu), len(reader.gpus), file, cpus=max(1, reader.cpus), vendor=reader.vendor)
     node.switches = list(reader.switches)
     node.tree |= reader.switches
     _check_buses(reader)
@@ -141,7 +142,8 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
     for i, found in enumerate(reader.nics):
         node.nics.append(Nic(found.name))
         node.tree[f"NIC {i}"] = (found.parent, found.lanes)
-    if gpu and gpu.most_links > 8:
+    node.peers = hwloc_links.peers(root, [found.element for found in reader.gpus], node.device, file)
+    if not node.peers and gpu and gpu.boarded(map(_pci, reader.gpus)):
         node.peers = {(f"GPU {i}", SWITCH): gpu.most_links for i in range(node.gpus)}
     return checked(node, file)
 
@@ -155,17 +157,20 @@ def _check_buses(reader: _Reader) -> None:
         seen.add(bus)
 
 
-def _device(reader: _Reader) -> Device:
-    said = set()
-    for found in reader.gpus:
-        match = _TYPE.match(found.element.attributes.get("pci_type", ""))
-        assert match is not None
-        pci = f"{match[2]}:{match[3]}".lower()
-        device = devices.of_pci(pci)
-        if device is None:
-            raise FileError(f"{reader.file}: line {found.element.line}: unknown GPU {pci}; {devices.listed()}")
-        said.add(device)
+def _pci(found: _Found) -> str:
+    """Vendor and device, such as `10de:2330`."""
+    match = _TYPE.match(found.element.attributes.get("pci_type", ""))
+    return f"{match[2]}:{match[3]}".lower() if match else ""
+
+
+def _device(reader: _Reader, asked: Device | None) -> Device:
+    """What the GPUs are, by their PCI ids; all are alike."""
+    ids = {_pci(found): found for found in reader.gpus}
+    said = {devices.of_pci(pci) for pci in ids}
     if len(said) > 1:
-        names = ", ".join(sorted(device.name for device in said))
-        raise FileError(f"{reader.file}: GPUs of several kinds, {names}; describe them by hand")
-    return said.pop()
+        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(ids))}; describe them by hand")
+    device = devices.agreed(asked, said.pop(), reader.file)
+    if device is None:
+        pci, found = next(iter(ids.items()))
+        raise FileError(f"{reader.file}: line {found.element.line}: unknown GPU {pci}; {devices.listed()}")
+    return device

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwright.discovery import clusters, devices, fitted, hosts, nccl_graph, networks, node_file
+from linkwright.discovery import adapters, clusters, devices, fitted, hosts, nccl_graph, networks, node_file
 from linkwright.errors import FileError, LinkwrightError, UsageError, unknown
 
 MOST_BYTES = 1 << 26
@@ -38,6 +38,8 @@ def machine_file(
     format_key: str | None = None,
     gpu: str | None = None,
     graph: str | None = None,
+    graph_file: str = "graph",
+    ports: Sequence[adapters.Adapter] = (),
     node: str | None = None,
     fabric: str | None = None,
     logs: Sequence[fitted.Log] = (),
@@ -47,6 +49,8 @@ def machine_file(
 
     Args:
         graph: the text of NCCL's graph XML of the same host.
+        graph_file: its name, for messages.
+        ports: adapters of a host, where its description leaves them or their rates out.
         name: of the machine.
         format_key: one of `formats`; by default the format is recognised.
         gpu: what the GPUs of a host are, such as `H100`, where the file cannot say.
@@ -62,6 +66,8 @@ def machine_file(
     """
     if len(text) > MOST_BYTES:
         raise FileError(f"{file}: more than {MOST_BYTES >> 20} MiB; no such description is that long")
+    if not text.strip():
+        raise FileError(f"{file}: is empty; give what the system says of itself")
     known = [one.key for one in formats()]
     if format_key and format_key not in known:
         raise unknown("format", format_key, known, lists="linkwright list machine-importers")
@@ -71,16 +77,24 @@ def machine_file(
         raise UsageError(f"--node {node}: {file} describes no network of computers; leave --node out")
     if fabric and not node:
         raise UsageError(f"--fabric {fabric}: is the network of nodes; say what they are with --node")
+    if collective and not logs:
+        raise UsageError(f"--collective {collective}: is what a log measured; give the log with --fit")
+    if not host and not network and nccl_graph.recognises(text):
+        raise UsageError(
+            f"{file}: is NCCL's graph, which describes no host; give the topology of the same run first "
+            "(NCCL_TOPO_DUMP_FILE), then the graph"
+        )
     if logs and not host:
         raise UsageError(f"--fit {logs[0].file}: {file} describes no host with GPUs; leave --fit out")
     if host:
         found = host.read(text, file, devices.called(gpu) if gpu else None)
         if graph is not None:
-            found.channels = nccl_graph.channels(graph, "graph of NCCL"), "NCCL: the ring of its graph, doubled"
+            found.channels = nccl_graph.channels(graph, graph_file), "NCCL: the ring of its graph, doubled"
+        adapters.add(found, ports)
         made = _checked(node_file.text(found, name), file)
         return _checked(fitted.text(made, found, logs, collective), file) if logs else made
     if graph is not None:
-        raise UsageError(f"{file}: describes no host, so NCCL's graph adds nothing; leave the graph out")
+        raise UsageError(f"{graph_file}: {file} describes no host, so a graph of NCCL adds nothing; leave it out")
     if gpu:
         raise UsageError(f"--gpu {gpu}: {file} describes no host with GPUs; leave --gpu out")
     if network and node:

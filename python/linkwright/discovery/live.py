@@ -2,16 +2,17 @@
 
     nvidia-smi topo -m, --query-gpu=name        rocm-smi --showtopo, --showproductname        lstopo --output-format xml
 
-The first that knows of a GPU is taken. A program that is not there, or does not answer, is said and left out.
+The first that knows of a GPU is taken. A program that is not there, or does not answer, is said and left out. Rates of
+ports come from `/sys/class/infiniband`.
 """
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from linkwright.discovery import fitted, importing
+from linkwright.discovery import adapters, fitted, importing
 from linkwright.errors import UsageError
 
 TIMEOUT_S = 20.0
@@ -40,7 +41,7 @@ def machine_file(
             format_key, text, model = found
             return importing.machine_file(
                 text, f"{format_key} of this host", name=name, format_key=format_key, gpu=gpu or model,
-                logs=logs, collective=collective,
+                ports=adapters.found(), logs=logs, collective=collective,
             )  # fmt: skip
     raise UsageError(
         "no GPU of this host is known to nvidia-smi, rocm-smi or lstopo; measure it instead: `linkwright dissect`, "
@@ -57,7 +58,7 @@ def _nvidia(tell: Tell) -> tuple[str, str, str | None] | None:
         raise UsageError(
             "nvidia-smi: GPUs are divided (MIG), and parts of a GPU have no links; disable it: nvidia-smi -mig 0"
         )
-    return "nvidia-smi", topology, names.splitlines()[0].rpartition(",")[0] if names else None
+    return "nvidia-smi", topology, _model("nvidia-smi", (line.rpartition(",")[0] for line in names.splitlines()))
 
 
 def _amd(tell: Tell) -> tuple[str, str, str | None] | None:
@@ -65,23 +66,26 @@ def _amd(tell: Tell) -> tuple[str, str, str | None] | None:
     if topology is None:
         return None
     product = _output(["rocm-smi", "--showproductname"], tell) or ""
-    series = next(
-        (
-            line.rpartition(":")[2].strip()
-            for line in product.splitlines()
-            if "Card Series" in line or "Card series" in line
-        ),
-        None,
-    )
-    return "rocm-smi", topology, series
+    series = (line.rpartition(":")[2] for line in product.splitlines() if "card series" in line.lower())
+    return "rocm-smi", topology, _model("rocm-smi", series)
+
+
+def _model(program: str, names: Iterable[str]) -> str | None:
+    """What all GPUs are called; None if the program does not say."""
+    known = sorted({name.strip() for name in names} - {""})
+    if len(known) > 1:
+        raise UsageError(f"{program}: GPUs of several kinds, {', '.join(known)}; describe them by hand")
+    return known[0] if known else None
 
 
 def _hwloc(tell: Tell) -> tuple[str, str, str | None] | None:
-    text = _output(["lstopo", "--whole-io", "--output-format", "xml"], tell)
+    # The second name is that of hwloc without a display.
+    program = next((name for name in ("lstopo", "lstopo-no-graphics") if shutil.which(name)), "lstopo")
+    text = _output([program, "--whole-io", "--output-format", "xml"], tell)
     if text is None:
         return None
     if "PCIDev" not in text:
-        tell("lstopo: shows no PCI device")
+        tell(f"{program}: shows no PCI device")
         return None
     return "hwloc", text, None
 
@@ -93,12 +97,14 @@ def _output(command: list[str], tell: Tell) -> str | None:
         return None
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
-        )
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT_S, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         tell(f"{' '.join(command)}: {error}")
         return None
     if done.returncode:
-        tell(f"{' '.join(command)}: status {done.returncode}: {(done.stderr or done.stdout).strip().splitlines()[:1]}")
+        said = (done.stderr or done.stdout).strip().partition("\n")[0][:200]
+        tell(f"{' '.join(command)}: status {done.returncode}{': ' if said else ''}{said}")
         return None
     return done.stdout

@@ -37,6 +37,7 @@ class Nic:
 
     name: str
     mbps: int | None = None
+    direct: bool = True  # whether it reads and writes memory of GPUs (GPUDirect)
 
 
 @dataclass
@@ -50,6 +51,7 @@ class Node:
     switches: list[str] = field(default_factory=list)
     cpus: int = 0
     vendor: str = ""  # of the processors, as the file has it
+    hosts: list[str] = field(default_factory=list)  # of each processor; empty: all are of one
     channels: tuple[int, str] | None = None  # that a ring of the library runs on, and where that was read
     # (GPU, GPU or NVSwitch), the smaller number first -> how many links join them
     peers: dict[tuple[str, str], int] = field(default_factory=dict)

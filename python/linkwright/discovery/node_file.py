@@ -7,6 +7,7 @@ class of their own, `pcie_15.75` or `nvlink_2`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -29,6 +30,9 @@ LIBRARIES = {"nvlink": "nccl", "xgmi": "rccl"}
 # Transports of `gpu-node` over PCIe, which take all its classes.
 OVER_PCIE = ("pcie_simple", "pcie_ll", "pcie_ll128", "pcie_copy", "host_simple", "host_ll")
 PROTOCOLS = ("simple", "ll", "ll128", "copy")
+# Interfaces of the kernel, where libraries state them as ports: they found no adapter with RDMA.
+_ETHERNET = re.compile(r"roce|bnxt_re|irdma")  # adapters with RDMA over Ethernet, by the names of their drivers
+_SOCKET = re.compile(r"(eth|en[opsx]|bond|ib)\d")
 NO_EDGES = "no such link in the description"
 
 
@@ -60,7 +64,7 @@ def _channels(node: Node, parts: list[Table]) -> Table:
 
 def _about(node: Node, name: str) -> Table:
     device = node.device
-    nics = f", {len(node.nics)} network ports" if node.nics else ""
+    nics = f", {len(node.nics)} network port{'s' * (len(node.nics) > 1)}" if node.nics else ""
     return {
         "name": name,
         "summary": f"{node.gpus} x {device.name}{nics}; from {node.source}",
@@ -176,7 +180,8 @@ def _classes(
 
 
 def _sockets(node: Node) -> dict[str, Table]:
-    pairs = [(f"CPU {a}", f"CPU {b}") for b in range(node.cpus) for a in range(b)]
+    hosts = node.hosts or [""] * node.cpus
+    pairs = [(f"CPU {a}", f"CPU {b}") for b in range(node.cpus) for a in range(b) if hosts[a] == hosts[b]]
     rate = SOCKETS.get(node.vendor)
     source = (
         f"NCCL 2.27: between processors of {node.vendor}" if rate else "the file does not name the processors; as AMD's"
@@ -210,12 +215,19 @@ def _cluster(node: Node) -> Table:
 def _network(node: Node) -> str:
     """The network that the ports suggest, by their names and rates; assumed, unless --fabric says otherwise."""
     first = node.nics[0]
-    for prefix, network in (("hsn", "slingshot-11"), ("cxi", "slingshot-11"), ("rdmap", "efa-p5"), ("efa", "efa-p5")):
+    staged = "" if any(nic.direct for nic in node.nics) else ",gpudirect=0"
+    efa = "efa-p4" if node.device.part == "ampere" else "efa-p5"
+    for prefix, network in (("hsn", "slingshot-11"), ("cxi", "slingshot-11"), ("rdmap", efa), ("efa", efa)):
         if first.name.startswith(prefix):
-            return network
-    gbps = (first.mbps or 400_000) // 1000
+            return network + staged
+    rates = Counter(nic.mbps for nic in node.nics if nic.mbps)
+    gbps = max(1, (rates.most_common(1)[0][0] if rates else 400_000) // 1000)
+    if _SOCKET.match(first.name):
+        return f"sockets,rate={gbps}" if rates else "sockets"
+    if _ETHERNET.match(first.name):
+        return ("roce-400" if gbps == 400 else f"roce-400,rate={gbps}") + staged
     usual = {400: "ndr-fat-tree", 200: "hdr-fat-tree", 800: "xdr-fat-tree"}
-    return usual.get(gbps, f"ndr-fat-tree,rate={gbps}")
+    return usual.get(gbps, f"ndr-fat-tree,rate={gbps}") + staged
 
 
 def _edges(pairs: list[tuple[str, str]]) -> list[str]:

@@ -7,15 +7,16 @@
     NV#   so many NVLinks together      PIX, PXB   one PCIe switch, or several
     PHB   the same processor            NODE, SYS  the same NUMA node, or another one
 
-The matrix names no GPU. Twelve NVLinks are an A100's and four are too few to tell, so --gpu says which it is. Pairs
-that together have more NVLinks than a GPU has are joined through NVSwitches.
+Columns are the words before `CPU Affinity`: GPUs, and ports by number or name. The matrix names no GPU. Pairs that
+together have more NVLinks than a GPU has are joined through NVSwitches; there, twelve are an A100's and six a V100's.
+Otherwise --gpu says which it is.
 """
 
 from __future__ import annotations
 
 import re
 
-from linkwright.discovery.devices import Device, called
+from linkwright.discovery.devices import Device, called, known
 from linkwright.discovery.node import MOST_GPUS, SWITCH, Nic, Node, checked
 from linkwright.errors import FileError
 
@@ -24,9 +25,8 @@ SUMMARY = "the matrix of nvidia-smi topo -m"
 NEAR = ("PIX", "PXB")
 WORDS = ("X", *NEAR, "PHB", "NODE", "SYS")
 _NVLINKS = re.compile(r"NV(\d{1,3})")
-_NAME = re.compile(r"(GPU|NIC|mlx5_|mlx4_|bnxt_re|rdmap)\d\w*")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-# Links to every other GPU, all together -> the GPU, where only one has so many.
+# Links to the switches -> the GPU, where only one has so many.
 TOLD_BY_LINKS = {6: "v100", 12: "a100"}
 
 
@@ -38,7 +38,7 @@ def recognises(text: str) -> bool:
 
 def _is_head(line: str) -> bool:
     words = line.split()
-    return bool(words) and words[0] == "GPU0" and (words[1:2] in ([], ["GPU1"], ["CPU"]) or bool(_NAME.match(words[1])))
+    return words[:1] == ["GPU0"] and words[1:2] != ["X"]
 
 
 def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
@@ -49,7 +49,8 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
     if len(gpus) > MOST_GPUS:
         raise FileError(f"{file}: {len(gpus)} GPUs; a node has at most {MOST_GPUS}")
     _check_symmetry(gpus, rows, file)
-    node = Node(gpu or _told(gpus, rows, file), len(gpus), file)
+    counts = [[_links(rows[a][b]) for b in gpus] for a in gpus]
+    node = Node(gpu or _told(counts, file), len(gpus), file)
     node.nics = [Nic(_legend(text).get(name, name)) for name in nics]
     homes = sorted({numas.get(name, "0") for name in gpus}, key=int)
     node.cpus = len(homes)
@@ -60,7 +61,7 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
         node.tree[f"PCIe {switch}"] = (cpu, None)
         for name in members:
             node.tree[_ours(name, gpus, nics)] = (f"PCIe {switch}", None)
-    node.peers = _peers(gpus, rows, node.device)
+    node.peers = _peers(counts, node.device.most_links)
     return checked(node, file)
 
 
@@ -74,7 +75,7 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
     head = next((number for number, line in enumerate(lines) if _is_head(line)), None)
     if head is None:
         raise FileError(f"{file}: has no line that begins GPU0 GPU1; give the output of nvidia-smi topo -m")
-    names = [word for word in lines[head].replace("CPU Affinity", "").split() if _NAME.fullmatch(word)]
+    names = lines[head].split("CPU", 1)[0].split()
     rows: dict[str, dict[str, str]] = {}
     numas: dict[str, str] = {}
     for number, line in enumerate(lines[head + 1 :], head + 2):
@@ -87,7 +88,7 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
         bad = next((word for word in entries if word not in WORDS and not _NVLINKS.fullmatch(word)), None)
         if len(entries) < len(names) or bad:
             what = f"`{bad}` is no connection" if bad else f"{len(entries)} entries for {len(names)} columns; cut file?"
-            raise FileError(f"{file}: line {number}: {what}")
+            raise FileError(f"{file}: line {number}: {what}; give the output of nvidia-smi topo -m as it is")
         if words[0] in rows:
             raise FileError(f"{file}: line {number}: a second row {words[0]}; give one matrix")
         rows[words[0]] = dict(zip(names, entries, strict=True))
@@ -112,23 +113,26 @@ def _links(entry: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _told(gpus: list[str], rows: dict[str, dict[str, str]], file: str) -> Device:
+def _switched(counts: list[list[int]], most_links: int) -> bool:
+    """Whether all pairs have NVLinks, and more together than a GPU has: through switches, all of them serve each."""
+    pairs = [counts[a][b] for b in range(len(counts)) for a in range(b)]
+    return all(pairs) and max(map(sum, counts)) > most_links
+
+
+def _told(counts: list[list[int]], file: str) -> Device:
     """The GPU that so many links belong to."""
-    most = max((_links(rows[a][b]) for a in gpus for b in gpus), default=0)
-    if len(gpus) > 2 and most in TOLD_BY_LINKS:
+    most = max(max(row) for row in counts)
+    if most in TOLD_BY_LINKS and _switched(counts, max(device.most_links for device in known())):
         return called(TOLD_BY_LINKS[most])
     joined = f"{most} NVLinks between two GPUs" if most else "no NVLink"
     raise FileError(f"{file}: {joined}, which several GPUs have; say which it is, such as --gpu H100")
 
 
-def _peers(gpus: list[str], rows: dict[str, dict[str, str]], device: Device) -> dict[tuple[str, str], int]:
-    counts = {(a, b): _links(rows[gpus[a]][gpus[b]]) for b in range(len(gpus)) for a in range(b)}
-    full = [count for count in counts.values() if count]
-    # Through switches all links of a GPU serve every peer, so their sum over peers exceeds what it has.
-    most = max((sum(n for pair, n in counts.items() if i in pair) for i in range(len(gpus))), default=0)
-    if full and len(set(full)) == 1 and len(full) == len(counts) and most > device.most_links:
-        return {(f"GPU {i}", SWITCH): full[0] for i in range(len(gpus))}
-    return {(f"GPU {a}", f"GPU {b}"): count for (a, b), count in counts.items() if count}
+def _peers(counts: list[list[int]], most_links: int) -> dict[tuple[str, str], int]:
+    if _switched(counts, most_links):  # a GPU with fewer links shows them in all of its pairs
+        return {(f"GPU {i}", SWITCH): max(row) for i, row in enumerate(counts)}
+    pairs = {(a, b): counts[a][b] for b in range(len(counts)) for a in range(b)}
+    return {(f"GPU {a}", f"GPU {b}"): count for (a, b), count in pairs.items() if count}
 
 
 def _groups(names: list[str], rows: dict[str, dict[str, str]]) -> list[list[str]]:

@@ -8,6 +8,7 @@ it could have declared is an error.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
@@ -22,17 +23,19 @@ MOST_ATTRIBUTE = 100_000  # characters
 
 @dataclass
 class Element:
-    """An element with its attributes and children; the text between them is not kept."""
+    """An element with its attributes and children; the text between them is kept where it was asked for."""
 
     tag: str
     attributes: dict[str, str]
     line: int
     children: list[Element] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)  # of the text
 
 
 class _Reader:
-    def __init__(self, file: str):
+    def __init__(self, file: str, texts_of: Collection[str]):
         self.file = file
+        self.texts_of = texts_of
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
@@ -40,6 +43,8 @@ class _Reader:
         self.parser = expat.ParserCreate("utf-8")
         self.parser.StartElementHandler = self.begin
         self.parser.EndElementHandler = lambda _: self.open.pop()
+        if texts_of:
+            self.parser.CharacterDataHandler = self.characters
         self.parser.StartDoctypeDeclHandler = lambda *_: self.refuse("a document type, <!DOCTYPE ...>, is not read")
 
     def refuse(self, what: str) -> NoReturn:
@@ -58,15 +63,30 @@ class _Reader:
             self.root = element
         self.open.append(element)
 
+    def characters(self, text: str) -> None:
+        if self.open and self.open[-1].tag in self.texts_of:
+            self.open[-1].pieces.append(text)
 
-def read(text: str, file: str, doctype: str | None = None) -> Element:
-    """The root of the file; `doctype` is the name of the one bare document type that is let pass."""
+
+def read(text: str, file: str, doctype: str | None = None, texts_of: Collection[str] = ()) -> Element:
+    """The root of the file.
+
+    Args:
+        text: the file's.
+        file: its name, for messages.
+        doctype: the name of the one bare document type that is let pass.
+        texts_of: the elements whose text is kept.
+
+    Raises:
+        FileError: the file is not valid.
+
+    """
     if len(text) > MOST_CHARACTERS:
         raise FileError(f"{file}: {len(text):,} characters of XML; at most {MOST_CHARACTERS:,} are read")
     if doctype:
         bare = rf"<!DOCTYPE\s+{doctype}\s+SYSTEM\s+(?:\"[^\"<>]*\"|'[^'<>]*')\s*>"
         text = re.sub(bare, lambda match: "\n" * match[0].count("\n"), text, count=1)
-    reader = _Reader(file)
+    reader = _Reader(file, texts_of)
     try:
         reader.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:

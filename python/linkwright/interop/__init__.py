@@ -44,7 +44,7 @@ def _find(what, key, known, lists):
 
 def content(run: Run, machine: str | None = None) -> Content:
     """A finished run as exporters take it, or only one of its machines."""
-    rows = run.results().to_pylist()
+    rows = run.results().records()
     known = list(dict.fromkeys(row["machine"] for row in rows))
     if machine is not None and machine not in known:
         raise unknown("machine in this run", machine, known)

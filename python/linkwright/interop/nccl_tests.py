@@ -11,7 +11,8 @@ in place or not, and only that was run. What was not checked has `N/A` wrong ele
 prints without its check. Intervals, limits and everything but collectives have no place in the format.
 
 Read back, a file must have its header before its numbers, all columns in each line, sizes that grow,
-and the line `Out of bounds values` at its end: what lacks one of them was cut or mixed.
+and the line `Out of bounds values` at its end: what lacks one of them was cut or mixed. What the library
+logs in between (`NCCL INFO`) and what a shell wrote before are passed over, as are lines of 0 bytes.
 
 Source: nccl-tests, src/common.cu (`BenchTime`) and doc/PERFORMANCE.md.
 """
@@ -48,6 +49,8 @@ from .importing import (
 _TYPES = {"f32": "float", "f64": "double", "i32": "int32", "i64": "int64", "u8": "uint8", "bf16": "bfloat16"}
 # Its operators; the last three are none of ours, so they are only shown.
 _OPS = ("none", *OPS, "avg", "mulsum", "all")
+# Lines of the library among those of the benchmark.
+_OTHER = re.compile(r"\b[NR]CCL (INFO|WARN|TRACE|ABORT|version)\b")
 _METRICS = ("time", "alg_bw", "bus_bw")
 _HEAD = (
     f"#{'size':>11} {'count':>13} {'type':>9} {'redop':>7} {'root':>7} {'time':>8} {'algbw':>7} {'busbw':>7} #wrong\n"
@@ -124,14 +127,17 @@ def parse(path: Path, text: str, defaults: Defaults) -> list[Imported]:
             ended = ended or "Out of bounds values" in line
             if re.match(r"#\s+size\s+count\s+type", line):
                 headed, before = True, None
-        elif line.strip():
+        elif line.strip() and not _OTHER.search(line) and (headed or line.split()[0].isdecimal()):
             if not headed:
                 raise lines.refuse(number, "numbers before the header `# size count type ...`; give whole files")
             if ended:
                 raise lines.refuse(
                     number, "numbers after `# Out of bounds values`: two outputs were joined; split them"
                 )
-            found.append(_read(lines, number, line.split(), replace(table, ranks=table.ranks or devices)))
+            read = _read(lines, number, line.split(), replace(table, ranks=table.ranks or devices))
+            if not read.size_bytes:
+                continue  # fewer bytes than ranks, so nothing was sent
+            found.append(read)
             check_growth(lines, number, found[-1].size_bytes, before)
             before = found[-1].size_bytes
     if not found or not ended:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from linkwright.store import schema
+from linkwright.store import schema, tables
 
 from .formats import Content, Exporter
 
@@ -42,13 +42,8 @@ def _markdown(content: Content) -> str:
 
 
 def _parquet(content: Content) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns = schema.arrow_schema(schema.RESULTS, machines=json.dumps(content.constants))
-    file = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(content.rows), schema=columns), file)
-    return file.getvalue()
+    columns = tables.by_column(content.rows, schema.RESULTS)
+    return tables.encoded(columns, schema.RESULTS, "snappy", machines=json.dumps(content.constants))
 
 
 EXPORTERS = (

@@ -21,6 +21,13 @@ Table = dict[str, Any]
 Chosen = Callable[[edges.Pair], bool]
 
 
+def check(machine: Table, place: toml.Place) -> None:
+    """Refuse a machine whose fabric is no graph of links."""
+    fabric = cluster.table(machine, "fabric", place)
+    if fabric.get("kind") != "flow" or not isinstance(fabric.get("links"), dict):
+        raise UsageError(f"{place.file}: --without and --degrade are for `flow` fabrics with links")
+
+
 def apply(machine: Table, variant: Variant, place: toml.Place) -> None:
     """Change `machine` as the variant says."""
     graph = _Graph(machine, place)
@@ -36,9 +43,8 @@ class _Graph:
     """The fabric of a machine, with its names resolved."""
 
     def __init__(self, machine: Table, place: toml.Place):
-        fabric = cluster.table(machine, "fabric", place)
-        if fabric.get("kind") != "flow" or not isinstance(fabric.get("links"), dict):
-            raise UsageError(f"{place.file}: --without and --degrade are for `flow` fabrics with links")
+        check(machine, place)
+        fabric = machine["fabric"]
         self._machine, self._place = machine, place
         self._ranks = cluster.rank_names(machine, place)
         links = {kind: {**one, "edges": list(one.get("edges", []))} for kind, one in fabric["links"].items()}

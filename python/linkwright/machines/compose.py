@@ -35,13 +35,15 @@ def finished(text: str, path: Path, variant: Variant) -> str:
     """The text of a machine file with its parts, as the variant has it."""
     place = toml.Place(path.name, error=FileError)
     document = _with_parts(toml.load(text, place), path, place)
-    form.check(document, form.MACHINE, place)
     node = document.pop("cluster", None)
     if node is not None and not isinstance(node, dict):
         raise place.wrong("cluster: is no table; write `[cluster]`")
-    if variant.nodes is not None:
-        if node is None:
-            raise UsageError(f"--nodes {variant.nodes}: {path.name} has no [cluster], so it is no node; {_nodes()}")
+    if variant.nodes is not None and node is None:
+        raise UsageError(f"--nodes {variant.nodes}: {path.name} has no [cluster], so it is no node; {_nodes()}")
+    if variant.without or variant.degrade:
+        changes.check(document, place)
+    form.check(document, form.MACHINE, place)
+    if variant.nodes is not None and node is not None:
         document = cluster.of(document, node, variant.nodes, variant.fabric, place)
     if variant.without or variant.degrade:
         changes.apply(document, variant, place)

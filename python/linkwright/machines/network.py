@@ -71,6 +71,8 @@ COMMON = (
     "spread",  # of a dragonfly, 1: nodes are dealt out to groups one by one; 0: they fill group by group
     "sharp",  # 1: its switches combine and copy
 )
+SWITCHES = ("gpudirect", "forwarding", "sharp")  # 0 or 1
+COUNTS = ("ports", "spread", "nodes_per_leaf", "group_leaves")
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ def _stated(asked: str, stated: list[str], network: Network, needed: set[str]) -
         key, _, value = (part.strip() for part in text.partition("="))
         if key not in network.parameters:
             raise unknown(f"parameter of {network.about['name']}", key, network.parameters, where=f"--fabric {asked}")
+        if key in replaced:
+            raise UsageError(f"--fabric {asked}: {key} is given twice; say it once")
         replaced[key] = {**network.parameters[key], **_number(asked, key, value, least_above_zero=key in needed)}
     return replaced
 
@@ -148,6 +152,10 @@ def _number(asked: str, key: str, text: str, least_above_zero: bool) -> Table:
         value = math.nan
     if not (math.isfinite(value) and (value > 0 if least_above_zero else value >= 0)):
         least = "above 0" if least_above_zero else "at least 0"
-        raise UsageError(f"--fabric {asked}: {key} is `{text}`; write a number {least}, such as `{key}=2`")
+        usual = 1 if key in SWITCHES else 2
+        raise UsageError(f"--fabric {asked}: {key} is `{text}`; write a number {least}, such as `{key}={usual}`")
+    if (key in SWITCHES and value > 1) or (key in SWITCHES + COUNTS and value % 1):
+        kind = "0 or 1" if key in SWITCHES else "a whole number"
+        raise UsageError(f"--fabric {asked}: {key} is `{text}`; write {kind}")
     plain = int(value) if value == int(value) else value
     return {"value": plain, "status": "assumed", "source": f"as `{asked}` says"}

@@ -42,8 +42,11 @@ class Variant:
         cls, nodes: int | None, fabric: str | None, without: Iterable[str], degrade: Mapping[str, float] | Iterable[str]
     ) -> Variant:
         """From values of the command line or of a program; `degrade` has factors by name, or texts `NAME=0.25`."""
-        factors = dict(degrade if isinstance(degrade, Mapping) else map(_factor, degrade))
-        return cls(nodes, fabric, tuple(without), tuple((name, float(factor)) for name, factor in factors.items()))
+        factors = list(degrade.items() if isinstance(degrade, Mapping) else map(_factor, degrade))
+        names = [name for name, _ in factors]
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise UsageError(f"--degrade {again}: is given twice; give the product of its factors once")
+        return cls(nodes, fabric, tuple(without), tuple((name, float(factor)) for name, factor in factors))
 
     def to_json(self) -> dict[str, object]:
         """The values that `of` makes it from again."""

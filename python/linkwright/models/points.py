@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow.compute as pc
 
 from linkwright import _native
 from linkwright.errors import StoreError, unknown
 from linkwright.executors import is_modelled
 from linkwright.experiment import Experiment, Own
+from linkwright.rows import given
 from linkwright.stats.interval import median_interval
 from linkwright.store.run import Run
 
@@ -100,7 +100,7 @@ def _state(launches: Launches) -> State | None:
 
 def measured_rows(run: Run, machine: str | None = None) -> list[dict]:
     """The rows of measured times of ping-pongs, messages in a row and collectives of one machine."""
-    results = run.results().to_pylist()
+    results = run.results().records()
     known = list(dict.fromkeys(row["machine"] for row in results))
     if machine not in (None, *known):
         raise unknown("machine in this run", machine, known)
@@ -156,20 +156,14 @@ def _valley(logs: np.ndarray) -> float | None:
 
 def _launches(run: Run) -> Launches:
     """The launches that count, if the run keeps them."""
-    table = run.samples()
-    if "canary_before_ns" not in table.column_names:
-        return {}
-    if "set_aside" in table.column_names:
-        table = table.filter(pc.is_null(table["set_aside"]))
-    frame = table.select(
-        ["experiment", "launch", "rank", "value_ns", "canary_before_ns", "canary_after_ns"]
-    ).to_pandas()
-    slowest = frame[frame["rank"].isna() & frame["canary_before_ns"].notna() & frame["canary_after_ns"].notna()]
-    grouped = slowest.groupby(["experiment", "launch"], sort=True)
-    found: dict[str, list] = {}
-    for (experiment, _), its in grouped:
-        probes = (float(its["canary_before_ns"].iloc[0]), float(its["canary_after_ns"].iloc[0]))
-        found.setdefault(experiment, []).append((float(its["value_ns"].median()), probes))
+    slowest = run.samples()
+    for name in ("canary_before_ns", "canary_after_ns"):
+        slowest = slowest[given(slowest[name])]
+    slowest = slowest[~given(slowest["rank"]) & ~given(slowest["set_aside"])]
+    found: Launches = {}
+    for (experiment, _), its in slowest.by("experiment", "launch", sort=True):
+        canaries = float(its["canary_before_ns"][0]), float(its["canary_after_ns"][0])
+        found.setdefault(experiment, []).append((float(np.median(its["value_ns"])), canaries))
     return found
 
 

@@ -38,6 +38,8 @@ class Choice:
     chunk_bytes: int  # of data that a channel hands over at once
     slices: int  # of a chunk
     predicted_us: float  # by the library's own model; not what a simulation gives
+    post_us: float = 0.0  # for the host to hand all messages to the network, one after the other
+    heads: int = 1  # GPUs that each have a part of the vector combined in the switch
 
     @property
     def words(self) -> str:
@@ -84,6 +86,10 @@ class Library(Protocol):
     @property
     def nvls_channels(self) -> int:
         """Channels that reduce in the switch."""
+
+    @property
+    def post_us(self) -> float:
+        """What the host takes to hand a message to the network."""
 
     def table(self, collective: str) -> Table:
         """(algorithm, protocol) -> rate."""
@@ -142,7 +148,8 @@ class Chooser:
     def _cut(self, collective: str, algorithm: str, protocol: str, size_bytes: int, time_us: float) -> Choice:
         count, threads = self._reduced(algorithm, protocol, size_bytes)
         chunk, slices = self._chunk(collective, algorithm, protocol, size_bytes, count)
-        return Choice(algorithm, protocol, count, threads, chunk, slices, time_us)
+        heads = self._heads if algorithm.startswith("nvls") else 1
+        return Choice(algorithm, protocol, count, threads, chunk, slices, time_us, heads=heads)
 
     def _reduced(self, algorithm: str, protocol: str, size_bytes: int) -> tuple[int, int]:
         """Channels, and threads of each: as many as have enough to do."""
@@ -207,23 +214,21 @@ class Chooser:
         """Grouped sends and receives, such as an alltoall: chunks by the farthest way, channels by the nearest link."""
         hardware, known = self.tuner.hardware, chunks()
         way = "network" if hardware.nodes > 1 else "nvlink" if hardware.linked else "pcie"
-        protocol = LL if size_bytes // hardware.ranks <= P2P_LL_BYTES and hardware.nodes == 1 else SIMPLE
-        return Choice("p2p", protocol, self.channels_per_peer, known.threads[SIMPLE], known.p2p[way], 1, 0.0)
+        protocol = LL if size_bytes // hardware.ranks <= known.p2p_low_latency and hardware.nodes == 1 else SIMPLE
+        posted = (hardware.ranks - hardware.gpus) * self.tuner.post_us * known.posts[protocol]
+        channels, threads = self.channels_per_peer, known.threads[SIMPLE]
+        return Choice("p2p", protocol, channels, threads, known.p2p[way], 1, 0.0, posted)
 
     @property
     def channels_per_peer(self) -> int:
         """How many channels one pair of ranks uses: two for each link between them, a power of two."""
         hardware, most = self.tuner.hardware, self.tuner.channels
         if hardware.nodes > 1:
-            return 2 if 2 * hardware.ranks <= most * PEERS_AT_ONCE else 1
+            return 2 if 2 * hardware.ranks <= most * chunks().p2p_at_once else 1
         if not hardware.linked:
             return 2
         links = self.tuner.peer_links
         return _power_of_two(min(most, 2 * (links if hardware.switched else max(1, links // (hardware.gpus - 1)))))
-
-
-P2P_LL_BYTES = 16 * KIB  # of a message, over which LL is not used between two ranks
-PEERS_AT_ONCE = 4  # messages that a channel may have before a pair over the network gets one channel only
 
 
 def _halved(chunk: int, size_bytes: int, at_once: int, rules: Sequence[tuple[float, int]]) -> int:

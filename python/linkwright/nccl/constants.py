@@ -69,6 +69,7 @@ class Chunks:
     buffer: Mapping[str, int]
     payload: Mapping[str, float]
     ring_steps: int
+    posts: Mapping[str, int]
     threads: Mapping[str, int]
     slow_ring_threads: int
     collnet_threads: int
@@ -77,6 +78,9 @@ class Chunks:
     nvls_slow: int
     nvls_slow_below: float
     p2p: Mapping[str, int]
+    p2p_low_latency: int
+    p2p_at_once: int
+    nvls_tree_peers: int
 
 
 @functools.cache

@@ -16,10 +16,11 @@ import math
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from linkwright.errors import FileError, unknown
+from linkwright.nccl.constants import PROTOCOLS
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 PEER = ("nvlink", "xgmi")  # classes of links between GPUs
 HOSTS = ("intel", "amd", "arm", "power", "other")
 PATHS = NVL, PIX, PXB, PHB, SYS = ("NVL", "PIX", "PXB", "PHB", "SYS")  # from near to far
+_UNITS = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "Gb/s": 1.25e8, "Tb/s": 1.25e11}
+_PS = {"ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}
 PCIE_GEN3 = 15.75e9  # bytes per second of 16 lanes, one way
 _NODE = re.compile(r"(?:node \d+ )?")
 MACHINES = 64  # whose hardware is remembered
 
+Numbers = Mapping[str, tuple[str, str]]  # of a machine file: key -> value, unit
 Graph = Mapping[str, Mapping[str, tuple[str, float]]]  # node -> neighbour -> (class, bytes per second)
 
 
@@ -52,6 +56,10 @@ class Hardware:
     nic_of: tuple[int, ...]  # the nearest NIC of each GPU of a node
     joined: tuple[tuple[bool, ...], ...]  # whether two GPUs of a node have a link of their own
     modes: frozenset[str]  # that the machine has
+    # Data that the threads of a channel move inside a node, by protocol or `nvls`; 0 where the file does not say.
+    threads: Mapping[str, float] = field(default_factory=dict, hash=False)
+    share: float = 1.0  # of `peer` that carries data
+    flag_ps: float = 0.0  # what threads that use the switch take for the flag of a peer
 
     @property
     def ranks(self) -> int:
@@ -91,6 +99,7 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
     peer, switched = _peers(graph, local)
     ways = [_nearest(graph, gpu, ports) for gpu in local] if len(used) > 1 else []
     found = [way for way in ways if way]
+    numbers = {row["key"]: (row["value"], row["unit"]) for row in machine.numbers()}
     order = sorted({nic for nic, _ in found}, key=_number)
     return Hardware(
         gpu=words["gpu"],
@@ -109,12 +118,31 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
         nic_of=tuple(order.index(way[0]) if way else 0 for way in ways),
         joined=tuple(tuple(graph.get(a, {}).get(b, ("",))[0].startswith(PEER) for b in local) for a in local),
         modes=frozenset(library["modes"]),
+        threads=_threads(numbers, "nvlink" if peer else "pcie"),
+        share=float(numbers.get("fabric.links.nvlink.share", ("1", ""))[0]) if peer else 1.0,
+        flag_ps=_ps(numbers, "facts.nvls_flag"),
     )
 
 
 def pcie_generation(rate: float) -> float:
     """How many times 16 lanes of the third generation a link is, a power of two."""
     return 2.0 ** round(math.log2(rate / PCIE_GEN3)) if rate else 0.0
+
+
+def _threads(numbers: Numbers, links: str) -> dict[str, float]:
+    """Protocol -> bytes of data per second of one channel, over links of this class."""
+    found = {}
+    for protocol in (*PROTOCOLS, "nvls"):
+        rate = numbers.get(f"fabric.transport.{links}_{protocol}.channel")
+        share = numbers.get(f"fabric.network.{protocol}.efficiency")
+        found[protocol] = float(rate[0]) * _UNITS[rate[1]] * (float(share[0]) if share else 1.0) if rate else 0.0
+    return found
+
+
+def _ps(numbers: Numbers, key: str) -> float:
+    """A time of the file; 0 if it is not stated."""
+    value, unit = numbers.get(key, ("0", "us"))
+    return float(value) * _PS[unit]
 
 
 def _node(name: str) -> str:

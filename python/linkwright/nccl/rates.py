@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from linkwright.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants
+from linkwright.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants, chunks
 from linkwright.nccl.graphs import Graph, nvls_channels, peer_links
 from linkwright.nccl.hardware import NVL, PATHS, PHB, PXB, Hardware
 
@@ -75,6 +75,11 @@ class Tuner:
     def nvls_channels(self) -> int:
         """Channels that reduce in the switch."""
         return nvls_channels(self.constants, self.hardware)
+
+    @property
+    def post_us(self) -> float:
+        """What the host takes to hand a message to the network."""
+        return self.constants.post[self.hardware.host if self.hardware.host in self.constants.post else "other"]
 
     @property
     def row(self) -> str:
@@ -260,6 +265,5 @@ class Tuner:
         crossing = 0 if nodes == 1 else nodes - 1
         if collective == "allreduce" and nodes > 1:
             crossing = 2 * nodes if constants.ring_steps == "nodes" else 2 * (nodes - 1)
-        host = self.hardware.host if self.hardware.host in constants.post else "other"
-        posted = constants.post[host] * (3 if protocol == SIMPLE else 1) if nodes > 1 else 0.0
+        posted = self.post_us * chunks().posts[protocol] if nodes > 1 else 0.0
         return (steps - crossing) * max(hop, posted) + crossing * net

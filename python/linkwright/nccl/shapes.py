@@ -48,7 +48,6 @@ REGISTERED = {
 }  # fmt: skip
 ROOTED_PIPELINES = ("broadcast", "reduce")
 SHAPES = 256  # schedules that are remembered
-WAITING_SHARE = 8  # of a chunk of grouped sends, one part waits; chosen after alltoall of eight GPUs was seen
 
 Rings = tuple[tuple[int, ...], ...]
 
@@ -164,28 +163,66 @@ def _kind(choice: Choice, collective: str) -> str:
 
 
 def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
-    """What is still to be copied when the last bytes are in a buffer: it is copied out as fast as it came.
+    """What threads do while no link is used.
 
-    Of a ring by Simple, that is a slice; of grouped sends, a chunk from each peer.
+    ring in a node   the last step, out of a buffer: the same threads send the next chunk only then
+    ring of nodes    a slice of it: meanwhile a NIC sends on what is in the buffers
+    grouped sends    what a GPU has for itself, and the last chunk of each peer
+    switch           flags of all peers, once for each round of chunks
     """
-    rate = hardware.peer or hardware.pcie
-    if choice.protocol != SIMPLE or choice.algorithm not in ("ring", "p2p") or not rate:
-        return 0
     collective, size_bytes = str(experiment.collective), int(experiment.size_bytes or 0)
-    blocks = hardware.ranks if choice.algorithm == "p2p" else _blocks(choice, hardware, collective)
-    sends = choice.algorithm == "p2p"
-    block = min(size_bytes / blocks, choice.channels * choice.chunk_bytes / (WAITING_SHARE if sends else 1))
-    waiting = block * (hardware.gpus - 1) if sends else block / choice.slices
-    return round(1e12 * waiting / rate)
+    if choice.algorithm in ("nvls", "nvls_tree"):
+        return round(_flags_ps(choice, hardware, size_bytes))
+    if choice.algorithm not in ("ring", "p2p"):
+        return 0
+    return round(_copied_ps(choice, hardware, collective, size_bytes) + 1e6 * choice.post_us)
+
+
+def _copied_ps(choice: Choice, hardware: Hardware, collective: str, size_bytes: int) -> float:
+    """What is copied inside a GPU and not hidden behind messages."""
+    if choice.algorithm == "p2p" and hardware.nodes > 1:
+        return 0.0
+    each = hardware.threads.get(choice.protocol, 0.0)
+    rate = choice.channels * each
+    if choice.algorithm == "p2p":
+        own = size_bytes / hardware.ranks
+        waiting = own + (hardware.gpus - 1) * min(own, choice.channels * choice.chunk_bytes)
+    else:
+        waiting = size_bytes / _blocks(choice, hardware, collective)
+        if hardware.nodes > 1 or collective in ROOTED_PIPELINES or not each:
+            waiting = min(waiting, choice.channels * choice.chunk_bytes) / choice.slices
+            rate = (hardware.peer or hardware.pcie) if choice.protocol == SIMPLE else 0.0
+    return 1e12 * waiting / rate if rate else 0.0
+
+
+def _flags_ps(choice: Choice, hardware: Hardware, size_bytes: int) -> float:
+    """What threads that use the switch take in all rounds of chunks beyond what is simulated.
+
+    In each round they copy a chunk for every head, and wait for a flag of every peer. The first round is copied in
+    before, and the last one out afterwards, which together take as long as a round. Over several nodes, ports work
+    meanwhile.
+    """
+    one = choice.channels * choice.chunk_bytes * choice.heads  # bytes of a round
+    linked = one / (hardware.peer * hardware.share)
+    copied = max(linked, one / (choice.channels * hardware.threads["nvls"]) if hardware.threads.get("nvls") else 0.0)
+    whole = math.ceil(choice.channels / hardware.gpus) * hardware.gpus  # channels as they are simulated
+    moved = max(copied * choice.channels / whole, linked)
+    flags = hardware.gpus * hardware.flag_ps
+    if hardware.nodes > 1 and hardware.nic:
+        times = min(2, hardware.nodes - 1)  # a node inside the tree receives and sends twice
+        moved = max(moved, one * times / (hardware.nics * hardware.nic))
+        flags += chunks().nvls_tree_peers * hardware.flag_ps
+    ends = min(1.0, size_bytes / one) * copied if hardware.nodes == 1 else 0.0
+    return max(1.0, size_bytes / one) * max(0.0, 1e12 * (copied - moved) + flags) + 1e12 * ends
 
 
 def _blocks(choice: Choice, hardware: Hardware, collective: str) -> int:
     """Into how many blocks the vector of a channel is cut, each of which goes its own way."""
     if choice.algorithm == "ring":
         return 1 if collective in ROOTED_PIPELINES else hardware.ranks
-    if choice.algorithm in ("nvls", "nvls_tree", "collnet_direct"):
-        return hardware.gpus
-    return 1
+    if choice.algorithm in ("nvls", "nvls_tree"):
+        return choice.heads
+    return hardware.gpus if choice.algorithm == "collnet_direct" else 1
 
 
 def _has_long_chunks(choice: Choice, collective: str) -> bool:

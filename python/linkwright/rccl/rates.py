@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from linkwright.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE
+from linkwright.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, chunks
 from linkwright.nccl.graphs import GIGA, Graph
 from linkwright.nccl.hardware import NVL, PATHS, PXB, Hardware
 from linkwright.nccl.rates import SMALLEST, Rate, Table
@@ -63,6 +63,11 @@ class Tuner:
     def nvls_channels(self) -> int:
         """Channels that reduce in the switch: there is none."""
         return 0
+
+    @property
+    def post_us(self) -> float:
+        """What the host takes to hand a message to the network."""
+        return self.common.post.get(self.hardware.host, 1.0)
 
     @property
     def slow_bus(self) -> float:
@@ -124,5 +129,5 @@ class Tuner:
             )
         rounds = 2 if collective == "allreduce" else 1
         crossing = 0 if nodes == 1 else 2 * nodes if rounds == 2 else nodes - 1
-        posted = self.common.post.get(hardware.host, 1.0) * (3 if protocol == SIMPLE else 1) if nodes > 1 else 0.0
+        posted = self.post_us * chunks().posts[protocol] if nodes > 1 else 0.0
         return base + (rounds * (hardware.ranks - 1) - crossing) * max(hop, posted) + crossing * net

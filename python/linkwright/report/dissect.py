@@ -42,7 +42,7 @@ SECTIONS = (
 
 def report(run: Run) -> Report:
     """The report of `run`; a run folder with a study and no results gives that study's report."""
-    if run.study is not None and run.rows.empty:
+    if run.study is not None and not len(run.rows):
         return reproduce.report(run.study, [s for s in (environment.section(run),) if s], environment.facts(run))
     built: list[Section] = [section for section in (build(run) for build in SECTIONS) if section]
     if run.study is not None:

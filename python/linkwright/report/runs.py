@@ -1,4 +1,4 @@
-"""Reads a run folder into one frame in base units, which every section builder takes.
+"""Reads a run folder into rows in base units, which every section builder takes.
 
 ``runs/<id>/`` holds results.parquet (tidy rows), samples.parquet (raw), environment.json,
 suite.toml and, for a reproduced study, study.json. Added here, computed once: `unit` in base units
@@ -10,18 +10,20 @@ its name and its kind, a `limit` or the `best seen`; `share`, the part of it tha
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from linkwright import executors
 from linkwright.errors import StoreError
+from linkwright.rows import Column, Rows, among, given, unique
 from linkwright.store import documents, naming, schema
 from linkwright.store.files import read_text
 from linkwright.store.topology import Topology
@@ -57,8 +59,8 @@ class Run:
     """Everything of one run folder."""
 
     id: str
-    rows: pd.DataFrame
-    samples: pd.DataFrame = field(default_factory=pd.DataFrame)
+    rows: Rows
+    samples: Rows = field(default_factory=lambda: Rows({}, 0))
     environment: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)  # run.json: what was asked
     suite: str = ""
@@ -81,15 +83,15 @@ class Run:
         return sorted(set(self.rows["collective"]) - set(_PATTERNS))
 
     @property
-    def patterns(self) -> pd.DataFrame:
+    def patterns(self) -> Rows:
         """The rows of traffic patterns."""
-        return self.rows[self.rows["collective"].isin(_PATTERNS)]
+        return self.rows[among(self.rows["collective"], _PATTERNS)]
 
     @property
     def machines(self) -> list[str]:
         """Measured machines first, each group by name: the order of every table and chart."""
-        order = self.rows[["machine", "modelled"]].drop_duplicates().sort_values(["modelled", "machine"])
-        return order["machine"].drop_duplicates().tolist()
+        order = self.rows.distinct("machine", "modelled").ordered("modelled", "machine")
+        return unique(order["machine"])
 
     @cached_property
     def has_measured(self) -> bool:
@@ -117,13 +119,14 @@ def load(folder: Path) -> Run:
     suite = folder / "suite.toml"
     environment = _json(folder / "environment.json", documents.ENVIRONMENT) or {}
     plan = _json(folder / "run.json", documents.RUN) or {}
-    rows = normalise(documents.results(results).to_pandas() if results.exists() else pd.DataFrame(columns=COLUMNS))
+    rows = normalise(documents.results(results) if results.exists() else {name: [] for name in COLUMNS})
     asked = plan.get("request", {}).get("name")
-    rows["machine"] = rows["machine"].replace(_short_names(rows, environment, asked))
+    short = _short_names(rows, environment, asked)
+    rows = rows.assign(machine=[short.get(name, name) for name in rows["machine"]])
     return Run(
         id=folder.resolve().name,
         rows=rows,
-        samples=documents.samples(samples).to_pandas() if samples.exists() else pd.DataFrame(),
+        samples=documents.samples(samples) if samples.exists() else Rows({}, 0),
         environment=environment,
         plan=plan,
         suite=read_text(suite, "a suite file") if suite.exists() else "",
@@ -133,62 +136,83 @@ def load(folder: Path) -> Run:
     )
 
 
-def _short_names(rows: pd.DataFrame, environment: dict[str, Any], asked: str | None) -> dict[str, str]:
+def _short_names(rows: Rows, environment: dict[str, Any], asked: str | None) -> dict[str, str]:
     """Machine of the rows -> its short name, where it is the processor of this host; --name also names a GPU."""
     measured = set(rows[~rows["modelled"]]["machine"]) - {""}
     named = measured if asked else measured & {environment.get("processor")}
     return {machine: naming.short_name(environment, asked) for machine in named} if len(named) == 1 else {}
 
 
-def normalise(raw: pd.DataFrame) -> pd.DataFrame:
-    """The tidy rows in base units with the added columns, in the order in which they came."""
-    unknown = [name for name in ("experiment", "metric", "status") if name not in raw.columns]
+def normalise(raw: Rows | Mapping[str, Sequence[Any]]) -> Rows:
+    """The tidy rows in base units with the added columns, in the order in which they came; `raw` has their columns."""
+    unknown = [name for name in ("experiment", "metric", "status") if name not in raw]
     if unknown:
         raise StoreError(f"results: no column {', '.join(unknown)}; were they written by another version?")
-    rows = raw.reindex(columns=list(dict.fromkeys([*COLUMNS, *raw.columns]))).reset_index(drop=True).copy()
-    for name in _NUMBERS:
-        rows[name] = pd.to_numeric(rows[name], errors="coerce").astype(float)
-    rows["reference_value"] = pd.to_numeric(rows["reference"], errors="coerce").astype(float)
-    for name in _WORDS:
-        rows[name] = _texts(rows.index, *_words(rows[name]))
-    bases = {unit: quantity.base(unit) for unit in rows["unit"].unique()}
-    factors = rows["unit"].map({unit: factor for unit, (_, factor) in bases.items()}).to_numpy(dtype=float)
-    rows["unit"] = rows["unit"].map({unit: name for unit, (name, _) in bases.items()})
-    for name in _SCALED:
-        rows[name] = rows[name].to_numpy(dtype=float) * factors
-    rows["machine"] = rows["machine"].where(rows["machine"] != "", rows["executor"])
-    rows["modelled"] = (
-        rows["executor"].map({key: executors.is_modelled(key) for key in rows["executor"].unique()}).astype(bool)
-    )
-    limited = rows["limit"].notna()
-    rows["yardstick"] = rows["limit"].where(limited, rows["best_seen"])
-    rows["yardstick_name"] = rows["limit_name"].where(limited, rows["best_seen_name"])
-    rows["yardstick_kind"] = np.where(limited, LIMIT, np.where(rows["best_seen"].notna(), BEST_SEEN, ""))
+    length = len(raw["experiment"])
+    rows = {name: _column(raw[name]) if name in raw else _nothing(length) for name in COLUMNS}
+    rows |= {name: _numbers(rows[name]) for name in _NUMBERS}
+    rows["reference_value"] = _numbers(rows["reference"])
+    rows |= {name: _texts(rows[name]) for name in _WORDS}
+    bases = {unit: quantity.base(unit) for unit in set(rows["unit"])}
+    factors = np.array([bases[unit][1] for unit in rows["unit"]], dtype=float)
+    rows["unit"] = _objects([bases[unit][0] for unit in rows["unit"]])
+    rows |= {name: rows[name] * factors for name in _SCALED}
+    rows["machine"] = np.where(rows["machine"] != "", rows["machine"], rows["executor"])
+    modelled = {key: executors.is_modelled(key) for key in set(rows["executor"])}
+    rows["modelled"] = np.array([modelled[key] for key in rows["executor"]], dtype=bool)
+    limited = given(rows["limit"])
+    rows["yardstick"] = np.where(limited, rows["limit"], rows["best_seen"])
+    rows["yardstick_name"] = np.where(limited, rows["limit_name"], rows["best_seen_name"])
+    kinds = np.where(limited, LIMIT, np.where(given(rows["best_seen"]), BEST_SEEN, ""))
+    rows["yardstick_kind"] = kinds.astype(object)
     rows["share"] = _share(rows)
-    rows["label"] = rows["collective"].where(~rows["collective"].isin(_PATTERNS), rows["algorithm"])
-    codes, placements = _words(rows["placement"])
-    ends = [re.split(r"\s*-?>\s*", text.strip()) for text in placements]
+    rows["label"] = np.where(among(rows["collective"], _PATTERNS), rows["algorithm"], rows["collective"])
+    ends = {text: re.split(r"\s*-?>\s*", text.strip()) for text in set(rows["placement"])}
     for place, column in enumerate(("source", "destination")):
-        names = [found[place] if len(found) == 2 else None for found in ends]
-        rows[column] = _texts(rows.index, codes, np.array(names, dtype=object))
-    rows["modes"] = _modes(rows)
-    return rows
+        names = {text: found[place] if len(found) == 2 else None for text, found in ends.items()}
+        rows[column] = _objects([names[text] for text in rows["placement"]])
+    found = Rows(rows, length)
+    return found.assign(modes=_modes(found))
 
 
-def _words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """(code of each row, texts): null is the empty text. Millions of rows share few texts."""
-    codes, texts = pd.factorize(column, use_na_sentinel=True)
-    return codes, np.array([*map(str, texts.tolist()), ""], dtype=object)  # code -1, null, is the last one
+def _column(column: Sequence[Any]) -> Column:
+    found = np.asarray(column)
+    return found.astype(object) if found.dtype.kind == "U" else found
 
 
-def _texts(index: pd.Index, codes: np.ndarray, texts: np.ndarray) -> pd.Series:
-    """Python strings, each stored once: Arrow strings, which pandas would choose, are slow one by one."""
-    return pd.Series(texts[codes], index=index, dtype=object)
+def _nothing(length: int) -> Column:
+    return np.full(length, None, dtype=object)
 
 
-def ok(rows: pd.DataFrame) -> pd.DataFrame:
+def _objects(found: list[Any]) -> Column:
+    column = _nothing(len(found))
+    column[:] = found
+    return column
+
+
+def _numbers(column: Column) -> Column:
+    """A column of floats; NaN where it holds no number."""
+    if column.dtype != object:
+        return column.astype(float)
+    return np.array([_number(value) for value in column], dtype=float)
+
+
+def _number(value: Any) -> float:
+    try:
+        return math.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _texts(column: Column) -> Column:
+    """Python's strings, each stored once, since millions of rows share few; nothing is the empty text."""
+    texts = {value: "" if value is None or value != value else str(value) for value in set(column.tolist())}
+    return _objects([texts.get(value, "") for value in column.tolist()])
+
+
+def ok(rows: Rows) -> Rows:
     """Rows that may be shown as results: ok, with a value."""
-    return rows[(rows["status"] == "ok") & rows["value"].notna()]
+    return rows[(rows["status"] == "ok") & given(rows["value"])]
 
 
 def is_rate(unit: str) -> bool:
@@ -196,22 +220,28 @@ def is_rate(unit: str) -> bool:
     return unit.endswith(("/s", "/s/W"))
 
 
-def _share(rows: pd.DataFrame) -> pd.Series:
+def are_rates(rows: Rows) -> Column:
+    """Which rows are rates."""
+    rates = {unit: is_rate(unit) for unit in set(rows["unit"])}
+    return np.array([rates[unit] for unit in rows["unit"]], dtype=bool)
+
+
+def _share(rows: Mapping[str, Column]) -> Column:
     """Part of the yardstick reached: limit/value of a time, value/limit of a rate; 1 is at the limit."""
     value, limit = rows["value"], rows["yardstick"]
-    rate = rows["unit"].map(is_rate).astype(bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    rate = np.array([is_rate(unit) for unit in rows["unit"]], dtype=bool)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = np.where(rate, value / limit, limit / value)
-    return pd.Series(share, index=rows.index).where(np.isfinite(share) & (share > 0))
+        return np.where(np.isfinite(share) & (share > 0), share, np.nan)
 
 
-def _modes(rows: pd.DataFrame) -> list[str]:
+def _modes(rows: Rows) -> list[str]:
     """'two modes: 34 ns (62 %), 171 ns (38 %)' for experiments whose launches form two groups."""
-    keys = ["machine", "executor", "experiment"]
-    named = rows[rows["metric"].isin(("mode1", "mode1_share", "mode2", "mode2_share"))]
+    keys = ("machine", "executor", "experiment")
+    named = rows[among(rows["metric"], ("mode1", "mode1_share", "mode2", "mode2_share"))]
     words = {}
-    for key, part in named.groupby(keys, sort=False):
-        found = dict(zip(part["metric"], part["value"], strict=True))
+    for key, part in named.by(*keys):
+        found = dict(zip(part["metric"], part["value"].tolist(), strict=True))
         if len(found) == 4:
             modes = (
                 f"{quantity.text(found[m], 's')} ({quantity.percent(found[m + '_share'])})" for m in ("mode1", "mode2")

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
+from linkwright.rows import Column as Values
+from linkwright.rows import Rows, given, nunique, plain
 
 from . import quantity
 from .model import Axis, BoxPlot, Cell, Choice, Column, Curve, Item, Plot, Section, Table
@@ -40,36 +41,36 @@ def sections(
 ) -> list[Section]:
     """One section with a part per table that has rows; `notes` says what a table shows."""
     notes = notes or {}
-    parts = [part(name, pd.DataFrame(rows), notes.get(name, "")) for name, rows in tables.items() if rows]
+    parts = [part(name, Rows.from_records(rows), notes.get(name, "")) for name, rows in tables.items() if rows]
     intro = "What the model says beyond the published cells: lines are predictions, dashed lines are theory."
     return [Section("Figures and tables of the study", intro=intro, parts=parts)] if parts else []
 
 
-def part(name: str, frame: pd.DataFrame, note: str = "") -> Section:
+def part(name: str, frame: Rows, note: str = "") -> Section:
     """The charts of one table, and the table."""
     found = list(charts(frame))
     items: list[Item] = [Choice("Show", found)] if len(found) > _MOST_TOGETHER else list(found)
     return Section(words(name).capitalize(), [*items, in_full(name, frame)], note)
 
 
-def charts(frame: pd.DataFrame) -> Iterator[Plot | BoxPlot]:
+def charts(frame: Rows) -> Iterator[Plot | BoxPlot]:
     """What the columns allow to draw; nothing if there is no x axis or too many series."""
-    flags = [name for name in frame if frame[name].map(lambda value: isinstance(value, bool)).all()]
-    numbers = [name for name in frame if name not in flags and pd.api.types.is_numeric_dtype(frame[name])]
+    flags = [name for name in frame.names if _is_flag(frame[name])]
+    numbers = [name for name in frame.names if name not in flags and _is_numeric(frame[name])]
     plain = [name for name in numbers if name not in _PLACES]
     sized = [name for name in plain if unit(name)[0] == "B"]
-    counts = [name for name in plain if unit(name)[0] == "1" and pd.api.types.is_integer_dtype(frame[name])]
+    counts = [name for name in plain if unit(name)[0] == "1" and _is_whole(frame[name])]
     if not sized and not counts:
         return
     # Two sizes are no curve where something else is counted: that is what the table is about.
-    few = [name for name in sized if counts and frame[name].nunique() <= 2]
+    few = [name for name in sized if counts and nunique(frame[name]) <= 2]
     x = (counts if few else sized or counts)[0]
     values = [name for name in plain if unit(name)[0] in ("s", "%")]
     values = values or [name for name in plain if name not in (x, *few)]
-    names = [name for name in frame if name not in (*numbers, *flags) and not name.startswith("best")]
+    names = [name for name in frame.names if name not in (*numbers, *flags) and not name.startswith("best")]
     keys = [*flags, *names] if "rank" in frame else [*flags, *few]
     draw = _boxes if "rank" in frame else _plots
-    for key, rows in frame.groupby(keys, sort=False) if keys else [((), frame)]:
+    for key, rows in frame.by(*keys):
         about = ", ".join(_flag(*pair) for pair in zip(keys, key, strict=True))
         yield from draw(rows, x, values, names, about)
 
@@ -84,16 +85,17 @@ def title(name: str) -> str:
     return words(next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name))
 
 
-def in_full(name: str, frame: pd.DataFrame) -> Table:
+def in_full(name: str, frame: Rows) -> Table:
     """The table, folded."""
-    numeric = [pd.api.types.is_numeric_dtype(frame[column]) for column in frame]
-    columns = [Column(words(column), numeric=is_number) for column, is_number in zip(frame, numeric, strict=True)]
-    body = [[_cell(value) for value in row] for row in frame.head(_MOST_ROWS).itertuples(index=False)]
+    columns = [
+        Column(words(column), numeric=_is_numeric(frame[column]) or _is_flag(frame[column])) for column in frame.names
+    ]
+    body = [[_cell(plain(value)) for value in row.values()] for row in frame[:_MOST_ROWS]]
     cut = f"The first {_MOST_ROWS:,} of {len(frame):,} rows; study.json holds all." if len(frame) > _MOST_ROWS else ""
     return Table(f"{words(name)}: {len(frame):,} rows", columns, body, cut, collapsed=True)
 
 
-def _plots(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[Plot]:
+def _plots(rows: Rows, x: str, values: list[str], names: list[str], about: str) -> Iterator[Plot]:
     theory = [name for name in values if name.startswith("theory")]
     known = [name for name in values if name.startswith("published_")]
     values = [name for name in values if name not in known]
@@ -105,7 +107,7 @@ def _plots(rows: pd.DataFrame, x: str, values: list[str], names: list[str], abou
         curves += [curve for name in points for curve in _curves(rows, x, name, names, "measured")]
         if curves and len(curves) <= _MOST_CURVES and any(len(curve.x) > 1 for curve in curves):
             base = unit(group[0])[0]
-            scale = "linear" if base == "%" or (rows[group] <= 0).any(axis=None) else "log10"
+            scale = "linear" if base == "%" or any((rows[name] <= 0).any() for name in group) else "log10"
             across = "linear" if (rows[x] <= 0).any() else "log2"
             shown = " and ".join(title(name) for name in group)
             name = ", ".join(part for part in (shown[:1].upper() + shown[1:], about) if part)
@@ -117,9 +119,9 @@ def _axis_title(name: str, base: str) -> str:
     return f"{title(name)} time" if base == "s" and "time" not in name else title(name)
 
 
-def _together(rows: pd.DataFrame, values: list[str], names: list[str], alone: bool) -> list[list[str]]:
+def _together(rows: Rows, values: list[str], names: list[str], alone: bool) -> list[list[str]]:
     """Columns of times, or of shares, that are best compared in one chart; each alone where that is too much."""
-    series = rows.groupby(names).ngroups if names else 1
+    series = len(list(rows.by(*names)))
     groups: list[list[str]] = []
     for name in values:
         base = unit(name)[0]
@@ -131,16 +133,14 @@ def _together(rows: pd.DataFrame, values: list[str], names: list[str], alone: bo
     return groups
 
 
-def _curves(
-    rows: pd.DataFrame, x: str, value: str, names: list[str], kind: str, several: bool = False
-) -> Iterator[Curve]:
-    if several and names and rows.groupby([x])[value].nunique().max() == 1:
-        rows, names = rows.drop_duplicates(x), []  # the same for all series, so it belongs to none
+def _curves(rows: Rows, x: str, value: str, names: list[str], kind: str, several: bool = False) -> Iterator[Curve]:
+    if several and names and all(nunique(its[value]) == 1 for _, its in rows.by(x)):
+        rows, names = rows.distinct(x), []  # the same for all series, so it belongs to none
     seen = set()
-    for key, part in rows.groupby(names, sort=False) if names else [((), rows)]:
-        drawn = part[part[value].notna()].sort_values(x).drop_duplicates(x)
+    for key, part in rows.by(*names):
+        drawn = part[given(part[value])].ordered(x).distinct(x)
         points = tuple(drawn[x] * unit(x)[1]), tuple(drawn[value] * unit(value)[1])
-        if drawn.empty or ((several or kind == "limit") and points in seen):  # several variants may share one line
+        if not len(drawn) or ((several or kind == "limit") and points in seen):  # several variants may share one line
             continue
         seen.add(points)
         name = ", ".join([*map(str, key), *([title(value)] if several else [])]) or title(value)
@@ -148,14 +148,26 @@ def _curves(
         yield Curve(shown, *map(list, points), kind=kind, series=name if kind == "limit" else "")
 
 
-def _boxes(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[BoxPlot]:
+def _boxes(rows: Rows, x: str, values: list[str], names: list[str], about: str) -> Iterator[BoxPlot]:
     value = next((name for name in values if unit(name)[0] == "%"), values[0] if values else None)
     if value is None:
         return
     base, factor = unit(value)
-    groups = [(at, part[value].dropna().to_numpy(dtype=float) * factor) for at, part in rows.groupby(x)]
+    groups = [(at, part[value][given(part[value])] * factor) for (at,), part in rows.by(x, sort=True)]
     boxes = [box(f"{at:g}{' KiB' if x.endswith('_kib') else ''}", data) for at, data in groups if len(data)]
     yield BoxPlot(f"{title(value).capitalize()} over the ranks by {title(x)}: {about}", Axis(title(value), base), boxes)
+
+
+def _is_flag(column: Values) -> bool:
+    return all(isinstance(value, bool) for value in column.tolist())
+
+
+def _is_numeric(column: Values) -> bool:
+    return column.dtype != object
+
+
+def _is_whole(column: Values) -> bool:
+    return column.dtype.kind == "i"
 
 
 def _flag(name: str, value: Any) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+
+from linkwright.rows import Rows, given
 
 
-def launch_medians(samples: pd.DataFrame) -> dict[str, np.ndarray]:
+def launch_medians(samples: Rows) -> dict[str, np.ndarray]:
     """Experiment -> the median time of the slowest rank in each launch that was not set aside."""
-    if samples.empty:
+    if not len(samples):
         return {}
-    slowest = samples[samples["rank"].isna()]
+    slowest = samples[~given(samples["rank"])]
     if "set_aside" in slowest:  # runs of earlier versions do not say which launches were disturbed
-        slowest = slowest[slowest["set_aside"].isna()]
-    medians = slowest.groupby(["experiment", "launch"])["value_ns"].median()
-    return {key: group.to_numpy() for key, group in medians.groupby(level=0)}
+        slowest = slowest[~given(slowest["set_aside"])]
+    return {experiment: medians(part) for (experiment,), part in slowest.by("experiment", sort=True)}
+
+
+def medians(samples: Rows) -> np.ndarray:
+    """The median time of each launch, in nanoseconds, in the order of launches."""
+    return np.array([np.median(part["value_ns"]) for _, part in samples.by("launch", sort=True)])

@@ -1,7 +1,7 @@
 """What the files of a run folder hold: read by a declaration each, or refused in one message.
 
 A disk may rot, a copy be cut, and a folder come from a stranger. Every JSON file is read by the form of what it
-holds, and every Parquet file by its columns and the checksums of its pages. What passes has the types that it should,
+holds, and every table by its declared columns. What passes has the types that it should,
 so nothing behind this module checks them again.
 
     str, int, bool, object       a value of this type; `float` takes whole numbers too, `object` takes anything
@@ -14,24 +14,21 @@ so nothing behind this module checks them again.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from linkwright.errors import StoreError
+from linkwright.rows import Rows, unique
 
-from . import schema, upgrade
+from . import schema, tables, upgrade
+from .tables import AGAIN
 
 Form = Any
 NONE = "none"  # the form of `...` where no other key may stand
 MOST_BYTES = 1 << 30  # of a JSON file, which is read as a whole
-AGAIN = "it is damaged: restore it, or make the run again"
 
 _NAMED = {"key": str, "unit": str}
 _CPU = {
@@ -67,6 +64,7 @@ RUN = {
     "study?": str,
     "request?": {**_OPTIONAL, "import?": [str]},
     "inputs?": {...: INPUT},
+    "tables?": {...: str},
 }
 ENVIRONMENT = {
     "time?": str,
@@ -242,54 +240,18 @@ def _word(form: type | None) -> str:
     return "null" if form is None else words[form]
 
 
-def results(path: Path) -> pa.Table:
+def results(path: Path) -> Rows:
     """The rows of `results.parquet`, of any format."""
-    columns = schema.arrow_schema(schema.RESULTS)
-    found = _typed(upgrade.results(table(path, ("experiment", "metric", "status"))), columns, path)
+    rows = upgrade.results(tables.read(path, ("experiment", "metric", "status")))
+    found = tables.typed(rows, schema.RESULTS, path)
     # Metrics are open: a probe has its own.
-    for word in found["status"].unique().to_pylist():
+    for word in unique(found["status"]):
         if word not in schema.STATUS:
             raise StoreError(f"{path}: status `{word}` does not exist; {AGAIN}")
     return found
 
 
-def samples(path: Path) -> pa.Table:
+def samples(path: Path) -> Rows:
     """The rows of `samples.parquet`, of any format."""
-    columns = schema.arrow_schema(schema.SAMPLES)
-    return _typed(upgrade.samples(table(path, ("experiment", "launch", "value_ns"))), columns, path)
-
-
-def glance(path: Path) -> None:
-    """Refuse a Parquet file that was cut, by its ends alone."""
-    with _whole(path):
-        pq.read_metadata(path)
-
-
-def table(path: Path, needed: tuple[str, ...] = ("experiment",)) -> pa.Table:
-    """A Parquet file, its pages compared with their checksums."""
-    with _whole(path):
-        found = pq.read_table(path, page_checksum_verification=True, partitioning=None)
-    if missing := [name for name in needed if name not in found.column_names]:
-        raise StoreError(f"{path}: has no column {', '.join(missing)}; {AGAIN}")
-    return found
-
-
-@contextlib.contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    """Turn what Arrow says of a damaged file into the message."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        brief = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
-        raise StoreError(f"{path}: is not a whole Parquet file ({brief}); {AGAIN}") from error
-
-
-def _typed(found: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
-    """The table with the types of its declared columns; those that it lacks are null."""
-    for name in columns.names:
-        if name not in found.column_names:
-            found = found.append_column(columns.field(name), pa.nulls(found.num_rows, columns.field(name).type))
-    try:
-        return found.select(columns.names).cast(columns)
-    except (pa.ArrowException, ValueError) as error:
-        raise StoreError(f"{path}: its columns have other types ({str(error).splitlines()[0]}); {AGAIN}") from error
+    rows = upgrade.samples(tables.read(path, ("experiment", "launch", "value_ns")))
+    return tables.typed(rows, schema.SAMPLES, path)

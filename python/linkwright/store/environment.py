@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .naming import host_name
 
-_PACKAGES = ("linkwright", "numpy", "scipy", "pyarrow", "pandas")
+_PACKAGES = ("linkwright", "numpy")
 
 _CACHE_FACTS = ("level", "type", "size", "shared_cpu_list", "coherency_line_size", "ways_of_associativity")
 

@@ -23,14 +23,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any
 
 from linkwright.errors import StoreError, UsageError, unknown
+from linkwright.rows import Rows
 
-from . import documents, environment, journal, schema
-from .files import make_folder, named, read_text, write_text, write_whole
+from . import documents, environment, journal, schema, tables
+from .files import make_folder, named, read_text, write_text
 from .record import Record, counting
 
 # Where run folders are, unless --runs says otherwise.
@@ -154,28 +153,31 @@ class Run:
         kept = {key: self.environment[key] for key in ("time", "command", "versions")}
         write_text(self.folder / "environment.json", json.dumps(kept, indent=2) + "\n")
 
-    def write_results(self, rows: Iterable[dict], samples: pa.Table) -> None:
-        """Write both tables whole."""
-        table = pa.Table.from_pylist(list(rows), schema=schema.arrow_schema(schema.RESULTS))
-        for name, content, compression in (("results", table, "snappy"), ("samples", samples, "zstd")):
-            write_whole(
-                self.folder / f"{name}.parquet",
-                lambda path, content=content, compression=compression: pq.write_table(
-                    content, path, compression=compression, write_page_checksum=True
-                ),
-            )
+    def write_results(self, rows: Iterable[dict], samples: Mapping[str, Sequence[Any]]) -> None:
+        """Write both tables whole, and note their digests; `samples` are columns, as `samples_table` makes them."""
+        results = tables.by_column(rows, schema.RESULTS)
+        written = {
+            "results.parquet": (results, schema.RESULTS, "snappy"),
+            "samples.parquet": (samples, schema.SAMPLES, "zstd"),
+        }
+        noted = {name: tables.write(self.folder / name, *table) for name, table in written.items()}
+        self._note(tables=noted)
 
     def mark(self, state: str) -> None:
         """Set the state in `run.json`; a finished run no longer needs its journal."""
-        write_text(self.folder / "run.json", json.dumps({**self.plan, "state": state}, indent=2) + "\n")
+        self._note(state=state)
         if state == "done":
             self.journal_path.unlink(missing_ok=True)
 
-    def results(self) -> pa.Table:
+    def _note(self, **noted: object) -> None:
+        """Add to `run.json`."""
+        write_text(self.folder / "run.json", json.dumps({**self.plan, **noted}, indent=2) + "\n")
+
+    def results(self) -> Rows:
         """The tidy rows."""
         return documents.results(self._table("results.parquet"))
 
-    def samples(self) -> pa.Table:
+    def samples(self) -> Rows:
         """Every raw sample."""
         return documents.samples(self._table("samples.parquet"))
 
@@ -277,9 +279,9 @@ def _summary(run: Run) -> str:
     return what + ("" if plan["state"] == "done" else "; unfinished")
 
 
-def samples_table(run: Run, records: Sequence[Record]) -> pa.Table:
-    """`samples.parquet` from the launches of a run; per-rank samples follow the slowest rank's."""
-    columns: dict[str, list] = {name: [] for name in schema.SAMPLES}
+def samples_table(run: Run, records: Sequence[Record]) -> dict[str, list[Any]]:
+    """The columns of `samples.parquet` from the launches of a run; per-rank samples follow the slowest rank's."""
+    columns: dict[str, list[Any]] = {name: [] for name in schema.SAMPLES}
     aside = _set_aside(records)
 
     def add(record: Record, rank: int | None, starts: Sequence[float | None], values: Sequence[float]) -> None:
@@ -300,7 +302,7 @@ def samples_table(run: Run, records: Sequence[Record]) -> pa.Table:
         add(record, None, [None] * len(record.values_ns), record.values_ns)
         for rank, (starts, values) in enumerate(record.ranks_ns):
             add(record, rank, starts, values)
-    return pa.table(columns, schema=schema.arrow_schema(schema.SAMPLES))
+    return columns
 
 
 def _set_aside(records: Sequence[Record]) -> dict[tuple[str, int], str | None]:

@@ -6,15 +6,10 @@ says why; it is never 0 and never the text N/A.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 FORMAT = 4
 STATUS = ("ok", "failed", "waived", "out-of-time", "disturbed")
 
-# Column -> (type, by its name in Arrow; may be null; meaning). docs/formats.md prints this table.
+# Column -> (type; may be null; meaning). docs/formats.md prints this table.
 RESULTS = {
     "run": ("string", False, "id of the run, the name of its folder"),
     "experiment": ("string", False, "key of the experiment: `part/algorithm/axes`, the same in every run"),
@@ -202,14 +197,6 @@ METRICS = {
     "peak_link_load": ("1", "low", "most messages that held or wanted one link at one instant"),
     "critical_share": ("1", "", "largest share of the critical path; `reason` names the cause"),
 }
-
-
-def arrow_schema(columns: dict[str, tuple[str, bool, str]], **metadata: str) -> pa.Schema:
-    """The Arrow schema of `RESULTS` or `SAMPLES`, with the format's version in its metadata."""
-    import pyarrow as pa
-
-    fields = [pa.field(name, pa.type_for_alias(kind), nullable) for name, (kind, nullable, _) in columns.items()]
-    return pa.schema(fields, metadata={"linkwright_format": str(FORMAT), **metadata})
 
 
 def row(**values: object) -> dict[str, object]:

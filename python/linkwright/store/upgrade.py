@@ -12,8 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import pyarrow as pa
-
+from linkwright.rows import Rows
 from linkwright.stats import grade as grades
 
 from . import schema
@@ -27,21 +26,21 @@ _WAIVED = {"out-of-time": "out-of-time", "all-disturbed": "disturbed"}
 _METRICS = {"probe_before": "canary_before", "probe_after": "canary_after"}
 
 
-def samples(table: pa.Table) -> pa.Table:
+def samples(rows: Rows) -> Rows:
     """The samples of a run of any format."""
-    return table.rename_columns([_RENAMED.get(name, name) for name in table.column_names])
+    return rows.renamed(_RENAMED)
 
 
-def results(table: pa.Table) -> pa.Table:
+def results(rows: Rows) -> Rows:
     """The results of a run of any format, with the columns of today."""
-    if "schedule" in table.column_names:
-        return table
-    rows = table.to_pylist()
-    if "part" not in table.column_names:
-        rows = [_from_1(row) for row in rows]
-    if "grade" not in table.column_names:
-        rows = [_from_2(row) for row in rows]
-    return pa.Table.from_pylist(rows, schema=schema.arrow_schema(schema.RESULTS))
+    if "schedule" in rows:
+        return rows
+    found = rows.records()
+    if "part" not in rows:
+        found = [_from_1(row) for row in found]
+    if "grade" not in rows:
+        found = [_from_2(row) for row in found]
+    return Rows.from_records(found)
 
 
 def _from_2(row: dict[str, object]) -> dict[str, object]:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from jobs import FOLDER, mpirun
 
@@ -36,7 +37,7 @@ def measured(tmp_path_factory):
 
 def test_ours_and_the_librarys_own_are_measured_in_one_run(measured):
     done, run = measured
-    rows = [row for row in run.results().to_pylist() if row["metric"] == "time"]
+    rows = [row for row in run.results().records() if row["metric"] == "time"]
     assert {(row["algorithm"], row["size_bytes"]) for row in rows} == {
         (name, size) for name in ("ring", "mpi-native", "mpi-native-in-place") for size in (8, 4096)
     }
@@ -50,7 +51,7 @@ def test_ours_and_the_librarys_own_are_measured_in_one_run(measured):
 
 def test_the_method_of_synchronisation_and_its_error_are_stated(measured):
     _, run = measured
-    residuals = [row for row in run.results().to_pylist() if row["metric"] == "sync_residual"]
+    residuals = [row for row in run.results().records() if row["metric"] == "sync_residual"]
     assert residuals
     for row in residuals:
         assert set(row["reason"].split(", ")) <= {"window", "barrier"}
@@ -59,7 +60,7 @@ def test_the_method_of_synchronisation_and_its_error_are_stated(measured):
 
 def test_every_ranks_starts_and_finishes_are_merged_from_its_own_file(measured):
     _, run = measured
-    samples = run.samples().to_pandas()
+    samples = pd.DataFrame(run.samples().records())
     assert set(samples["rank"].dropna()) == {0, 1}
     assert len(samples[samples["rank"].isna()]) == len(samples[samples["rank"] == 1])
     assert (samples["start_ns"].dropna() >= 0).all()
@@ -103,7 +104,7 @@ def test_a_rank_that_dies_ends_the_run_with_one_message_and_finished_experiments
     resumed = mpirun(2, *LINKWRIGHT, "dissect", "--resume", run.id, "--runs", str(tmp_path))
     assert resumed.returncode == 0, resumed.stderr
     assert run.plan["state"] == "done"
-    times = [row for row in run.results().to_pylist() if row["metric"] == "time"]
+    times = [row for row in run.results().records() if row["metric"] == "time"]
     assert len(times) == 3
 
 
@@ -174,7 +175,7 @@ def test_two_hosts_run_and_stand_in_the_results(tmp_path):
     assert done.returncode == 0, done.stderr
     run = runs.find(tmp_path, "latest")
     assert json.loads((run.folder / "environment.json").read_text())["mpi"]["hosts"] == ["lw-a", "lw-b"]
-    rows = run.results().to_pylist()
+    rows = run.results().records()
     assert all(row["machine"].startswith("2 x ") for row in rows)
     assert {row["status"] for row in rows if row["metric"] == "time"} <= {"ok", "waived", "out-of-time"}
 
@@ -195,7 +196,7 @@ def test_a_pattern_under_an_issue_policy_tells_of_its_messages(tmp_path):
         "--sizes", "64K", "--issue", "window(2)", "--iters", "3", "--time-budget", "4s", "--runs", str(tmp_path),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = runs.find(tmp_path, "latest").results().to_pylist()
+    rows = runs.find(tmp_path, "latest").results().records()
     alone, *loaded = rows
     assert (alone["ranks"], alone["status"]) == (1, "waived")
     assert {row["issue"] for row in loaded} == {"window(2)"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from linkwright.report import runs
+from linkwright.rows import Rows
 from linkwright.stats import grade
 
 HOST, MODEL = {"machine": "here", "executor": "threads"}, {"machine": "drawn", "executor": "sim"}
@@ -18,10 +19,15 @@ def run_of(*rows: dict, samples: pd.DataFrame | None = None, environment: dict |
     return runs.Run(
         "r",
         runs.normalise(frame),
-        pd.DataFrame() if samples is None else samples,
+        columns(pd.DataFrame() if samples is None else samples),
         environment=environment or {},
         plan=plan or {},
     )
+
+
+def columns(frame: pd.DataFrame) -> Rows:
+    """A frame as the pages read it."""
+    return Rows({name: frame[name].to_numpy() for name in frame}, len(frame))
 
 
 def sure(value: float, half: float = 0.01) -> dict:

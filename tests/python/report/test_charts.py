@@ -163,9 +163,8 @@ def test_what_is_slower_everywhere_is_one_grey_group():
 
 def test_a_measured_machine_is_compared_with_the_best_seen():
     run = allreduce(2)
-    rows = run.rows.drop(columns=["reference_value"]).assign(
-        limit=None, best_seen=run.rows["limit"], best_seen_name="copy_rate", value=run.rows["value"]
-    )
+    best = {"best_seen": run.rows["limit"], "best_seen_name": ["copy_rate"] * len(run.rows)}
+    rows = run.rows.assign(limit=[None] * len(run.rows), **best)
     run = runs.Run("r", runs.normalise(rows))
     rates, _, winners, _ = collectives.section(run).parts[0].items
     assert [curve.name for curve in rates.curves if curve.kind == "limit"] == ["best seen"]

@@ -72,7 +72,7 @@ def test_a_tile_compares_a_modelled_value_with_its_limit_and_what_is_published()
 
 def test_wide_is_amber_and_single_is_grey():
     row = made.run_of(made.sure(10, 0.3), {"value": 10.0, "n": 2, "grade": "single"}).rows
-    assert [tiles.precision(row.iloc[k]) for k in range(2)] == [("±30 %", "warn"), ("single", "quiet")]
+    assert [tiles.precision(row[k]) for k in range(2)] == [("±30 %", "warn"), ("single", "quiet")]
 
 
 def test_the_collective_tile_states_both_sizes():
@@ -153,7 +153,7 @@ def test_page_and_terminal_count_alike():
     rows = [made.sure(1), made.sure(1, 0.08), made.sure(1, 0.3), {"value": 1.0, "grade": "single"}]
     rows += [{"status": name} for name in ("failed", "waived", "out-of-time", "disturbed", "waived")]
     run = made.run_of(*rows, {"value": 1.0} | made.MODEL, made.sure(1) | {"flags": "disturbed"})
-    counts = tally.tally(run.rows.to_dict("records"))
+    counts = tally.tally(run.rows)
     shown = {badge.label: badge.count for badge in status.badges(run)}
     assert shown == {
         **{"ok": 1, "tight": 2, "fair": 1, "wide": 1, "single": 1, "failed": 1},

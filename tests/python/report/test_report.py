@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import made
 import numpy as np
 import pages
 import pandas as pd
@@ -34,7 +35,7 @@ def test_what_a_share_is_of():
         {"value": 3.7e11, "unit": "Flop/s", "best_seen": 3.4e11, "best_seen_name": "flop_rate"},
         {"value": 3.4e11, "unit": "Flop/s", "limit": 6.8e11, "limit_name": "gpu_peak"},
     )
-    seen, limited = (values.of_limit(row) for _, row in run.rows.iterrows())
+    seen, limited = (values.of_limit(row) for row in run.rows)
     assert (seen.text, seen.share, seen.detail) == ("109 %", 1.0, "of the best seen, 340 GFlop/s (flop rate)")
     assert (limited.text, limited.share, limited.detail) == ("50 %", 0.5, "of 680 GFlop/s, gpu peak")
 
@@ -50,7 +51,7 @@ def test_what_a_share_is_of():
     ],
 )
 def test_every_value_says_how_far_to_trust_it(grade, more, tone, mark, detail):
-    cell = values.value(run_of({"value": 34, "grade": grade} | more).rows.iloc[0])
+    cell = values.value(run_of({"value": 34, "grade": grade} | more).rows[0])
     assert (cell.tone, cell.mark, cell.detail) == (tone, mark, detail)
 
 
@@ -117,7 +118,7 @@ def test_digits_follow_the_interval():
 def run_of(*rows: dict, samples: pd.DataFrame | None = None) -> runs.Run:
     common = {"run": "r", "metric": "time", "unit": "ns", "status": "ok", "executor": "threads", "machine": "here"}
     frame = pd.DataFrame([common | {"experiment": str(n)} | row for n, row in enumerate(rows)])
-    return runs.Run("r", runs.normalise(frame), pd.DataFrame() if samples is None else samples)
+    return runs.Run("r", runs.normalise(frame), made.columns(pd.DataFrame() if samples is None else samples))
 
 
 def test_share_of_a_limit_never_depends_on_the_direction():

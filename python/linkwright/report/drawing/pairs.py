@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from linkwright.rows import among, smallest
 from linkwright.stats import grade
 
 from ..runs import Run, natural
@@ -45,11 +46,11 @@ def pairs(run: Run, machine: str) -> Pairs:
         rows = group.matrices.get(machine)
         if rows is None or group.metric not in ("latency", "time"):
             continue
-        size = rows["size_bytes"].min()
+        size = smallest(rows["size_bytes"])
         rows = rows[(rows["source"] != rows["destination"]) & ((rows["size_bytes"] == size) | (size != size))]
         ends = list(zip(rows["source"], rows["destination"], strict=True))
         values = {pair: float(value) for pair, value in zip(ends, rows["value"], strict=True)}
-        trusted = rows["modelled"] | rows["grade"].isin((grade.TIGHT, grade.FAIR_GRADE))
+        trusted = rows["modelled"] | among(rows["grade"], (grade.TIGHT, grade.FAIR_GRADE))
         sure = frozenset(pair for pair, is_sure in zip(ends, trusted, strict=True) if is_sure)
         return Pairs(None if size != size else float(size), values, sure)
     return Pairs(None)

@@ -44,7 +44,7 @@ def hidden_cache(run: Run, machine: str) -> Iterator[Finding]:
     if curve is None:
         return
     rows, _, matched = curve
-    sizes, latencies = rows["size_bytes"].to_numpy(), rows["value"].to_numpy()
+    sizes, latencies = rows["size_bytes"], rows["value"]
     for cache in levels.claimed(run, machine):
         within = (sizes <= cache.size_bytes) & (sizes >= cache.size_bytes / levels.NAMED_WITHIN)
         if cache in matched.values() or within.sum() < _BELOW or (sizes > cache.size_bytes).sum() < _ABOVE:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
+from linkwright.rows import Row, Rows, given
 from linkwright.units import counted
 
 from .. import quantity
 from ..first import earlier, tiles
 from ..model import Finding
-from ..runs import Run, is_rate, ok
+from ..runs import Run, are_rates, ok
 from ..sections import headline, values
 
 LONGER = 1.05  # a time is longer by at least this factor, and the intervals must not overlap
@@ -45,7 +46,7 @@ def fewer_bytes_slower(run: Run, machine: str) -> Iterator[Finding]:
     """Collectives whose fastest algorithm takes longer for a smaller message than for a larger one."""
     for kind in run.collectives:
         best = tiles.fastest(run, machine, kind)
-        pairs = [(a, b) for (_, a), (_, b) in zip(best.iterrows(), best.iloc[1:].iterrows(), strict=False)]
+        pairs = list(itertools.pairwise(best))
         worst = max(pairs, key=lambda pair: pair[0]["value"] / pair[1]["value"], default=None)
         if worst and _apart(*worst):
             small, large = worst
@@ -57,27 +58,25 @@ def fewer_bytes_slower(run: Run, machine: str) -> Iterator[Finding]:
             )
 
 
-def _apart(slow: pd.Series, fast: pd.Series) -> bool:
+def _apart(slow: Row, fast: Row) -> bool:
     low, high = slow["ci_low"], fast["ci_high"]
     separable = bool(slow["modelled"]) or (low == low and high == high and low > high)
     return separable and bool(slow["value"] > LONGER * fast["value"])
 
 
-def _beaten(run: Run, machine: str, limit: str, margin: float) -> pd.DataFrame:
+def _beaten(run: Run, machine: str, limit: str, margin: float) -> Rows:
     """The rows that beat a column by more than `margin`, the farthest first; `times` says by how much."""
-    rows = ok(run.rows[(run.rows["machine"] == machine) & run.rows[limit].notna() & (run.rows[limit] > 0)])
+    rows = ok(run.rows[(run.rows["machine"] == machine) & given(run.rows[limit]) & (run.rows[limit] > 0)])
     rows = rows[rows["value"] > 0]
-    rate = rows["unit"].map(is_rate).astype(bool)
-    times = np.where(rate, rows["value"] / rows[limit], rows[limit] / rows["value"])
-    rows = rows.assign(times=times.astype(float))
-    return rows[rows["times"] > 1 + margin].sort_values("times", ascending=False, kind="stable")
+    rows = rows.assign(times=np.where(are_rates(rows), rows["value"] / rows[limit], rows[limit] / rows["value"]))
+    return rows[rows["times"] > 1 + margin].ordered("-times")
 
 
 def beyond_limit(run: Run, machine: str) -> Iterator[Finding]:
     """Values that beat what the description of the machine allows: one of them is wrong."""
     rows = _beaten(run, machine, "limit", _ROUNDING)
     if len(rows):
-        row = rows.iloc[0]
+        row = rows[0]
         yield Finding(
             f"{_named(row)} reaches {quantity.percent(row['times'])} of its limit",
             f"which nothing should beat ({values.limit_words(row['limit_name'])}, {counted(len(rows), 'value')})",
@@ -91,7 +90,7 @@ def beyond_best_seen(run: Run, machine: str) -> Iterator[Finding]:
     rows = _beaten(run, machine, "best_seen", LONGER - 1)
     rows = rows[rows["metric"] == "time"] if (rows["metric"] == "time").any() else rows
     if len(rows):
-        row = rows.iloc[0]
+        row = rows[0]
         yield Finding(
             f"{_named(row)} is {row['times']:.2f}× as good as the best seen",
             f"although the same host gave that ({values.words(row['best_seen_name'])}, {counted(len(rows), 'value')})",
@@ -101,7 +100,7 @@ def beyond_best_seen(run: Run, machine: str) -> Iterator[Finding]:
         )
 
 
-def _named(row: pd.Series) -> str:
+def _named(row: Row) -> str:
     size = f" of {quantity.size(row['size_bytes'])}" if row["size_bytes"] > 0 else ""
     name = values.words(row["label"])
     return f"{name}{size}" if row["label"] == row["algorithm"] else f"{name}/{row['algorithm']}{size}"
@@ -109,14 +108,15 @@ def _named(row: pd.Series) -> str:
 
 def off_published(run: Run, machine: str) -> Iterator[Finding]:
     """Values that miss the published ones."""
-    rows = ok(run.rows[(run.rows["machine"] == machine) & run.rows["reference_value"].notna()])
+    rows = ok(run.rows[(run.rows["machine"] == machine) & given(run.rows["reference_value"])])
     rows = rows[rows["reference_value"] != 0]
     off = rows["value"] / rows["reference_value"] - 1
-    far = rows[off.abs() > OFF]
+    rows = rows.assign(off=off, away=np.abs(off))
+    far = rows[rows["away"] > OFF]
     if len(far):
-        row = far.loc[off[far.index].abs().idxmax()]
+        row = far.greatest("away")
         yield Finding(
-            f"{_named(row)}: {quantity.text(row['value'], row['unit'])}, {100 * off[row.name]:+.0f} %",
+            f"{_named(row)}: {quantity.text(row['value'], row['unit'])}, {100 * row['off']:+.0f} %",
             f"compared with the published {quantity.text(row['reference_value'], row['unit'])} "
             f"({len(far):,} of {len(rows):,} published values are missed by more than {quantity.percent(OFF)})",
             "Run the study of this machine (`linkwright list studies`) for the accuracy of its model.",
@@ -128,7 +128,7 @@ def still_rising(run: Run, machine: str) -> Iterator[Finding]:
     """The bandwidth is best at the last size of its sweep, so its peak is not known."""
     rows = tiles.sweep(run, machine)
     if rows is not None and tiles.rising(rows):
-        row = rows.loc[rows["value"].idxmax()]
+        row = rows.greatest("value")
         yield Finding(
             f"Bandwidth still rises at {quantity.size(row['size_bytes'])}",
             "the last size, so the peak is not known",

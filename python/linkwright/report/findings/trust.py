@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
+from linkwright.rows import Rows, among, mapped
 from linkwright.stats import grade
 from linkwright.units import counted
 
@@ -18,22 +17,22 @@ ENOUGH = 0.80  # share of the values that should be tight or fair
 MODES_FROM = 0.10
 
 
-def experiments(run: Run, machine: str) -> pd.DataFrame:
+def experiments(run: Run, machine: str) -> Rows:
     """The row of the time of each experiment of a machine."""
     return run.rows[(run.rows["machine"] == machine) & (run.rows["metric"] == "time")]
 
 
-def flagged(rows: pd.DataFrame, flag: str) -> pd.DataFrame:
+def flagged(rows: Rows, flag: str) -> Rows:
     """The rows that carry a flag."""
-    return rows[[flag in str(flags).split(",") for flags in rows["flags"]]]
+    return rows[mapped(rows["flags"], lambda flags: flag in str(flags).split(",")).astype(bool)]
 
 
 def failed(run: Run, machine: str) -> Iterator[Finding]:
     """Experiments that gave a wrong answer or an error."""
     rows = run.rows[(run.rows["machine"] == machine) & (run.rows["status"] == "failed")]
-    rows = rows.drop_duplicates("experiment")
+    rows = rows.distinct("experiment")
     if len(rows):
-        row = rows.iloc[0]
+        row = rows[0]
         named = f"{counted(len(rows))} failed, such as {row['label']}/{row['algorithm']}"
         why = row["reason"] or "no reason recorded"
         yield Finding(named, "although every answer must be exact", f"The reason: {why}.", 100)
@@ -59,7 +58,7 @@ def imprecise(run: Run, machine: str) -> Iterator[Finding]:
     """Too few values are tight or fair."""
     rows = experiments(run, machine)
     grades = rows[rows["grade"] != ""]["grade"]
-    good = grades.isin((grade.TIGHT, grade.FAIR_GRADE)).mean() if len(grades) else 1.0
+    good = among(grades, (grade.TIGHT, grade.FAIR_GRADE)).mean() if len(grades) else 1.0
     if good < ENOUGH:
         wide, single = (int((grades == name).sum()) for name in (grade.WIDE, grade.SINGLE))
         yield Finding(
@@ -123,7 +122,7 @@ def two_modes(run: Run, machine: str) -> Iterator[Finding]:
     rows = experiments(run, machine)
     hit = flagged(rows, "two-modes")
     if len(rows) and len(hit) >= MODES_FROM * len(rows):
-        first = hit.iloc[0]
+        first = hit[0]
         yield Finding(
             f"{quantity.percent(len(hit) / len(rows))} of the experiments have two modes, such as {first['label']}",
             "although launches of one experiment should agree",

@@ -14,11 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from linkwright import executors
 from linkwright.compare.verdict import Verdict, measured
 from linkwright.errors import StoreError
+from linkwright.rows import Row, given
 from linkwright.stats.interval import MIN_VALUES
 from linkwright.stats.launches import launch_medians
 from linkwright.store import documents
@@ -80,7 +80,7 @@ def _comparable(run: Run, folder: Path) -> bool:
     except StoreError:
         return False
     asked = set(str(plan.get("request", {}).get("on", "")).split(","))
-    measures = {name for name in run.rows["executor"].unique() if not executors.is_modelled(name)}
+    measures = {name for name in set(run.rows["executor"]) if not executors.is_modelled(name)}
     same = all(environment.get(key) == run.environment.get(key) for key in _SAME_HOST)
     return plan.get("state") == "done" and same and measures <= asked
 
@@ -90,7 +90,7 @@ def when(run: Run) -> str:
     return _STAMPED.sub(lambda found: f"{datetime.fromisoformat(found[1]):%Y-%m-%d} {found[2]}:{found[3]}", run.id)
 
 
-def change(run: Run, row: pd.Series) -> Change | None:
+def change(run: Run, row: Row) -> Change | None:
     """How a measured row differs from the same one of the earlier run; None if that has none."""
     before = None if row["modelled"] else find(run)
     if before is None:
@@ -109,7 +109,7 @@ def _verdict(before: Run, run: Run, experiment: str) -> Verdict | None:
 
 @lru_cache(maxsize=2)
 def _values(run: Run) -> dict[tuple[str, str, str], float]:
-    rows = run.rows[run.rows["value"].notna()]
+    rows = run.rows[given(run.rows["value"])]
     return dict(zip(zip(rows["experiment"], rows["executor"], rows["metric"], strict=True), rows["value"], strict=True))
 
 
@@ -118,7 +118,7 @@ def _launch_medians(run: Run) -> dict[str, np.ndarray]:
     return launch_medians(run.samples)
 
 
-def words(run: Run, row: pd.Series) -> tuple[str, str] | None:
+def words(run: Run, row: Row) -> tuple[str, str] | None:
     """The earlier run and how this value compares, for a tile."""
     found = change(run, row)
     if found is None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pandas as pd
+import numpy as np
 
+from linkwright.rows import Row, Rows, among, given, largest, nunique, smallest
 from linkwright.stats import grade
 
 from .. import quantity
@@ -33,7 +34,7 @@ def tiles(run: Run, machine: str) -> list[Tile]:
     return made if len(answered) > 1 else answered
 
 
-def precision(row: pd.Series) -> tuple[str, str]:
+def precision(row: Row) -> tuple[str, str]:
     """How sure a value is, and the tone that says so: amber for wide, grey for too few launches."""
     if row["modelled"]:
         return "exact", ""
@@ -42,13 +43,13 @@ def precision(row: pd.Series) -> tuple[str, str]:
     return f"±{quantity.percent(row['precision'])}", "warn" if row["grade"] == grade.WIDE else ""
 
 
-def said(row: pd.Series) -> str:
+def said(row: Row) -> str:
     """A value with its precision, as part of a sentence."""
     sure, _ = precision(row)
     return shown(row) + (f" {sure}" if sure.startswith("±") else "")
 
 
-def shown(row: pd.Series) -> str:
+def shown(row: Row) -> str:
     """A value with as many digits as its interval supports."""
     ends = values.number(row["ci_low"]), values.number(row["ci_high"])
     return quantity.with_interval(row["value"], *ends, row["unit"])[0]
@@ -59,35 +60,36 @@ def latency(run: Run, machine: str) -> Tile:
     row = median_pair(run, machine)
     if row is not None:
         return _tile(run, "Latency", row[0], row[1], row[2])
-    row = smallest(run, machine)
+    row = smallest_message(run, machine)
     return Tile("Latency", "", _NOT_RUN, tone="quiet") if row is None else _tile(run, "Latency", row, _size(row))
 
 
-def median_pair(run: Run, machine: str) -> tuple[pd.Series, str, list[str]] | None:
+def median_pair(run: Run, machine: str) -> tuple[Row, str, list[str]] | None:
     """The row of the median pair, which it is, and the range over all pairs."""
     for group in sorted(groups(run), key=lambda group: group.is_probe):
         rows = group.matrices.get(machine)
         if rows is None or group.rate:
             continue
         apart = rows[rows["source"] != rows["destination"]]
-        apart = apart[apart["size_bytes"].fillna(0) == apart["size_bytes"].fillna(0).min()]
-        ranked = apart.sort_values(["value", "experiment"], kind="stable")
-        row = ranked.iloc[len(ranked) // 2]
+        sizes = np.nan_to_num(apart["size_bytes"])
+        apart = apart[sizes == smallest(sizes)]
+        ranked = apart.ordered("value", "experiment")
+        row = ranked[len(ranked) // 2]
         if len(ranked) <= 2:
-            back = [f"{said(ranked.iloc[0])} the other way"] if len(ranked) == 2 else []
+            back = [f"{said(ranked[0])} the other way"] if len(ranked) == 2 else []
             return row, ", ".join(filter(None, [_size(row), f"{row['source']} → {row['destination']}"])), back
-        low, high = (quantity.text(float(f"{v:.3g}"), row["unit"]) for v in ranked["value"].iloc[[0, -1]])
+        low, high = (quantity.text(float(f"{v:.3g}"), row["unit"]) for v in ranked["value"][[0, -1]])
         span = f"{low} to {high} over all pairs" if low != high else "the same between all pairs"
         return row, ", ".join(filter(None, [_size(row), f"median of {len(ranked):,} pairs"])), [span]
     return None
 
 
-def smallest(run: Run, machine: str) -> pd.Series | None:
+def smallest_message(run: Run, machine: str) -> Row | None:
     """The latency of the smallest message, of a run without pairs."""
     found = [group for group in groups(run) if group.metric == "latency" and not group.is_probe]
     rows = [group.curves[group.curves["machine"] == machine] for group in found]
     rows = [part for part in rows if len(part)]
-    return rows[0].loc[rows[0]["size_bytes"].fillna(0).idxmin()] if rows else None
+    return rows[0][int(np.argmin(np.nan_to_num(rows[0]["size_bytes"])))] if rows else None
 
 
 def bandwidth(run: Run, machine: str) -> Tile:
@@ -95,24 +97,24 @@ def bandwidth(run: Run, machine: str) -> Tile:
     rows = sweep(run, machine)
     if rows is None:
         return Tile("Bandwidth", "", _NOT_RUN, tone="quiet")
-    row = rows.loc[rows["value"].idxmax()]
+    row = rows.greatest("value")
     state = "the last size, and still rising" if rising(rows) else "the best size"
-    about = f"{_size(row)}, {state}" if rows["size_bytes"].nunique() > 1 else _size(row)
+    about = f"{_size(row)}, {state}" if nunique(rows["size_bytes"]) > 1 else _size(row)
     return _tile(run, "Bandwidth", row, about, list(_all_at_once(run, machine)))
 
 
-def sweep(run: Run, machine: str) -> pd.DataFrame | None:
+def sweep(run: Run, machine: str) -> Rows | None:
     """The rates of one pair by size."""
     for group in groups(run):
         rows = group.curves[group.curves["machine"] == machine]
         if group.metric == "bandwidth" and not group.is_probe and not group.loaded and len(rows):
-            return rows.sort_values(["size_bytes", "experiment"], kind="stable")
+            return rows.ordered("size_bytes", "experiment")
     return None
 
 
-def rising(rows: pd.DataFrame) -> bool:
+def rising(rows: Rows) -> bool:
     """Whether the best rate is that of the largest size, clearly above every smaller one, and not at its limit."""
-    best = rows.loc[rows["value"].idxmax()]
+    best = rows.greatest("value")
     mark = yardstick(best)
     at_limit = mark is not None and best["value"] >= _AT_LIMIT * mark.value
     return not at_limit and is_rising(rows)
@@ -141,21 +143,21 @@ def local_memory(run: Run, machine: str) -> Tile:
         return _tile(run, "Memory", row, f"{memory.threads(row['ranks'])}, blocks of {_size(row)}", more)
     if slow is not None:
         return _tile(run, "Memory", slow, f"a dependent load, {_size(slow)}")
-    waived = run.rows[(run.rows["machine"] == machine) & run.rows["algorithm"].isin(memory.PROBES)]
+    waived = run.rows[(run.rows["machine"] == machine) & among(run.rows["algorithm"], memory.PROBES)]
     why = _NOT_RUN
     if len(waived):
         why = "this model describes no memory" if waived["modelled"].all() else "nothing was measured beyond the caches"
     return Tile("Memory", "", why, tone="quiet")
 
 
-def _last(run: Run, machine: str, probe: str, metric: str) -> pd.Series | None:
+def _last(run: Run, machine: str, probe: str, metric: str) -> Row | None:
     """The row of the largest size, of a machine that claims no caches."""
     rows = memory.of(run, probe, metric)
     rows = rows[rows["machine"] == machine]
-    if rows.empty:
+    if not len(rows):
         return None
-    rows = rows[rows["size_bytes"] == rows["size_bytes"].max()]
-    return rows.sort_values("value", ascending=not is_rate(rows["unit"].iloc[0]), kind="stable").iloc[0]
+    rows = rows[rows["size_bytes"] == largest(rows["size_bytes"])]
+    return rows.greatest("value") if is_rate(rows["unit"][0]) else rows.least("value")
 
 
 def all_together(run: Run, machine: str) -> Tile:
@@ -163,9 +165,9 @@ def all_together(run: Run, machine: str) -> Tile:
     kinds = sorted(run.collectives, key=lambda kind: (kind != _FIRST, kind))
     for kind in kinds:
         best = fastest(run, machine, kind)
-        if best.empty:
+        if not len(best):
             continue
-        small, large = best.iloc[0], best.iloc[-1]
+        small, large = best[0], best[-1]
         about = ", ".join(filter(None, [kind, _size(small), values.words(small["algorithm"]), _ranks(small)]))
         more = []
         if len(best) > 1:
@@ -175,19 +177,19 @@ def all_together(run: Run, machine: str) -> Tile:
     return Tile("Collectives", "", _NOT_RUN, tone="quiet")
 
 
-def fastest(run: Run, machine: str, kind: str) -> pd.DataFrame:
+def fastest(run: Run, machine: str, kind: str) -> Rows:
     """The fastest algorithm of a collective by size, on the most ranks."""
     rows = collectives.times(run, kind)
     return collectives.fastest(ok(rows[rows["machine"] == machine]))
 
 
-def _bus(run: Run, row: pd.Series) -> str:
+def _bus(run: Run, row: Row) -> str:
     rows = run.rows[(run.rows["experiment"] == row["experiment"]) & (run.rows["machine"] == row["machine"])]
-    found = rows[(rows["metric"] == "bus_bw") & rows["value"].notna()]
-    return f", {quantity.text(float(found['value'].iloc[0]), 'B/s')} on the bus" if len(found) else ""
+    found = rows[(rows["metric"] == "bus_bw") & given(rows["value"])]
+    return f", {quantity.text(float(found['value'][0]), 'B/s')} on the bus" if len(found) else ""
 
 
-def _tile(run: Run, title: str, row: pd.Series, about: str, more: list[str] | None = None) -> Tile:
+def _tile(run: Run, title: str, row: Row, about: str, more: list[str] | None = None) -> Tile:
     sure, tone = precision(row)
     sure += ", disturbed" if "disturbed" in row["flags"].split(",") else ""
     compared, rated, share = list(_known(run, row)), "", None
@@ -209,7 +211,7 @@ class Yardstick:
     value: float
 
 
-def yardstick(row: pd.Series) -> Yardstick | None:
+def yardstick(row: Row) -> Yardstick | None:
     """The limit of the problem, or what was seen at best on this host; None if neither is known."""
     for kind, column in (("limit", "limit"), ("best seen", "best_seen")):
         if row[column] == row[column] and row[column] > 0 and row["value"] > 0:
@@ -217,7 +219,7 @@ def yardstick(row: pd.Series) -> Yardstick | None:
     return None
 
 
-def _known(run: Run, row: pd.Series) -> Iterator[tuple[str, str]]:
+def _known(run: Run, row: Row) -> Iterator[tuple[str, str]]:
     """The published value, and that of the earlier run."""
     if row["reference_value"] == row["reference_value"]:
         published = values.published(row)
@@ -226,9 +228,9 @@ def _known(run: Run, row: pd.Series) -> Iterator[tuple[str, str]]:
         yield before
 
 
-def _ranks(row: pd.Series) -> str:
+def _ranks(row: Row) -> str:
     return f"{row['ranks']:.0f} ranks" if row["ranks"] > 0 else ""
 
 
-def _size(row: pd.Series) -> str:
+def _size(row: Row) -> str:
     return quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
+from linkwright.rows import among, given
 from linkwright.stats import grade
 
 from .. import quantity
@@ -19,7 +22,7 @@ _CLOSE = 0.10
 def verdict(run: Run, machine: str, found: Sequence[Finding]) -> tuple[State, str]:
     """The state of a machine, and the sentence that says it."""
     rows = run.rows[run.rows["machine"] == machine]
-    if ok(rows).empty:
+    if not len(ok(rows)):
         return "unsure", "Nothing has a value, so nothing can be judged; the reasons are below."
     modelled = bool(rows["modelled"].all())
     sure = _model(run, machine) if modelled else _measured(run, machine)
@@ -38,9 +41,9 @@ def _measured(run: Run, machine: str) -> str:
     """The share of values that are tight or fair, and of experiments that were disturbed."""
     rows = trust.experiments(run, machine)
     grades = rows[rows["grade"] != ""]["grade"]
-    if grades.empty:
+    if not len(grades):
         return "No value has a grade."
-    good = float(grades.isin((grade.TIGHT, grade.FAIR_GRADE)).mean())
+    good = float(among(grades, (grade.TIGHT, grade.FAIR_GRADE)).mean())
     disturbed = len(trust.flagged(rows, "disturbed")) + int((rows["status"] == "disturbed").sum())
     hit = quantity.percent(disturbed / len(rows)) if disturbed else "none"
     share = quantity.percent(good) if good else "None"
@@ -60,10 +63,10 @@ def _advice(good: float, disturbed: float) -> str:
 
 def _model(run: Run, machine: str) -> str:
     """What a model is worth: it is exact in itself, and as close to reality as its published values."""
-    rows = ok(run.rows[(run.rows["machine"] == machine) & run.rows["reference_value"].notna()])
+    rows = ok(run.rows[(run.rows["machine"] == machine) & given(run.rows["reference_value"])])
     rows = rows[rows["reference_value"] != 0]
-    if rows.empty:
+    if not len(rows):
         return "Modelled, so exact and without noise; this run has no published value to compare with."
-    off = (rows["value"] / rows["reference_value"] - 1).abs()
+    off = np.abs(rows["value"] / rows["reference_value"] - 1)
     close = int((off <= _CLOSE).sum())
     return f"Modelled, so exact and without noise; {close:,} of {len(rows):,} published values are met within 10 %."

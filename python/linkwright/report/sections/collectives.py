@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pandas as pd
+import numpy as np
 
 from linkwright import library
+from linkwright.rows import Row, Rows, given, largest, mapped, nunique, smallest
 
 from .. import quantity
 from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
@@ -43,7 +44,7 @@ def section(run: Run) -> Section | None:
     return Section("Collectives", intro=" ".join(filter(None, intro)), parts=parts)
 
 
-def times(run: Run, kind: str) -> pd.DataFrame:
+def times(run: Run, kind: str) -> Rows:
     """The rows of collective `kind` that hold the time of the slowest rank, of every status."""
     rows = run.rows[run.rows["collective"] == kind]
     for metric in ("time", "latency"):
@@ -52,47 +53,51 @@ def times(run: Run, kind: str) -> pd.DataFrame:
     return rows[rows["unit"] == "s"]
 
 
-def most_ranks(rows: pd.DataFrame) -> pd.DataFrame:
+def most_ranks(rows: Rows) -> Rows:
     """The results of one machine with the most ranks; fewer ranks are faster, but answer a different question."""
     good = ok(rows)
-    return good[~(good["ranks"] < good["ranks"].max())]  # rows that name no ranks stay
+    return good[~(good["ranks"] < largest(good["ranks"]))]  # rows that name no ranks stay
 
 
-def fastest(rows: pd.DataFrame) -> pd.DataFrame:
+def fastest(rows: Rows) -> Rows:
     """The fastest row with the most ranks at each size, by ascending size."""
-    good = most_ranks(rows).sort_values(["size_bytes", "value", "algorithm"], kind="stable")
-    return good.drop_duplicates("size_bytes")
+    good = most_ranks(rows).ordered("size_bytes", "value", "algorithm")
+    return good.distinct("size_bytes")
 
 
-def series_name(rows: pd.DataFrame) -> pd.Series:
+def series_name(rows: Rows) -> Column:
     """The algorithm and everything else that varies: ranks, data type, issue policy, path.
 
     A library takes another path at another size, and it is the same plan.
     """
-    planned = rows["algorithm"].map(library.is_plan)
-    rows = rows.assign(**{key: rows[key].mask(planned) for key in ("issue", "path")})
-    name = rows["algorithm"].where(rows["algorithm"] != "", rows["label"])
+    planned = mapped(rows["algorithm"], library.is_plan).astype(bool)
+    rows = rows.assign(**{key: np.where(planned, None, rows[key]) for key in ("issue", "path")})
+    name = np.where(rows["algorithm"] != "", rows["algorithm"], rows["label"])
     for key in values.varying(rows, ("ranks", "dtype", "op", "placement", "issue", "path")):
-        shown = rows[key].map(lambda v: f", {v:.0f} ranks" if isinstance(v, float) else f", {v}")
-        name = name + shown.where(rows[key].notna(), "")
+        name = name + np.where(given(rows[key]), mapped(rows[key], _word), "")
     return name
+
+
+def _word(value: object) -> str:
+    return f", {value:.0f} ranks" if isinstance(value, float) else f", {value}"
 
 
 def _collective(run: Run, kind: str) -> Section | None:
     found = times(run, kind)
     by_machine = ((machine, ok(found[found["machine"] == machine])) for machine in run.machines)
-    items = [item for machine, rows in by_machine if not rows.empty for item in _machine(run, kind, machine, rows)]
+    items = [item for machine, rows in by_machine if len(rows) for item in _machine(run, kind, machine, rows)]
     return Section(kind, items) if items else None
 
 
-def _machine(run: Run, kind: str, machine: str, rows: pd.DataFrame) -> Iterator[Item]:
+def _machine(run: Run, kind: str, machine: str, rows: Rows) -> Iterator[Item]:
     rows = rows.assign(series=series_name(rows))
     rates = ok(run.rows[(run.rows["collective"] == kind) & (run.rows["metric"] == "bus_bw")])
     rates = rates[rates["machine"] == machine]
-    rates = rates.assign(series=rates["experiment"].map(dict(zip(rows["experiment"], rows["series"], strict=True))))
+    series = dict(zip(rows["experiment"], rows["series"], strict=True))
+    rates = rates.assign(series=mapped(rates["experiment"], series.get))
     name, shown = f"{kind} on {machine}", _leading(rows)
-    if rows["size_bytes"].nunique() > 1:
-        if not rates.empty:
+    if nunique(rows["size_bytes"]) > 1:
+        if len(rates):
             said = values.sentence(rising.words(most_ranks(rates), "series"))
             yield _plot(f"{name}: bus bandwidth", rates, Axis("bus bandwidth", "B/s", "log10"), shown, said)
         yield _plot(f"{name}: time", rows, Axis("time", "s", "log10"), shown, _quickest(rows))
@@ -102,22 +107,24 @@ def _machine(run: Run, kind: str, machine: str, rows: pd.DataFrame) -> Iterator[
     yield _every_number(f"{name}: every number", rows, rate_of)
 
 
-def _quickest(rows: pd.DataFrame) -> str:
+def _quickest(rows: Rows) -> str:
     """'8 B: 67.6 ns ±1.2 % (ring)', the fastest at the smallest size."""
-    row = fastest(rows).iloc[0]
+    row = fastest(rows)[0]
     return f"{quantity.size(row['size_bytes'])}: {values.in_words(row)} ({row['series']})"
 
 
-def _leading(rows: pd.DataFrame) -> list[str]:
+def _leading(rows: Rows) -> list[str]:
     """The series that come nearest to the fastest at some size, the best first; as many as can be told apart."""
-    least = rows.groupby("size_bytes")["value"].transform("min")
-    nearest = (rows["value"] / least).groupby(rows["series"]).agg(["min", "mean"])
-    ranked = nearest.sort_values(["min", "mean"], kind="stable").index.tolist()
+    nearest: dict[str, list[float]] = {}
+    for _, part in rows.by("size_bytes"):
+        for name, value in zip(part["series"], part["value"] / smallest(part["value"]), strict=True):
+            nearest.setdefault(name, []).append(value)
+    ranked = sorted(nearest, key=lambda name: (min(nearest[name]), np.mean(nearest[name]), name))
     return ranked if len(ranked) <= _MOST_CURVES else ranked[: _MOST_CURVES - 1]
 
 
-def _plot(title: str, rows: pd.DataFrame, up: Axis, shown: list[str], summary: str = "") -> Plot:
-    by_name = {name: values.curve(part, "size_bytes", name) for name, part in rows.groupby("series", sort=True)}
+def _plot(title: str, rows: Rows, up: Axis, shown: list[str], summary: str = "") -> Plot:
+    by_name = {name: values.curve(part, "size_bytes", name) for (name,), part in rows.by("series", sort=True)}
     others = sorted(set(by_name) - set(shown))
     curves: list[Curve | None] = [by_name[name] for name in sorted(set(shown) & set(by_name))]
     curves += [replace(by_name[name], group=f"{len(others)} slower") for name in others]
@@ -125,7 +132,7 @@ def _plot(title: str, rows: pd.DataFrame, up: Axis, shown: list[str], summary: s
     return Plot(title, _SIZE, up, [curve for curve in curves if curve], dodge=True, summary=summary)
 
 
-def _winner_table(title: str, rows: pd.DataFrame, rate_of: dict[str, float]) -> Table:
+def _winner_table(title: str, rows: Rows, rate_of: dict[str, float]) -> Table:
     sized, measured = bool((rows["size_bytes"] > 0).any()), not rows["modelled"].all()
     kind = next(filter(None, rows["yardstick_kind"]), "")
     kept = (sized, sized, True, True, measured, bool(rate_of), bool(kind), True)
@@ -147,10 +154,10 @@ def _kept(cells, kept: tuple[bool, ...]) -> list:
     return [cell for cell, keep in zip(cells, kept, strict=True) if keep]
 
 
-def _reigns(rows: pd.DataFrame) -> list[list[tuple]]:
+def _reigns(rows: Rows) -> list[list[tuple]]:
     """Consecutive sizes with the same fastest series."""
     reigns: list[list[tuple]] = []
-    for _, part in rows.groupby("size_bytes", sort=True, dropna=False):
+    for _, part in rows.by("size_bytes", sort=True):
         contest = _contest(part)
         if reigns and reigns[-1][-1][0]["series"] == contest[0]["series"]:
             reigns[-1].append(contest)
@@ -159,13 +166,13 @@ def _reigns(rows: pd.DataFrame) -> list[list[tuple]]:
     return reigns
 
 
-def _contest(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series | None, bool]:
+def _contest(rows: Rows) -> tuple[Row, Row | None, bool]:
     """(fastest, next, whether their intervals are disjoint) at one size."""
-    ranked = rows.sort_values(["value", "series"], kind="stable")
-    first = ranked.iloc[0]
+    ranked = rows.ordered("value", "series")
+    first = ranked[0]
     if len(ranked) == 1:
         return first, None, True
-    second = ranked.iloc[1]
+    second = ranked[1]
     if first["modelled"]:
         return first, second, first["value"] < second["value"]
     return first, second, bool(first["ci_high"] < second["ci_low"])
@@ -195,7 +202,7 @@ def _span(texts) -> str:
     return " – ".join(dict.fromkeys(texts))
 
 
-def _precisions(rows: list[pd.Series]) -> Cell:
+def _precisions(rows: list[Row]) -> Cell:
     """The narrowest and the widest precision, in the tone of the worst grade."""
     found = sorted(row["precision"] for row in rows if row["precision"] == row["precision"])
     worst = max((row["grade"] for row in rows), key=("", "tight", "fair", "single", "wide").index)
@@ -217,9 +224,9 @@ def _lead(reign: list[tuple]) -> Cell:
     return Cell(_span((f"{low:.2f}×", f"{high:.2f}×")), high, told, tone="" if apart else "quiet")
 
 
-def _every_number(title: str, rows: pd.DataFrame, rate_of: dict[str, float]) -> Table:
+def _every_number(title: str, rows: Rows, rate_of: dict[str, float]) -> Table:
     measured, kind = not rows["modelled"].all(), next(filter(None, rows["yardstick_kind"]), "")
-    kept = (True, True, True, measured, measured, bool(rate_of), bool(kind), bool(rows["bound"].notna().any()))
+    kept = (True, True, True, measured, measured, bool(rate_of), bool(kind), bool(given(rows["bound"]).any()))
     columns = (
         Column("Size", "B", numeric=True),
         Column("Algorithm"),
@@ -231,13 +238,13 @@ def _every_number(title: str, rows: pd.DataFrame, rate_of: dict[str, float]) -> 
         Column("Bound of this schedule", "s", numeric=True, help="what it could not beat with its own traffic"),
     )
     best = set(fastest(rows)["experiment"])
-    ranked = rows.sort_values(["size_bytes", "value", "series"], kind="stable")
-    body = [_kept(_numbers(row, rate_of, row["experiment"] in best), kept) for _, row in ranked.iterrows()]
+    ranked = rows.ordered("size_bytes", "value", "series")
+    body = [_kept(_numbers(row, rate_of, row["experiment"] in best), kept) for row in ranked]
     help = "Bold: the fastest at each size on the most ranks. What has no value is listed at the end of the page."
     return Table(title, _kept(columns, kept), body, help, collapsed=True)
 
 
-def _numbers(row: pd.Series, rate_of: dict[str, float], is_best: bool) -> list[Cell]:
+def _numbers(row: Row, rate_of: dict[str, float], is_best: bool) -> list[Cell]:
     rate, bound = rate_of.get(row["experiment"]), row["bound"]
     return [
         values.size(row),

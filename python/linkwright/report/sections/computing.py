@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from linkwright.executors import EXECUTORS
+from linkwright.rows import Row, Rows, among, nunique
 
 from ..model import Axis, Plot, Section
 from ..runs import Run, ok
@@ -30,36 +29,32 @@ _METRICS = ("flop_rate", "sample_rate")
 def section(run: Run) -> Section | None:
     """One plot per probe that varies over its axis."""
     rows = ok(run.rows)
-    rows = rows[rows["metric"].isin(_METRICS)]
+    rows = rows[among(rows["metric"], _METRICS)]
     plots = [plot for probe, over in _OVER.items() for plot in _plots(run, rows[rows["algorithm"] == probe], over)]
     return Section("Computing", plots, INTRO) if plots else None
 
 
-def workers(row: pd.Series) -> str:
+def workers(row: Row) -> str:
     """The workers of a row: threads, or all SMs of a GPU, whose library cannot use fewer."""
     executor = EXECUTORS.get(row["executor"])
     return (executor and executor.library_takes) or memory.threads(row["ranks"])
 
 
-def _plots(run: Run, rows: pd.DataFrame, over: tuple[str, str, str]) -> Iterator[Plot]:
+def _plots(run: Run, rows: Rows, over: tuple[str, str, str]) -> Iterator[Plot]:
     axis, title, unit = over
-    stated = rows["axes"].map(axes.stated)
+    stated = [axes.stated(text) for text in rows["axes"]]
     x = rows["size_bytes"] if axis == "size_bytes" else [float(given[axis]) for given in stated]
     rest = [" ".join(value for key, value in given.items() if key != axis) for given in stated]
-    rows = rows.assign(
-        x=x, series=[f"{words}, {workers(row)}" for words, (_, row) in zip(rest, rows.iterrows(), strict=True)]
-    )
+    rows = rows.assign(x=x, series=[f"{words}, {workers(row)}" for words, row in zip(rest, rows, strict=True)])
     # Keep the layers of one network together; a plot of 64 curves would be unreadable.
     rows = rows.assign(plot=[words.split(".")[0] if "." in words else "" for words in rest])
-    for name, part in rows.groupby("plot"):
-        if part["x"].nunique() < 2:
+    for (name,), part in rows.by("plot", sort=True):
+        if nunique(part["x"]) < 2:
             continue
-        metric = part["metric"].iloc[0]
+        metric = part["metric"][0]
         curves = []
         for machine in run.machines:
-            for series, points in part[part["machine"] == machine].groupby("series"):
+            for (series,), points in part[part["machine"] == machine].by("series", sort=True):
                 curves += values.with_limit(points, "x", values.series_name(run, machine, str(series)))
-        heading = ", ".join(filter(None, [part["algorithm"].iloc[0], name]))
-        yield Plot(
-            heading, Axis(title, unit, "log2"), Axis(values.words(metric), part["unit"].iloc[0], "log10"), curves
-        )
+        heading = ", ".join(filter(None, [part["algorithm"][0], name]))
+        yield Plot(heading, Axis(title, unit, "log2"), Axis(values.words(metric), part["unit"][0], "log10"), curves)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
+from linkwright.rows import Rows, nunique
 
 from .. import quantity
 from ..model import Axis, Curve, Plot, Section
@@ -42,22 +42,22 @@ def _plot(run: Run, group: Group, x: str, axis: Axis) -> Plot:
     machines = [name for name in run.machines if (rows["machine"] == name).any()]
     curves = [curve for name in machines for curve in _series(run, rows[rows["machine"] == name], name, x)]
     said = [_best(run, rows[rows["machine"] == name], name) for name in machines] if x == "size_bytes" else []
-    up = Axis(values.words(group.metric), rows["unit"].iloc[0], "log10")
+    up = Axis(values.words(group.metric), rows["unit"][0], "log10")
     return Plot(group.title, axis, up, curves, summary=values.sentence("; ".join(filter(None, said))))
 
 
-def _best(run: Run, rows: pd.DataFrame, machine: str) -> str:
+def _best(run: Run, rows: Rows, machine: str) -> str:
     """The best rate of a machine's sweep, or that it still rises; empty for a time or a single size."""
-    if not is_rate(rows["unit"].iloc[0]) or rows["size_bytes"].nunique() < 2:
+    if not is_rate(rows["unit"][0]) or nunique(rows["size_bytes"]) < 2:
         return ""
     return ": ".join([*([machine] if len(run.machines) > 1 else []), rising.words(rows)])
 
 
-def _series(run: Run, rows: pd.DataFrame, machine: str, x: str) -> Iterator[Curve]:
+def _series(run: Run, rows: Rows, machine: str, x: str) -> Iterator[Curve]:
     """One curve, and its limit, per combination of what else varies on this machine."""
     keys = values.varying(rows, [*_NAMED_BY, "ranks" if x == "size_bytes" else "size_bytes"])
     limits = set()
-    for key, part in rows.groupby(keys, dropna=False, sort=True) if keys else [((), rows)]:
+    for key, part in rows.by(*keys, sort=True):
         name = values.series_name(run, machine, *(_word(*pair) for pair in zip(keys, key, strict=True)))
         curve, *limit = values.with_limit(part, x, name)
         yield curve

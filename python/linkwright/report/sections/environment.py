@@ -36,7 +36,7 @@ def section(run: Run) -> Section | None:
 
 
 def _only_modelled(run: Run) -> bool:
-    return not run.rows.empty and bool(run.rows["modelled"].all())
+    return bool(len(run.rows)) and bool(run.rows["modelled"].all())
 
 
 def facts(run: Run) -> list[tuple[str, str]]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from linkwright.rows import nunique
+
 from ..first import overview
 from ..model import Overview, Tile
 from ..runs import Run
@@ -19,7 +21,7 @@ _INDENT = "  "
 
 def lines(run: Run) -> Iterator[str]:
     """A few lines for each machine, together at most `LINES` if there are one or two machines."""
-    if run.rows["part"].nunique() < 2:
+    if nunique(run.rows["part"]) < 2:
         return
     seen = overview.overviews(run)
     heads = [_head(each) for each in seen]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-import pandas as pd
+from linkwright.rows import Rows, among, given, nunique
 
 from ..runs import Run, is_rate, ok
 from . import axes, computing, memory, round_trips, values
@@ -29,7 +29,7 @@ class Group:
     part: str
     pattern: str
     metric: str
-    rows: pd.DataFrame
+    rows: Rows
     summary: str  # the summary of the part in the suite
     alone: bool  # whether the part has no other pattern
     variant: str = ""  # for a probe, the values of its other varying axes: `compare and swap`
@@ -37,12 +37,12 @@ class Group:
     @property
     def rate(self) -> bool:
         """Whether the metric counts bytes per second."""
-        return is_rate(self.rows["unit"].iloc[0])
+        return is_rate(self.rows["unit"][0])
 
     @property
     def is_probe(self) -> bool:
         """Whether a probe found it, not a schedule."""
-        return bool(self.rows["axes"].notna().any())
+        return bool(given(self.rows["axes"]).any())
 
     @property
     def title(self) -> str:
@@ -65,23 +65,23 @@ class Group:
     @cached_property
     def loaded(self) -> bool:
         """Whether some machine ran it with several rank counts, so that it shows load."""
-        return bool((self.curves.groupby("machine")["ranks"].nunique() > 1).any())
+        return _varies(self.curves, "ranks")
 
     @property
     def sized(self) -> bool:
         """Whether some machine ran it at several sizes under the same load."""
-        return not self.loaded and bool((self.curves.groupby("machine")["size_bytes"].nunique() > 1).any())
+        return not self.loaded and _varies(self.curves, "size_bytes")
 
     @cached_property
-    def matrices(self) -> dict[str, pd.DataFrame]:
+    def matrices(self) -> dict[str, Rows]:
         """The rows of each machine that form a matrix."""
-        by_machine = self.rows.groupby("machine", sort=False)
-        return {name: rows[rows["source"].notna()] for name, rows in by_machine if is_matrix(rows)}
+        by_machine = self.rows.by("machine")
+        return {name: rows[given(rows["source"])] for (name,), rows in by_machine if is_matrix(rows)}
 
     @cached_property
-    def curves(self) -> pd.DataFrame:
+    def curves(self) -> Rows:
         """The rows of the machines without a matrix."""
-        return self.rows[~self.rows["machine"].isin(list(self.matrices))]
+        return self.rows[~among(self.rows["machine"], self.matrices)]
 
 
 @lru_cache(maxsize=1)
@@ -89,12 +89,12 @@ def groups(run: Run) -> list[Group]:
     """All patterns and probes with a time or a rate, in the order of the suite; latency and bandwidth replace the time
     of the same part.
     """
-    rows = ok(run.patterns[run.patterns["metric"].isin(_METRICS) & ~run.patterns["algorithm"].isin(_ELSEWHERE)])
-    patterns = rows.groupby("part")["label"].nunique()
+    rows = ok(run.patterns[among(run.patterns["metric"], _METRICS) & ~among(run.patterns["algorithm"], _ELSEWHERE)])
+    patterns = {part: nunique(its["label"]) for (part,), its in rows.by("part")}
     rows = rows.assign(variant=axes.variants(rows))
     found = [
         Group(part, pattern, metric, rows, run.summaries.get(part, ""), patterns[part] == 1, variant)
-        for (part, pattern, metric, variant), rows in rows.groupby(["part", "label", "metric", "variant"], sort=True)
+        for (part, pattern, metric, variant), rows in rows.by("part", "label", "metric", "variant", sort=True)
     ]
     order = [*run.summaries]
     found.sort(key=lambda group: order.index(group.part) if group.part in order else len(order))
@@ -104,10 +104,14 @@ def groups(run: Run) -> list[Group]:
     ]
 
 
-def is_matrix(rows: pd.DataFrame) -> bool:
+def _varies(rows: Rows, column: str) -> bool:
+    return any(nunique(part[column]) > 1 for _, part in rows.by("machine"))
+
+
+def is_matrix(rows: Rows) -> bool:
     """Whether the rows of one machine hold (nearly) every ordered pair of their endpoints."""
-    paired = rows[rows["source"].notna()]
-    apart = paired[paired["source"] != paired["destination"]][["source", "destination"]].drop_duplicates()
+    paired = rows[given(rows["source"])]
+    apart = paired[paired["source"] != paired["destination"]].distinct("source", "destination")
     ends = len(set(paired["source"]) | set(paired["destination"]))
     enough = len(apart) >= _FULL * ends * (ends - 1) > 0
-    return enough and paired["size_bytes"].nunique() <= _MATRIX_SIZES
+    return enough and nunique(paired["size_bytes"]) <= _MATRIX_SIZES

@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-import pandas as pd
+import numpy as np
+
+from linkwright.rows import Column as Values
+from linkwright.rows import Row, Rows, among, largest, nunique, smallest, unique
 
 from .. import quantity
 from ..model import Cell, Column, Section, Table
@@ -37,7 +40,7 @@ class Pick:
 
     order: int  # memory, pairs, sizes, load, other processes, computing, collectives
     question: str
-    row: pd.Series
+    row: Row
     about: str  # what was chosen: size, pair, algorithm
 
 
@@ -75,9 +78,9 @@ def _columns(run: Run, machine: str, found: list[Pick]) -> Iterator[tuple[Column
 
 def subtitle(run: Run) -> str:
     """Whether the numbers are measured, when the run was made, and of which suite."""
-    kinds = run.rows.drop_duplicates("machine")["modelled"]
+    kinds = run.rows.distinct("machine")["modelled"]
     kind = "Modelled" if kinds.all() else "Measured and modelled" if kinds.any() else "Measured"
-    suites = ", ".join(sorted({str(name) for name in run.rows["suite"].dropna()}))
+    suites = ", ".join(sorted(map(str, unique(run.rows["suite"]))))
     began = str(run.environment.get("time", ""))[:16].replace("T", " ")
     return " · ".join(filter(None, [kind, f"suite {suites}" if suites else "", began, f"run {run.id}"]))
 
@@ -113,7 +116,7 @@ def _picks(run: Run, name: str) -> Iterator[Pick]:
         own = ok(rows[rows["machine"] == name])
         best = collectives.fastest(own)
         if len(best):
-            many = f"{best['ranks'].iloc[0]:.0f} ranks" if own["ranks"].nunique() > 1 else ""
+            many = f"{best['ranks'][0]:.0f} ranks" if nunique(own["ranks"]) > 1 else ""
             yield from _collective_picks(FIRST_COLLECTIVE + number, kind, best, _common_sizes(rows), many)
 
 
@@ -136,29 +139,29 @@ def _level_words(level: picture.Level) -> str:
     return f"Last cache, {level.name}" if level.cache else "Memory"
 
 
-def _matrix_picks(group: Group, rows: pd.DataFrame) -> Iterator[Pick]:
-    sizes = rows["size_bytes"].fillna(0)  # a cache line has no other size
-    apart = rows[(rows["source"] != rows["destination"]) & (sizes == sizes.min())]
-    ranked = apart.sort_values(["value", "experiment"], ascending=[not group.rate, True], kind="stable")
+def _matrix_picks(group: Group, rows: Rows) -> Iterator[Pick]:
+    sizes = _sizes(rows)
+    apart = rows[(rows["source"] != rows["destination"]) & (sizes == smallest(sizes))]
+    ranked = apart.ordered("-value" if group.rate else "value", "experiment")
     last = len(ranked) - 1
     ends = [(0, "best", 0), (1, "median", last // 2), (2, "worst", last)]
     for order, word, at in ends if last >= 2 else ends[::2]:
-        row = ranked.iloc[at]
+        row = ranked[at]
         pair = ", ".join(filter(None, [_size(row), f"{row['source']} → {row['destination']}"]))
         yield Pick(order, f"{group.question}, {word} pair", row, pair)
 
 
-def _curve_pick(group: Group, rows: pd.DataFrame) -> Pick:
+def _curve_pick(group: Group, rows: Rows) -> Pick:
     """Under load, the row with the most ranks; by size, the best rate or the time of the smallest message."""
     whole = rows
     if group.loaded:
-        rows = rows[rows["ranks"] == rows["ranks"].max()]
+        rows = rows[rows["ranks"] == largest(rows["ranks"])]
     if group.rate:
-        row = rows.loc[rows["value"].idxmax()]
-        half = rows[rows["value"] >= row["value"] / 2]["size_bytes"].min()
+        row = rows.greatest("value")
+        half = smallest(rows[rows["value"] >= row["value"] / 2]["size_bytes"])
         about = _size(row) if group.loaded else f"{_size(row)}; half of the peak from {quantity.size(half)}"
     else:
-        row = rows.loc[rows["size_bytes"].fillna(0).idxmin()]
+        row = rows[int(np.argmin(_sizes(rows)))]
         about = _size(row)
     if group.loaded:
         told = (f"{row['ranks']:.0f} ranks", about, _undisturbed(group, whole, row))
@@ -168,31 +171,36 @@ def _curve_pick(group: Group, rows: pd.DataFrame) -> Pick:
     return Pick(4 if group.rate else 3, f"{group.question}, {words}", row, about)
 
 
-def _undisturbed(group: Group, rows: pd.DataFrame, row: pd.Series) -> str:
+def _undisturbed(group: Group, rows: Rows, row: Row) -> str:
     """The most ranks, compared with the same number of pairs without interference."""
-    alone = rows[(rows["ranks"] == rows["ranks"].min()) & (rows["size_bytes"] == row["size_bytes"])]
-    pairs = row["ranks"] / rows["ranks"].min()
-    if alone.empty or pairs <= 1:
+    alone = rows[(rows["ranks"] == smallest(rows["ranks"])) & (rows["size_bytes"] == row["size_bytes"])]
+    pairs = row["ranks"] / smallest(rows["ranks"])
+    if not len(alone) or pairs <= 1:
         return ""
-    first = alone["value"].iloc[0]
+    first = alone["value"][0]
     if group.rate:
         return f"{quantity.percent(row['value'] / (pairs * first))} of {pairs:.0f} times one pair"
     return f"{row['value'] / first:.2f}× one pair alone"
 
 
-def _common_sizes(rows: pd.DataFrame) -> set[float]:
+def _common_sizes(rows: Rows) -> set[float]:
     """Sizes at which all machines of the run have a result: only these are compared."""
-    machines = (collectives.most_ranks(part) for _, part in ok(rows).groupby("machine"))
-    return set.intersection(*(set(part["size_bytes"]) for part in machines))
+    machines = (collectives.most_ranks(part) for _, part in ok(rows).by("machine"))
+    return set.intersection(*(set(_sizes(part)) for part in machines))
+
+
+def _sizes(rows: Rows) -> Values:
+    """The sizes; 0 where there is none, as of a cache line."""
+    return np.nan_to_num(rows["size_bytes"])
 
 
 def _collective_picks(
-    order: int, kind: str, best: pd.DataFrame, common: set[float], ranks: str
+    order: int, kind: str, best: Rows, common: set[float], ranks: str
 ) -> Iterator[Pick]:  # fmt: skip
-    shown = best[best["size_bytes"].isin(common)] if common else best
-    ends = [("smallest message", shown.iloc[0])]
+    shown = best[among(_sizes(best), common)] if common else best
+    ends = [("smallest message", shown[0])]
     if len(shown) > 1:
-        ends.append(("largest message", shown.iloc[-1]))
+        ends.append(("largest message", shown[-1]))
     for word, row in ends:
         size = _size(row)
         word = size if common else word
@@ -200,5 +208,5 @@ def _collective_picks(
         yield Pick(order, f"{kind}, {word}" if word and len(ends) > 1 else kind, row, about)
 
 
-def _size(row: pd.Series) -> str:
+def _size(row: Row) -> str:
     return quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""

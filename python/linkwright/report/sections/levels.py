@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
+from linkwright.rows import Rows, nunique
 from linkwright.stats import steps
 from linkwright.store.topology import Cache
 
@@ -34,11 +34,11 @@ _HOW = (
 )
 
 
-def tables(run: Run, latencies: pd.DataFrame) -> Iterator[Table]:
+def tables(run: Run, latencies: Rows) -> Iterator[Table]:
     """The levels of each measured machine; `latencies` are the rows of the probe."""
     for machine in run.machines:
         here = latencies[latencies["machine"] == machine]
-        if not here.empty and not here["modelled"].all():
+        if len(here) and not here["modelled"].all():
             found = _table(machine, finest(here), claimed(run, machine))
             if found:
                 yield found
@@ -49,33 +49,33 @@ def claimed(run: Run, machine: str) -> list[Cache]:
     return run.topology(machine).caches
 
 
-def finest(rows: pd.DataFrame) -> pd.DataFrame:
+def finest(rows: Rows) -> Rows:
     """The curve that determines the levels: random order, no neighbours, most sizes, larger pages in a tie."""
     rows = axes.where(rows, order="random", neighbours="0")
     rows = rows.assign(pages=[axes.stated(text).get("pages", "") for text in rows["axes"]])
-    if rows.empty:
+    if not len(rows):
         return rows
-    sizes = rows.groupby("pages")["size_bytes"].nunique()
-    best = sizes[sizes == sizes.max()].index
+    sizes = {pages: nunique(part["size_bytes"]) for (pages,), part in rows.by("pages", sort=True)}
+    best = [pages for pages, many in sizes.items() if many == max(sizes.values())]
     rows = rows[rows["pages"] == ("2M" if "2M" in best else best[0])]
-    return rows.sort_values(["size_bytes", "value"], kind="stable").drop_duplicates("size_bytes")
+    return rows.ordered("size_bytes", "value").distinct("size_bytes")
 
 
-def found_levels(rows: pd.DataFrame) -> list[steps.Level]:
+def found_levels(rows: Rows) -> list[steps.Level]:
     """The levels of one curve of rows."""
-    errors = ((rows["ci_high"] - rows["ci_low"]) / 2).to_numpy()  # unknown with fewer than six launches
-    return steps.levels(rows["size_bytes"].to_numpy(), rows["value"].to_numpy(), errors)
+    errors = (rows["ci_high"] - rows["ci_low"]) / 2  # unknown with fewer than six launches
+    return steps.levels(rows["size_bytes"], rows["value"], errors)
 
 
-def _table(machine: str, rows: pd.DataFrame, caches: list[Cache]) -> Table | None:
+def _table(machine: str, rows: Rows, caches: list[Cache]) -> Table | None:
     found = found_levels(rows)
     if not found:
         return None
-    sizes = rows["size_bytes"].to_numpy()
+    sizes = rows["size_bytes"]
     named = matched(found, caches)
     lines = [(level.last_bytes, _row(level, named.get(number))) for number, level in enumerate(found)]
     lines += [(cache.size_bytes, _not_found(cache, sizes)) for cache in caches if cache not in named.values()]
-    title = ", ".join(filter(None, [f"{machine}: levels found and claimed", axes.pages(rows.iloc[0])]))
+    title = ", ".join(filter(None, [f"{machine}: levels found and claimed", axes.pages(rows[0])]))
     return Table(title, _COLUMNS, [line for _, line in sorted(lines, key=lambda line: line[0])], _HOW)
 
 

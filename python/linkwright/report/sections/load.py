@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from linkwright.rows import Row, Rows, among, given
+from linkwright.stats import launches
 from linkwright.suite.load_rows import PERCENTILES
 
 from .. import quantity
@@ -39,10 +40,10 @@ _LATENCIES_HOW = "The share of messages that were complete after at most this ti
 class _Loaded:
     """One experiment: its rows by metric."""
 
-    rows: Mapping[str, pd.Series]
+    rows: Mapping[str, Row]
 
     @property
-    def row(self) -> pd.Series:
+    def row(self) -> Row:
         return self.rows["time"]
 
     @property
@@ -68,7 +69,7 @@ class _Loaded:
 
 def _text(value: object) -> str:
     """A text, empty for a value that is missing or false."""
-    return str(value) if pd.notna(value) and value else ""
+    return str(value) if value and value == value else ""
 
 
 def section(run: Run) -> Section | None:
@@ -80,11 +81,11 @@ def section(run: Run) -> Section | None:
 def _loaded(run: Run, machine: str) -> list[_Loaded]:
     """The patterns of a machine whose messages or endpoints were looked at, in the order of the run."""
     rows = ok(run.patterns[run.patterns["machine"] == machine])
-    known = rows[rows["metric"].isin([*_RATES, *PERCENTILES])]["experiment"]
-    rows = rows[rows["experiment"].isin(known.unique())]
+    known = rows[among(rows["metric"], [*_RATES, *PERCENTILES])]["experiment"]
+    rows = rows[among(rows["experiment"], set(known))]
     found = []
-    for _, part in rows.groupby("experiment", sort=False):
-        by_metric = {row["metric"]: row for _, row in part.iterrows()}
+    for _, part in rows.by("experiment"):
+        by_metric = {row["metric"]: row for row in part}
         if "time" in by_metric:
             found.append(_Loaded(by_metric))
     return found
@@ -169,7 +170,7 @@ def _curve(one: _Loaded) -> Curve:
 
 def _ranks(run: Run, loaded: list[_Loaded]) -> Iterator[BoxPlot]:
     """The time of each rank, where samples know it."""
-    for one in loaded if not run.samples.empty and loaded[0].row["ranks"] <= _MOST_RANKS else ():
+    for one in loaded if len(run.samples) and loaded[0].row["ranks"] <= _MOST_RANKS else ():
         medians = _rank_medians(run.samples, one.row["experiment"])
         if medians:
             names = _names(run, str(one.row["executor"]), max(medians) + 1)
@@ -178,13 +179,12 @@ def _ranks(run: Run, loaded: list[_Loaded]) -> Iterator[BoxPlot]:
             yield BoxPlot(title, Axis("own time of a rank", "s"), boxes, _RANKS_HOW, wide=True)
 
 
-def _rank_medians(samples: pd.DataFrame, experiment: str) -> dict[int, np.ndarray]:
+def _rank_medians(samples: Rows, experiment: str) -> dict[int, np.ndarray]:
     """Rank -> its median time in each launch, in seconds."""
-    mine = samples[(samples["experiment"] == experiment) & samples["rank"].notna()]
+    mine = samples[(samples["experiment"] == experiment) & given(samples["rank"])]
     if "set_aside" in mine:
-        mine = mine[mine["set_aside"].isna()]
-    medians = mine.groupby(["rank", "launch"])["value_ns"].median() / 1e9
-    return {int(rank): part.to_numpy() for rank, part in medians.groupby(level=0)}
+        mine = mine[~given(mine["set_aside"])]
+    return {int(rank): launches.medians(part) / 1e9 for (rank,), part in mine.by("rank", sort=True)}
 
 
 def _names(run: Run, executor: str, ranks: int) -> list[str]:

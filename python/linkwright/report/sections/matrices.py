@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
+
+from linkwright.rows import Rows
 
 from .. import quantity
 from ..model import Cell, Choice, Column, HeatMap, Section, Table
@@ -28,7 +29,7 @@ class Matrix:
     """What one machine measured between its endpoints, at one size."""
 
     title: str
-    rows: pd.DataFrame
+    rows: Rows
 
     @property
     def endpoints(self) -> list[str]:
@@ -41,7 +42,7 @@ def section(run: Run) -> Section | None:
     by_machine: dict[str, list[Matrix]] = {}
     for group in groups(run):
         for machine, paired in group.matrices.items():
-            found = [Matrix(_words(group, rows), rows) for _, rows in paired.groupby("size_bytes", dropna=False)]
+            found = [Matrix(_words(group, rows), rows) for _, rows in paired.by("size_bytes", sort=True)]
             by_machine.setdefault(machine, []).extend(found)
     if not by_machine:
         return None
@@ -61,10 +62,7 @@ def _maps(machine: str, matrices: list[Matrix]) -> list[HeatMap | Choice]:
 
 def pair_table(run: Run, machine: str, matrices: list[Matrix]) -> Table:
     """Every ordered pair of few endpoints in a line, with a column for each matrix."""
-    cells = [
-        {(row["source"], row["destination"]): values.value(row) for _, row in matrix.rows.iterrows()}
-        for matrix in matrices
-    ]
+    cells = [{(row["source"], row["destination"]): values.value(row) for row in matrix.rows} for matrix in matrices]
     ends = sorted({name for matrix in matrices for name in matrix.endpoints}, key=natural)
     pairs = [(a, b) for a in ends for b in ends if any((a, b) in found for found in cells)]
     relation = run.topology(machine).relation
@@ -75,7 +73,7 @@ def pair_table(run: Run, machine: str, matrices: list[Matrix]) -> Table:
         ]
         for a, b in pairs
     ]
-    heads = [Column(matrix.title, matrix.rows["unit"].iloc[0], numeric=True) for matrix in matrices]
+    heads = [Column(matrix.title, matrix.rows["unit"][0], numeric=True) for matrix in matrices]
     return Table(f"{machine}: pairs of endpoints", [Column("From → to"), *heads], body)
 
 
@@ -83,13 +81,13 @@ def heat_map(machine: str, matrix: Matrix) -> HeatMap:
     """Rows with a source and a destination as a matrix, with endpoints in natural order."""
     rows, names = matrix.rows, matrix.endpoints
     place = {name: index for index, name in enumerate(names)}
-    at = (rows["source"].map(place).to_numpy(), rows["destination"].map(place).to_numpy())
+    at = ([place[name] for name in rows["source"]], [place[name] for name in rows["destination"]])
     grids = values.matrices(rows, at, (len(names), len(names)))
     apart = ~np.eye(len(names), dtype=bool)
     only_self = bool(np.isfinite(grids["values"][apart]).all())
     return HeatMap(
         f"{machine}: {matrix.title}",
-        unit=rows["unit"].iloc[0],
+        unit=rows["unit"][0],
         rows=names,
         columns=names,
         **grids,
@@ -97,8 +95,8 @@ def heat_map(machine: str, matrix: Matrix) -> HeatMap:
     )
 
 
-def _words(group: Group, rows: pd.DataFrame) -> str:
+def _words(group: Group, rows: Rows) -> str:
     words = [f"{values.words(group.pattern)} {values.words(group.metric)}", *filter(None, [group.variant])]
-    size = rows["size_bytes"].iloc[0]
+    size = rows["size_bytes"][0]
     words += [quantity.size(size)] if size == size else []
     return ", ".join(words)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-import pandas as pd
+import numpy as np
 
+from linkwright.rows import Rows, among, given, largest, mapped, nunique, smallest, unique
 from linkwright.store.topology import Cache
 
 from .. import quantity
@@ -31,7 +32,7 @@ def section(run: Run) -> Section | None:
     return Section("Memory", items, INTRO) if items else None
 
 
-def of(run: Run, probe: str, metric: str) -> pd.DataFrame:
+def of(run: Run, probe: str, metric: str) -> Rows:
     """The usable rows of one probe and metric."""
     rows = ok(run.rows)
     return rows[(rows["algorithm"] == probe) & (rows["metric"] == metric)]
@@ -46,27 +47,27 @@ def _latency_plots(run: Run) -> Iterator[Plot]:
     rows = _together(of(run, LATENCY, "latency"), order="random", neighbours="0")
     axis = Axis("working set", "B", "log2")
     for part, found in _parts(run, rows, ("neighbours", "neighbours_do", "order")):
-        if found["size_bytes"].nunique() > 1:
+        if nunique(found["size_bytes"]) > 1:
             curves = _curves(run, found, "size_bytes")
             machines = list(dict.fromkeys(found["machine"]))
             marks = [mark for name in machines for mark in _marks(levels.claimed(run, name), found)]
             yield Plot(f"{part}: latency", axis, Axis("latency", "s", "log10"), [*curves, *marks])
 
 
-def _together(rows: pd.DataFrame, **plain: str) -> pd.DataFrame:
+def _together(rows: Rows, **plain: str) -> Rows:
     """Merges the parts whose rows all have these values (such as random loads without neighbours), whatever their
     sizes."""
     found = axes.where(rows, **plain)
-    only = [part for part in found["part"].unique() if (found["part"] == part).sum() == (rows["part"] == part).sum()]
-    return rows.assign(part=rows["part"].where(~rows["part"].isin(only), only[0])) if only else rows
+    only = [part for part in unique(found["part"]) if (found["part"] == part).sum() == (rows["part"] == part).sum()]
+    return rows.assign(part=np.where(among(rows["part"], only), only[0], rows["part"])) if only else rows
 
 
 def _bandwidth_plots(run: Run) -> Iterator[Plot]:
     rows = _together(of(run, BANDWIDTH, "bandwidth"), width="widest")
-    rows = rows.assign(threads=rows["ranks"].map(threads))
+    rows = rows.assign(threads=mapped(rows["ranks"], threads))
     for part, found in _parts(run, rows, ("kernel",)):
-        if found["size_bytes"].nunique() > 1:
-            if found["threads"].nunique() > 1:
+        if nunique(found["size_bytes"]) > 1:
+            if nunique(found["threads"]) > 1:
                 names = zip(found["series"], found["threads"], strict=True)
                 found = found.assign(series=[", ".join(filter(None, name)) for name in names])
             curves = _curves(run, found, "size_bytes")
@@ -76,36 +77,36 @@ def _bandwidth_plots(run: Run) -> Iterator[Plot]:
 
 def _loaded_plots(run: Run) -> Iterator[Plot]:
     rows = of(run, LOADED, "latency")
-    injected = of(run, LOADED, "injected_bandwidth").set_index(["machine", "experiment"])["value"]
-    keys = pd.MultiIndex.from_frame(rows[["machine", "experiment"]])
-    rows = rows.assign(injected=injected.reindex(keys).to_numpy())
-    rows = rows[rows["injected"].notna()]
-    if rows.empty:
+    injected = {(row["machine"], row["experiment"]): row["value"] for row in of(run, LOADED, "injected_bandwidth")}
+    keys = zip(rows["machine"], rows["experiment"], strict=True)
+    rows = rows.assign(injected=np.array([injected.get(key, np.nan) for key in keys], dtype=float))
+    rows = rows[given(rows["injected"])]
+    if not len(rows):
         return
     rows = rows.assign(series=axes.variants(rows, leave_out=("pause",)))
-    summary = run.summaries.get(rows["part"].iloc[0], "") or "latency while others read"
+    summary = run.summaries.get(rows["part"][0], "") or "latency while others read"
     axis = Axis("bandwidth that others read", "B/s", "log10")
     yield Plot(summary.capitalize(), axis, Axis("latency", "s", "log10"), _curves(run, rows, "injected"))
 
 
-def _parts(run: Run, rows: pd.DataFrame, split_by: tuple[str, ...]) -> Iterator[tuple[str, pd.DataFrame]]:
+def _parts(run: Run, rows: Rows, split_by: tuple[str, ...]) -> Iterator[tuple[str, Rows]]:
     """(title, rows with series names) of each part, split by axes as long as it has too many series."""
-    for part in sorted(rows["part"].unique(), key=_order(run)):
+    for part in sorted(unique(rows["part"]), key=_order(run)):
         found = rows[rows["part"] == part]
-        title = run.summaries.get(part) or values.words(found["algorithm"].iloc[0])
+        title = run.summaries.get(part) or values.words(found["algorithm"][0])
         yield from _split(title.capitalize(), found, split_by, ())
 
 
-def _split(title: str, rows: pd.DataFrame, split_by: tuple[str, ...], taken: tuple[str, ...]) -> Iterator[tuple]:
+def _split(title: str, rows: Rows, split_by: tuple[str, ...], taken: tuple[str, ...]) -> Iterator[tuple]:
     series = axes.variants(rows, leave_out=taken)
-    several = pd.Series(list(zip(rows["machine"], rows["ranks"], series, strict=True))).nunique() > _MOST_SERIES
+    several = len(set(zip(rows["machine"], rows["ranks"], series, strict=True))) > _MOST_SERIES
     if not several or not split_by:
         yield title, rows.assign(series=series)
         return
     key, *rest = split_by
-    by = rows["axes"].map(lambda text: axes.stated(text).get(key, ""))
+    by = mapped(rows["axes"], lambda text: axes.stated(text).get(key, ""))
     for value in dict.fromkeys(by):
-        heading = f"{title}, {axes.word(key, value)}" if by.nunique() > 1 else title
+        heading = f"{title}, {axes.word(key, value)}" if nunique(by) > 1 else title
         yield from _split(heading, rows[by == value], tuple(rest), (*taken, key))
 
 
@@ -114,18 +115,18 @@ def _order(run: Run) -> Callable[[str], int]:
     return lambda part: order.index(part) if part in order else len(order)
 
 
-def _curves(run: Run, rows: pd.DataFrame, x: str) -> list[Curve]:
+def _curves(run: Run, rows: Rows, x: str) -> list[Curve]:
     curves = []
     for machine in run.machines:
-        for series, points in rows[rows["machine"] == machine].groupby("series", sort=False):
+        for (series,), points in rows[rows["machine"] == machine].by("series"):
             curves += values.with_limit(points, x, values.series_name(run, machine, str(series)))
     return curves
 
 
-def _marks(caches: Iterable[Cache], rows: pd.DataFrame) -> list[Curve]:
+def _marks(caches: Iterable[Cache], rows: Rows) -> list[Curve]:
     """A vertical line at the size of each cache within the plot."""
-    low, high = float(rows["value"].min()), float(rows["value"].max())
-    first, last = rows["size_bytes"].min(), rows["size_bytes"].max()
+    low, high = float(smallest(rows["value"])), float(largest(rows["value"]))
+    first, last = smallest(rows["size_bytes"]), largest(rows["size_bytes"])
     return [
         Curve(f"{cache.name} claimed, {quantity.size(cache.size_bytes)}", [float(cache.size_bytes)] * 2, [low, high],
               kind="limit", notes=["as the kernel says"] * 2)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pandas as pd
-
+from linkwright.rows import Rows
 from linkwright.stats import near
 from linkwright.store.topology import Topology
 
@@ -33,7 +32,7 @@ _COLUMNS = (
 )
 
 
-def table(run: Run, machine: str, matrices: Iterable[tuple[str, pd.DataFrame]]) -> Table | None:
+def table(run: Run, machine: str, matrices: Iterable[tuple[str, Rows]]) -> Table | None:
     """The groups in one machine's matrices, given as (what it shows, rows); matrices of rates have no groups."""
     modelled = bool(run.rows[run.rows["machine"] == machine]["modelled"].all())
     topology = run.topology(machine)
@@ -46,9 +45,9 @@ def table(run: Run, machine: str, matrices: Iterable[tuple[str, pd.DataFrame]]) 
     return Table(f"{machine}: groups of pairs", _COLUMNS, body, how, collapsed=len(body) > _OPEN_ROWS)
 
 
-def _lines(what: str, rows: pd.DataFrame, topology: Topology, modelled: bool) -> list[list[Cell]]:
+def _lines(what: str, rows: Rows, topology: Topology, modelled: bool) -> list[list[Cell]]:
     rows = rows[(rows["source"] != rows["destination"]) & (rows["value"] > 0)]
-    if rows.empty or is_rate(rows["unit"].iloc[0]):
+    if not len(rows) or is_rate(rows["unit"][0]):
         return []
     gap = near.GAP_MODELLED if modelled else near.GAP_MEASURED
     found = dict(zip(zip(rows["source"], rows["destination"], strict=True), rows["value"], strict=True))

@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pandas as pd
+import numpy as np
 
+from linkwright.rows import Row, Rows, among, largest, smallest
 from linkwright.stats import grade
 from linkwright.store.topology import Cache, Topology
 
@@ -50,29 +51,29 @@ class Level:
         """L2, or memory."""
         return self.cache.name if self.cache else "memory"
 
-    def nearest(self, rows: pd.DataFrame) -> pd.Series | None:
+    def nearest(self, rows: Rows) -> Row | None:
         """The row that represents this level; column `footprint` is the working set of one of `ranks` threads."""
         out = _filled(rows, self.before)  # share of the cache before: from 1 on it is outgrown
         if self.cache is None:
             found = rows[out >= 2]
-            found = found[found["footprint"] == found["footprint"].max()]
+            found = found[found["footprint"] == largest(found["footprint"])]
         else:
             held = _filled(rows, self.cache)
             found = rows[(out >= 2) & (held <= 0.5)]
-            if found.empty:
+            if not len(found):
                 found = rows[(out > 1) & (held <= 1)]
             low = 2 * self.before.size_bytes if self.before else self.cache.size_bytes / 8
             middle = math.sqrt(low * self.cache.size_bytes / 2)
-            away = (found["footprint"].astype(float) / middle).map(math.log).abs()
-            found = found[away == away.min()]
-        return None if found.empty else found.sort_values(["value", "experiment"], kind="stable").iloc[0]
+            away = np.abs(np.log(found["footprint"] / middle))
+            found = found[away == smallest(away)]
+        return None if not len(found) else found.ordered("value", "experiment")[0]
 
 
-def _filled(rows: pd.DataFrame, cache: Cache | None) -> pd.Series:
+def _filled(rows: Rows, cache: Cache | None) -> Column:
     """The working sets of the threads that share a cache, over its size; infinite without a cache."""
     if cache is None:
-        return pd.Series(math.inf, index=rows.index)
-    return rows["footprint"] * rows["ranks"].clip(upper=cache.shared_by) / cache.size_bytes
+        return np.full(len(rows), math.inf)
+    return rows["footprint"] * np.minimum(rows["ranks"], cache.shared_by) / cache.size_bytes
 
 
 def section(run: Run) -> Section | None:
@@ -80,7 +81,7 @@ def section(run: Run) -> Section | None:
     for machine in run.machines:
         topology = run.topology(machine)
         here = run.rows[run.rows["machine"] == machine]
-        if topology.rows and ok(here)["algorithm"].isin(memory.PROBES).any():
+        if topology.rows and among(ok(here)["algorithm"], memory.PROBES).any():
             rows = [*_packages(run, machine, topology), *_levels(run, machine, topology)]
             return Section("The machine", [Table(f"{machine}: levels", _COLUMNS, rows)], INTRO)
     return None
@@ -91,19 +92,19 @@ def levels(caches: list[Cache]) -> list[Level]:
     return [Level(*pair) for pair in zip([*caches, None], [None, *caches], strict=True)]
 
 
-def latency(run: Run, machine: str, level: Level) -> pd.Series | None:
+def latency(run: Run, machine: str, level: Level) -> Row | None:
     """The row with the latency of a level."""
     rows = memory.of(run, memory.LATENCY, "latency")
     rows = axes.where(rows[rows["machine"] == machine], order="random", neighbours="0")
     return level.nearest(rows.assign(footprint=rows["size_bytes"]))
 
 
-def bandwidth(run: Run, machine: str, level: Level, kernel: str, threads: str) -> pd.Series | None:
+def bandwidth(run: Run, machine: str, level: Level, kernel: str, threads: str) -> Row | None:
     """The row with a bandwidth of a level, for `one` thread or for `all` threads of the run."""
     rows = memory.of(run, memory.BANDWIDTH, "bandwidth")
     rows = axes.where(rows[rows["machine"] == machine], kernel=kernel, width="widest")
-    most = rows["ranks"].max()
-    if rows.empty or (threads == "all" and most == 1):
+    most = largest(rows["ranks"])
+    if not len(rows) or (threads == "all" and most == 1):
         return None
     rows = rows[rows["ranks"] == (most if threads == "all" else 1)]
     return level.nearest(rows.assign(footprint=rows["size_bytes"] * ARRAYS[kernel]))
@@ -131,7 +132,7 @@ def _levels(run: Run, machine: str, topology: Topology) -> Iterator[list[Cell]]:
         yield [Cell(level.name, tone="strong"), *head, *map(_measured, found)]
 
 
-def _measured(row: pd.Series | None) -> Cell:
+def _measured(row: Row | None) -> Cell:
     if row is None:
         return values.missing("not measured")
     shown = quantity.text(row["value"], row["unit"])
@@ -141,7 +142,7 @@ def _measured(row: pd.Series | None) -> Cell:
     return Cell(shown, float(row["value"]), f"{at}{sure}", tone)
 
 
-def _about(row: pd.Series) -> str:
+def _about(row: Row) -> str:
     return "working set" if row["algorithm"] == memory.LATENCY else "block"
 
 

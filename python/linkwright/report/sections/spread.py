@@ -6,9 +6,11 @@ a box is wide, or the dots form two clusters, one number does not describe the e
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from collections.abc import Mapping
 
+import numpy as np
+
+from linkwright.rows import Row, among
 from linkwright.stats.launches import launch_medians
 
 from .. import quantity
@@ -32,8 +34,9 @@ def section(run: Run) -> Section | None:
     widest = sorted(spread, key=lambda name: (-spread[name], name))[:_SHOWN]
     if not widest:
         return None
-    named = ok(run.rows[~run.rows["modelled"]]).drop_duplicates("experiment").set_index("experiment")
-    boxes = [box(_label(name, named), medians[name]) for name in widest]
+    named = ok(run.rows[~run.rows["modelled"]]).distinct("experiment")
+    by_name = {row["experiment"]: row for row in named[among(named["experiment"], widest)]}
+    boxes = [box(_label(name, by_name), medians[name]) for name in widest]
     plot = BoxPlot("Launches of the least steady experiments", Axis("off the median", "%"), boxes, wide=True)
     return Section("How steady", [plot], INTRO)
 
@@ -56,10 +59,10 @@ def box(name: str, data: np.ndarray) -> Box:
     return Box(name, float(inside.min()), q1, median, q3, float(inside.max()), len(data), beyond)
 
 
-def _label(experiment: str, named: pd.DataFrame) -> str:
-    if experiment not in named.index:
+def _label(experiment: str, named: Mapping[str, Row]) -> str:
+    if experiment not in named:
         return experiment
-    row = named.loc[experiment]
+    row = named[experiment]
     about = dict.fromkeys([values.words(row["label"]), values.words(row["algorithm"])])
     size = quantity.size(row["size_bytes"]).replace(" ", "\u00a0") if row["size_bytes"] > 0 else ""  # on one line
     return " ".join([*about, size]).strip()

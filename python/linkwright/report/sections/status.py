@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import pandas as pd
+import numpy as np
 
+from linkwright.rows import Rows, largest, unique
 from linkwright.stats import grade
 from linkwright.store import schema
 from linkwright.store.tally import tally
@@ -41,7 +42,7 @@ _TONES: dict[str, Tone] = {
 
 def badges(run: Run) -> list[Badge]:
     """The same counts as on the terminal, and how many values were disturbed."""
-    rows = run.rows[["metric", "grade", "status"]].to_dict("records")
+    rows = run.rows.only(("metric", "grade", "status"))
     found = [Badge(count, _words(word), _TONES.get(word, "quiet")) for word, count in tally(rows).items()]
     times = run.rows[run.rows["metric"] == "time"]
     flagged = sum("disturbed" in flags.split(",") for flags in times["flags"])
@@ -64,14 +65,15 @@ def section(run: Run) -> Section | None:
 
 
 @lru_cache(maxsize=1)
-def experiments(run: Run) -> pd.DataFrame:
+def experiments(run: Run) -> Rows:
     """One row per experiment: the first of its worst rows, which is its main metric."""
     rank = {name: place for place, name in enumerate(_TABLES)}
-    worst = run.rows.assign(rank=run.rows["status"].map(rank).fillna(len(rank)))
-    return worst.sort_values("rank", kind="stable").drop_duplicates(_KEY).sort_index()
+    ranks = [rank.get(status, len(rank)) for status in run.rows["status"]]
+    worst = run.rows.assign(rank=ranks, place=np.arange(len(run.rows)))
+    return worst.ordered("rank").distinct(*_KEY).ordered("place")
 
 
-def _table(rows: pd.DataFrame, name: str, help: str) -> Table:
+def _table(rows: Rows, name: str, help: str) -> Table:
     valued = name == grade.WIDE
     columns = [
         Column("Machine"),
@@ -82,7 +84,7 @@ def _table(rows: pd.DataFrame, name: str, help: str) -> Table:
     ]
     columns += [Column("Widest interval", "%", numeric=True)] if valued else [Column("Reason")]
     kinds = [""] * len(rows) if valued else [_kind(c, r) for c, r in zip(rows["code"], rows["reason"], strict=True)]
-    grouped = rows.assign(kind=kinds).groupby(["machine", "label", "kind"], sort=True, dropna=False)
+    grouped = rows.assign(kind=kinds).by("machine", "label", "kind", sort=True)
     body = [[*_line(key, part), _half_width(part) if valued else _reason(part)] for key, part in grouped]
     many = len(body) > _MOST_OPEN
     title = f"{_words(name).capitalize()}: {counted(len(rows))}" if many else _words(name).capitalize()
@@ -94,27 +96,27 @@ def _kind(code: str, reason: str) -> str:
     return code if code in schema.CODES else re.sub(r"[0-9.]+", "#", reason)
 
 
-def _line(key: tuple, part: pd.DataFrame) -> list[Cell | str]:
+def _line(key: tuple, part: Rows) -> list[Cell | str]:
     machine, label, _ = key
-    names = sorted(part["algorithm"].unique())
+    names = sorted(unique(part["algorithm"]))
     algorithm = ", ".join(names[:_MOST_NAMES]) + (
         f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else ""
     )
-    sizes = sorted(part["size_bytes"].dropna().unique())
+    sizes = sorted(unique(part["size_bytes"]))
     shown = [quantity.size(size) for size in sizes]
     words = ", ".join(shown) if len(shown) <= 3 else f"{shown[0]} … {shown[-1]} ({len(shown)} sizes)"
     span = Cell(words, float(sizes[0])) if sizes else values.missing("no size")
-    example = str(part["experiment"].iloc[0])
+    example = str(part["experiment"][0])
     return [machine, Cell(label, detail=example), algorithm, span, Cell(str(len(part)), len(part))]
 
 
-def _half_width(part: pd.DataFrame) -> Cell:
-    width = float(part["precision"].max())
+def _half_width(part: Rows) -> Cell:
+    width = float(largest(part["precision"]))
     return Cell(f"±{quantity.percent(width)}", width, tone="warn")
 
 
-def _reason(part: pd.DataFrame) -> Cell:
-    reasons = part["reason"].drop_duplicates()
-    if not reasons.iloc[0]:
+def _reason(part: Rows) -> Cell:
+    reasons = unique(part["reason"])
+    if not reasons[0]:
         return values.missing("no reason recorded")
-    return Cell(reasons.iloc[0], detail="" if len(reasons) == 1 else f"and {len(reasons) - 1} similar reasons")
+    return Cell(reasons[0], detail="" if len(reasons) == 1 else f"and {len(reasons) - 1} similar reasons")

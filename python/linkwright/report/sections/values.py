@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
+from linkwright.rows import Column, Row, Rows, given
 from linkwright.stats import grade as grades
 
 from .. import quantity
@@ -44,7 +44,7 @@ def how_drawn(run: Run) -> str:
     return " ".join(filter(None, [measured, modelled, dashed]))
 
 
-def trust(row: pd.Series) -> str:
+def trust(row: Row) -> str:
     """How far to trust a measured value: '±1.2 %, tight, n 12'; empty for a model, which is deterministic."""
     if row["modelled"]:
         return ""
@@ -63,7 +63,7 @@ def bare_percent(share: float) -> str:
     return quantity.percent(share).removesuffix(" %")
 
 
-def plus_minus(row: pd.Series) -> Cell:
+def plus_minus(row: Row) -> Cell:
     """The precision for a column headed `±%`, in the tone of the grade."""
     if math.isnan(row["precision"]):
         return missing("" if row["modelled"] else "no interval")
@@ -71,19 +71,19 @@ def plus_minus(row: pd.Series) -> Cell:
     return Cell(bare_percent(row["precision"]), float(row["precision"]), tone="" if colour == "strong" else colour)
 
 
-def mark(row: pd.Series) -> str:
+def mark(row: Row) -> str:
     """`disturbed` where something else ran in every launch, whatever the grade."""
     return "disturbed" if "disturbed" in row["flags"].split(",") else ""
 
 
-def value(row: pd.Series, about: str = "") -> Cell:
+def value(row: Row, about: str = "") -> Cell:
     """The value with its precision, grade and n below it; `about` names the chosen size or algorithm."""
     shown, _ = quantity.with_interval(row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"])
     detail = "\n".join(part for part in (about, trust(row), row["modes"]) if part)
     return Cell(shown, float(row["value"]), detail, tone(row["grade"]), mark=mark(row))
 
 
-def in_words(row: pd.Series) -> str:
+def in_words(row: Row) -> str:
     """The value in a sentence: '22.3 GB/s ±1.2 %'."""
     precision = "" if math.isnan(row["precision"]) else f" {quantity.plus_minus(row['precision'])}"
     return f"{quantity.text(row['value'], row['unit'])}{precision}"
@@ -99,7 +99,7 @@ def missing(reason: str) -> Cell:
     return Cell("", sort=None, detail=reason, tone="quiet")
 
 
-def of_limit(row: pd.Series) -> Cell:
+def of_limit(row: Row) -> Cell:
     """Percent of the limit, or of the best seen on a measured machine, with what that is."""
     if math.isnan(row["share"]):
         return missing("no limit known")
@@ -110,13 +110,13 @@ def of_limit(row: pd.Series) -> Cell:
     return Cell(quantity.percent(row["share"]), float(row["share"]), detail, share=min(row["share"], 1.0))
 
 
-def size(row: pd.Series) -> Cell:
+def size(row: Row) -> Cell:
     """The message size of a row; empty where it has none."""
     found = number(row["size_bytes"])
     return Cell("") if found is None else Cell(quantity.size(found), found)
 
 
-def published(row: pd.Series) -> Cell:
+def published(row: Row) -> Cell:
     """The published value and the deviation of this row from it."""
     if math.isnan(row["reference_value"]):
         return missing("none published")
@@ -125,9 +125,9 @@ def published(row: pd.Series) -> Cell:
     return Cell(quantity.text(row["reference_value"], row["unit"]), float(row["reference_value"]), away)
 
 
-def curve(rows: pd.DataFrame, x: str, name: str) -> Curve:
+def curve(rows: Rows, x: str, name: str) -> Curve:
     """The rows as one series over column `x`: points with intervals if measured, or a line if modelled."""
-    rows = rows.sort_values([x, "experiment"], kind="stable")
+    rows = rows.ordered(x, "experiment")
     modelled = bool(rows["modelled"].all())
     return Curve(
         name=name,
@@ -136,17 +136,17 @@ def curve(rows: pd.DataFrame, x: str, name: str) -> Curve:
         low=[number(v) for v in rows["ci_low"]],
         high=[number(v) for v in rows["ci_high"]],
         kind="model" if modelled else "measured",
-        notes=[_note(row) for _, row in rows.iterrows()],
+        notes=[_note(row) for row in rows],
     )
 
 
-def limits(rows: pd.DataFrame, x: str, name: str = "", series: str = "") -> Curve | None:
+def limits(rows: Rows, x: str, name: str = "", series: str = "") -> Curve | None:
     """What `rows` are compared with at every x, as a dashed line: `limit` or `best seen`, followed by `name`."""
-    known = rows[rows["yardstick"].notna()]
-    if known.empty:
+    known = rows[given(rows["yardstick"])]
+    if not len(known):
         return None
-    best = known.sort_values([x, "yardstick"], kind="stable").drop_duplicates(x, keep=_loosest(known))
-    kinds = " or ".join(sorted(best["yardstick_kind"].unique()))
+    best = known.ordered(x, "yardstick").distinct(x, keep=_loosest(known))
+    kinds = " or ".join(sorted(set(best["yardstick_kind"])))
     return Curve(
         name=f"{kinds} {name}".strip(),
         x=[float(v) for v in best[x]],
@@ -157,12 +157,12 @@ def limits(rows: pd.DataFrame, x: str, name: str = "", series: str = "") -> Curv
     )
 
 
-def _loosest(rows: pd.DataFrame) -> Literal["first", "last"]:
+def _loosest(rows: Rows) -> Literal["first", "last"]:
     """Where rows differ: the greatest rate, or the least time."""
-    return "last" if is_rate(rows["unit"].iloc[0]) else "first"
+    return "last" if is_rate(rows["unit"][0]) else "first"
 
 
-def with_limit(rows: pd.DataFrame, x: str, name: str) -> list[Curve]:
+def with_limit(rows: Rows, x: str, name: str) -> list[Curve]:
     """The rows as one series, and what they are compared with, if that is known."""
     return [curve(rows, x, name), *filter(None, [limits(rows, x, f"of {name}", name)])]
 
@@ -173,25 +173,25 @@ def series_name(run: Run, machine: str, *words: str) -> str:
     return ", ".join([machine, *told] if len(run.machines) > 1 or not told else told)
 
 
-def matrices(rows: pd.DataFrame, at: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]) -> dict:
+def matrices(rows: Rows, at: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]) -> dict:
     """The values and interval ends of `rows` as matrices of a `HeatMap`; NaN where `at` has no cell, None if empty."""
     columns = {"values": "value", "low": "ci_low", "high": "ci_high"}
     return {part: _matrix(rows[column], at, shape) for part, column in columns.items()}
 
 
-def _matrix(column: pd.Series, at: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]) -> np.ndarray | None:
-    if not column.notna().any():
+def _matrix(column: Column, at: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]) -> np.ndarray | None:
+    if not given(column).any():
         return None
     matrix = np.full(shape, np.nan, dtype=np.float32)
-    matrix[at] = column.to_numpy(dtype=np.float32)
+    matrix[at] = column.astype(np.float32)
     return matrix
 
 
-def varying(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
+def varying(rows: Rows, columns: Iterable[str]) -> list[str]:
     """The `columns` in which the rows differ, which must name a series."""
-    return [name for name in columns if rows[name].nunique(dropna=False) > 1]
+    return [name for name in columns if len(list(rows.by(name))) > 1]
 
 
-def _note(row: pd.Series) -> str:
+def _note(row: Row) -> str:
     share = "" if math.isnan(row["share"]) else f"{quantity.percent(row['share'])} of {row['yardstick_kind']}"
     return " · ".join(filter(None, [trust(row), share, row["modes"], mark(row)]))

@@ -19,15 +19,6 @@ from linkwright.studies.modern.predict import Model, Shape
 from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Outcome
 
-# Chosen after the tables were seen.
-WAITING = {
-    "machine": "all",
-    "key": "waiting share",
-    "value": "of a chunk of grouped sends, an eighth waits in a buffer when the last bytes have come",
-    "unit": "rule",
-    "status": "post_hoc",
-    "source": "alltoall of eight H100 from 2 to 64 MiB",
-}
 TITLE = "Collectives of GPU libraries on systems of today, on models"
 NOTES = {
     "scores": "Errors in percent by machine, collective, nodes and size. `cells_are`: `fitted` if a number was fitted "
@@ -106,14 +97,14 @@ def _notes() -> dict[str, str]:
 
 
 def _tuned(shapes: set[Shape]) -> list[dict]:
-    """The tuned numbers of all machine files and networks, each once, and the rule chosen afterwards."""
+    """The tuned numbers of all machine files and networks, each once."""
     rows: dict[tuple[str, str, str], dict] = {}
     for machine, fabric in sorted({(shape.machine, shape.fabric or "") for shape in shapes}):
         found = load(machine, Variant(2, fabric) if fabric else Variant())
         for row in tuned(found):
             name = fabric.partition(",")[0] if "net_" in row["key"] else machine
             rows.setdefault((row["key"], row["value"], row["source"]), row | {"machine": name})
-    return [*rows.values(), WAITING]
+    return list(rows.values())
 
 
 def _setting(table: Table) -> dict:

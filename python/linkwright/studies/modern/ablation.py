@@ -15,9 +15,17 @@ from .predict import Changes, Model
 VARIANTS: dict[str, Changes] = {
     "what a launch takes": {"library.launch": "0"},
     "the rate of a channel, LL": {f"{fit.NVLINK}ll.channel": "1000", f"{fit.PCIE}ll.channel": "1000"},
-    "the start of a chunk in the switch": {f"{fit.NVLINK}nvls.start": "0"},
+    "the last copy, out of a buffer": {f"{fit.NVLINK}simple.channel": "100000", f"{fit.PCIE}simple.channel": "100000"},
+    "the flags of a round in the switch": {"facts.nvls_flag": "0"},
     "the rate of a channel in the switch": {f"{fit.NVLINK}nvls.channel": "1000"},
-    "starts over the network as NCCL reckons": dict(zip(fit.STARTS, ("2.7", "4", "14"), strict=True)),
+    "long messages over a network that start later": {
+        f"{fit.NET}{protocol}.long": "1000000000000" for protocol in ("ll", "ll128", "simple")
+    },
+    "starts over the network as NCCL reckons": {
+        f"{fit.NET}{protocol}.{start}": time
+        for protocol, time in (("ll", "2.7"), ("ll128", "4"), ("simple", "14"))
+        for start in ("start", "long_start")
+    },
     "launches of one process": {"facts.launch_each": "0"},
 }
 

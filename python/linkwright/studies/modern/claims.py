@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from linkwright.errors import LinkwrightError
 from linkwright.studies.outcome import Cell, Claim, numbered
 
-from . import cases
+from . import cases, floor
 from .cells import LARGE, SMALL, bus_rate, pooled
 from .predict import Model, Shape
 
@@ -64,7 +64,9 @@ def _accuracy(
         return None
     value = score.median if half else score.p90
     words = "median" if half else "90th percentile"
-    return f"{statement}, all healthy tables", value <= most, f"{words} {value:.1%} of {len(score.errors)} cells"
+    best = floor.pooled(cell for cell in cells if keep(cell))
+    least = f"; systems of one kind differ by {best.median if half else best.p90:.1%}" if best else ""
+    return f"{statement}, all healthy tables", value <= most, f"{words} {value:.1%} of {len(score.errors)} cells{least}"
 
 
 def _rate(model: Model, shape: Shape, size_bytes: int) -> float | None:

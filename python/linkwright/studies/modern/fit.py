@@ -43,31 +43,39 @@ class Fit:
 
 
 NVLINK, XGMI, PCIE, NET = (f"fabric.transport.{kind}_" for kind in ("nvlink", "xgmi", "pcie", "net"))
-STARTS = tuple(f"{NET}{protocol}.start" for protocol in ("ll", "ll128", "simple"))
+STARTS = (f"{NET}ll.start", f"{NET}ll128.start", f"{NET}simple.long_start")
+# Numbers that other places of a file repeat, with status `derived`: they move together.
+REPEATED: Mapping[str, tuple[str, ...]] = {
+    f"{NET}simple.long_start": (f"{NET}ll.long_start", f"{NET}ll128.long_start"),
+}
 RING = ("library.launch", f"{NVLINK}ll.start", f"{NVLINK}ll.channel", f"{NVLINK}simple.start")
-SWITCH = (f"{NVLINK}nvls.start", f"{NVLINK}nvls.channel")
 MESH = ("library.launch", f"{XGMI}ll.start", f"{XGMI}simple.start", "fabric.links.xgmi.share")
-CARD = ("library.launch", f"{PCIE}ll.start", f"{PCIE}ll.channel", f"{PCIE}simple.start", "fabric.links.pcie.share")
+CARD = (
+    "library.launch", f"{PCIE}ll.start", f"{PCIE}ll.channel", f"{PCIE}simple.start", f"{PCIE}simple.channel",
+    "fabric.links.pcie.share",
+)  # fmt: skip
 
 FITS: tuple[Fit, ...] = (
     Fit(
-        "ampere", "part", (*RING, "fabric.links.nvlink.share"),
+        "ampere", "part", (*RING, f"{NVLINK}simple.channel"),
         ("T0262", "T0263", "T0264", "T0260", "T0261", "T0269", "T0270", "T0267"),
     ),
-    Fit("launches", "part", ("facts.launch_each",), ("T0032",)),
+    Fit("nccl", "part", ("facts.launch_each",), ("T0032",)),
     Fit("a100-polaris", "part", ("fabric.links.nic.share",), ("T0060",)),
     Fit(
-        "hopper", "part", (*RING, *SWITCH),
-        ("T0283", "T0284", "T0285", "T0281", "T0282", "T0290", "T0291", "T0288", "T0246", "T0248"),
+        "hopper", "part", (*RING, f"{NVLINK}nvls.channel", "facts.nvls_flag"),
+        ("T0283", "T0284", "T0285", "T0281", "T0282", "T0290", "T0291", "T0288", "T0245", "T0246", "T0248"),
     ),
     Fit(
-        "blackwell", "part", (*RING, SWITCH[1]),
-        ("T0316", "T0317", "T0318", "T0314", "T0315", "T0323", "T0324", "T0321"),
+        "blackwell", "part", (*RING[:-1], f"{NVLINK}simple.channel", f"{NVLINK}nvls.channel", "facts.nvls_flag"),
+        ("T0316", "T0317", "T0314", "T0315", "T0323", "T0324", "T0321", "T0424"),
     ),
-    Fit("gb200-nvl72", "part", ("fabric.switch.NVSwitch.aggregate_rate",), ("T0007", "T0418")),
     Fit("cdna3", "part", MESH, ("T0014",)),
-    Fit("cdna4", "part", MESH, ("T0422", "T0423")),
+    Fit("cdna4", "part", MESH[:-1], ("T0422",)),
+    Fit("cdna4", "part", MESH[-1:], ("T0423",)),
+    Fit("rccl", "part", ("facts.launch_each",), ("T0423",)),
     Fit("pcie-gpu", "part", CARD, ("T0377", "T0380", "T0383", "T0386")),
+    Fit("arc-b60", "part", ("fabric.links.pcie.share", f"{PCIE}simple.start"), ("T0403", "T0405")),
     Fit("ndr-fat-tree", "network", STARTS, ("T0407", "T0408")),
     Fit("hdr-fat-tree", "network", STARTS, ("T0149", "T0151")),
     Fit("slingshot-11", "network", STARTS, ("T0201", "T0060")),
@@ -85,8 +93,9 @@ def fitted_to() -> frozenset[str]:
 
 
 def refit(
-    fit: Fit, tables: Sequence[Table], before: Mapping[str, str] | None = None, rounds: int = ROUNDS
-) -> dict[str, str]:
+    fit: Fit, tables: Sequence[Table], before: Mapping[str, str] | None = None, rounds: int = ROUNDS,
+    rows: Sequence[Sequence[float]] = STEPS,
+) -> dict[str, str]:  # fmt: skip
     """Key -> value in the unit of the file, found from `tables`; `before` are other numbers that have changed."""
     now = dict(before or {})
     start = _starts(fit, tables, now)
@@ -94,7 +103,7 @@ def refit(
     best = _loss(tables, now | _texts(found))
     for _ in range(rounds):
         for key in found:
-            for steps in STEPS:
+            for steps in rows:
                 tried = {factor: found | {key: _rounded(found[key] * factor)} for factor in steps if factor != 1}
                 losses = {factor: _loss(tables, now | _texts(values)) for factor, values in tried.items()}
                 factor = min(losses, key=lambda factor: (losses[factor], abs(math.log(factor))))
@@ -121,7 +130,7 @@ def _loss(tables: Sequence[Table], changes: Mapping[str, str]) -> float:
 
 
 def _texts(found: Mapping[str, float]) -> dict[str, str]:
-    return {key: f"{value:.9g}" for key, value in found.items()}
+    return {same: f"{value:.9g}" for key, value in found.items() for same in (key, *REPEATED.get(key, ()))}
 
 
 def _rounded(value: float) -> float:
@@ -140,8 +149,8 @@ def main() -> None:
         tables = cells.tables(fit.tables)
         shipped = _starts(fit, tables, {})
         found = refit(fit, tables, changes)
-        for key, value in found.items():
-            print(f"{fit.name:20} {key:40} {shipped[key]:>8g} fitted {value}", flush=True)
+        for key in filter(found.get, fit.keys):
+            print(f"{fit.name:20} {key:40} {shipped[key]:>8g} fitted {found[key]}", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ NOTE = (
 )
 # Relative errors below this are noise: their ratio says nothing.
 LEAST = 0.02
-# A fit starts near its end, so one round shows whether a table held a number in place.
+# A fit starts at its end, so that one round of few factors shows whether a table held a number in place.
 ROUNDS = 1
+STEPS = ((0.8, 1, 1.25), (0.9, 1, 1.1))
 
 
 def rows(options: Options) -> list[dict]:
@@ -55,7 +56,7 @@ _KEYS: Mapping[str, Callable[[Table], str]] = {
 
 
 def _row(one: fit.Fit, name: str, out: Collection[Table], others: Collection[Table]) -> dict:
-    found = fit.refit(one, list(others), rounds=ROUNDS)
+    found = fit.refit(one, list(others), rounds=ROUNDS, rows=STEPS)
     shipped, without = (_median(out, changes) for changes in ({}, found))
     return {
         "fit": one.name,

@@ -19,6 +19,7 @@ from importlib import resources
 from typing import Any
 
 from linkwright import registry
+from linkwright.machines import compose, edges
 from linkwright.studies.modern.conditions import Condition
 
 Rule = Mapping[str, Any]
@@ -30,12 +31,6 @@ _ALGORITHMS = {
     "collnetdirect": "collnet_direct", "pat": "pat",
 }  # fmt: skip
 _PROTOCOLS = {"simple": "simple", "ll": "ll", "ll128": "ll128"}
-# Node files whose ports are not one for each GPU are told how many there are by the file itself; the text has the sum.
-PORTS = {
-    "a100-leonardo": 4, "a100-p4d": 4, "a100-polaris": 2, "gb200-nvl72": 72, "gh200-alps": 4, "h100-a3-high": 4,
-    "mi250x-frontier": 4,
-}  # fmt: skip
-DEFAULT_PORTS = 8
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ def _domains(condition: Condition, machine: str) -> tuple[int, int]:
     """Copies of the machine file, and GPUs of each: trays of one rack are one NVLink domain."""
     if machine != "gb200-nvl72":
         return condition.nodes, condition.gpus // condition.nodes
-    racks = -(-condition.gpus // PORTS[machine])
+    racks = -(-condition.gpus // _ports_of(machine))  # each GPU has one
     return racks, condition.gpus // racks
 
 
@@ -106,9 +101,15 @@ def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
 
 def _ports(condition: Condition, node: Rule) -> int:
     """How many ports share what all adapters of a node carry; fewer if it has fewer GPUs than the machine file."""
-    gpus, ports = condition.gpus // condition.nodes, PORTS.get(node["machine"], DEFAULT_PORTS)
+    gpus, ports = condition.gpus // condition.nodes, _ports_of(node["machine"])
     fewer = re.search(rf"\b{gpus} (gpus )?per node", condition.machine.lower())
     return min(ports, gpus) if fewer else ports
+
+
+@functools.cache
+def _ports_of(machine: str) -> int:
+    """How many ports a node has; the text says what all of them carry together."""
+    return len(edges.names(compose.document(registry.machine_path(machine))["cluster"]["ports"]))
 
 
 def _total_gbps(condition: Condition) -> float | None:

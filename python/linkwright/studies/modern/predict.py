@@ -9,6 +9,7 @@ One process that drives g GPUs starts them one after the other, so that a call t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from .mapping import Setting
 
 DTYPE = "f32"
 ELEMENT_BYTES = 4
+MACHINES = 64  # that are remembered
 # Numbers of a machine that a fit or an ablation changes: key -> value as in a machine file.
 Changes = Mapping[str, str]
 NOTHING: Changes = {}
@@ -81,9 +83,7 @@ class Model:
         """The composed machine."""
         key = (shape.machine, shape.nodes, shape.fabric)
         if key not in self._machines:
-            variant = Variant(shape.nodes, shape.fabric) if shape.nodes > 1 else Variant()
-            found = machines.load(shape.machine, variant)
-            known = {row["key"] for row in found.numbers()}
+            found, known = _composed(*key)
             self._machines[key] = changed(found, {k: v for k, v in self._changes.items() if k in known})
         return self._machines[key]
 
@@ -96,6 +96,13 @@ class Model:
         return Predicted(
             max(found.time_us, floor), found.choice if found.time_us > floor else f"{found.choice}; launches"
         )
+
+
+@functools.lru_cache(MACHINES)
+def _composed(machine: str, nodes: int, fabric: str | None) -> tuple[_native.Machine, frozenset[str]]:
+    """A machine as it is described, and the keys of its numbers; a fit changes it hundreds of times."""
+    found = machines.load(machine, Variant(nodes, fabric) if nodes > 1 else Variant())
+    return found, frozenset(row["key"] for row in found.numbers())
 
 
 Way = Callable[[_native.Machine, Shape, int], Predicted]
@@ -145,7 +152,9 @@ def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Pred
     plan = library.plan(machine, _placed(experiment, machine, shape))
     schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size_bytes, count=1)
     low = _native.lower(schedule, machine, plan.path)
-    return Predicted(_native.simulate(low, machine, plan.options)["makespan_ps"] / 1e6, plan.words)
+    # An alltoall ends with copies of which there are none here.
+    options = {**plan.options, "launch_ps": (machine.library() or {})["launch_ps"]}
+    return Predicted(_native.simulate(low, machine, options)["makespan_ps"] / 1e6, plan.words)
 
 
 # What stands for a library that is not modelled.
