@@ -110,6 +110,8 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "exporters": functools.partial(_of, "interop", "exporters"),
     "importers": functools.partial(_of, "interop", "importers"),
     "machine-importers": functools.partial(_of, "discovery.importing", "entries"),
+    "methods": _native("synthesis_methods"),
+    "runtimes": functools.partial(_of, "tuning", "entries"),
     "suites": functools.partial(_file_entries, "suites"),
     "workloads": functools.partial(_file_entries, "workloads"),
     "studies": _studies,

@@ -55,6 +55,11 @@ def _formats() -> str:
     return _table(["verb", "format", "what it is"], rows)
 
 
+def _runtimes() -> str:
+    rows = [[f"`{entry['key']}`", str(entry["summary"])] for entry in registry.entries("runtimes")]
+    return _table(["`--for`", "what it writes"], rows)
+
+
 def _pages() -> str:
     """The pages of docs/, those of each folder together."""
     parts = []
@@ -155,6 +160,7 @@ TABLES = {
     "columns": _shown,
     "lines": lambda: f"```text\n{shown(*RESULTS[:4])}```\n",
     "formats": _formats,
+    "runtimes": _runtimes,
 }
 
 

@@ -34,7 +34,7 @@ pub fn own_scratch(schedule: &Schedule) -> Result<Schedule> {
 type Landing = (usize, usize);
 
 /// Send what lands in scratch where it belongs, and forget that scratch.
-fn direct(draft: &mut Draft) {
+pub(crate) fn direct(draft: &mut Draft) {
     let landings = landings(draft);
     let mut kept = vec![true; draft.ops.len()];
     for &(message, local) in &landings {

@@ -14,6 +14,10 @@
 //! | [`unfuse`] | makes the combination at the destination a local operation of its own |
 //! | [`repeat`] | runs the schedule n times back to back |
 //! | [`relabel`] | renames the ranks |
+//! | [`crate::own_scratch`] | gives every arrival scratch of its own |
+//! | [`crate::reorder`] | lets the longest chain of operations begin first |
+//! | [`crate::reverse`] | runs an allgather or a broadcast backwards, as reduce-scatter or reduce, and back |
+//! | [`crate::concatenate`] | joins two collectives to a third |
 
 use std::ops::Range;
 
@@ -92,7 +96,7 @@ pub fn refine(schedule: &Schedule, slices: u32) -> Result<Schedule> {
     pairing(order(refined(schedule, slices)?)?, slices)
 }
 
-fn refined(schedule: &Schedule, slices: u32) -> Result<Draft> {
+pub(crate) fn refined(schedule: &Schedule, slices: u32) -> Result<Draft> {
     positive(slices, "slices")?;
     let mut draft = loosen(schedule)?;
     for buffer in &mut draft.buffers {

@@ -1,7 +1,7 @@
 //! The methods: one file for each in `methods/`, one line in [`METHODS`], one test.
 
 use crate::judge::Judge;
-use crate::methods::{composition, flows, library, matching, packing};
+use crate::methods::{composition, flows, library, matching, packing, portfolio};
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_schedule::ScheduleError;
@@ -23,6 +23,7 @@ pub struct Method {
 /// All methods, in the order in which they run.
 pub static METHODS: &[&Method] = &[
     &library::METHOD,
+    &portfolio::METHOD,
     &composition::METHOD,
     &matching::METHOD,
     &packing::METHOD,

@@ -34,6 +34,8 @@ VERBS = {
     "reproduce": "Re-run a published STUDY on its model.",
     "predict": "Forecast the program APP on described machines.",
     "plan": "Recommend one of several ways, with the cost of each.",
+    "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",
+    "tune": "Write tables that make a communication runtime use the fastest of its own algorithms.",
     "fit": "Fit a machine file to what RUN measured.",
     "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
     "query": "Query all runs at once, in SQL.",

@@ -1,4 +1,4 @@
-"""Rules that `export --as openmpi-rules` wrote: Open MPI takes them, and takes the algorithm that they name."""
+"""Rules that `tune` or `export --as openmpi-rules` wrote: Open MPI takes the algorithms that they name."""
 
 import shutil
 import subprocess
@@ -10,6 +10,7 @@ from linkwright import interop
 from linkwright.errors import StoreError, UsageError
 from linkwright.store import run as runs
 from linkwright.store import schema
+from linkwright_cases import invoke
 
 # Time of each algorithm by size: ring wins from 4 KiB to 64 KiB, elsewhere the others.
 TIMES = {
@@ -83,7 +84,9 @@ def test_mpirun_takes_the_algorithm_that_the_rules_name(run, tmp_path):
     if not is_open_mpi():
         pytest.skip("the rules are Open MPI's, and mpirun is another library's or missing")
     rules, watcher, taken = tmp_path / "rules", tmp_path / "taken.so", tmp_path / "taken.txt"
-    rules.write_text(interop.exporter("openmpi-rules").render(interop.content(run)))
+    written = invoke("tune", "--run", run.id, "--for", "openmpi", "--out", str(rules), "--runs", str(tmp_path / "runs"))
+    assert written.status == 0, written.err
+    assert rules.read_text() == interop.exporter("openmpi-rules").render(interop.content(run))
     subprocess.run(["cc", "-shared", "-fPIC", "-o", watcher, FOLDER / "taken.c", "-ldl"], check=True)
     (tmp_path / "program.py").write_text(PROGRAM)
     more = (

@@ -5,3 +5,5 @@ pub mod flows;
 pub mod library;
 pub mod matching;
 pub mod packing;
+pub mod portfolio;
+mod transformed;

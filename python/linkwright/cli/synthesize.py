@@ -1,0 +1,144 @@
+"""`linkwright synthesize COLLECTIVE --on MACHINE`: schedules that are found for a described machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.cli import options
+
+if TYPE_CHECKING:
+    from linkwright.machines import Variant
+    from linkwright.synthesis import Outcome, Task
+
+SIZES = "1K,1M,64M"
+
+
+@click.command(name="synthesize")
+@click.argument("collective", metavar="COLLECTIVE", shell_complete=options.completed("collectives"))
+@click.option(
+    "--on", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="A described machine, or the path of a machine file.",
+)  # fmt: skip
+@click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="A schedule for each of these sizes.")
+@click.option("--ranks", "-p", type=options.RANKS, help="Number of ranks; default: all that the machine has.")
+@click.option("--grid", type=options.Grid(), help="Arrange the ranks in columns x rows.")
+@options.variant
+@options.data
+@click.option("--path", help="Software path of the machine file; default: its first.")
+@click.option(
+    "--budget", "budget_s", type=options.Duration(), default="30s", show_default=True, metavar="TIME",
+    help="Search at most this long for each size; `1ms` gives the best of the smallest known schedules.",
+)  # fmt: skip
+@click.option(
+    "--method", "methods", metavar="A,B", shell_complete=options.completed("methods"),
+    help="Methods of search; default: all (`linkwright list methods`).",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="Write each schedule to FOLDER as a .lw file, with where it comes from in its first lines.",
+)  # fmt: skip
+@click.option(
+    "--as", "formats", multiple=True, metavar="FORMAT", shell_complete=options.completed("plans"),
+    help="With --out: also write this format (`linkwright list plans`); may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE",
+    help="Also write the table to FILE as JSON; `-` prints it instead of the table.",
+)  # fmt: skip
+@options.seed
+def command(
+    collective: str,
+    on: str,
+    sizes: str,
+    ranks: int | None,
+    grid: tuple[int, ...] | None,
+    variant: Variant,
+    dtype: str,
+    op: str,
+    root: int,
+    path: str | None,
+    budget_s: float,
+    methods: str | None,
+    out: Path | None,
+    formats: tuple[str, ...],
+    json_file: Path | None,
+    seed: int,
+) -> int:
+    """Find schedules of COLLECTIVE that are fast on a described machine.
+
+    For each size: the best known algorithm, the best that was found, how much faster that is, and what no schedule
+    beats. Each winner is proved before it counts. Ctrl-C ends the search with the best so far.
+
+    A schedule in --out is a file like any other: `linkwright simulate FILE.lw --on MACHINE --issue POLICY`, with the
+    policy that its first lines state, gives the time in the table, and `linkwright run FILE.lw --on threads` runs it.
+
+    \b
+    linkwright synthesize allreduce --on dgx1-p100 --sizes 1K,1M,256M --out found
+    """
+    from linkwright import synthesis
+    from linkwright.executors import resolve_one
+
+    target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))
+    asked = options.chosen_sizes(collective, dtype, 0, 0, 0, sizes)
+    wanted = tuple(methods.split(",")) if methods else ()
+    tasks = [
+        synthesis.task(target, collective, size, dtype=dtype, op=op, root=root, grid=grid, path=path, seed=seed,
+                       budget_s=budget_s, methods=wanted)
+        for size in asked
+    ]  # fmt: skip
+    synthesis.check_outputs(out, formats)
+    return _search(list(dict.fromkeys(tasks)), out, formats, json_file)
+
+
+def _search(tasks: list[Task], out: Path | None, formats: tuple[str, ...], json_file: Path | None) -> int:
+    """Search for each size in turn; the exit status."""
+    from linkwright import synthesis
+
+    table = str(json_file) != "-"
+    found: list[Outcome] = []
+    if table:
+        click.echo(synthesis.heading(tasks[0]))
+    try:
+        for task in tasks:
+            outcome = _one(task)
+            found.append(outcome)
+            if table:
+                click.echo(outcome.line)
+            for written in synthesis.write(outcome, out, formats) if out else ():
+                click.echo(f"  wrote {written}", err=not table)
+            if outcome.interrupted:
+                break
+    finally:
+        if json_file:
+            _write_json(found, json_file)
+    return 130 if any(outcome.interrupted for outcome in found) else 0
+
+
+def _one(task: Task) -> Outcome:
+    """Search, with the best so far on the live line."""
+    from linkwright.cli.progress import Progress
+    from linkwright.units import format_time
+
+    progress = Progress(1, task.name)
+    progress.end_in(task.budget_s)
+    try:
+        return task.search(
+            lambda best: progress.show(0, f"{task.name}: {format_time(best['time_ps'] / 1e3)}, {best['recipe']}")
+        )
+    finally:
+        progress.close()
+
+
+def _write_json(found: list[Outcome], file: Path) -> None:
+    import json
+
+    from linkwright.store.files import write_text
+
+    text = json.dumps([outcome.row for outcome in found], indent=2) + "\n"
+    if str(file) == "-":
+        click.echo(text, nl=False)
+    else:
+        write_text(file, text)

@@ -1,0 +1,160 @@
+"""`linkwright tune --on MACHINE --for RUNTIME`: tables of the fastest algorithms, for a communication runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.cli import options
+from linkwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from linkwright.machines import Variant
+    from linkwright.tuning.rules import Table
+    from linkwright.tuning.runtime import About, Runtime
+
+# From a cache line to what fills links, by 8.
+SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
+
+
+@click.command(name="tune")
+@click.option(
+    "--on", metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="A described machine, or the path of a machine file: the times are predicted.",
+)  # fmt: skip
+@click.option("--run", metavar="RUN", help="A finished run, `latest` for the last one: its times are taken.")
+@click.option(
+    "--for", "runtime_key", required=True, metavar="RUNTIME", shell_complete=options.completed("runtimes"),
+    help="Whose table; `linkwright list runtimes` lists all.",
+)  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE; default: stdout.")
+@click.option("--collectives", metavar="A,B", help="These collectives; default: all that the runtime has.")
+@click.option(
+    "--ranks", "-p", type=options.RankCounts(),
+    help="With --on: numbers of ranks, such as `8` or `2,4,8`; default: all that the machine has.",
+)  # fmt: skip
+@click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With --on: these sizes.")
+@options.variant
+@click.option("--machine", metavar="NAME", help="With --run: only this machine of the run.")
+@click.option(
+    "--base", type=click.Path(path_type=Path), metavar="FILE",
+    help="With --for mpich: the selection file of MPICH that is extended.",
+)  # fmt: skip
+@options.seed
+@options.runs
+def command(
+    on: str | None,
+    run: str | None,
+    runtime_key: str,
+    out: Path | None,
+    collectives: str | None,
+    ranks: tuple[int, ...] | None,
+    sizes: str,
+    variant: Variant,
+    machine: str | None,
+    base: Path | None,
+    seed: int,
+    root_folder: Path,
+) -> None:
+    """Write tables that make a communication runtime use the fastest of its own algorithms.
+
+    A table says from which size on which algorithm, by collective and ranks. It switches only where times differ by
+    more than their spread, and by 2 % at least; each line says what it gains. Algorithms that the runtime does not
+    have are left out. `docs/tuning.md` shows how each runtime takes its file.
+
+    \b
+    linkwright tune --on hgx-h100 --for nccl --out nccl_tuner.conf
+    linkwright tune --run latest --for openmpi --out rules
+    """
+    from linkwright import tuning
+    from linkwright.store.files import check_place
+
+    runtime = tuning.find(runtime_key)
+    if (on is None) == (run is None):
+        raise UsageError("give either --on MACHINE, to predict, or --run RUN, to take what was measured")
+    if base and not runtime.needs_base:
+        raise UsageError(f"--base: {runtime.key} extends no file; leave it out")
+    if runtime.needs_base and not base:
+        raise UsageError(f"--for {runtime.key}: extends a file of its own, which --base names")
+    if out:
+        check_place(out, f"--out {out}")
+    wanted = tuple(collectives.split(",")) if collectives else ()
+    if on is not None:
+        _refuse("--on", {"--machine": machine})
+        found, about = _predicted(runtime, on, wanted, ranks, sizes, variant, base, seed)
+    else:
+        given = {"--ranks": ranks, "--nodes and the like": variant, "--sizes": sizes if sizes != SIZES else None}
+        _refuse("--run", given)
+        found, about = _measured(runtime, run or "latest", wanted, machine, base, root_folder)
+    _write(runtime, found, about, out)
+
+
+def _refuse(source: str, given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"{option}: means nothing with {source}; leave it out")
+
+
+def _predicted(
+    runtime: Runtime, on: str, wanted: tuple[str, ...], ranks: tuple[int, ...] | None, sizes: str, variant: Variant,
+    base: Path | None, seed: int,
+) -> tuple[list[Table], About]:  # fmt: skip
+    """Tables from simulations."""
+    from linkwright import tuning
+    from linkwright.cli.progress import Progress
+    from linkwright.executors import ModelledTarget, resolve_one
+    from linkwright.tuning.predicted import prediction
+    from linkwright.tuning.runtime import About
+
+    target = resolve_one(on, max(ranks) if ranks else None, variant=variant)
+    if not isinstance(target, ModelledTarget):
+        raise UsageError(f"--on {on}: measures; make a run of it (`linkwright dissect --on {on}`), then `tune --run`")
+    asked = options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes)
+    todo = prediction(runtime, target, wanted, ranks, asked, seed)
+    progress = Progress(len(todo.experiments), "simulating")
+    try:
+        for done, (experiment, _) in enumerate(todo, 1):
+            progress.show(done, experiment.key)
+    finally:
+        progress.close()
+    about = About(f"{target.machine_name}, predicted", todo.channels, variant.nodes, base)
+    return tuning.tables_of(runtime, todo.rows), about
+
+
+def _measured(
+    runtime: Runtime, run: str, wanted: tuple[str, ...], machine: str | None, base: Path | None, root_folder: Path
+) -> tuple[list[Table], About]:
+    """Tables from the rows of a run."""
+    from linkwright import interop, tuning
+    from linkwright.store import run as runs
+    from linkwright.tuning.runtime import About
+
+    content = interop.content(runs.find(root_folder, run), machine)
+    rows = [row for row in content.rows if row["metric"] == "time" and (not wanted or row["collective"] in wanted)]
+    content.only_machine([row for row in rows if row["value"] and row["collective"]], "times")
+    return tuning.tables_of(runtime, rows), About(content.run, base=base)
+
+
+def _write(runtime: Runtime, tables: list[Table], about: About, out: Path | None) -> None:
+    """The file, a file of reasons where it has no comments, and what is left out."""
+    from linkwright.store.files import write_text
+
+    if not tables:
+        raise UsageError(
+            f"--for {runtime.key}: {about.title} has no time of an algorithm that {runtime.key} has; "
+            f"`linkwright describe {runtime.key}` lists them"
+        )
+    written = runtime.render(tables, about)
+    if out is None:
+        click.echo(written.text, nl=False)
+        return
+    write_text(out, written.text)
+    rules = sum(len(table.rules) for table in tables)
+    click.echo(f"wrote {out}: {runtime.key}, {len(tables)} tables with {rules} rules, from {about.title}")
+    if written.reasons:
+        beside = out.with_name(f"{out.name}.reasons.txt")
+        write_text(beside, written.reasons)
+        click.echo(f"wrote {beside}: the reasons, for which the format has no place")

@@ -1,0 +1,208 @@
+"""Searches for schedules on described machines, and the files that they leave.
+
+    Task (machine, collective, size, ...) -> _native.synthesize, an iterator of improvements -> Outcome -> FOLDER/*.lw
+
+The search itself is native (`crates/linkwright-synthesis`). A `.lw` file states in comments where it comes from, so
+that it can be made again: machine, size, method, recipe, time, bound, seed and version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linkwright import _native, schedules
+from linkwright.errors import UsageError, unknown
+from linkwright.executors import Target
+from linkwright.executors.sim import ModelledTarget
+from linkwright.experiment import DTYPES, Experiment
+from linkwright.store.files import check_place, make_folder, write_text
+from linkwright.suite.expand import algorithms_of, collective_experiment
+from linkwright.units import format_size, format_time
+
+# The method that only prices known algorithms: its best is what others are compared with.
+KNOWN = "library"
+OWN_FORMAT = "lw"
+_COLUMNS = "{:>8}  {:>10}  {:>10}  {:>7}  {:>10}  {:>8}  {}"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One search: a collective of one size on one machine."""
+
+    target: ModelledTarget
+    experiment: Experiment
+    size_bytes: int
+    path: str | None
+    seed: int
+    budget_s: float
+    methods: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Collective and size, such as `allreduce 1M`."""
+        return f"{self.experiment.collective} {format_size(self.size_bytes)}"
+
+    def search(self, heard: Callable[[dict[str, Any]], None] = lambda best: None) -> Outcome:
+        """Search; `heard` gets each improvement. Ctrl-C ends the search with the best so far."""
+        asked = schedules.shape(self.experiment)
+        found = _native.synthesize(
+            self.target.machine, self.experiment.collective, self.experiment.ranks, self.size_bytes,
+            element_bytes=asked["element_bytes"], root=asked["root"], grid=list(asked["grid"] or ()), path=self.path,
+            seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
+        )  # fmt: skip
+        improvements, interrupted = [], False
+        while True:
+            try:
+                improvement = next(found, None)
+            except KeyboardInterrupt:
+                if interrupted:
+                    raise
+                interrupted = True
+                found.stop()
+                continue
+            if improvement is None:
+                break
+            improvements.append(improvement)
+            heard(improvement)
+        assert improvements, "a search that ends well has found something"
+        return Outcome(self, improvements[-1], self._known(improvements), self._bound(), found.tried or 0, interrupted)
+
+    def _known(self, improvements: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """The best known algorithm: known ones are looked at first."""
+        return next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
+
+    def _bound(self) -> Mapping[str, Any] | None:
+        """What no schedule beats; None where nothing is known."""
+        options = {"path": self.path}
+        shape = schedules.shape(self.experiment)
+        limits = _native.limits(self.experiment.collective or "", self.target.machine, shape, options)
+        return next(iter(limits), None)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search has found."""
+
+    task: Task
+    best: dict[str, Any]
+    known: dict[str, Any] | None
+    bound: Mapping[str, Any] | None
+    tried: int
+    interrupted: bool
+
+    @property
+    def gain(self) -> float | None:
+        """The time of the best known algorithm over that of the best."""
+        return self.known["time_ps"] / self.best["time_ps"] if self.known and self.best["time_ps"] else None
+
+    @property
+    def row(self) -> dict[str, object]:
+        """All of it, as plain values; times in ns."""
+        experiment, bound = self.task.experiment, self.bound
+        return {
+            "collective": experiment.collective, "machine": self.task.target.machine_name, "ranks": experiment.ranks,
+            "size_bytes": experiment.size_bytes, "known_ns": self.known and self.known["time_ps"] / 1e3,
+            "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / 1e3, "gain": self.gain,
+            "bound_ns": bound and bound["time_ps"] / 1e3, "bound": bound and bound["name"],
+            "method": self.best["method"], "recipe": self.best["recipe"], "issue": self.best["issue"],
+            "path": self.best["path"] or self.task.path, "tried": self.tried, "seed": self.task.seed,
+            "interrupted": self.interrupted,
+        }  # fmt: skip
+
+    @property
+    def line(self) -> str:
+        """The line of the table."""
+        row = self.row
+        gain = f"{self.gain:.2f} x" if self.gain else ""
+        return _COLUMNS.format(
+            format_size(self.task.size_bytes), _time(row["known_ns"]), _time(row["found_ns"]), gain,
+            _time(row["bound_ns"]), row["method"], f"{row['recipe']} ({row['issue']})",
+        ).rstrip()  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        """The schedule as text, with its provenance in comments."""
+        row, version = self.row, _native.__version__
+        told = {
+            "machine": row["machine"], "size": f"{row['size_bytes']} B over {row['ranks']} ranks",
+            "method": row["method"], "recipe": row["recipe"], "issue policy": row["issue"], "path": row["path"],
+            "time": f"{row['found_ns']} ns", "best known": row["known"] and f"{row['known_ns']} ns, {row['known']}",
+            "bound": row["bound"] and f"{row['bound_ns']} ns, {row['bound']}", "seed": row["seed"],
+            "made by": f"linkwright {version}",
+        }  # fmt: skip
+        first, rest = self.best["schedule"].text().split("\n", 1)
+        return "\n".join([first, *(f"# {key}: {value}" for key, value in told.items() if value is not None), rest])
+
+
+def _time(time_ns: object) -> str:
+    return format_time(float(str(time_ns))) if time_ns is not None else ""
+
+
+def described(target: Target) -> ModelledTarget:
+    """The target, if it is a described machine."""
+    if not isinstance(target, ModelledTarget):
+        raise UsageError(
+            f"--on {target.name}: synthesis needs a described machine; make one of a run with `linkwright fit`"
+        )
+    return target
+
+
+def task(
+    target: ModelledTarget, collective: str, size_bytes: int, *, dtype: str, op: str, root: int,
+    grid: tuple[int, ...] | None, path: str | None, seed: int, budget_s: float, methods: tuple[str, ...],
+) -> Task:  # fmt: skip
+    """A search over all ranks of the target; refuses a collective or a method that does not exist."""
+    if collective not in (all_of_them := [row["key"] for row in _native.collectives()]):
+        raise unknown("collective", collective, all_of_them, lists="linkwright list collectives")
+    known = [method["key"] for method in _native.synthesis_methods()]
+    for name in methods:
+        if name not in known:
+            raise unknown("method", name, known, lists="linkwright list methods")
+    ranks = target.extent.ranks
+    step = DTYPES[dtype] * (ranks if _blocked(collective) else 1)
+    if collective != "barrier" and size_bytes < step:
+        raise UsageError(
+            f"{collective} of {size_bytes} B: less than one element for each of {ranks} ranks; ask for {step} B or more"
+        )
+    any_of_it = algorithms_of(collective)[0]
+    made = collective_experiment(
+        "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid
+    )
+    return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods)
+
+
+def _blocked(collective: str) -> bool:
+    return any(row["key"] == collective and row["blocked"] for row in _native.collectives())
+
+
+def heading(task: Task) -> str:
+    """The lines above the table."""
+    about = f"# {task.experiment.collective} over {task.experiment.ranks} ranks on {task.target.machine_name}"
+    return f"{about}\n" + _COLUMNS.format("size", "best known", "found", "gain", "bound", "method", "recipe").rstrip()
+
+
+def check_outputs(folder: Path | None, formats: tuple[str, ...]) -> None:
+    """Refuse formats that do not exist or have no place, before the search."""
+    known = [entry["key"] for entry in _native.plan_formats()]
+    for name in formats:
+        if name not in known:
+            raise unknown("format of schedules", name, known, lists="linkwright list plans")
+    if formats and folder is None:
+        raise UsageError(f"--as {formats[0]}: say where to write it with --out FOLDER")
+    if folder:
+        make_folder(folder)
+        check_place(folder / "schedule.lw", f"--out {folder}")
+
+
+def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:
+    """Write the schedule as `.lw` and in other formats; gives the files."""
+    experiment = outcome.task.experiment
+    size = format_size(outcome.task.size_bytes)
+    stem = f"{experiment.collective}-{outcome.task.target.machine_name}-{experiment.ranks}-{size}"
+    for name in dict.fromkeys((OWN_FORMAT, *formats)):
+        file = folder / f"{stem}.{name}"
+        write_text(file, outcome.text if name == OWN_FORMAT else outcome.best["schedule"].export(name))
+        yield file

@@ -1,0 +1,164 @@
+"""`linkwright synthesize`: the table, the files that it leaves, Ctrl-C, and questions that make no sense."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import linkwright as lw
+from linkwright_cases import invoke
+
+# Known algorithms and their transforms; other methods have tests of their own.
+QUICK = ("--method", "library,portfolio")
+CROSSBAR = Path(lw.__file__).parent / "machines" / "crossbar.toml"
+
+
+def found(tmp_path, *arguments):
+    """The rows and the folder of a search."""
+    out = tmp_path / "found"
+    done = invoke("synthesize", *arguments, *QUICK, "--out", str(out), "--json", "-")
+    assert done.status == 0, done.err
+    return json.loads(done.out), out
+
+
+def test_a_file_gives_the_time_in_the_table(tmp_path):
+    (row,), out = found(tmp_path, "allreduce", "--on", "dgx1-p100", "--sizes", "1K")
+    (file,) = out.glob("*.lw")
+    assert file.name == "allreduce-dgx1-p100-8-1K.lw"
+    head = [line for line in file.read_text().splitlines() if line.startswith("# ")]
+    assert head[0] == "# machine: dgx1-p100"
+    assert f"# recipe: {row['recipe']}" in head
+    assert f"# time: {row['found_ns']} ns" in head
+    assert any(line.startswith("# bound: ") for line in head)
+    simulated = invoke(
+        "simulate", str(file), "--on", "dgx1-p100", "--issue", row["issue"], "--output", str(tmp_path / "s.json")
+    )
+    assert simulated.status == 0, simulated.err
+    rows = json.loads((tmp_path / "s.json").read_text())["rows"]
+    assert [one["value"] for one in rows if one["metric"] == "time"] == [row["found_ns"]]
+
+
+def test_recursive_doubling_gains_from_scratch_of_its_own(tmp_path):
+    """1 KiB on a DGX-1: recursive doubling alone goes from 49.09 us to 29.53 us; what is found is no slower."""
+    (row,), _ = found(tmp_path, "allreduce", "--on", "dgx1-p100", "--sizes", "1K")
+    assert row["bound_ns"] <= row["found_ns"] <= 29.54e3
+    assert row["found_ns"] <= row["known_ns"]
+    assert row["gain"] == pytest.approx(row["known_ns"] / row["found_ns"])
+
+
+def test_the_table_and_the_exports(tmp_path):
+    out = tmp_path / "found"
+    more = ("--out", str(out), "--as", "msccl-xml")
+    done = invoke("synthesize", "allgather", "--on", "dgx1-p100", "--sizes", "1K,1K,64K", *QUICK, *more)
+    assert done.status == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "# allgather over 8 ranks on dgx1-p100"
+    assert lines[1].split()[:4] == ["size", "best", "known", "found"]
+    assert [line.split()[0] for line in lines[2:] if not line.startswith("  wrote")] == ["1K", "64K"]
+    for file in out.glob("*.msccl-xml"):
+        assert invoke("verify", str(file.rename(file.with_suffix(".xml")))).status == 0
+    assert len(list(out.glob("*.xml"))) == 2
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path):
+    texts = []
+    for name in ("a", "b"):
+        _, out = found(
+            tmp_path / name, "broadcast", "--on", str(CROSSBAR), "--ranks", "8", "--sizes", "4K", "--seed", "7"
+        )
+        (file,) = out.glob("*.lw")
+        texts.append(file.read_bytes())
+    assert texts[0] == texts[1]
+
+
+def test_two_ranks_run_on_threads_with_data_checked(tmp_path):
+    _, out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "2", "--sizes", "4K")
+    (file,) = out.glob("*.lw")
+    done = invoke(
+        "run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path / "runs")
+    )
+    assert done.status == 0, done.err + done.out
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs MPI")
+def test_two_ranks_run_on_mpi_with_data_checked(tmp_path):
+    _, out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "2", "--sizes", "4K")
+    (file,) = out.glob("*.lw")
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = [
+        "mpirun", "-n", "2", "--oversubscribe", sys.executable, "-m", "linkwright", "run", str(file), "--on", "mpi",
+        "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path / "runs"),
+    ]  # fmt: skip
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_hardly_any_budget_still_gives_an_answer(tmp_path):
+    (row,), _ = found(tmp_path, "allreduce", "--on", "dgx1-p100", "--sizes", "1M", "--budget", "1ms")
+    assert row["method"] == "library"
+    assert row["found_ns"] >= row["bound_ns"]
+
+
+def test_one_rank_needs_nothing(tmp_path):
+    (row,), out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "1", "--sizes", "1K")
+    assert (row["found_ns"], row["gain"]) == (0.0, None)
+    (file,) = out.glob("*.lw")
+    assert invoke("verify", str(file)).status == 0
+
+
+def test_ranks_that_do_not_factor_and_more_slices_than_elements(tmp_path):
+    """Seven ranks, and 28 bytes: one element for each. There are cuts of one element only."""
+    for collective in ("allreduce", "reduce_scatter", "allgather"):
+        (row,), out = found(tmp_path / collective, collective, "--on", str(CROSSBAR), "--ranks", "7", "--sizes", "28")
+        (file,) = out.glob("*.lw")
+        assert invoke("verify", str(file)).status == 0
+        assert row["found_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("allgather", "--on", "dgx1-p100", "--sizes", "16"), "less than one element for each of 8 ranks"),
+        (("nothing", "--on", "dgx1-p100"), "unknown collective `nothing`"),
+        (("allreduce", "--on", "dgx1-p100", "--ranks", "9"), "9"),
+        (("allreduce", "--on", "threads"), "needs a described machine"),
+        (("allreduce", "--on", "dgx1-p100", "--method", "magic"), "unknown method `magic`"),
+        (("allreduce", "--on", "dgx1-p100", "--as", "msccl-xml"), "say where to write it with --out"),
+        (("allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--path", "nope"), "nope"),
+        (("broadcast", "--on", "dgx1-p100", "--sizes", "1K", "--root", "8"), "root 8"),
+        (("allreduce", "--on", "dgx1-p100", "--budget", "0s"), "`0s` is not a positive time"),
+    ],
+)
+def test_questions_that_make_no_sense(arguments, why):
+    done = invoke("synthesize", *arguments)
+    assert done.status == 2, done.err + done.out
+    assert why in done.err
+
+
+def test_a_machine_that_is_not_connected():
+    """Without any of its switches, an HGX's GPUs reach each other by nothing that an allreduce could take."""
+    done = invoke("synthesize", "allreduce", "--on", "dgx1-p100", "--without", "nvlink", "--without", "pcie", *QUICK)
+    assert done.status in (1, 2), done.out
+    assert "Traceback" not in done.err
+    assert "linkwright: " in done.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_gives_the_best_so_far(tmp_path):
+    command = [
+        sys.executable, "-m", "linkwright", "synthesize", "alltoall", "--on", "wormhole-n150", "--sizes", "64K,128K",
+        "--budget", "300s", "--out", str(tmp_path / "found"),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, out + err
+    assert "64K" in out
+    assert len(list((tmp_path / "found").glob("*.lw"))) >= 1
