@@ -63,7 +63,7 @@ NOTES = {
     "scores": "Errors in percent by machine, jobs, sizes and collective. `cells_are`: `fitted` for the small jobs that "
     "the fitted numbers were set by (Fugaku 2x2x2, Leonardo up to 128 nodes, LUMI up to 8), else `predicted`. `bias` "
     "is the median with its sign, positive if the model is too slow. Without --full, Fugaku's 512 nodes have three "
-    "sizes and jobs of more ranks none; with it, 1,024 ranks have two.",
+    "sizes and jobs of more ranks none; with it, 1,024 ranks have three.",
     "fastest": "Of cases (collective, job, size) with several algorithms: in how many percent the model's fastest is "
     "the fastest that was measured, and in how many (`near`) it is that or within 5 % of it. Tags that take equally "
     "long in the model are one choice; `first`: the percent if only the first of them counts. `slower`: median of its "

@@ -20,7 +20,7 @@ Measured = tuple[Condition, float]  # with its median in us
 # Jobs that the fitted numbers were set by: the small ones of each machine. The others are scored.
 FITTED_TO = {"fugaku": ("2x2x2",), "leonardo": ("4", "8", "16", "32", "64", "128"), "lumi": ("4", "8")}
 BANDS = ((16 << 10, "up to 16 KiB"), (1 << 20, "up to 1 MiB"), (1 << 62, "above 1 MiB"))
-# Ranks of which a run keeps three sizes only, and what `--full` runs at most, with two of them.
+# Ranks from which on a run keeps three sizes only, and what `--full` runs at most.
 LARGE, MOST_RANKS = 512, 1024
 KEPT = (16 << 10, 1 << 20, 64 << 20)
 # Runs with several ranks on a node, whose column says one: their notes say so, their smallest vectors have an element
@@ -59,9 +59,7 @@ def slow(at: Condition, full: bool) -> bool:
     """Whether a run leaves it out: many ranks take long. `full` is for `--full`."""
     if at.ranks > MOST_RANKS or (at.ranks > LARGE and not full):
         return True
-    if at.ranks > LARGE:
-        return at.size_bytes not in KEPT[::2]
-    return at.ranks == LARGE and not full and at.size_bytes not in KEPT
+    return at.size_bytes not in KEPT and (at.ranks > LARGE or (at.ranks == LARGE and not full))
 
 
 def predictions(model: Model, rows: Sequence[Measured], options: Options) -> list[float | Refusal]:
