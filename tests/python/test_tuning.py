@@ -272,9 +272,9 @@ def test_tune_predicts_and_writes_the_file_with_its_reasons(tmp_path):
 def test_tune_writes_channels_for_nccl():
     done = invoke("tune", "--on", "hgx-h100", "--for", "nccl", "--collectives", "allreduce", "--sizes", "8,32K,256K")
     assert done.status == 0, done.err
-    assert read_nccl(done.out)("allreduce", 8, 32768) == "tree,ll"
-    (line,) = [line for line in done.out.splitlines() if line.startswith("allreduce,32768")]
-    assert int(line.split(",")[5]) > 1
+    lines = [line.split(",") for line in done.out.splitlines() if not line.startswith("#")]
+    assert lines, "the model of the library finds something faster than its choice"
+    assert all(int(fields[5]) > 1 for fields in lines)
 
 
 @pytest.mark.parametrize(
