@@ -22,7 +22,8 @@ pub mod synthesize;
 pub use candidate::{Candidate, Draft, Recipe};
 pub use graph::Graph;
 pub use judge::{Control, Judge, Verdict, Winner};
-pub use method::{Method, METHODS};
+pub use method::Method;
+pub use methods::METHODS;
 pub use problem::Problem;
 pub use synthesize::{synthesize, Choices};
 

@@ -1,7 +1,8 @@
 //! One search: the methods one after another, each with its share of the time.
 
 use crate::judge::{Control, Judge, Report, Winner};
-use crate::method::{chosen, Method};
+use crate::method::Method;
+use crate::methods::chosen;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_schedule::ScheduleError;
