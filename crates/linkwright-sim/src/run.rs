@@ -196,6 +196,7 @@ pub(crate) fn setup(
         buffer_sets: options.buffer_sets,
         serial_starts: options.serial_starts,
         stop_at: TimePs::MAX,
+        until: None,
     })
 }
 

@@ -24,7 +24,7 @@ pub use graph::Graph;
 pub use judge::{Control, Judge, Verdict, Winner};
 pub use method::{Method, METHODS};
 pub use problem::Problem;
-pub use synthesize::{synthesize, Choices};
+pub use synthesize::{synthesize, Choices, Found};
 
 /// Result of a search.
 pub type Result<T> = std::result::Result<T, linkwright_sim::SimError>;
