@@ -64,7 +64,7 @@ impl Setup {
     /// Whether nobody waits for the simulation any longer; looked up in one of 256 turns.
     #[inline]
     pub(crate) fn abandoned(&self, turn: u32) -> bool {
-        turn.is_multiple_of(256) && self.until.is_some_and(|until| Instant::now() >= until)
+        turn % 256 == 0 && self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Sizes that fit the schedule.

@@ -134,7 +134,8 @@ class Outcome:
         """What the line alone would conceal."""
         if not self.unseen:
             return None
-        return f"{self.unseen} known algorithms were not looked at, the time was over: give a longer --budget"
+        cure = "" if self.interrupted else "; give a longer --budget"
+        return f"{self.unseen} known algorithms were not looked at{cure}"
 
     @property
     def text(self) -> str:
