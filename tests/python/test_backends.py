@@ -82,7 +82,7 @@ class At(Watcher):
 
 @pytest.mark.parametrize("jobs", [0, 2, 7])
 def test_any_number_of_threads_gives_the_same_rows(tmp_path, expected, jobs):
-    assert rows_of(started(tmp_path, Local(jobs))).equals(expected)
+    assert rows_of(started(tmp_path, Local(jobs))) == expected
 
 
 @pytest.mark.parametrize("verb", [["sweep"], ["dissect", "--level", "full"]], ids="_".join)

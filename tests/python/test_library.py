@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import pytest
 
 import linkwright as lw
@@ -11,6 +10,7 @@ from linkwright.executors import resolve_one
 from linkwright.machines import load
 from linkwright.predict.training.gradients import Allreduce
 from linkwright.predict.training.recipes import recipes
+from linkwright.rows import Rows
 from linkwright.suite.expand import algorithms_of, collective_experiment, expand
 from linkwright.suite.load import parse
 from linkwright.suite.sweeps import half_peaks
@@ -110,7 +110,7 @@ def test_a_plan_with_two_paths_is_one_series(tmp_path):
     words = ("-a", "own,ring", "--on", DGX1, "--sizes", "4K,64K,256K,1M,4M,16M")
     assert invoke("run", "allreduce", *words, *runs).status == 0
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    found = pd.DataFrame([row for row in rows if row["metric"] == "time"]).assign(label="")
+    found = Rows.from_records([{**row, "label": ""} for row in rows if row["metric"] == "time"])
     assert set(found[found["algorithm"] == "nccl-2.3.5"]["path"]) == {"low_latency", "flags"}
     assert set(series_name(found)) == {*OWN, "ring"}
     assert sorted(row["algorithm"] for row in half_peaks(rows)) == sorted([*OWN, "ring"])

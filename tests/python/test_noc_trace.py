@@ -95,7 +95,7 @@ def test_links_are_those_that_the_simulation_used(tmp_path):
 
 
 def test_long_simulations_have_longer_steps(tmp_path):
-    found = written(tmp_path, "allreduce", "-a", "ring", "--sizes", "4M", "--ranks", "4")
+    found = written(tmp_path, "allreduce", "-a", "ring", "--sizes", "512K", "--ranks", "8")
     assert len(found["timestep_data"]) <= noc_trace.MOST_STEPS
     assert found["common_info"]["cycles_per_timestep"] > noc_trace.LEAST_CYCLES
 

@@ -149,3 +149,10 @@ def test_what_has_no_experiment_is_refused_and_leaves_no_folder(tmp_path):
         assert "has no experiment for threads" in result.err
     assert invoke("run", "allreduce", "-a", "nccl", "--runs", str(tmp_path)).status == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_a_process_whose_parent_ended_before_it_asked_ends_quietly():
+    command = [sys.executable, "-P", "-m", "linkwright.executors.threads.launch"]
+    for told in ("", '{"work": ['):
+        ended = subprocess.run(command, input=told, capture_output=True, text=True, timeout=30, check=False)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

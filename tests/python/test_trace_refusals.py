@@ -137,7 +137,7 @@ def test_what_a_machine_cannot_carry(tmp_path):
     names = chakra.write(tmp_path, [[collective(1, "allreduce", 1 << 40)]] * 2)
     result = invoke("predict", *names, "--on", "cell-be")
     assert result.status == 2
-    assert "allreduce of 1,099,511,627,776 B on 2 ranks: a message of" in result.err
+    assert "allreduce of 1,099,511,627,776 B on 2 ranks: the buffers of this schedule need" in result.err
 
 
 def test_times_that_are_absurd(tmp_path):

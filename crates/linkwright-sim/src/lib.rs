@@ -20,6 +20,7 @@ pub mod fabrics;
 mod graph;
 mod latency;
 pub mod limits;
+mod memory;
 mod messages;
 pub mod mode;
 pub mod outcome;

@@ -7,6 +7,7 @@
 use crate::error::SimError;
 use crate::fabrics;
 use crate::limits::{self, Demand, Limits};
+use crate::memory;
 use crate::messages::Networks;
 use crate::outcome::{OperationTimes, Simulation};
 use crate::placement::Placement;
@@ -14,7 +15,7 @@ use crate::protocol::{self, Timed};
 use crate::setup::{Issue, Setup};
 use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
-use linkwright_schedule::ir::{Buffer, Combine, Op, OpKind, Owner, Schedule, COMPUTE_LANE};
+use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule, COMPUTE_LANE};
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{aggregations, barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
@@ -334,7 +335,7 @@ pub(crate) fn check_room(
     let Some(least) = endpoints.iter().filter_map(|e| e.capacity).min() else {
         return Ok(());
     };
-    check_memory(schedule, machine, setup)?;
+    memory::check(schedule, machine, setup)?;
     let elements = schedule
         .buffers
         .iter()
@@ -358,37 +359,6 @@ pub(crate) fn check_room(
                     room: room.0,
                 });
             }
-        }
-    }
-    Ok(())
-}
-
-/// Refuse a collective whose buffers, scratch included, do not fit the memory of a participant together.
-///
-/// Traffic patterns state sizes of messages, and their buffers are a way to write them down.
-fn check_memory(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(), SimError> {
-    if schedule.spec.collective == Collective::Pattern {
-        return Ok(());
-    }
-    let bytes =
-        |buffer: &Buffer| buffer.elements(schedule.elements) * u64::from(schedule.element_bytes);
-    let participants = (0u32..).take(setup.placement.len());
-    for (participant, &place) in participants.zip(&setup.placement) {
-        let endpoint = machine.endpoint(place);
-        let Some(room) = endpoint.capacity else {
-            continue;
-        };
-        let has = |buffer: &&Buffer| match buffer.owner {
-            Owner::Ranks => participant < schedule.ranks,
-            Owner::One(one) => one.0 == participant,
-        };
-        let needed: u64 = schedule.buffers.iter().filter(has).map(bytes).sum();
-        if needed > room.0 {
-            return Err(SimError::NoMemory {
-                bytes: needed,
-                endpoint: endpoint.name.clone(),
-                room: room.0,
-            });
         }
     }
     Ok(())

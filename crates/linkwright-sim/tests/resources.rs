@@ -110,6 +110,26 @@ fn a_simulation_for_which_nobody_waits_is_abandoned() {
 }
 
 #[test]
+fn of_scratch_what_is_written_counts() {
+    // Halves of the vector arrive first, then quarters of the half that a rank keeps: 900 KiB and half of that lie in a
+    // tile of 1,464 KiB, and twice 900 KiB would not.
+    let machine = machine("wormhole-n150");
+    let options = Options {
+        path: Some("ideal".into()),
+        ..Options::default()
+    };
+    let shape = Shape::new(4, 225 << 10);
+    let halving = build("allreduce/recursive_doubling_bandwidth", &shape).unwrap();
+    let halving = lowered(&halving, &machine, Some("ideal")).unwrap().unwrap();
+    let vector = |name: &str| {
+        let id = halving.buffer_named(name).unwrap();
+        halving.buffer(id).elements(halving.elements)
+    };
+    assert_eq!(vector("scratch"), vector("output"));
+    run(&halving, &machine, &options).unwrap();
+}
+
+#[test]
 fn a_simulation_stops_beyond_its_time_and_never_before() {
     let algorithms = [
         "allreduce/ring",

@@ -154,7 +154,10 @@ def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
     # Only outcomes go to the parent: anything else that prints goes to stderr.
     with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        asked = json.load(sys.stdin)
+        try:
+            asked = json.load(sys.stdin)
+        except json.JSONDecodeError:  # the parent was interrupted before it had asked
+            return
         work = [Experiment.from_json(values) for values in asked["work"]]
         options = Options(**asked["options"])
         launch = Launch(asked["number"], work, asked["deadline_s"], options, shares=asked["shares"])

@@ -112,10 +112,10 @@ class Exchange:
                 continue
             try:
                 lowered = schedules.lowered(way.schedule, machine, way.options["path"])
-            except UnsuitedError as error:  # too large for its kernels; another one may do
+                table = _native.simulate(lowered, machine, {**way.options, "placement": placement})
+            except UnsuitedError as error:  # too large for its kernels or for a rank's memory; another one may do
                 unsuited = error
                 continue
-            table = _native.simulate(lowered, machine, {**way.options, "placement": placement})
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
         if not found and unsuited:
             raise unsuited

@@ -262,7 +262,7 @@ fn some(
         None => Ok(or),
         Some(Ok(n)) if n > 0 => Ok(Some(n)),
         Some(_) => {
-            let problem = format!("{key} move nothing where there are none; write 1 to 4294967295");
+            let problem = format!("0 {key} carry nothing; write 1 to 4294967295");
             Err(s.inconsistent(key, problem))
         }
     }

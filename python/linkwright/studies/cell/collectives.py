@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwright import _native
-from linkwright.errors import WaivedError
+from linkwright.errors import UnsuitedError, WaivedError
 from linkwright.studies import Options, parallel
 from linkwright.studies.cell.chip import SPES
 
@@ -19,9 +19,9 @@ def measure(machine, options: Options) -> list[dict]:
     def one(key: str, size: int) -> dict | None:
         try:
             made = _native.Schedule.build(key, SPES, size // ELEMENT, element_bytes=ELEMENT, grid=None)
-        except WaivedError:
+            result = _native.simulate(_native.lower(made, machine), machine, {})
+        except (WaivedError, UnsuitedError):  # not for eight ranks, or too large for a local store
             return None
-        result = _native.simulate(_native.lower(made, machine), machine, {})
         return {"algorithm": key.removeprefix("allreduce/"), "size_bytes": size, "time_us": result["makespan_ps"] / 1e6}
 
     rows = [row for row in parallel(one, cases, options, "allreduce") if row]
