@@ -273,6 +273,7 @@ def simulate(
     seed: int = 0,
     links: bool = False,
     trace: bool = False,
+    serial_starts: bool = False,
 ) -> Result:
     """Simulate a schedule on a described machine.
 
@@ -296,6 +297,7 @@ def simulate(
         seed: the seed of random arrival times and of a fabric's random choices.
         links: whether to keep the load of every link, for `Result.links`.
         trace: whether to keep the times of every operation, for `Result.trace`, `critical_path` and `slack`.
+        serial_starts: whether transfers of a rank start one after another, whatever their lanes.
     Returns:
         Times, bandwidths, limits and counts.
     Raises:
@@ -324,6 +326,7 @@ def simulate(
     names = tuple(endpoint["name"] for endpoint in described.endpoints()) if placement else ()
     lowered = schedules.lowered(schedule, described, path)
     asked = {**schedules.options(experiment), "seed": seed, "links": links, "operations": trace}
+    asked["serial_starts"] = serial_starts
     asked["messages"] = experiment.collective is None
     found = _native.simulate(lowered, described, asked)
     context = rows.Context("", "", described.name, "sim", names)

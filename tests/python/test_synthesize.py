@@ -105,6 +105,32 @@ def test_hardly_any_budget_still_gives_an_answer(tmp_path):
     assert row["found_ns"] >= row["bound_ns"]
 
 
+def test_the_table_says_when_known_algorithms_were_left_out(tmp_path):
+    """A gain over some of the known algorithms only is no gain over the best known."""
+    asked = ("synthesize", "allreduce", "--on", "torus-2d", "--grid", "8x8", "--sizes", "64K", "--method", "library")
+    hurried = invoke(*asked, "--budget", "1ms", "--json", str(tmp_path / "rows.json"))
+    assert hurried.status == 0, hurried.err
+    (row,) = json.loads((tmp_path / "rows.json").read_text())
+    assert row["known_unseen"] > 0
+    assert f"{row['known_unseen']} known algorithms were not looked at; give a longer --budget" in hurried.out
+    assert "not looked at" not in invoke(*asked).out
+
+
+def test_serial_starts_are_obeyed(tmp_path):
+    """The time in the table is that of a simulation with serial starts, and no less than the one that ignores them."""
+    (row,), out = found(tmp_path, "allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--serial-starts")
+    (file,) = out.glob("*.lw")
+    assert "# start-ups of a rank: one after another" in file.read_text().splitlines()
+    schedule = lw.load(file)
+    serial, free = (
+        lw.simulate(schedule, "dgx1-p100", issue=row["issue"], serial_starts=serial).time_us for serial in (True, False)
+    )
+    assert serial == pytest.approx(row["found_ns"] / 1e3)
+    assert free <= serial
+    (careless,), _ = found(tmp_path / "free", "allreduce", "--on", "dgx1-p100", "--sizes", "1K")
+    assert careless["found_ns"] < row["found_ns"]
+
+
 def test_one_rank_needs_nothing(tmp_path):
     (row,), out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "1", "--sizes", "1K")
     assert (row["found_ns"], row["gain"]) == (0.0, None)

@@ -285,7 +285,7 @@ def test_tune_writes_channels_for_nccl():
         (("--on", "dgx1-p100", "--run", "latest", "--for", "ucc"), "give either --on MACHINE"),
         (("--on", "threads", "--for", "ucc"), "measures; make a run of it"),
         (("--on", "wormhole-n150", "--for", "nccl"), "has no library nccl"),
-        (("--on", "dgx1-p100", "--for", "mpich"), "which --base names"),
+        (("--on", "dgx1-p100", "--for", "mpich"), "with --base FILE"),
         (("--on", "dgx1-p100", "--for", "ucc", "--base", "x"), "extends no file"),
         (("--on", "dgx1-p100", "--for", "ucc", "--machine", "x"), "--machine: means nothing with --on"),
         (("--on", "dgx1-p100", "--for", "ucc", "--collectives", "gather"), "unknown collective of ucc `gather`"),

@@ -22,7 +22,7 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 enum News {
     Improved(Box<Winner>),
-    Ended(Result<u64, SimError>),
+    Ended(Result<(u64, u64), SimError>),
     /// There is nothing more to come.
     Gone,
 }
@@ -33,10 +33,15 @@ enum News {
 pub struct Synthesis {
     news: Mutex<Receiver<News>>,
     stop: Arc<AtomicBool>,
-    tried: Mutex<Option<u64>>,
+    /// Candidates priced, and known algorithms left out.
+    counts: Mutex<Option<(u64, u64)>>,
 }
 
 impl Synthesis {
+    fn counts(&self) -> Option<(u64, u64)> {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn next(&self) -> Option<News> {
         let news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         match news.recv_timeout(SIGNALS_EVERY) {
@@ -57,9 +62,9 @@ impl Synthesis {
         loop {
             match py.detach(|| self.next()) {
                 Some(News::Improved(winner)) => return improvement(py, *winner).map(Some),
-                Some(News::Ended(Ok(tried))) => {
-                    let mut all = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-                    all.get_or_insert(tried);
+                Some(News::Ended(Ok(counts))) => {
+                    let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+                    all.get_or_insert(counts);
                     return Ok(None);
                 }
                 Some(News::Ended(Err(why))) => return Err(errors::sim(why)),
@@ -82,7 +87,13 @@ impl Synthesis {
     /// Candidates priced in all, once the search has ended.
     #[getter]
     fn tried(&self) -> Option<u64> {
-        *self.tried.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts().map(|counts| counts.0)
+    }
+
+    /// Known algorithms at which the search did not look, because its time was over; set once it has ended.
+    #[getter]
+    fn unseen(&self) -> Option<u64> {
+        self.counts().map(|counts| counts.1)
     }
 }
 
@@ -96,9 +107,10 @@ impl Drop for Synthesis {
 ///
 /// `bytes` is the size of the vector, `budget_s` the time to search, `methods` names some of `synthesis_methods()`
 /// (none: all), `threads` 0 is one for each processor. The same `seed` gives the same winners, whatever `threads` is.
+/// With `serial_starts`, transfers of a rank start one after another, whatever their lanes.
 #[pyfunction]
 #[pyo3(signature = (machine, collective, ranks, bytes, *, element_bytes=4, root=0, grid=None, path=None, seed=0,
-                    budget_s=30.0, methods=None, threads=0))]
+                    budget_s=30.0, methods=None, threads=0, serial_starts=false))]
 #[allow(clippy::too_many_arguments)] // keywords of Python
 pub fn synthesize(
     machine: &Machine,
@@ -113,6 +125,7 @@ pub fn synthesize(
     budget_s: f64,
     methods: Option<Vec<String>>,
     threads: usize,
+    serial_starts: bool,
 ) -> PyResult<Synthesis> {
     let Some(collective) = Collective::from_name(collective) else {
         let message = format!("unknown collective `{collective}`");
@@ -125,7 +138,10 @@ pub fn synthesize(
         errors::raise("UsageError", message)
     })?;
     let problem = Problem::new(&machine.described, collective, shape, path, seed);
-    let problem = problem.map_err(errors::sim)?;
+    let problem = Problem {
+        serial_starts,
+        ..problem.map_err(errors::sim)?
+    };
     let methods = methods.unwrap_or_default();
     known(&methods)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -137,7 +153,7 @@ pub fn synthesize(
     Ok(Synthesis {
         news: Mutex::new(begin(problem, Choices { control, methods })),
         stop,
-        tried: Mutex::new(None),
+        counts: Mutex::new(None),
     })
 }
 
@@ -165,7 +181,7 @@ fn begin(problem: Problem, choices: Choices) -> Receiver<News> {
             let _ = improved.send(News::Improved(Box::new(winner.clone())));
         };
         let found = synthesis::synthesize(problem, choices, Box::new(report));
-        let _ = sender.send(News::Ended(found.map(|(_, tried)| tried)));
+        let _ = sender.send(News::Ended(found.map(|found| (found.tried, found.unseen))));
     });
     news
 }

@@ -12,6 +12,7 @@ use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::ir::Schedule;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// One machine of known size, and its fabrics by the number of channels that a message stands for.
 pub struct Pricer {
@@ -29,20 +30,22 @@ impl Pricer {
     }
 
     /// The makespan of `schedule`, as the machine and its path need it ([`crate::lowered`]); [`SimError::Stopped`]
-    /// where it is beyond `stop_at`.
+    /// where it is beyond `stop_at`, or where the clock reaches `until` meanwhile.
     ///
-    /// Of an allreduce on a path with a protocol one run among several is timed, and nothing stops it.
+    /// Of an allreduce on a path with a protocol one run among several is timed, and only the clock stops it.
     pub fn time(
         &mut self,
         schedule: &Schedule,
         options: &Options,
         stop_at: TimePs,
+        until: Option<Instant>,
     ) -> Result<TimePs, SimError> {
         let machine = self.machine.clone();
         check(&machine, schedule.ranks, options)?;
         let placement = (options.placement).place(&machine, schedule.ranks, schedule.memories)?;
         let mut setup = setup(&machine, schedule.ranks, placement, options)?;
         check_room(schedule, &machine, &setup)?;
+        setup.until = until;
         let timed = Timed::of(schedule, &setup.path);
         match &timed {
             Some(timed) => {

@@ -197,6 +197,7 @@ pub(crate) fn setup(
         buffer_sets: options.buffer_sets,
         serial_starts: options.serial_starts,
         stop_at: TimePs::MAX,
+        until: None,
     })
 }
 

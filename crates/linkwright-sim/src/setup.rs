@@ -5,6 +5,7 @@ use crate::messages::Networks;
 use linkwright_core::machine::{Nearness, Path};
 pub use linkwright_core::Issue;
 use linkwright_core::{EndpointId, TimePs};
+use std::time::Instant;
 
 /// Everything that the engine needs besides the schedule and the fabric.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct Setup {
     pub serial_starts: bool,
     /// Makespan beyond which the simulation stops with [`SimError::Stopped`]; a slower schedule is of no interest then.
     pub stop_at: TimePs,
+    /// When, by the clock on the wall, the simulation stops in the same way; nobody waits for it any longer then.
+    pub until: Option<Instant>,
 }
 
 impl Setup {
@@ -54,7 +57,14 @@ impl Setup {
             buffer_sets: 1,
             serial_starts: false,
             stop_at: TimePs::MAX,
+            until: None,
         }
+    }
+
+    /// Whether nobody waits for the simulation any longer; looked up in one of 256 turns.
+    #[inline]
+    pub(crate) fn abandoned(&self, turn: u32) -> bool {
+        turn % 256 == 0 && self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Sizes that fit the schedule.

@@ -9,6 +9,7 @@ use linkwright_sim::setup::Setup;
 use linkwright_sim::{fabrics, lowered, run, Options, Pricer, SimError};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 fn machine(name: &str) -> Machine {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/linkwright/machines");
@@ -84,6 +85,30 @@ fn buffers_that_do_not_fit_together_are_refused_with_the_figure() {
     asked(1 << 17).unwrap();
 }
 
+/// With the engine (torus) and with the pass in order (crossbar); what was abandoned leaves nothing behind.
+#[test]
+fn a_simulation_for_which_nobody_waits_is_abandoned() {
+    for name in ["torus-2d", "crossbar"] {
+        let machine = match name {
+            "torus-2d" => machine(name).with_sides(&[8, 8]).unwrap(),
+            _ => machine(name).with_endpoints(64).unwrap(),
+        };
+        let built = build("allreduce/ring", &Shape::new(64, 4096)).unwrap();
+        let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
+        let options = Options::default();
+        let mut pricer = Pricer::new(Arc::new(machine));
+        let mut within = |until| pricer.time(&schedule, &options, TimePs::MAX, until);
+        let whole = within(None).unwrap();
+        let abandoned = within(Some(Instant::now()));
+        assert!(
+            matches!(abandoned, Err(SimError::Stopped { at }) if at < whole),
+            "{name}: {abandoned:?}"
+        );
+        let later = Instant::now() + Duration::from_secs(3600);
+        assert_eq!(within(Some(later)), Ok(whole), "{name}");
+    }
+}
+
 #[test]
 fn of_scratch_what_is_written_counts() {
     // Halves of the vector arrive first, then quarters of the half that a rank keeps: 900 KiB and half of that lie in a
@@ -137,7 +162,7 @@ fn a_simulation_stops_beyond_its_time_and_never_before() {
                     .unwrap()
                     .simulation
                     .makespan;
-                let mut within = |stop_at| pricer.time(&schedule, &options, stop_at);
+                let mut within = |stop_at| pricer.time(&schedule, &options, stop_at, None);
                 let what = format!("{name} {algorithm} {issue}");
                 assert_eq!(within(TimePs::MAX), Ok(whole), "{what}");
                 assert_eq!(within(whole), Ok(whole), "{what}");

@@ -97,6 +97,7 @@ pub struct Judge {
     winner: Option<Winner>,
     tried: u64,
     refusal: Option<String>,
+    unseen: u64,
     stop: Arc<AtomicBool>,
     begun: Instant,
     /// When the method that is at work is to end; `None`: never.
@@ -137,6 +138,7 @@ impl Judge {
             winner: None,
             tried: 0,
             refusal: None,
+            unseen: 0,
             stop,
             begun,
             until,
@@ -168,6 +170,17 @@ impl Judge {
     /// Why the first candidate that was refused was.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
+    }
+
+    /// Known algorithms at which nobody looked, because the time was over.
+    pub fn unseen(&self) -> u64 {
+        self.unseen
+    }
+
+    /// Of known algorithms, `verdicts` were given, and at `left` nobody looked.
+    pub(crate) fn note_unseen(&mut self, verdicts: &[Verdict], left: usize) {
+        let late = verdicts.iter().filter(|&one| *one == Verdict::Late);
+        self.unseen += (late.count() + left) as u64;
     }
 
     /// Whether the method that is at work may go on.
@@ -242,21 +255,35 @@ impl Judge {
     }
 
     fn priced(&self, drafts: &[Draft], stop_at: TimePs) -> Vec<(Verdict, Issue)> {
+        let answered = AtomicBool::new(self.winner.is_some());
         let one = |draft: &Draft| {
-            if !self.time_left() && self.winner.is_some() {
+            let hurry = answered.load(Ordering::Relaxed);
+            if hurry && !self.time_left() {
                 return (Verdict::Late, Issue::default());
             }
             let thread = rayon::current_thread_index().expect("a thread of the pool");
             let mut pricer = self.pricers[thread]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            self.price_one(draft, &mut pricer, stop_at)
+            let until = self.until.filter(|_| hurry);
+            let priced = self.price_one(draft, &mut pricer, stop_at, until);
+            if priced.0.time().is_some() {
+                answered.store(true, Ordering::Relaxed);
+            }
+            priced
         };
         self.pool.install(|| drafts.par_iter().map(one).collect())
     }
 
-    /// The verdict on one draft, and the policy with which it takes least.
-    fn price_one(&self, draft: &Draft, pricer: &mut Pricer, stop_at: TimePs) -> (Verdict, Issue) {
+    /// The verdict on one draft, and the policy with which it takes least. Simulations that go on at `until` are
+    /// abandoned.
+    fn price_one(
+        &self,
+        draft: &Draft,
+        pricer: &mut Pricer,
+        stop_at: TimePs,
+        until: Option<Instant>,
+    ) -> (Verdict, Issue) {
         let mut best = (Verdict::Slower, Issue::default());
         let refused = |why: SimError| (Verdict::Refused(why.to_string()), Issue::default());
         if draft.operations > MOST_OPERATIONS {
@@ -276,14 +303,23 @@ impl Judge {
             Err(why) => return refused(why),
         };
         for &issue in &draft.issues {
-            let stop_at = best.0.time().unwrap_or(stop_at);
-            match pricer.time(&schedule, &self.problem.options(issue, path), stop_at) {
+            let (answered, stop_at) = (best.0.time().is_some(), best.0.time().unwrap_or(stop_at));
+            let until = self.until.filter(|_| answered).or(until);
+            match pricer.time(
+                &schedule,
+                &self.problem.options(issue, path),
+                stop_at,
+                until,
+            ) {
                 Ok(time) if time < stop_at => best = (Verdict::Time(time), issue),
                 Ok(_) | Err(SimError::Stopped { .. }) => {}
                 Err(why) => return refused(why),
             }
         }
-        best
+        match (best.0 == Verdict::Slower, until) {
+            (true, Some(until)) if Instant::now() >= until => (Verdict::Late, best.1),
+            _ => best,
+        }
     }
 
     fn made(&self, draft: &Draft) -> Result<Arc<Schedule>> {

@@ -25,7 +25,7 @@ pub use judge::{Control, Judge, Verdict, Winner};
 pub use method::Method;
 pub use methods::METHODS;
 pub use problem::Problem;
-pub use synthesize::{synthesize, Choices};
+pub use synthesize::{synthesize, Choices, Found};
 
 /// Result of a search.
 pub type Result<T> = std::result::Result<T, linkwright_sim::SimError>;

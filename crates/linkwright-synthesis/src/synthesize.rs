@@ -2,7 +2,7 @@
 
 use crate::judge::{Control, Judge, Report, Winner};
 use crate::method::Method;
-use crate::methods::chosen;
+use crate::methods::{chosen, library};
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_schedule::ScheduleError;
@@ -18,21 +18,45 @@ pub struct Choices {
     pub methods: Vec<String>,
 }
 
-/// The best schedule that the methods find, and how many candidates were priced. `report` sees each improvement.
+/// What a search has found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best schedule.
+    pub winner: Winner,
+    /// Candidates that were priced.
+    pub tried: u64,
+    /// Known algorithms at which nobody looked, because the time was over; the best known may be among them.
+    pub unseen: u64,
+}
+
+/// The best schedule that the methods find. `report` sees each improvement.
 ///
-/// A method may use what its predecessors left of the time, divided by the number of methods still to come.
-pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<(Winner, u64)> {
+/// A method may use what its predecessors left of the time, divided by the number of methods still to come. Known
+/// algorithms may use all of it: a gain over some of them would be none.
+pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<Found> {
     let methods = chosen(&choices.methods)?;
     let end = Instant::now().checked_add(choices.control.budget);
     let problem = Arc::new(problem);
     let mut judge = Judge::new(problem.clone(), choices.control, report);
     for (place, method) in methods.iter().enumerate() {
-        judge.end_at(end.map(|end| share(end, methods.len() - place)));
+        judge.end_at(end.map(|end| share(end, sharers(&methods[place..]))));
         propose(method, &problem, &mut judge)?;
     }
     match judge.incumbent() {
-        Some(winner) => Ok((winner.clone(), judge.tried())),
+        Some(winner) => Ok(Found {
+            winner: winner.clone(),
+            tried: judge.tried(),
+            unseen: judge.unseen(),
+        }),
         None => Err(nothing(&judge)),
+    }
+}
+
+/// Between how many methods the time is divided, of which the first is next.
+fn sharers(methods: &[&Method]) -> usize {
+    match methods[0].key == library::METHOD.key {
+        true => 1,
+        false => methods.len(),
     }
 }
 
@@ -59,4 +83,17 @@ fn nothing(judge: &Judge) -> linkwright_sim::SimError {
         "no schedule of {what} for {ranks} ranks runs on {machine}: {why}"
     ))
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::methods::METHODS;
+
+    #[test]
+    fn known_algorithms_may_use_all_of_the_time() {
+        assert_eq!(sharers(METHODS), 1);
+        assert_eq!(sharers(&METHODS[1..]), METHODS.len() - 1);
+        assert_eq!(sharers(&METHODS[METHODS.len() - 1..]), 1);
+    }
 }

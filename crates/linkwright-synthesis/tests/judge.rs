@@ -55,7 +55,8 @@ fn reported(problem: Problem, control: Control) -> (Vec<(String, TimePs)>, u64) 
         let words = format!("{} {}", winner.candidate.recipe, winner.candidate.issue);
         seen.lock().unwrap().push((words, winner.time));
     };
-    let (winner, tried) = synthesize(problem, choices, Box::new(report)).unwrap();
+    let found = synthesize(problem, choices, Box::new(report)).unwrap();
+    let (winner, tried) = (found.winner, found.tried);
     let all = all.lock().unwrap().clone();
     assert_eq!(all.last().unwrap().1, winner.time);
     (all, tried)
@@ -139,6 +140,26 @@ fn without_time_there_is_a_correct_small_answer() {
         none,
     );
     assert!(!all.is_empty() && tried <= 8, "{all:?} {tried}");
+}
+
+/// What was looked at and what was not are all algorithms together; an unhurried search leaves none out.
+#[test]
+fn known_algorithms_that_were_left_out_are_counted() {
+    let asked = || problem("dgx1-p100", Collective::Allreduce, 8, 1 << 10);
+    let all = library::drafts(&asked()).len() as u64;
+    for (budget, complete) in [(Duration::ZERO, false), (Duration::MAX, true)] {
+        let control = Control {
+            budget,
+            ..control(2)
+        };
+        let choices = Choices {
+            control,
+            methods: vec!["library".into()],
+        };
+        let found = synthesize(asked(), choices, Box::new(|_| ())).unwrap();
+        assert_eq!(found.tried + found.unseen, all);
+        assert_eq!(found.unseen == 0, complete, "{} unseen", found.unseen);
+    }
 }
 
 #[test]

@@ -53,7 +53,9 @@ fn found(collective: Collective, elements: u64, methods: &[&str]) -> Winner {
         },
         methods: methods.iter().map(|method| method.to_string()).collect(),
     };
-    synthesize(problem, choices, Box::new(|_| ())).unwrap().0
+    synthesize(problem, choices, Box::new(|_| ()))
+        .unwrap()
+        .winner
 }
 
 #[test]

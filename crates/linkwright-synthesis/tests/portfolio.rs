@@ -35,7 +35,7 @@ fn search(problem: &Problem, control: Control) -> Winner {
     };
     synthesize(problem.clone(), choices, Box::new(|_| ()))
         .unwrap()
-        .0
+        .winner
 }
 
 /// The makespan on the machine of `problem`, where the schedule runs there.

@@ -30,11 +30,16 @@ SIZES = "1K,1M,64M"
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option(
     "--budget", "budget_s", type=options.Duration(), default="30s", show_default=True, metavar="TIME",
-    help="Search at most this long for each size; `1ms` gives the best of the smallest known schedules.",
+    help="Search at most this long for each size; `1ms` gives one of the smallest known schedules.",
 )  # fmt: skip
 @click.option(
     "--method", "methods", metavar="A,B", shell_complete=options.completed("methods"),
     help="Methods of search; default: all (`linkwright list methods`).",
+)  # fmt: skip
+@click.option(
+    "--serial-starts", is_flag=True,
+    help="Let transfers of a rank start one after another, whatever their lanes: gains that need concurrent starts "
+    "are not found.",
 )  # fmt: skip
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER",
@@ -62,6 +67,7 @@ def command(
     path: str | None,
     budget_s: float,
     methods: str | None,
+    serial_starts: bool,
     out: Path | None,
     formats: tuple[str, ...],
     json_file: Path | None,
@@ -86,7 +92,7 @@ def command(
     wanted = tuple(methods.split(",")) if methods else ()
     tasks = [
         synthesis.task(target, collective, size, dtype=dtype, op=op, root=root, grid=grid, path=path, seed=seed,
-                       budget_s=budget_s, methods=wanted)
+                       budget_s=budget_s, methods=wanted, serial_starts=serial_starts)
         for size in asked
     ]  # fmt: skip
     synthesis.check_outputs(out, formats)
@@ -107,6 +113,8 @@ def _search(tasks: list[Task], out: Path | None, formats: tuple[str, ...], json_
             found.append(outcome)
             if table:
                 click.echo(outcome.line)
+            if outcome.remark:
+                click.echo(f"  {outcome.remark}", err=not table)
             for written in synthesis.write(outcome, out, formats) if out else ():
                 click.echo(f"  wrote {written}", err=not table)
             if outcome.interrupted:

@@ -78,7 +78,7 @@ def command(
     if base and not runtime.needs_base:
         raise UsageError(f"--base: {runtime.key} extends no file; leave it out")
     if runtime.needs_base and not base:
-        raise UsageError(f"--for {runtime.key}: extends a file of its own, which --base names")
+        raise UsageError(f"--for {runtime.key}: name the selection file that is to be extended with --base FILE")
     if out:
         check_place(out, f"--out {out}")
     wanted = tuple(collectives.split(",")) if collectives else ()

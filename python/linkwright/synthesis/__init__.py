@@ -39,6 +39,8 @@ class Task:
     seed: int
     budget_s: float
     methods: tuple[str, ...]
+    # Whether transfers of a rank start one after another, whatever their lanes.
+    serial_starts: bool = False
 
     @property
     def name(self) -> str:
@@ -52,6 +54,7 @@ class Task:
             self.target.machine, self.experiment.collective, self.experiment.ranks, self.size_bytes,
             element_bytes=asked["element_bytes"], root=asked["root"], grid=list(asked["grid"] or ()), path=self.path,
             seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
+            serial_starts=self.serial_starts,
         )  # fmt: skip
         improvements, interrupted = [], False
         while True:
@@ -68,7 +71,8 @@ class Task:
             improvements.append(improvement)
             heard(improvement)
         assert improvements, "a search that ends well has found something"
-        return Outcome(self, improvements[-1], self._known(improvements), self._bound(), found.tried or 0, interrupted)
+        counts = (found.tried or 0, found.unseen or 0)
+        return Outcome(self, improvements[-1], self._known(improvements), self._bound(), *counts, interrupted)
 
     def _known(self, improvements: list[dict[str, Any]]) -> dict[str, Any] | None:
         """The best known algorithm: known ones are looked at first."""
@@ -91,6 +95,8 @@ class Outcome:
     known: dict[str, Any] | None
     bound: Mapping[str, Any] | None
     tried: int
+    # Known algorithms at which nobody looked, because the time was over.
+    unseen: int
     interrupted: bool
 
     @property
@@ -108,7 +114,8 @@ class Outcome:
             "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / 1e3, "gain": self.gain,
             "bound_ns": bound and bound["time_ps"] / 1e3, "bound": bound and bound["name"],
             "method": self.best["method"], "recipe": self.best["recipe"], "issue": self.best["issue"],
-            "path": self.best["path"] or self.task.path, "tried": self.tried, "seed": self.task.seed,
+            "path": self.best["path"] or self.task.path, "tried": self.tried, "known_unseen": self.unseen,
+            "serial_starts": self.task.serial_starts, "seed": self.task.seed,
             "interrupted": self.interrupted,
         }  # fmt: skip
 
@@ -123,12 +130,21 @@ class Outcome:
         ).rstrip()  # fmt: skip
 
     @property
+    def remark(self) -> str | None:
+        """What the line alone would conceal."""
+        if not self.unseen:
+            return None
+        cure = "" if self.interrupted else "; give a longer --budget"
+        return f"{self.unseen} known algorithms were not looked at{cure}"
+
+    @property
     def text(self) -> str:
         """The schedule as text, with its provenance in comments."""
         row, version = self.row, _native.__version__
         told = {
             "machine": row["machine"], "size": f"{row['size_bytes']} B over {row['ranks']} ranks",
             "method": row["method"], "recipe": row["recipe"], "issue policy": row["issue"], "path": row["path"],
+            "start-ups of a rank": "one after another" if row["serial_starts"] else None,
             "time": f"{row['found_ns']} ns", "best known": row["known"] and f"{row['known_ns']} ns, {row['known']}",
             "bound": row["bound"] and f"{row['bound_ns']} ns, {row['bound']}", "seed": row["seed"],
             "made by": f"linkwright {version}",
@@ -153,6 +169,7 @@ def described(target: Target) -> ModelledTarget:
 def task(
     target: ModelledTarget, collective: str, size_bytes: int, *, dtype: str, op: str, root: int,
     grid: tuple[int, ...] | None, path: str | None, seed: int, budget_s: float, methods: tuple[str, ...],
+    serial_starts: bool = False,
 ) -> Task:  # fmt: skip
     """A search over all ranks of the target; refuses a collective or a method that does not exist."""
     if collective not in (all_of_them := [row["key"] for row in _native.collectives()]):
@@ -171,7 +188,7 @@ def task(
     made = collective_experiment(
         "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid
     )
-    return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods)
+    return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods, serial_starts)
 
 
 def _blocked(collective: str) -> bool:

@@ -251,7 +251,9 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
     /// Go from instant to instant until nothing is left.
     fn advance(&mut self) -> Result<(), SimError> {
         let mut done = Vec::new();
+        let mut turns = 0_u32;
         loop {
+            turns = turns.wrapping_add(1);
             let own = self.queue.next();
             let reached = self.fabric.advance(own.unwrap_or(TimePs::MAX), &mut done);
             if done.is_empty() && own.is_none() {
@@ -271,7 +273,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             if let Some(why) = self.failed.take() {
                 return Err(why);
             }
-            if self.end.0 > self.stop_at {
+            if self.end.0 > self.stop_at || self.setup.abandoned(turns) {
                 return Err(SimError::Stopped {
                     at: TimePs(self.end.0),
                 });

@@ -142,7 +142,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
                     return Err(Stop::Undecided)
                 }
             }
-            if self.end.0 > stop_at {
+            if self.end.0 > stop_at || self.prepared.setup.abandoned(id) {
                 let at = TimePs(self.end.0);
                 return Err(Stop::Error(Box::new(SimError::Stopped { at })));
             }

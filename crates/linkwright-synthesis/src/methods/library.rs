@@ -37,9 +37,13 @@ impl fmt::Display for Words {
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
     let mut drafts = drafts(problem);
     drafts.sort_by_key(|draft| draft.operations);
+    let mut left = drafts.len();
     for batch in drafts.chunks(BATCH) {
-        judge.consider_drafts(batch);
-        if !judge.time_left() {
+        left -= batch.len();
+        let verdicts = judge.consider_drafts(batch);
+        let over = !judge.time_left();
+        judge.note_unseen(&verdicts, if over { left } else { 0 });
+        if over {
             break;
         }
     }
