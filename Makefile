@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench pictures \
-  docs wheel wheel-check sdist clean
+  docs wheel wheel-check sdist lock clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -91,6 +91,13 @@ bench: setup ## allreduce on threads beside Open MPI's (needs mpicc, mpirun); th
 
 pictures: setup-dev ## take the pictures of README.md again (needs chromium), about two minutes
 	$(BIN)/python benches/pictures.py
+
+LOCK := uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
+lock: ## pin the dependencies of pyproject.toml again, keeping versions that still fit (needs uv)
+	$(LOCK) --extra build -o requirements.lock
+	$(LOCK) --extra dev --extra compute --extra build -o requirements-dev.lock
+	$(LOCK) --extra docs -o requirements-docs.lock
+	$(LOCK) --extra release -o requirements-release.lock
 
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock

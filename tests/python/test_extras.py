@@ -57,3 +57,22 @@ def test_no_package_is_advised_that_is_not_published():
         "python/linkwright/**/*.py", "crates/*/src/**/*.rs", "docs/**/*.md", "*.md", "tests/python/**/*.py"
     ):
         assert not re.search(r"pip install (-\w+ )?['\"]?link" + "wright", text)
+
+
+@pytest.mark.parametrize(
+    ("lock", "its"),
+    [
+        ("requirements.lock", ["build"]),  # `make setup` builds with what this file pins
+        ("requirements-dev.lock", ["build", "compute", "dev", "analysis", "fit"]),
+        ("requirements-docs.lock", ["docs"]),
+        ("requirements-release.lock", ["release"]),
+    ],
+)
+def test_a_lock_pins_what_its_step_uses(lock, its):
+    pinned = {canonical(line) for line in (ROOT / lock).read_text(encoding="utf-8").splitlines() if "==" in line}
+    needed = {canonical(package) for extra in its for package in EXTRAS[extra]} - {"linkwright"}
+    assert needed - pinned == set()
+
+
+def canonical(requirement):
+    return re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
