@@ -119,7 +119,10 @@ fn tells_busy_time_by_bins(
         let name = &fabric.links().names[link];
         assert_eq!(bins.iter().sum::<u64>(), busy[link], "{file}: {name}");
         let most = bins.iter().max().unwrap();
-        assert!(*most <= table.width_ps, "{file}: {name} is never busier than always");
+        assert!(
+            *most <= table.width_ps,
+            "{file}: {name} is never busier than always"
+        );
     }
     fabric.watch(Watch::default());
     assert_eq!(drive(fabric, plan), all, "{file}");
