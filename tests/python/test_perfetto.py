@@ -1,12 +1,13 @@
 """Traces for Perfetto: one derived by hand, what holds of any, and the same in JSON."""
 
+import itertools
 import json
 
 import numpy as np
-import perfetto
 import pytest
 
 import linkwright as lw
+import perfetto_reader
 from linkwright import _native, machines, schedules
 
 # The machine `loggp` in nanoseconds: L, o at either end, and G per byte.
@@ -48,7 +49,7 @@ def put(size):
 def test_one_message_by_hand(tmp_path):
     """1004 B: o = 200 ns, then 1003 G = 80.24 ns and L until delivery, o for the receiver."""
     file, _, _ = simulated(tmp_path, "loggp", put(1004))
-    trace = perfetto.read(file)
+    trace = perfetto_reader.read(file)
     injected = END
     delivered = injected + int(1003 * G) + L
     [transfer] = trace.of("transfers", "rank 0")
@@ -74,7 +75,8 @@ def test_one_message_by_hand(tmp_path):
     [(track, values)] = trace.counters.items()
     assert trace.names[track] == "rank 0 out"
     assert trace.names[trace.parents[track]] == "links"
-    assert values[0] == (0, 0.0) and values[-1][1] == 0.0
+    assert values[0] == (0, 0.0)
+    assert values[-1][1] == 0.0
     assert max(value for _, value in values) == 100.0
     assert injected - 9 <= values[1][0] <= injected
 
@@ -84,7 +86,7 @@ def test_what_a_trace_tells_is_what_was_simulated(tmp_path, machine, collective,
     grid = (3, 3) if machine == "torus-2d" else None
     schedule = lw.schedule(collective, algorithm, ranks=ranks, size=ranks * 512, grid=grid)
     file, found, lowered = simulated(tmp_path, machine, schedule)
-    trace = perfetto.read(file)
+    trace = perfetto_reader.read(file)
     table = lowered.operations()
     moves = [at for at, kind in enumerate(table["kind"]) if kind not in ("local", "compute", "fence")]
     transfers = {one.arguments["operation"]: one for one in trace.of("transfers")}
@@ -96,17 +98,17 @@ def test_what_a_trace_tells_is_what_was_simulated(tmp_path, machine, collective,
     for rank in range(ranks):
         states = trace.of(f"rank {rank}")
         assert {one.depth for one in states} == {0}, "one state at a time"
-        assert all(one.end == after.start for one, after in zip(states, states[1:], strict=False))
+        assert all(one.end == after.start for one, after in itertools.pairwise(states))
     path = [one for one in trace.of("critical path") if one.depth == 0]
     assert path[-1].end == int(found["path"]["to_ps"][-1]) // 1000
-    assert all(one.end == after.start for one, after in zip(path, path[1:], strict=False))
+    assert all(one.end == after.start for one, after in itertools.pairwise(path))
     busy = {name: ps for name, ps in zip(found["links"]["name"], found["links"]["busy_ps"], strict=True) if ps}
     assert {trace.names[track] for track in trace.counters} == set(busy)
 
 
 def test_json_tells_the_same(tmp_path):
     schedule = lw.schedule("allreduce", "ring", ranks=4, size="4K")
-    trace = perfetto.read(simulated(tmp_path, "loggp", schedule)[0])
+    trace = perfetto_reader.read(simulated(tmp_path, "loggp", schedule)[0])
     events = json.loads(simulated(tmp_path, "loggp", schedule, "one.json")[0].read_text())["traceEvents"]
     slices = sorted((event["name"], int(event["ts"] * 1000 + 1e-6)) for event in events if event["ph"] == "X")
     assert slices == sorted((one.name, one.start) for one in trace.slices)
@@ -121,5 +123,4 @@ def test_the_same_simulation_gives_the_same_bytes(tmp_path, monkeypatch):
         monkeypatch.setenv("RAYON_NUM_THREADS", threads)
         files.append(simulated(tmp_path, "wormhole-n150", schedule, f"{threads}.pftrace", issue="window(4)")[0])
     assert files[0].read_bytes() == files[1].read_bytes()
-    assert len(np.unique([one.track for one in perfetto.read(files[0]).of("transfers", "rank 0")])) > 1
-
+    assert len(np.unique([one.track for one in perfetto_reader.read(files[0]).of("transfers", "rank 0")])) > 1

@@ -1,6 +1,6 @@
 """Perfetto traces as its trace processor reads them: packets, sorted by time, become slices, flows and counters.
 
-The fields are those of protos/perfetto/trace/ of github.com/google/perfetto that linkwright writes, and their neighbours.
+The fields are those of protos/perfetto/trace/ of github.com/google/perfetto that linkwright writes.
 A field that is not listed fails the reading, so a wrong number is found. The rules that follow from the trace
 processor: packets are sorted by time, equal times stay in the order of the file; an end closes the innermost slice of
 its track; a flow leads from the latest slice with its number to the next.
@@ -103,7 +103,8 @@ def read(file: Path) -> Read:
     words = {word.iid: word.name for word in first.interned.annotation_names}
     found = Read()
     for packet in trace.packet:
-        assert packet.sequence == 1 and packet.flags & NEEDS_STATE
+        assert packet.sequence == 1
+        assert packet.flags & NEEDS_STATE
         if packet.HasField("track"):
             _track(found, packet.track)
     events = [packet for packet in trace.packet if packet.HasField("event")]
