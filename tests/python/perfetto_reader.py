@@ -99,7 +99,8 @@ def read(file: Path) -> Read:
     trace = _trace_class().FromString(file.read_bytes())
     _nothing_unknown(trace)
     first = trace.packet[0]
-    assert first.flags & 1 and first.first, "state is cleared once, at the beginning"
+    assert first.flags & 1, "state is cleared at the beginning"
+    assert first.first
     words = {word.iid: word.name for word in first.interned.annotation_names}
     found = Read()
     for packet in trace.packet:

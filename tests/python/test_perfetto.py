@@ -19,7 +19,7 @@ CASES = [
     ("cell-be", "alltoall", "pairwise", 8),
     ("torus-2d", "allgather", "ring", 9),
     ("crossbar", "broadcast", "multicast", 6),
-    ("dgx-1", "allreduce", "ring", 8),
+    ("dgx-a100", "allreduce", "ring", 8),
 ]
 
 
@@ -121,6 +121,6 @@ def test_the_same_simulation_gives_the_same_bytes(tmp_path, monkeypatch):
     files = []
     for threads in ("1", "3"):
         monkeypatch.setenv("RAYON_NUM_THREADS", threads)
-        files.append(simulated(tmp_path, "wormhole-n150", schedule, f"{threads}.pftrace", issue="window(4)")[0])
+        files.append(simulated(tmp_path, "loggp", schedule, f"{threads}.pftrace", issue="window(4)")[0])
     assert files[0].read_bytes() == files[1].read_bytes()
     assert len(np.unique([one.track for one in perfetto_reader.read(files[0]).of("transfers", "rank 0")])) > 1

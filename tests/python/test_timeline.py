@@ -13,7 +13,7 @@ from linkwright.errors import UsageError
 L, END, G = 1.0, 0.2, 1 / 12.5e3
 
 MACHINES = {
-    "loggp": None, "crossbar": None, "wormhole-n150": None, "cell-be": None, "dgx-1": None, "torus-2d": (4, 2),
+    "loggp": None, "crossbar": None, "wormhole-n150": None, "cell-be": None, "dgx-a100": None, "torus-2d": (4, 2),
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_who_combines_reduces():
 @given(
     machine=st.sampled_from(sorted(MACHINES)),
     shape=st.sampled_from(["allreduce/ring", "alltoall/pairwise", "allgather/ring", "broadcast/binomial"]),
-    size=st.integers(1, 20_000),
+    size=st.integers(1, 3000),
     bins=st.integers(1, 300),
     issue=st.sampled_from(["blocking", "window(3)", "unlimited"]),
 )

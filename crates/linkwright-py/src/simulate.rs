@@ -260,9 +260,8 @@ fn timeline<'py>(
     let states = states.map_err(errors::sim)?;
     let table = PyDict::new(py);
     if let Some(bins) = &simulation.links.bins {
-        let bins = bins.as_ref().clone().table();
-        let end_ps = simulation.finish.iter().copied().max().unwrap_or(0);
-        let used = bins.used(end_ps);
+        let bins = bins.as_ref().clone().table(simulation.end_ps());
+        let used = bins.used(simulation.end_ps());
         table.set_item("width_ps", bins.width_ps)?;
         table.set_item("bins", used)?;
         table.set_item("busy_share", bins.shares(used).into_pyarray(py))?;

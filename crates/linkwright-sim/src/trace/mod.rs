@@ -21,6 +21,7 @@ mod sink;
 mod transfers;
 
 use crate::bins::BinTable;
+use crate::critical::Spent;
 use crate::error::SimError;
 use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation};
@@ -72,7 +73,7 @@ impl<'a> Trace<'a> {
             messages: Messages::new(schedule, &setup.placement, &setup.networks),
             times: simulation.recorded()?,
             states: States::of(schedule, setup, simulation)?,
-            links: bins.map(|bins| bins.as_ref().clone().table()),
+            links: bins.map(|bins| bins.as_ref().clone().table(simulation.end_ps())),
             arrows: Arrows::new(schedule),
             simulation,
         })
@@ -104,6 +105,7 @@ impl<'a> Trace<'a> {
             let (from, to) = (same[0].from_ps, same[same.len() - 1].to_ps);
             let (name, number) = match same[0].op {
                 Some(id) => (self.name(id), Some((OPERATION, u64::from(id)))),
+                None if same[0].spent == Spent::Overhead => ("launch".into(), None),
                 None => ("arrival".into(), None),
             };
             plain(sink, PATH, &name, (from, to), number.as_slice())?;
