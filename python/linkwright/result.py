@@ -41,6 +41,9 @@ class Result:
         True
         >>> result.links, len(result.trace)
         (<links: 4 rows of link, busy_us, busy_share, bytes, peak_messages>, 24)
+        >>> timeline = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp", bins=20).timeline
+        >>> timeline.links[0], timeline.busy.shape, len(timeline.path)
+        ('rank 0 out', (4, 18), 27)
     """
 
     rows: list[dict[str, Any]]
