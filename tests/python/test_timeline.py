@@ -16,6 +16,9 @@ MACHINES = {
     "loggp": None, "crossbar": None, "wormhole-n150": None, "cell-be": None, "dgx-a100": None, "torus-2d": (4, 2),
 }  # fmt: skip
 
+# Times that the default path of the Wormhole runs an allreduce.
+RUNS = 5
+
 
 def simulate(machine, schedule, **options):
     grid = MACHINES[machine]
@@ -93,9 +96,10 @@ def test_of_any_simulation(machine, shape, size, bins, issue):
     width = np.diff(found.edges_us)
     assert width == pytest.approx(width[0])
     assert found.edges_us[-1] >= found.span_us * (1 - 1e-12)
-    # Bins add up to the busy time of their link.
+    # Bins add up to the busy time of their link, of all runs.
     links = result.links.columns
-    busy = dict(zip(links["link"], links["busy_us"], strict=True))
+    runs = RUNS if machine == "wormhole-n150" and shape.startswith("allreduce") else 1
+    busy = {name: runs * us for name, us in zip(links["link"], links["busy_us"], strict=True)}
     assert (found.busy.astype(float) @ width) == pytest.approx([busy[name] for name in found.links], rel=1e-5, abs=1e-6)
     assert found.busy.max(initial=0) <= 1.0001
     # One state at a time, from the arrival of a rank to its end.

@@ -93,8 +93,10 @@ impl Bins {
         self.widest = width;
         self.rows[link].width = Some(width);
         if let Some(before) = before {
-            let row = &mut self.busy_ps[link * self.count..][..self.count];
-            fold(row, width - before);
+            fold(
+                &mut self.busy_ps[link * self.count..][..self.count],
+                width - before,
+            );
         }
         width
     }
@@ -121,12 +123,19 @@ impl Bins {
 
 /// Add up the bins of one link by groups of two to the power of `by`.
 fn fold(bins: &mut [u64], by: u32) {
-    if by == 0 {
-        return;
-    }
-    for at in 0..bins.len() {
-        let group = (at << by.min(32)).min(bins.len())..((at + 1) << by.min(32)).min(bins.len());
-        bins[at] = bins[group].iter().sum();
+    let mut used = bins.len();
+    for _ in 0..by {
+        if used == 1 {
+            break;
+        }
+        for at in 0..used / 2 {
+            bins[at] = bins[2 * at] + bins[2 * at + 1];
+        }
+        if used % 2 == 1 {
+            bins[used / 2] = bins[used - 1];
+        }
+        bins[used.div_ceil(2)..used].fill(0);
+        used = used.div_ceil(2);
     }
 }
 
