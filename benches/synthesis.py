@@ -6,8 +6,8 @@
 Run with the interpreter of .venv. A cell is a machine, a collective and a size. `known` is the best of the library
 under several issue policies, `portfolio` the best with the transforms besides; all come from one search. `serial` is
 the gain over `known` that is left where the start-ups of a rank wait for each other: both schedules are simulated
-again with `serial_starts`. With `--serial-starts` the search obeys them, too. A machine is written NAME, NAME:8x8 or
-NAME/PATH. A cell that the machine does not hold is named with the reason and counts nowhere. `--write` replaces the
+again with `serial_starts`. With `--serial-starts` the search obeys them, too. A machine is written
+NAME[*NODES[@NETWORK]][:RANKS or :8x8][/PATH]. A cell that the machine does not hold is named with the reason and counts nowhere. `--write` replaces the
 table between the markers of the page.
 """
 
@@ -23,6 +23,8 @@ from pathlib import Path
 from linkwright import _native, synthesis
 from linkwright.errors import LinkwrightError
 from linkwright.executors import resolve_one
+from linkwright.executors.sim import ModelledTarget
+from linkwright.machines.variant import AS_DESCRIBED, Variant
 from linkwright.units import format_size, format_time, parse_duration_s, parse_size
 
 MACHINES = "dgx1-p100,gx8-p100,cell-be,torus-2d:8x8"
@@ -75,9 +77,7 @@ class Cell:
 def measure(machine: str, collective: str, size: int, budget_s: float, seed: int, obey: bool) -> Cell:
     """Search once, and simulate the best known and the best found with serial starts."""
     name, _, path = machine.partition("/")
-    name, _, sides = name.partition(":")
-    grid = tuple(int(side) for side in sides.split("x")) if sides else None
-    target = synthesis.described(resolve_one(name, None, grid))
+    target, grid = aimed(name)
     task = synthesis.task(target, collective, size, dtype="f32", op="sum", root=0, grid=grid, path=path or None,
                           seed=seed, budget_s=budget_s, methods=(), serial_starts=obey)  # fmt: skip
     heard: list[dict] = []
@@ -90,6 +90,17 @@ def measure(machine: str, collective: str, size: int, budget_s: float, seed: int
     return Cell(machine, collective, task.experiment.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
                 best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, serial[0] / serial[1], best["method"], seconds,
                 outcome.unseen)  # fmt: skip
+
+
+def aimed(name: str) -> tuple[ModelledTarget, tuple[int, ...] | None]:
+    """The machine NAME[*NODES[@NETWORK]][:RANKS or :SIDExSIDE], and its grid."""
+    name, _, size = name.partition(":")
+    name, _, nodes = name.partition("*")
+    nodes, _, network = nodes.partition("@")
+    grid = tuple(int(side) for side in size.split("x")) if "x" in size else None
+    ranks = math.prod(grid) if grid else int(size) if size else None
+    variant = Variant(int(nodes), network or None) if nodes else AS_DESCRIBED
+    return synthesis.described(resolve_one(name, ranks, grid, variant=variant)), grid
 
 
 def serial_ps(task: synthesis.Task, one: dict) -> int:

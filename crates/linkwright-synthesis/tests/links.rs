@@ -1,7 +1,7 @@
 //! Search on links: small graphs with the best rate derived by hand, and random ones.
 
 use linkwright_schedule::{verify, Collective, Shape};
-use linkwright_synthesis::links::order::{arrange, Urgency};
+use linkwright_synthesis::links::order::{arrange, Style, Urgency};
 use linkwright_synthesis::links::packing::{pack, Growth};
 use linkwright_synthesis::links::plan::{Plan, Task};
 use linkwright_synthesis::links::search::{Found, Kind, Search};
@@ -10,6 +10,14 @@ use linkwright_synthesis::links::{flows, matching};
 use proptest::prelude::*;
 
 const GB: u64 = 1_000_000_000;
+
+/// A lane for each receiver.
+const BY_AGE: Style = Style {
+    urgency: Urgency::Age,
+    lanes: 254,
+    window: 1,
+    serial: false,
+};
 
 /// Links of 1 GB/s in both directions, without start-ups.
 fn undirected(endpoints: u32, edges: &[(u32, u32)]) -> Wires {
@@ -99,7 +107,7 @@ fn a_matching_spreads_blocks_in_the_fewest_rounds() {
     let roots: Vec<u32> = (0..6).collect();
     let end = |seed: u64| {
         let plan = matching::spread(&wires, &roots, wish(seed));
-        arrange(&wires, &plan, GB / 2, (Urgency::Age, 1)).end_ps()
+        arrange(&wires, &plan, GB / 2, BY_AGE).end_ps()
     };
     let best = (1..20).map(end).min().unwrap();
     assert_eq!(best, 2_500_000_000_000);
@@ -168,7 +176,7 @@ fn transfers_wait_for_their_data_their_pair_and_their_links() {
         blocks: 2,
         slices: 1,
     };
-    let timed = arrange(&wires, &plan, 2000, (Urgency::Age, 1));
+    let timed = arrange(&wires, &plan, 2000, BY_AGE);
     // 2,000 bytes: 1 us on a pair, 2 us on the link. The second starts when the link is free for its first byte, and the
     // third, which has its data at 1 us + 12 ps, when its pair has none on its way.
     let us = 1_000_000;
@@ -180,7 +188,7 @@ fn transfers_wait_for_their_data_their_pair_and_their_links() {
 fn found(collective: Collective, shape: &Shape, wires: &Wires, lanes: u32) -> Vec<Found> {
     let mut all = Vec::new();
     for kind in [Kind::Matching, Kind::Packing, Kind::Paths] {
-        let mut search = Search::new(kind, (collective, shape), (wires, lanes), 0);
+        let mut search = Search::new(kind, (collective, shape), (wires, lanes), (0, false));
         let batches = std::iter::from_fn(|| search.next_batch(&|| true)).take(1);
         all.extend(batches.flat_map(|batch| batch.unwrap()));
     }
@@ -280,7 +288,7 @@ fn one_rank_and_an_empty_budget_need_no_search() {
     assert!(found(Collective::Allreduce, &one, &alone, 1).is_empty());
     let wires = ring(6);
     let what = (Collective::Allgather, &six);
-    let mut search = Search::new(Kind::Matching, what, (&wires, 1), 0);
+    let mut search = Search::new(Kind::Matching, what, (&wires, 1), (0, false));
     assert!(search.next_batch(&|| false).is_none());
 }
 
