@@ -20,6 +20,7 @@ import math
 import random
 import re
 import sys
+import textwrap
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -131,7 +132,8 @@ def parts(name: str) -> Parts:
 
 def again(task: synthesis.Task, one: dict, machine: _native.Machine | None = None, **more: object) -> dict:
     """Simulate once more, with its issue policy and path."""
-    options = {"path": one["path"] or task.path, "issue": one["issue"], "seed": task.seed, **more}
+    options = {"path": one["path"] or task.path, "issue": one["issue"], "seed": task.seed}
+    options |= {"serial_starts": task.serial_starts, **more}
     options = {key: value for key, value in options.items() if value is not None}
     machine = machine or task.target.machine
     return _native.simulate(_native.lower(one["schedule"], machine, options.get("path")), machine, options)
@@ -139,7 +141,7 @@ def again(task: synthesis.Task, one: dict, machine: _native.Machine | None = Non
 
 def again_ps(task: synthesis.Task, one: dict, machine: _native.Machine | None = None, serial: bool = False) -> int:
     """Its time; with `serial`, if no start-up of a rank is free beside another one."""
-    return again(task, one, machine, serial_starts=serial)["makespan_ps"]
+    return again(task, one, machine, serial_starts=serial or task.serial_starts)["makespan_ps"]
 
 
 def binds(task: synthesis.Task, one: dict) -> str:
@@ -216,6 +218,11 @@ def summary(cells: list[Cell]) -> list[str]:
     ]
 
 
+def wrapped(text: str) -> str:
+    """A list item as lines of the page."""
+    return textwrap.fill(text, 100, subsequent_indent="  ")
+
+
 def table(cells: list[Cell]) -> list[str]:
     """Rows of Markdown."""
     head = (
@@ -272,7 +279,7 @@ def main() -> None:
         f"Budget {asked.budget} a cell, {asked.large_budget} on more than {MANY} ranks; seed {asked.seed}, "
         f"{len(cells)} cells."
     )
-    text = "\n".join([told, "", *summary(cells), "", *table(cells)]) + "\n"
+    text = "\n".join([told, "", *map(wrapped, summary(cells)), "", *table(cells)]) + "\n"
     if asked.write is None:
         print(text, end="")
         return
