@@ -319,7 +319,7 @@ fn connected() -> impl Strategy<Value = Wires> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10))]
+    #![proptest_config(ProptestConfig::with_cases(5))]
 
     #[test]
     fn every_schedule_of_a_connected_graph_is_right(
