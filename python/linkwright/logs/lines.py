@@ -31,6 +31,10 @@ _PREFIX = re.compile(
 )
 
 
+# A log that was kept as a list of strings in JSON.
+_QUOTED = re.compile(r"\s*\"(.*)\",?\s*")
+
+
 class Source:
     """A log on disk, read line by line, as often as it takes."""
 
@@ -88,6 +92,8 @@ def clean(line: str) -> str:
 def plain(line: str) -> tuple[str, str]:
     """(which task wrote it, the line) without what a launcher wrote in front."""
     label = ""
+    if match := _QUOTED.fullmatch(line):
+        line = match[1].replace("\\t", " ").replace("\\n", " ")
     for _ in range(3):
         match = _PREFIX.match(line)
         if not match or not match[0]:

@@ -37,31 +37,10 @@ from .lines import (
 )
 
 TOOL = "nccl-tests"
-TYPES = frozenset(
-    [
-        "int8",
-        "char",
-        "uint8",
-        "int32",
-        "int",
-        "uint32",
-        "int64",
-        "uint64",
-        "half",
-        "float16",
-        "float",
-        "float32",
-        "double",
-        "float64",
-        "bfloat16",
-        "fp8_e4m3",
-        "fp8_e5m2",
-        "f8e4m3",
-        "f8e5m2",
-        "float8_e4m3",
-        "float8_e5m2",
-    ]
-)
+TYPES = frozenset({
+    "int8", "char", "uint8", "int32", "int", "uint32", "int64", "uint64", "half", "float16", "float", "float32",
+    "double", "float64", "bfloat16", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2", "float8_e4m3", "float8_e5m2",
+})  # fmt: skip
 # The collectives of nccl-tests -> ours.
 COLLECTIVES = {
     "all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter", "alltoall": "alltoall",
@@ -69,24 +48,9 @@ COLLECTIVES = {
     "scatter": "scatter", "hypercube": "hypercube",
 }  # fmt: skip
 _PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_perf\b")
+# MPICH labels every piece that a rank writes, also within a line.
+_LABEL_WITHIN = re.compile(r"(?<=[\w.])\[\d+\](?=\s)")
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
-_COLUMNS = ("time", "algbw", "busbw")
-# A row starts with these two and its type.
-_OLD = (
-    "size",
-    "count",
-    "type",
-    "redop",
-    "root",
-    "time",
-    "algbw",
-    "busbw",
-    "#wrong",
-    "time",
-    "algbw",
-    "busbw",
-    "#wrong",
-)
 
 
 @dataclass
@@ -120,6 +84,7 @@ class _Reading:
 
     def line(self, at: int, text: str) -> None:
         label, text = plain(text)
+        text = _LABEL_WITHIN.sub(" ", text)
         stream = self.streams.setdefault(label if len(self.streams) < 4096 else "", _Stream())
         words = text.split()
         place = _type_at(words)
@@ -133,11 +98,13 @@ class _Reading:
             self.skipped += 1
 
     def _row(self, at: int, text: str, words: list[str], stream: _Stream) -> None:
-        read = _columns(words, stream.columns or _OLD)
+        read = _columns(words, stream.columns)
         if isinstance(read, str):
             self.complaints.add(at, f"{read}: `{shown(text)}`")
             return
-        size, dtype, reduction, root, groups = read
+        size, dtype, reduction, root, groups, cut = read
+        if cut:
+            self.complaints.add(at, f"the columns in place are missing, so the line is cut: `{shown(text)}`")
         table = stream.table
         same = table and (table.dtype, table.reduction, table.root) == (dtype, reduction, root)
         if table is None or not same or (table.rows and size < table.rows[-1].size):
@@ -162,27 +129,34 @@ _Group = tuple[float, float | None, float | None, int | None]
 
 def _columns(
     words: Sequence[str], header: Sequence[str]
-) -> tuple[int, str, str | None, int | None, list[tuple[int, _Group]]] | str:
-    """(size, data type, operator, root, [(0 out of place or 1 in place, numbers)]), or what is wrong."""
+) -> tuple[int, str, str | None, int | None, list[tuple[int, _Group]], bool] | str:
+    """(size, type, operator, root, [(0 out of place or 1 in place, numbers)], whether it is cut), or a complaint."""
     size = whole(words[0], MOST_SIZE)
     if size is None:
         return "the size is no size"
-    first = header.index("time") if "time" in header else len(header)
-    between = list(words[3:first])
+    first = _first_time(words, header)
+    width = _width(header[first:]) if "time" in header else 4
+    between, rest = words[3:first], words[first:]
     reduction = next((word for word in between if word in _REDUCTIONS), None)
     root = next((int(word) for word in between if re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)
-    rest = words[first:]
-    width = _width(header[first:])
-    if len(rest) < 4 or any(word in ("none", "-1") for word in rest):
-        return "columns are missing, so the line is cut"
-    groups = []
-    for place, begin in enumerate((0, width)):
-        group = _group(rest[begin : begin + width])
-        if group is None and place == 0:
-            return "a time or a rate is no number"
-        if group is not None:
-            groups.append((place, group))
-    return size, words[2], reduction, root, groups
+    groups = [(place, group) for place in (0, 1) if (group := _group(rest[place * width : (place + 1) * width]))]
+    if not groups or groups[0][0]:
+        return "columns are missing, so the line is cut" if len(rest) < width else "a time or a rate is no number"
+    return size, words[2], reduction, root, groups, width < len(rest) < 2 * width
+
+
+def _first_time(words: Sequence[str], header: Sequence[str]) -> int:
+    """Where the time stands: behind the operator and the root, each of which some versions leave blank."""
+    named = len(words) > 3 and (words[3] in _REDUCTIONS or words[3] == "none")
+    if "time" not in header:  # groups have four columns
+        first = 3 + named
+        return first + ((len(words) - first) % 4 == 1)
+    first = header.index("time")
+    if "redop" in header and not named:
+        first -= 1
+    if "root" in header and not re.fullmatch(r"-?\d+", words[first - 1] if first <= len(words) else "", re.ASCII):
+        first -= 1
+    return max(3, first)
 
 
 def _width(columns: Sequence[str]) -> int:

@@ -82,7 +82,7 @@ def _json(source: Source) -> Log:
 
 TEXT = Reader(
     TOOL, "the text of nvbandwidth: a matrix for each test", "nvbandwidth, README",
-    lambda source: source.has(lambda text: "nvbandwidth Version" in text or "memcpy CE " in text or "memcpy SM " in text),
+    lambda source: source.has(re.compile("nvbandwidth Version|memcpy (?:CE|SM) .*bandwidth").search),
     _text,
 )  # fmt: skip
 JSON = Reader(

@@ -20,24 +20,24 @@ from .kinds import Log, LogRow, LogTable, Quantity, Reader
 from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, Source, number, plain, shown, whole
 
 TOOL = "OSU"
-_TITLE = re.compile(r"#\s*OSU\s+(?:MPI|NCCL|RCCL)\S*\s+(.*?)\s+(?:Test\s*)?v?(\d+\.\d+)", re.IGNORECASE)
+_TITLE = re.compile(r"#\s*OSU\s+((?:MPI|[NR]CCL)\S*\s+.*?)\s+(?:Test\s*)?v?\d+\.\d+", re.IGNORECASE)
+_RUNTIME = re.compile(r"(?:mpi|[nr]ccl)(?:-(?:cuda|rocm|openacc|managed))?\s+")
 _COLLECTIVES = {
     "allreduce": "allreduce", "allgather": "allgather", "reduce_scatter": "reduce_scatter", "reduce": "reduce",
     "alltoall": "alltoall", "all-to-all personalized exchange": "alltoall", "broadcast": "broadcast",
     "bcast": "broadcast", "gather": "gather", "scatter": "scatter", "barrier": "barrier",
 }  # fmt: skip
+_PAIRS: dict[str, Quantity] = {"latency": "latency", "bandwidth": "bandwidth"}
 PER_RANK = ("allgather", "alltoall", "gather", "scatter")
 
 
 class _Table:
     def __init__(self, title: str):
-        words = re.sub(r"^(?:non-blocking|persistent)\s+", "", title.lower()).strip()
-        words = re.sub(r"^i(?=all|bcast|reduce|gather|scatter|barrier)", "", words).removesuffix(" test")
+        words = _RUNTIME.sub("", title.lower(), count=1).removesuffix(" test").strip()
         self.collective = _COLLECTIVES.get(words.removesuffix(" latency").strip())
-        self.quantity: Quantity = "collective"
-        if self.collective is None:
-            self.quantity = "bandwidth" if "bandwidth" in words else "latency"
-        self.known = self.collective is not None or bool(re.fullmatch(r"(?:[\w-]+ )*(?:latency|bandwidth)", words))
+        self.quantity: Quantity = "collective" if self.collective else _PAIRS.get(words, "collective")
+        # One-sided and non-blocking tests, and those of several pairs, are about other things.
+        self.known = self.collective is not None or words in _PAIRS
         self.dtype: str | None = None
         self.rows: list[LogRow] = []
 
@@ -74,15 +74,12 @@ def read(source: Source) -> Log:
         label, text = plain(raw)
         words = text.split()
         if match := _TITLE.search(text):
-            table = current[label] = _Table(match[1])
-            if table.known:
-                tables.append(table)
-            else:
-                complaints.add(at, f"test `{shown(match[1])}` is not known")
+            current[label] = _Table(match[1])
+            tables.append(current[label])
         elif match := re.search(r"#\s*Datatype:\s*(\w+)", text):
             if label in current:
                 current[label].dtype = match[1]
-        elif words and label in current and re.fullmatch(r"-?[\d.]+(?:e[+-]?\d+)?", words[0]):
+        elif words and label in current and current[label].known and re.fullmatch(r"-?\d+(?:\.\d+)?", words[0]):
             taken = len(current[label].rows) < MOST_ROWS and current[label].row(at, words)
             if not taken:
                 complaints.add(at, f"a size or a value is no number: `{shown(text)}`")

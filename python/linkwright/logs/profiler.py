@@ -26,11 +26,13 @@ _BYTES = {
     "Float8_e4m3fn": 1, "Float8_e5m2": 1,
 }  # fmt: skip
 _COLLECTIVES = {
-    "allreduce": "allreduce", "allreduce_coalesced": "allreduce", "allgather": "allgather",
-    "_allgather_base": "allgather", "allgather_into_tensor_coalesced": "allgather", "all_gather": "allgather", "reduce_scatter": "reduce_scatter",
-    "_reduce_scatter_base": "reduce_scatter", "reduce_scatter_tensor_coalesced": "reduce_scatter",
-    "broadcast": "broadcast", "reduce": "reduce", "all_to_all": "alltoall", "all_to_allv": "alltoall",
-    "send": "sendrecv", "recv": "sendrecv", "gather": "gather", "scatter": "scatter",
+    "allreduce": "allreduce", "allreduce_coalesced": "allreduce",
+    "allgather": "allgather", "all_gather": "allgather", "_allgather_base": "allgather",
+    "allgather_into_tensor_coalesced": "allgather",
+    "reduce_scatter": "reduce_scatter", "_reduce_scatter_base": "reduce_scatter",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter",
+    "all_to_all": "alltoall", "all_to_allv": "alltoall", "send": "sendrecv", "recv": "sendrecv",
+    "broadcast": "broadcast", "reduce": "reduce", "gather": "gather", "scatter": "scatter",
 }  # fmt: skip
 _REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
