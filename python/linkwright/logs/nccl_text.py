@@ -135,7 +135,7 @@ def _columns(
     if size is None:
         return "the size is no size"
     first = _first_time(words, header)
-    width = _width(header[first:]) if "time" in header else 4
+    width = _width(header[header.index("time") :]) if "time" in header else 4
     between, rest = words[3:first], words[first:]
     reduction = next((word for word in between if word in _REDUCTIONS), None)
     root = next((int(word) for word in between if re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)
