@@ -31,8 +31,8 @@ def nccl(
     if devices:
         lines += ["# Using devices"]
         lines += [
-            f"#  Rank {rank:2} Group  0 Pid {900 + rank} on node{rank * nodes // ranks} device {rank:2} [0x1{rank}] {name}"
-            for rank in range(ranks)
+            f"#  Rank {at:2} Group  0 Pid {900 + at} on node{at * nodes // ranks} device {at:2} [0x1{at}] {name}"
+            for at in range(ranks)
         ]
     group = " time algbw busbw #wrong" if wrong == "0" else " time algbw busbw error"
     lines += ["#      " + " ".join(columns) + group * (1 + in_place), "#        (B)    (elements)        (us)  (GB/s)"]

@@ -261,7 +261,7 @@ def test_mpi4py_bench(read):
     "text", ["", "\0\0\0", "hello\n", "{", "[1, 2", '{"traceEvents": [', "<html>", "\x1b[2J" * 1000]
 )
 def test_what_is_no_log_is_refused_with_the_tools_that_are_read(read, text):
-    with pytest.raises(FileError, match="nccl-tests|cut"):
+    with pytest.raises(FileError, match=r"nccl-tests|cut"):
         read(text)
 
 
