@@ -19,13 +19,22 @@ from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, o
 from .kinds import Facts, Log, LogRow, LogTable, Matrix, Reader
 from .lines import Source
 
-__all__ = ["READERS", "Facts", "Log", "LogRow", "LogTable", "Matrix", "read_log"]
+__all__ = ["READERS", "Facts", "Log", "LogRow", "LogTable", "Matrix", "is_log", "read_log"]
 
 # In the order in which they are tried: what another tool prints may stand in the log of a training run.
 READERS: tuple[Reader, ...] = (
     nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER, nvbandwidth.TEXT, osu.READER, imb.READER,
     mpi4py_bench.READER, nccl_text.READER,
 )  # fmt: skip
+
+
+def is_log(path: Path | str) -> bool:
+    """Whether a file holds what a known tool prints."""
+    return _reader(Source(Path(path))) is not None
+
+
+def _reader(source: Source) -> Reader | None:
+    return next((one for one in READERS if one.recognises(source)), None)
 
 
 def read_log(path: Path | str) -> Log:
@@ -48,7 +57,7 @@ def read_log(path: Path | str) -> Log:
 
     """
     source = Source(Path(path))
-    reader = next((one for one in READERS if one.recognises(source)), None)
+    reader = _reader(source)
     if reader is None:
         tools = ", ".join(dict.fromkeys(one.tool for one in READERS))
         raise FileError(f"{path}: holds no table of a known tool; read are the outputs of {tools}")
