@@ -51,7 +51,7 @@ def command(
     from linkwright.explain import shown
 
     if _is_log(something):
-        _refuse(something, "a log", {"--size": size, "--without": variant.without, "--degrade": variant.degrade})
+        _refuse(something, "a log", {"--size": size})
         lines = _log(something, machine, variant, ranks, table)
     elif _is_schedule(something):
         _refuse(something, "a schedule", {"--table": table})
@@ -84,6 +84,8 @@ def _is_log(name: str) -> bool:
 def _is_schedule(name: str) -> bool:
     from linkwright import _native, sources
 
+    if (Path(name) / "run.json").is_file():
+        return False
     return sources.is_source(name) or name in {entry["key"] for entry in _native.algorithms()}
 
 
@@ -101,7 +103,7 @@ def _log(name: str, machine: str | None, variant: Variant, ranks: int | None, on
         raise UsageError(f"--table {only}: {name} has {len(tables)} tables that can be explained")
     for number, table in enumerate(tables, 1):
         if only in (None, number):
-            answer = logs.answer(log, table, machine, variant.nodes, variant.fabric, ranks)
+            answer = logs.answer(log, table, machine, variant, ranks)
             if number > 1 and only is None:
                 yield ""
             yield from shown.of_log(answer, name, log.skipped, log.complaints)

@@ -15,11 +15,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwright import _native
 from linkwright.errors import UsageError
 from linkwright.logs import Log, LogTable
+from linkwright.machines import Variant
 from linkwright.studies.modern.conditions import COLLECTIVES, Condition
 from linkwright.studies.modern.mapping import Refusal, settle
 
@@ -46,15 +47,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A hypothesis with its simulated curve.
+    """Hypotheses with one simulated curve.
 
     Attributes:
-        case: what would be wrong.
+        cases: what would be wrong; more than one where times cannot tell them apart.
         times: size -> us.
         distance: the factor by which its curve and the log's are apart.
     """
 
-    case: Case
+    cases: tuple[Case, ...]
     times: Mapping[int, float]
     distance: float
 
@@ -87,23 +88,26 @@ def tables(log: Log) -> list[LogTable]:
     ]
 
 
-def answer(
-    log: Log, table: LogTable, machine: str | None, nodes: int | None, fabric: str | None, ranks: int | None
-) -> Answer:
+def answer(log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None) -> Answer:
     """What is to be said of a table.
 
     Args:
         log: the log that it is of.
         table: one of `tables(log)`.
         machine: a described machine or the path of a machine file; None: from the devices in the log.
-        nodes: how many; None: from the log.
-        fabric: the network; None: what machines of this generation mostly have.
+        variant: nodes (None: from the log), network (None: what machines of this generation mostly have), and what
+            the machine never had.
         ranks: how many; None: from the log.
 
     Raises:
         UsageError: the log does not say enough, or no described machine is like it.
     """
-    system, why = _system(log, table, machine, nodes, fabric, ranks)
+    system, why = _system(log, table, machine, variant.nodes, variant.fabric, ranks)
+    return explained(table, system.having(without=variant.without, degrade=variant.degrade), why)
+
+
+def explained(table: LogTable, system: System, why: str) -> Answer:
+    """What is to be said of a table that was measured on a system; `why` says how that is known."""
     measured = _measured(table)
     sizes = few(measured, 10)
     healthy = {size: system.time(size) for size in sizes}
@@ -159,7 +163,8 @@ def bus_rate(system: System, size: int, time_us: float) -> float:
 
 def bus_factor(system: System) -> float:
     """busbw over size / time."""
-    return 1.0 if system.collective == "sendrecv" else _native.bus_factor(system.collective, system.ranks)
+    known = None if system.collective == "sendrecv" else _native.bus_factor(system.collective, system.ranks)
+    return 1.0 if known is None else known
 
 
 def distance(curve: Mapping[int, float], measured: Mapping[int, float]) -> float:
@@ -169,17 +174,24 @@ def distance(curve: Mapping[int, float], measured: Mapping[int, float]) -> float
 
 
 def _suspects(system: System, measured: Mapping[int, float], sizes: Sequence[int]) -> list[Suspect]:
-    """All hypotheses that can be simulated, the nearest first; of equal curves only the first."""
-    found: list[Suspect] = []
-    seen = set()
+    """All kinds of hypotheses that can be simulated, the nearest first, each by its nearest case.
+
+    Kinds with one curve cannot be told apart by times: they share a place.
+    """
+    nearest: dict[str, Suspect] = {}
     for case in cases(system):
         curve = case.system.times(sizes)
-        key = tuple(curve.items())
-        if len(curve) < LEAST_SIZES * len(sizes) or key in seen:
+        if len(curve) < LEAST_SIZES * len(sizes):
             continue
-        seen.add(key)
-        found.append(Suspect(case, curve, distance(curve, measured)))
-    return sorted(found, key=lambda one: one.distance)
+        found = Suspect((case,), curve, distance(curve, measured))
+        if case.kind not in nearest or found.distance < nearest[case.kind].distance:
+            nearest[case.kind] = found
+    places: dict[tuple[tuple[int, float], ...], Suspect] = {}
+    for one in nearest.values():
+        key = tuple(one.times.items())
+        before = places.get(key)
+        places[key] = replace(before, cases=(*before.cases, *one.cases)) if before else one
+    return sorted(places.values(), key=lambda one: one.distance)
 
 
 def _system(

@@ -75,7 +75,7 @@ def explain(name: str, schedule: _native.Schedule, machine: _native.Machine, siz
 
 def _busiest(whole: _native._Simulation) -> list[tuple[str, float]]:
     links = whole["links"]
-    busy = sorted(zip(links["name"], links["busy_ps"], strict=True), key=lambda one: (-one[1], one[0]))
+    busy = sorted(zip(links["name"], links["busy_ps"].tolist(), strict=True), key=lambda one: (-one[1], one[0]))
     return [(name, time / whole["makespan_ps"]) for name, time in busy[:3] if time]
 
 

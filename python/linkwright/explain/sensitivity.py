@@ -6,7 +6,7 @@ of its rate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from linkwright import _native
@@ -57,15 +57,15 @@ def effects(machine: _native.Machine, time: Callable[[_native.Machine], float]) 
     return sorted(found, key=lambda one: (-one.gain, one.key))
 
 
-def _better(row: dict[str, str]) -> str | None:
+def _better(row: Mapping[str, object]) -> str | None:
     """The value, twice as good, as a machine file writes it; None of what has no better direction."""
-    key, unit = row["key"], row["unit"]
+    key, unit = str(row["key"]), str(row["unit"])
     try:
-        value = float(row["value"])
+        value = float(str(row["value"]))
     except ValueError:
         return None
     if key.startswith("facts.") or not value:
         return None
     if "/s" in unit:
-        return f"{2 * value:g} {unit}"
-    return f"{value / 2:g} {unit}" if unit in _TIMES else None
+        return f"{2 * value:.9g}"
+    return f"{value / 2:.9g}" if unit in _TIMES else None

@@ -80,10 +80,12 @@ def _suspects(suspects: Sequence[Suspect], apart: float) -> Iterator[str]:
         f"what would give your numbers, simulated, the nearest first; the healthy machine is {_apart(apart)} away"
     )
     for number, suspect in enumerate(suspects, 1):
-        case = suspect.case
-        yield from _wrapped(f"{number}. {case.what}: {_apart(suspect.distance)} away", indent="   ")
-        for word, text in (("why", case.cause), ("check", case.check), ("cure", case.cure)):
-            yield from _wrapped(f"   {word}: {text}", indent="     ")
+        first = f"{number}. {_apart(suspect.distance)} away: "
+        for case in suspect.cases:
+            yield from _wrapped(first + case.what, indent="   ")
+            for word, text in (("why", case.cause), ("check", case.check), ("cure", case.cure)):
+                yield from _wrapped(f"   {word}: {text}", indent="     ")
+            first = "   or, which takes as long: "
 
 
 def _apart(factor: float) -> str:

@@ -96,8 +96,10 @@ class System:
         return all(f"fabric.links.{name}.bandwidth" in keys for name in classes)
 
     def on(self, setting: str) -> System:
-        """The same with one more setting of its network, such as `sharp=0`."""
-        return self.having(fabric=f"{self.fabric},{setting}")
+        """The same with another setting of its network, such as `sharp=0`."""
+        name, *others = (self.fabric or "").split(",")
+        kept = [other for other in others if other.partition("=")[0] != setting.partition("=")[0]]
+        return self.having(fabric=",".join((name, *kept, setting)))
 
 
 def few(sizes: Iterable[int], most: int = 8) -> list[int]:
