@@ -74,11 +74,11 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
 
 
 def _is_log(name: str) -> bool:
-    """Whether it is a file that no reader of schedules takes, or one with the numbers of a known tool."""
+    """Whether it is a file with the numbers of a known tool, or one that is not named as schedules are."""
     from linkwright import sources
     from linkwright.logs import is_log
 
-    return Path(name).is_file() and (is_log(name) or not sources.is_source(name))
+    return Path(name).is_file() and (not sources.is_named_so(name) or is_log(name))
 
 
 def _is_schedule(name: str) -> bool:

@@ -186,12 +186,19 @@ def _suspects(system: System, measured: Mapping[int, float], sizes: Sequence[int
         found = Suspect((case,), curve, distance(curve, measured))
         if case.kind not in nearest or found.distance < nearest[case.kind].distance:
             nearest[case.kind] = found
-    places: dict[tuple[tuple[int, float], ...], Suspect] = {}
-    for one in nearest.values():
-        key = tuple(one.times.items())
-        before = places.get(key)
-        places[key] = replace(before, cases=(*before.cases, *one.cases)) if before else one
-    return sorted(places.values(), key=lambda one: one.distance)
+    places: list[Suspect] = []
+    for one in sorted(nearest.values(), key=lambda one: one.distance):
+        same = next((at for at, other in enumerate(places) if _same(one.times, other.times)), None)
+        if same is None:
+            places.append(one)
+        else:
+            places[same] = replace(places[same], cases=(*places[same].cases, *one.cases))
+    return places
+
+
+def _same(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+    """Whether two curves agree wherever both have a time."""
+    return all(one[size] == other[size] for size in one.keys() & other.keys())
 
 
 def _system(
