@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from linkwright import _native
 
@@ -52,7 +53,7 @@ def _parts(whole: Graph, levels: Sequence[tuple[str, int]]) -> list[Node]:
     """The smallest parts of a level of which there are few enough, or runs of as many endpoints as it takes."""
     ranks = sum(node.ranks for node in whole.nodes)
     size = 1
-    for (name, _), (_, inner) in list(zip(levels, levels[1:], strict=False))[::-1]:
+    for (name, _), (_, inner) in list(pairwise(levels))[::-1]:
         size *= inner
         if ranks / size <= MOST_ENDPOINTS:
             return [_part(node, size, f"{name} {{0}}") for node in whole.nodes]

@@ -2,7 +2,8 @@
 
     nodes    [name, kind, label, x, y, width, height, first rank or -1]
     frames   [name, x, y, width, height]
-    links    [node, node, number of its class, bytes per second or null, path]
+    links    [node, node, number of its class, bytes per second or null, path], of which the first `behind` are
+             drawn behind the frames
     time     of a simulated schedule, see `times.py`; null without one
 
 Lengths are units of a drawing that is `width` wide; a path is described in `layouts/placed.py`.
@@ -11,6 +12,7 @@ Lengths are units of a drawing that is `width` wide; a path is described in `lay
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from linkwright import _native
@@ -19,6 +21,8 @@ from .collapse import collapsed
 from .graph import Graph, graph
 from .layouts import WIDTH, layout
 from .layouts.placed import LETTER, Layout
+
+_SMALL = 4.4  # width of the smallest letter
 
 
 class Scene(TypedDict):
@@ -33,6 +37,7 @@ class Scene(TypedDict):
     frames: list[list[Any]]
     classes: list[str]
     links: list[list[Any]]
+    behind: int
     time: dict[str, Any] | None
 
 
@@ -47,6 +52,7 @@ def scene(machine: _native.Machine, timeline: Any = None, *, title: str = "") ->
     whole = graph(machine)
     shown = collapsed(whole, machine)
     placed = layout(shown)
+    shown, placed = _first_behind(shown, placed)
     classes = list(dict.fromkeys(edge.kind for edge in shown.edges))
     return {
         "machine": machine.name,
@@ -61,8 +67,16 @@ def scene(machine: _native.Machine, timeline: Any = None, *, title: str = "") ->
             [edge.a, edge.b, classes.index(edge.kind), edge.rate, _numbers(*path)]
             for edge, path in zip(shown.edges, placed.paths, strict=True)
         ],
+        "behind": len(placed.behind),
         "time": None if timeline is None else _timed(shown, timeline),
     }
+
+
+def _first_behind(shown: Graph, placed: Layout) -> tuple[Graph, Layout]:
+    """The same with its edges in the order in which they are drawn."""
+    order = sorted(range(len(shown.edges)), key=lambda edge: edge not in placed.behind)
+    edges, paths = tuple(shown.edges[edge] for edge in order), [placed.paths[edge] for edge in order]
+    return replace(shown, edges=edges), replace(placed, paths=paths)
 
 
 def _timed(shown: Graph, timeline: Any) -> dict[str, Any]:
@@ -85,13 +99,13 @@ def _nodes(shown: Graph, placed: Layout) -> list[list[Any]]:
 
 
 def _label(name: str, width: float, grouped: bool) -> str:
-    """As many of the last words of a name as its box has room for."""
+    """As many of the last words of a name as its box has room for; the last one in smaller letters if need be."""
     words = name.split(" ")
     for first in range(2 if grouped and len(words) > 2 else 0, len(words)):
         label = " ".join(words[first:])
-        if len(label) * LETTER <= width:
+        if len(label) * LETTER + 2 <= width:
             return label
-    return ""
+    return words[-1] if len(words[-1]) * _SMALL + 2 <= width else ""
 
 
 def _about(whole: Graph, shown: Graph, machine: _native.Machine) -> str:

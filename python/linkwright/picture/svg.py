@@ -20,23 +20,24 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif
 _LEGEND = 34.0
 _LEAST_TEXT = 7.0
 _THIN, _THICK = 1.0, 7.0
+_ROOMY = 26.0
 
 
 def svg(scene: Scene, *, dark: bool | None = False) -> str:
     """The drawing; with `dark` None it is light or dark as the reader prefers, where the viewer knows that."""
     height = scene["height"] + _LEGEND
-    body = "".join([*_frames(scene), *_links(scene), *_nodes(scene), *_legend(scene)])
+    body = "".join([*_links(scene, True), *_frames(scene), *_links(scene, False), *_nodes(scene), *_legend(scene)])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {scene["width"]:g} {height:.0f}" '
         f'width="{scene["width"]:g}" height="{height:.0f}" role="img" font-family="{_FONT}" font-size="13">'
-        f"<title>{_text(scene['about'])}</title><style>{colours.style(dark)}</style>"
+        f"<title>{words(scene['about'])}</title><style>{colours.style(dark)}</style>"
         f'<rect class="ground" width="{scene["width"]:g}" height="{height:.0f}"/>{body}</svg>\n'
     )
 
 
-def _text(words: str) -> str:
+def words(text: str) -> str:
     """Words, escaped, without the characters that XML does not have."""
-    return html.escape("".join(c if c.isprintable() else " " for c in words))
+    return html.escape("".join(c if c.isprintable() else " " for c in text))
 
 
 def _n(value: float) -> str:
@@ -47,7 +48,7 @@ def _box(kind: str, place: Sequence[float], told: str) -> str:
     x, y, width, height = place
     rounding = min(4.0, height / 5, width / 5)
     at = f'x="{_n(x - width / 2)}" y="{_n(y - height / 2)}" width="{_n(width)}" height="{_n(height)}"'
-    return f'<rect class="{kind}" {at} rx="{_n(rounding)}"><title>{_text(told)}</title></rect>'
+    return f'<rect class="{kind}" {at} rx="{_n(rounding)}"><title>{words(told)}</title></rect>'
 
 
 def _frames(scene: Scene) -> Iterator[str]:
@@ -56,18 +57,15 @@ def _frames(scene: Scene) -> Iterator[str]:
         size = min(12.0, height * 0.18, width / max(6, len(name)) * 1.5)
         if size >= _LEAST_TEXT:
             yield f'<text class="quiet" x="{_n(x - width / 2 + 5)}" y="{_n(y - height / 2 + size + 2)}" '
-            yield f'font-size="{_n(size)}">{_text(name)}</text>'
+            yield f'font-size="{_n(size)}">{words(name)}</text>'
 
 
-def _links(scene: Scene) -> Iterator[str]:
-    time, nodes = scene["time"], scene["nodes"]
+def _links(scene: Scene, behind: bool) -> Iterator[str]:
+    """Those behind the frames, or the others; busier ones over idler ones."""
+    time, nodes, scale = scene["time"], scene["nodes"], _scale(scene)
     fastest = max((rate or 0 for _, _, _, rate, _ in scene["links"]), default=0)
-    order = (
-        range(len(scene["links"]))
-        if time is None
-        else sorted(range(len(scene["links"])), key=time["links"].__getitem__)
-    )
-    for number in order:
+    numbers = range(scene["behind"]) if behind else range(scene["behind"], len(scene["links"]))
+    for number in numbers if time is None else sorted(numbers, key=time["links"].__getitem__):
         a, b, kind, rate, path = scene["links"][number]
         told = f"{nodes[a][0]} – {nodes[b][0]}: {scene['classes'][kind]}"
         told += f", {quantity.text(rate, 'B/s')} each way" if rate else ""
@@ -76,13 +74,15 @@ def _links(scene: Scene) -> Iterator[str]:
         else:
             share = time["links"][number]
             colour, told = f"b{colours.step(share)}", f"{told}, busy {share:.0%} of the time"
-        wide = _n((_THIN + share * (_THICK - _THIN)) * _scale(scene))
-        yield f'<path class="link {colour}" stroke-width="{wide}" d="{outline(path)}"><title>{_text(told)}</title></path>'
+        wide = _n((_THIN + share * (_THICK - _THIN)) * scale)
+        tip = f"<title>{words(told)}</title>"
+        yield f'<path class="link {colour}" stroke-width="{wide}" d="{outline(path)}">{tip}</path>'
 
 
 def _scale(scene: Scene) -> float:
-    """Links are thinner where there are many."""
-    return min(1.0, max(0.25, 12 / math.sqrt(len(scene["links"]) + 1)))
+    """Links are thinner where there are many, or where boxes are small."""
+    smallest = min((min(row[5], row[6]) for row in scene["nodes"]), default=_ROOMY)
+    return max(0.2, min(1.0, 14 / math.sqrt(len(scene["links"]) + 1), smallest / _ROOMY))
 
 
 def outline(path: Sequence[float]) -> str:
@@ -109,19 +109,19 @@ def _nodes(scene: Scene) -> Iterator[str]:
 
 
 def _label(label: str, place: Sequence[float], load: str) -> Iterator[str]:
-    x, y, _, height = place
-    size = min(13.0, height * 0.6)
+    x, y, width, height = place
+    size = min(13.0, height * 0.6, 1.7 * width / max(1, len(label)))
     if label and size >= _LEAST_TEXT:
-        yield f'<text class="on{load}" x="{_n(x)}" y="{_n(y + size * 0.36)}" font-size="{_n(size)}" text-anchor="middle">'
-        yield f"{_text(label)}</text>"
+        at = f'x="{_n(x)}" y="{_n(y + size * 0.36)}" font-size="{_n(size)}" text-anchor="middle"'
+        yield f'<text class="on{load}" {at}>{words(label)}</text>'
 
 
 def _legend(scene: Scene) -> Iterator[str]:
     x, y = 8.0, scene["height"] + 12
-    for colour, words in _keys(scene):
+    for colour, told in _keys(scene):
         yield f'<rect class="{colour}" x="{_n(x)}" y="{_n(y)}" width="22" height="8" rx="2"/>'
-        yield f'<text class="quiet" x="{_n(x + 28)}" y="{_n(y + 9)}">{_text(words)}</text>'
-        x += 44 + len(words) * 7.2
+        yield f'<text class="quiet" x="{_n(x + 28)}" y="{_n(y + 9)}">{words(told)}</text>'
+        x += 44 + len(told) * 7.2
 
 
 def _keys(scene: Scene) -> list[tuple[str, str]]:
@@ -129,6 +129,8 @@ def _keys(scene: Scene) -> list[tuple[str, str]]:
         edges = [100 * step / colours.STEPS for step in range(colours.STEPS)]
         return [(f"b{step}", f"from {edge:g} % busy") for step, edge in enumerate(edges)]
     found: list[tuple[str, str]] = []
+    if scene["classes"] == ["link"]:  # of a fabric without classes
+        return found
     for number, kind in enumerate(scene["classes"]):
         rates: list[Any] = sorted({row[3] for row in scene["links"] if row[2] == number and row[3]})
         each = f", {quantity.text(rates[0], 'B/s')}" if len(rates) == 1 else ""

@@ -40,7 +40,9 @@ def place(graph: Graph) -> Layout | None:
     paths = [_path(graph, edge, boxes, ends, graph.nodes[edge.a].group in upper) for edge in graph.edges]
     titled = [(frame, graph.groups[group]) for frame, group in zip(frames, members, strict=True)]
     height = frames[-1].y + frames[-1].height / 2 + MARGIN
-    return Layout(height, [boxes[number] for number in range(len(graph.nodes))], paths, titled)
+    far = len({frame.y for frame in frames}) > 2
+    behind = frozenset(k for k, edge in enumerate(graph.edges) if far and not _within(graph, edge))
+    return Layout(height, [boxes[number] for number in range(len(graph.nodes))], paths, titled, behind)
 
 
 def _frames(count: int, network: float) -> tuple[list[Box], Box]:
@@ -64,7 +66,7 @@ def _inside(graph: Graph, members: list[int], frame: Box, above: bool) -> dict[i
     title = min(_TITLE, frame.height * 0.2)
     room = Box(frame.x, frame.y + title / 2, frame.width - 6, frame.height - title - 6)
     if whole:
-        return {number: frame for number in whole} | _cells(ends, room)
+        return dict.fromkeys(whole, frame) | _cells(ends, room)
     layers, below = tiers.split(graph, members, ends)
     boxes = tiers.spread(graph, layers, below, room, min(tiers.arcs(graph, ends), room.height * 0.3))
     if not above:
@@ -93,7 +95,7 @@ def _network(graph: Graph, layers: list[list[int]], into: Box) -> dict[int, Box]
 
 def _path(graph: Graph, edge: Edge, boxes: dict[int, Box], ends: set[int], flipped: bool) -> tuple[float, ...]:
     a, b = graph.nodes[edge.a], graph.nodes[edge.b]
-    if a.group == b.group >= 0:
+    if _within(graph, edge):
         return tiers.path(edge, boxes, ends, flipped)
     start, end = boxes[edge.a], boxes[edge.b]
     return straight(
@@ -105,3 +107,8 @@ def _edge_of(frame: Box, towards: Box) -> Box:
     """The point of a frame from which a line leaves."""
     y = frame.y + frame.height / 2 if towards.y > frame.y else frame.y - frame.height / 2
     return Box(frame.x, y, 0, 0)
+
+
+def _within(graph: Graph, edge: Edge) -> bool:
+    """Whether an edge stays in one frame."""
+    return graph.nodes[edge.a].group == graph.nodes[edge.b].group >= 0

@@ -22,7 +22,7 @@ def place(graph: Graph) -> Layout | None:
     cell = min(_LARGEST, WIDTH / (columns + 1), _MOST_HEIGHT / (rows + 0.2))
     behind = cell / (planes + 0.4)
     left = (WIDTH - cell * columns) / 2
-    size = (behind if planes > 1 else cell) * 0.64
+    size = (behind if planes > 1 else cell) * 0.68
     boxes = []
     for node in graph.nodes:
         x, y, z = (*(node.at or ()), 0, 0)[:3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 WIDTH = 1200.0
-LETTER = 7.0  # width of a letter
+LETTER = 6.8  # width of a letter
 BOX = 26.0  # height of a box with text
 MARGIN = 8.0
 
@@ -29,12 +29,14 @@ class Layout:
         boxes: by node.
         paths: by edge: two points; or a start, a control point and an end; or two stubs of two points each.
         frames: boxes of groups, with their names.
+        behind: edges that are drawn behind the frames, because they pass other groups.
     """
 
     height: float
     boxes: list[Box]
     paths: list[tuple[float, ...]]
     frames: list[tuple[Box, str]] = field(default_factory=list)
+    behind: frozenset[int] = frozenset()
 
 
 def straight(a: Box, b: Box) -> tuple[float, ...]:

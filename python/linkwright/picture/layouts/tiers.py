@@ -38,24 +38,29 @@ def split(graph: Graph, members: Collection[int], first: Sequence[int]) -> tuple
     near = {number: [other for other in graph.near[number] if other in inside] for number in members}
     below = [n for n in members if n not in ends and set(near[n]) <= ends and 2 * len(near[n]) >= max(4, len(ends))]
     layers, seen = [list(first)], ends | set(below)
-    while reached := sorted({n for number in layers[-1] for n in near[number] if n not in seen}):
-        layers.append(reached)
+    places = {number: (k + 0.5) / len(first) for k, number in enumerate(first)}
+    while reached := _lowest({n for number in layers[-1] for n in near[number] if n not in seen}, near, seen):
+        layers.append(_ordered(reached, near, places))
         seen |= set(reached)
     if rest := sorted(inside - seen):
         layers.append(rest)
-    if len(layers) == 1 and below:
-        return [*layers, below], []
-    return [layers[0], *(ordered(layer, near) for layer in layers[1:])], below
+    return ([*layers, below], []) if len(layers) == 1 and below else (layers, below)
 
 
-def ordered(layer: list[int], near: dict[int, list[int]]) -> list[int]:
-    """By the middle of the neighbours, which are numbered in the order in which they stand."""
+def _lowest(reached: set[int], near: dict[int, list[int]], seen: set[int]) -> list[int]:
+    """Those that were reached, without the few that join many more than the others do: they stand above these."""
+    joins = {number: len((seen | reached) & set(near[number])) for number in reached}
+    usual = sorted(joins.values())[(len(joins) - 1) // 2] if joins else 0
+    above = {number for number, count in joins.items() if count >= 3 and count >= 2 * usual}
+    return sorted(reached - above if 2 * len(above) <= len(reached) else reached)
 
-    def middle(number: int) -> float:
-        nearer = [other for other in near[number] if other < number] or near[number]
-        return sum(nearer) / len(nearer) if nearer else number
 
-    return sorted(layer, key=middle)
+def _ordered(layer: list[int], near: dict[int, list[int]], places: dict[int, float]) -> list[int]:
+    """By the middle of the neighbours below, so that links cross less; notes the places (0 to 1) of the layer."""
+    wanted = {n: _middle([places[other] for other in near[n] if other in places], 0.5) for n in layer}
+    order = sorted(layer, key=lambda number: (wanted[number], number))
+    places.update({number: (k + 0.5) / len(order) for k, number in enumerate(order)})
+    return order
 
 
 def arcs(graph: Graph, ends: Sequence[int]) -> float:
