@@ -8,7 +8,8 @@ from __future__ import annotations
 
 Palette = dict[str, str]
 
-STEPS = 8  # of load, equal ones
+STEPS = 8  # of load: idle, then equal ones
+IDLE = 0.002  # of the time
 KINDS = 8  # colours of link classes; further ones share the last
 
 _LIGHT_RAMP = ("#c9d1da", "#aebbdf", "#969fd9", "#8a7dcb", "#8757b4", "#823394", "#6f126f", "#4d0043")
@@ -41,8 +42,13 @@ def style(dark: bool | None) -> str:
 
 
 def step(share: float) -> int:
-    """The step of a busy share of 0 to 1."""
-    return min(STEPS - 1, max(0, int(share * STEPS)))
+    """The step of a busy share of 0 to 1; the first one is that of what is as good as idle."""
+    return 0 if share < IDLE else min(STEPS - 1, 1 + int(share * (STEPS - 1)))
+
+
+def edge(step: int) -> str:
+    """From where a step begins, in words."""
+    return "idle" if step == 0 else f"{100 * (step - 1) / (STEPS - 1):.0f} % busy or more"
 
 
 def _rules(colours: Palette) -> str:

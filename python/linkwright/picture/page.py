@@ -61,7 +61,9 @@ def script() -> str:
 def page(*scenes: Scene, title: str = "") -> str:
     """A whole page, which loads nothing."""
     digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"
+    )
     body = "body{margin:0;padding:16px;background:#f7f7f5}@media (prefers-color-scheme:dark){body{background:#121519}}"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -84,7 +86,7 @@ def _asset(name: str) -> str:
 def _keys(scenes: Sequence[Scene]) -> Iterator[str]:
     """What colours mean."""
     timed = any(scene["time"] for scene in scenes)
-    keys = [(f"b{step}", f"{100 * step / colours.STEPS:g} % busy or more") for step in range(0, colours.STEPS, 2)]
+    keys = [(f"b{step}", colours.edge(step)) for step in (0, 1, 3, 5, 7)]
     keys += [(state, state) for state in STATES] + [("path", "critical path")]
     yield '<ul class="lwp-keys">'
     for colour, told in keys if timed else _classes(scenes):

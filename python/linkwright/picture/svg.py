@@ -126,8 +126,7 @@ def _legend(scene: Scene) -> Iterator[str]:
 
 def _keys(scene: Scene) -> list[tuple[str, str]]:
     if scene["time"] is not None:
-        edges = [100 * step / colours.STEPS for step in range(colours.STEPS)]
-        return [(f"b{step}", f"from {edge:g} % busy") for step, edge in enumerate(edges)]
+        return [(f"b{step}", colours.edge(step)) for step in (0, 1, 3, 5, 7)]
     found: list[tuple[str, str]] = []
     if scene["classes"] == ["link"]:  # of a fabric without classes
         return found

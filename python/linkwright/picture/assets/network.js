@@ -168,7 +168,8 @@ class Network {
     });
   }
 
-  step(share) { return Math.min(STEPS - 1, Math.floor(share * STEPS)); }
+  // As colours.py has it: the first step is idle.
+  step(share) { return share < 0.002 ? 0 : Math.min(STEPS - 1, 1 + Math.floor(share * (STEPS - 1))); }
 
   // A path, moved aside by `aside`: links have a side per direction, as roads do.
   trace(pen, path, aside) {
@@ -239,8 +240,10 @@ class Network {
     pen.restore();
   }
 
-  arrow(pen, [, , , x1, y1], [, , , x2, y2]) {
-    const x = (x1 + x2) / 2 - (y2 - y1) * 0.12, y = (y1 + y2) / 2 + (x2 - x1) * 0.12;
+  // From the edge of one box to that of the other, beside the straight line between them.
+  arrow(pen, start, end) {
+    const x = (start[3] + end[3]) / 2 - (end[4] - start[4]) * 0.12, y = (start[4] + end[4]) / 2 + (end[3] - start[3]) * 0.12;
+    const [x1, y1] = this.rim(start, x, y), [x2, y2] = this.rim(end, x, y);
     const angle = Math.atan2(y2 - y, x2 - x), size = 9;
     pen.beginPath();
     pen.moveTo(x1, y1);
@@ -250,6 +253,12 @@ class Network {
     pen.moveTo(x2, y2);
     for (const turn of [2.7, -2.7]) pen.lineTo(x2 + size * Math.cos(angle + turn), y2 + size * Math.sin(angle + turn));
     pen.fill();
+  }
+
+  // Where the line from the middle of a box to (x, y) leaves it.
+  rim([, , , cx, cy, wide, tall], x, y) {
+    const dx = x - cx || 1e-9, dy = y - cy || 1e-9, share = Math.min(1, (wide / 2 + 2) / Math.abs(dx), (tall / 2 + 2) / Math.abs(dy));
+    return [cx + dx * share, cy + dy * share];
   }
 
   outline(pen) {

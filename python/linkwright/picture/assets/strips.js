@@ -52,7 +52,7 @@ class Panel extends Network {
       let start = this.bin(from);
       const last = Math.min(found.bins, Math.ceil(to / each));
       for (let bin = start; bin <= last; bin++) {
-        const ends = bin === last || this.busy[channel * found.bins + bin] >> 5 !== this.busy[channel * found.bins + start] >> 5;
+        const ends = bin === last || this.step(this.busy[channel * found.bins + bin] / 255) !== this.step(this.busy[channel * found.bins + start] / 255);
         if (!ends) continue;
         const load = this.busy[channel * found.bins + start] / 255;
         if (load > 0) {
