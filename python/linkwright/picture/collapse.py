@@ -29,7 +29,7 @@ def collapsed(whole: Graph, machine: _native.Machine) -> Graph:
     if crowded and whole.sides:
         step = math.ceil((len(whole.endpoints) / MOST_ENDPOINTS) ** (1 / len(whole.sides)))
         sides = tuple(-(-side // step) for side in whole.sides)
-        return replace(_merged(whole, [_square(node, step) for node in whole.nodes]), sides=sides)
+        return replace(_merged(whole, [_square(node, step) for node in whole.nodes]), sides=sides, around=whole.sides)
     if crowded:
         return _merged(whole, _parts(whole, machine.levels()))
     return whole

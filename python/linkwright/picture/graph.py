@@ -65,6 +65,7 @@ class Graph:
         sides: of the grid of coordinates; empty without one.
         ring: numbers of the nodes around a ring bus; empty without one.
         groups: names of the groups that `Node.group` counts, such as `node 3`.
+        around: the sides of the whole grid, if squares of it are drawn as one.
         stands_for: names of nodes of the machine that another node stands for, with its number.
     """
 
@@ -74,6 +75,7 @@ class Graph:
     sides: tuple[int, ...] = ()
     ring: tuple[int, ...] = ()
     groups: tuple[str, ...] = ()
+    around: tuple[int, ...] = ()
     stands_for: dict[str, int] = field(default_factory=dict)
 
     @functools.cached_property
@@ -116,18 +118,20 @@ class Graph:
         return None
 
     def _on_grid(self, x: int, y: int, way: str) -> tuple[int, int] | None:
-        here = self._at.get((x, y), self.stands_for.get(f"({x},{y})"))
+        here = self._place_at(x, y)
         if here is None or way not in _WAYS:
             return None if here is None else (here, here)
-        columns, rows = self.sides[:2]
-        x, y = (x + _WAYS[way][0]) % columns, (y + _WAYS[way][1]) % rows
-        there = self._at.get((x, y), self.stands_for.get(f"({x},{y})"))
+        columns, rows = self.around or self.sides
+        there = self._place_at((x + _WAYS[way][0]) % columns, (y + _WAYS[way][1]) % rows)
         return None if there is None else (here, there)
+
+    def _place_at(self, x: int, y: int) -> int | None:
+        return self.stands_for.get(f"({x},{y})", self._at.get((x, y)))
 
     def _port(self, link: str) -> tuple[int, int] | None:
         """The longest name that the words of the link begin or end with."""
         words = link.split(" ")
-        parts = [words[:end] for end in range(len(words) - 1, 0, -1)] + [words[at:] for at in range(1, len(words))]
+        parts = [words[:end] for end in range(len(words), 0, -1)] + [words[at:] for at in range(1, len(words))]
         for part in parts:
             if (node := self.number.get(" ".join(part))) is not None:
                 return node, node

@@ -22,12 +22,12 @@ _DEEP = 0.30  # of an arc, over its width
 _MOST_DEEP = 130.0
 
 
-def place(graph: Graph) -> Layout:
+def place(graph: Graph, width: float = WIDTH) -> Layout:
     """The tiers of the whole machine."""
     layers, below = split(graph, range(len(graph.nodes)), graph.endpoints)
-    room = arcs(graph, layers[0])
-    height = _ROW * (len(layers) - 1 + 0.7 + bool(below)) + room + _lines(len(layers[0])) * BOX
-    boxes = spread(graph, layers, below, Box(WIDTH / 2, height / 2, WIDTH, height), room)
+    room = arcs(graph, layers[0], width)
+    height = _ROW * (len(layers) - 1 + 0.7 + bool(below)) + room + _lines(len(layers[0]), width) * BOX
+    boxes = spread(graph, layers, below, Box(width / 2, height / 2, width, height), room)
     whole = [boxes[number] for number in range(len(graph.nodes))]
     return Layout(height, whole, [path(edge, boxes, set(layers[0])) for edge in graph.edges])
 
@@ -63,15 +63,15 @@ def _ordered(layer: list[int], near: dict[int, list[int]], places: dict[int, flo
     return order
 
 
-def arcs(graph: Graph, ends: Sequence[int]) -> float:
+def arcs(graph: Graph, ends: Sequence[int], width: float) -> float:
     """The height of the arcs below the endpoints."""
     place = {number: k for k, number in enumerate(ends)}
     spans = [abs(place[e.a] - place[e.b]) for e in graph.edges if e.a in place and e.b in place]
-    return min(_MOST_DEEP, max(spans) * WIDTH / len(ends) * _DEEP) if spans else 0.0
+    return min(_MOST_DEEP, max(spans) * width / len(ends) * _DEEP) if spans else 0.0
 
 
-def _lines(count: int) -> int:
-    return -(-count // int(WIDTH / _LEAST))
+def _lines(count: int, width: float) -> int:
+    return -(-count // int(width / _LEAST))
 
 
 def spread(graph: Graph, layers: list[list[int]], below: list[int], into: Box, room: float) -> dict[int, Box]:
@@ -107,7 +107,7 @@ def _row(
         fits = all(b[0] - a[0] > (a[1] + b[1]) / 2 + 4 for a, b in pairwise(zip(wanted, wide, strict=True)))
         places = wanted if fits else places
     else:
-        wide = [max(width, pitch * 0.8) if pitch < 90 else width for width in wide]
+        wide = [max(each, pitch * 0.8) if pitch < 90 else each for each in wide]
     up = [(lines - 1 - k // across) * (tall + 2) for k in range(len(layer))]
     return {n: Box(x, y - lift, w, tall) for n, x, w, lift in zip(layer, places, wide, up, strict=True)}
 
