@@ -17,7 +17,7 @@ from linkwright.picture import colours
 from linkwright.picture.collapse import MOST_ENDPOINTS, collapsed
 from linkwright.picture.graph import graph, links
 from linkwright.picture.layouts import LAYOUTS, layout
-from linkwright.picture.times import Course
+from linkwright.timeline import Steps, Timeline
 from linkwright_cases import invoke
 
 NAMES = registry.keys("machines")
@@ -44,15 +44,16 @@ def machines():
     yield pytest.param("crossbar", {"ranks": 4096}, id="4,096 ports")
 
 
-def course(names: list[str], busy: np.ndarray, **more) -> Course:
+def course(names: list[str], busy: np.ndarray, **more) -> Timeline:
     """A course of two ranks: 0 sends, then waits; 1 receives, then reduces."""
+    a = np.array
+    path = Steps(a([0, 1]), a([0, 1]), a([1, 1]), a([1, 4]), a([0.0, 6]), a([6.0, 10]), a([0.0, 0]))
     given = {
-        "span_us": 10.0, "bytes": np.arange(len(names)),
-        "rank": np.array([0, 0, 1, 1]), "state": np.array([0, 2, 1, 3]),
-        "begin_us": np.array([0.0, 4, 0, 6]), "end_us": np.array([4.0, 10, 6, 10]),
-        "path": [(0.0, 6.0, 0, 1, "serialisation"), (6.0, 10.0, 1, 1, "compute")],
+        "span_us": 10.0, "edges_us": np.linspace(0, 10, busy.shape[1] + 1), "path": path,
+        "bytes": np.arange(len(names)),
+        "rank": a([0, 0, 1, 1]), "state": a([0, 2, 1, 3]), "begin_us": a([0.0, 4, 0, 6]), "end_us": a([4.0, 10, 6, 10]),
     }  # fmt: skip
-    return Course(links=names, busy=busy, **(given | more))
+    return Timeline(links=tuple(names), busy=busy, **(given | more))
 
 
 def unpacked(text: str, kind: str) -> np.ndarray:
@@ -80,7 +81,11 @@ def test_most_links_of_a_fabric_have_a_place(name):
     found = machine(name)
     shown = collapsed(graph(found), found)
     lost = [link for link in links(found) if shown.place(link) is None]
-    nowhere = {"cell-be": ["command network"], "vollo-ia420f": lost, "ipu-c2-chip": ["host to chip 0", "host from chip 0"]}
+    nowhere = {
+        "cell-be": ["command network"],
+        "vollo-ia420f": lost,
+        "ipu-c2-chip": ["host to chip 0", "host from chip 0"],
+    }
     assert lost == nowhere.get(name, []), "a link that is neither an edge nor a port"
 
 

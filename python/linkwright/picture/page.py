@@ -14,11 +14,11 @@ from functools import cache
 from importlib import resources
 
 from linkwright.report import quantity
+from linkwright.timeline import STATES
 
 from . import colours
 from .scene import Scene
 from .svg import svg, words
-from .times import STATES
 
 _SCRIPTS = ("base.js", "network.js", "strips.js", "deck.js")
 _BUSIEST = 20

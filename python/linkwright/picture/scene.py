@@ -16,11 +16,13 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from linkwright import _native
+from linkwright.timeline import Timeline
 
 from .collapse import collapsed
 from .graph import Graph, graph
 from .layouts import WIDTH, layout
 from .layouts.placed import LETTER, Layout
+from .times import timed
 
 _SMALL = 4.4  # width of the smallest letter
 
@@ -41,7 +43,7 @@ class Scene(TypedDict):
     time: dict[str, Any] | None
 
 
-def scene(machine: _native.Machine, timeline: Any = None, *, title: str = "") -> Scene:
+def scene(machine: _native.Machine, timeline: Timeline | None = None, *, title: str = "") -> Scene:
     """The picture of a machine, with what happens on its links if there is a timeline of a simulation.
 
     Args:
@@ -68,7 +70,7 @@ def scene(machine: _native.Machine, timeline: Any = None, *, title: str = "") ->
             for edge, path in zip(shown.edges, placed.paths, strict=True)
         ],
         "behind": len(placed.behind),
-        "time": None if timeline is None else _timed(shown, timeline),
+        "time": None if timeline is None else timed(shown, timeline),
     }
 
 
@@ -77,12 +79,6 @@ def _first_behind(shown: Graph, placed: Layout) -> tuple[Graph, Layout]:
     order = sorted(range(len(shown.edges)), key=lambda edge: edge not in placed.behind)
     edges, paths = tuple(shown.edges[edge] for edge in order), [placed.paths[edge] for edge in order]
     return replace(shown, edges=edges), replace(placed, paths=paths)
-
-
-def _timed(shown: Graph, timeline: Any) -> dict[str, Any]:
-    from .times import timed
-
-    return timed(shown, timeline)
 
 
 def _numbers(*values: float) -> list[float]:

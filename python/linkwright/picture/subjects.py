@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from linkwright import _native, library, machines, schedules, sources, units
+import numpy as np
+
+from linkwright import _native, library, machines, schedules, sources, timeline, units
 from linkwright.errors import UsageError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.experiment import Experiment
@@ -91,7 +93,8 @@ def _of_experiment(machine: _native.Machine, asked: Experiment, named: str) -> S
     schedule = schedules.of(planned)
     schedule.verify()
     lowered = schedules.lowered(schedule, machine, planned.path)
-    found = course(lowered, machine, schedules.options(planned))
+    options = {**schedules.options(planned), "links": True, "operations": True}
+    found = timeline.of(lowered, _native.simulate(lowered, machine, options), np.array([]))  # slack is not drawn
     size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
     return scene(
         machine, found, title=f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"

@@ -26,7 +26,7 @@ def place(graph: Graph, width: float = WIDTH) -> Layout:
     """The tiers of the whole machine."""
     layers, below = split(graph, range(len(graph.nodes)), graph.endpoints)
     room = arcs(graph, layers[0], width)
-    height = _ROW * (len(layers) - 1 + 0.7 + bool(below)) + room + _lines(len(layers[0]), width) * BOX
+    height = _ROW * (len(layers) + bool(below)) + room + (_lines(len(layers[0]), width) - 1) * BOX
     boxes = spread(graph, layers, below, Box(width / 2, height / 2, width, height), room)
     whole = [boxes[number] for number in range(len(graph.nodes))]
     return Layout(height, whole, [path(edge, boxes, set(layers[0])) for edge in graph.edges])
@@ -71,19 +71,20 @@ def arcs(graph: Graph, ends: Sequence[int], width: float) -> float:
 
 
 def _lines(count: int, width: float) -> int:
-    return -(-count // int(width / _LEAST))
+    return -(-count // max(8, int(width / _LEAST)))
 
 
 def spread(graph: Graph, layers: list[list[int]], below: list[int], into: Box, room: float) -> dict[int, Box]:
     """All boxes inside of one: the endpoints `room` above its lower edge, with the switches below them."""
     left, bottom = into.x - into.width / 2, into.y + into.height / 2
     depth = len(layers) + bool(below)
-    row = (into.height - room) / depth
-    tall = min(BOX, row * 0.55)
+    extra = (_lines(len(layers[0]), into.width) - 1) * BOX  # a row of endpoints that breaks
+    row = (into.height - room - extra) / depth
+    tall = min(BOX - 2, row * 0.55)
     boxes: dict[int, Box] = {}
     base = bottom - room - row * (0.5 + bool(below))
     for level, layer in enumerate(layers):
-        y = base - level * row if level else base
+        y = base - level * row - (extra if level else 0)
         boxes |= _row(graph, layer, boxes, left, y, into.width, tall, bool(level))
     boxes |= _row(graph, below, boxes, left, bottom - row / 2, into.width, tall, True)
     return boxes
@@ -95,7 +96,7 @@ def _row(
     """One layer: evenly spread, or where the nodes below it stand if these leave room."""
     if not layer:
         return {}
-    lines = 1 if free else max(1, -(-len(layer) // max(1, int(width / min(_LEAST, width / 8)))))
+    lines = 1 if free else _lines(len(layer), width)
     across = -(-len(layer) // lines)
     pitch = width / across
     places = [left + (k % across + 0.5) * pitch for k in range(len(layer))]
