@@ -28,7 +28,7 @@ _STEPS = 100
 def html(*scenes: Scene, title: str = "") -> str:
     """A figure for a page that also holds `style` and `script`; several scenes are played in step."""
     first = scenes[0]
-    head = f"<b>{words(title or first['title'])}</b>"
+    head = f"<b>{words(title or _title(scenes))}</b>"
     told = f"<span>{words(first['about'])}</span>" if len(scenes) == 1 else ""
     drawn = "".join(svg(scene, dark=None) for scene in scenes)
     return (
@@ -69,9 +69,13 @@ def page(*scenes: Scene, title: str = "") -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<title>{words(title or scenes[0]['title'])}</title><style>{body}{style()}</style></head>"
+        f"<title>{words(title or _title(scenes))}</title><style>{body}{style()}</style></head>"
         f"<body><main>{html(*scenes, title=title)}</main><script>{script()}</script></body></html>\n"
     )
+
+
+def _title(scenes: Sequence[Scene]) -> str:
+    return scenes[0]["title"] if len(scenes) == 1 else f"{len(scenes)} schedules on {scenes[0]['machine']}, in step"
 
 
 def _json(scenes: Sequence[Scene]) -> str:

@@ -89,8 +89,6 @@ class Panel extends Network {
   pathRows(pen, plot, found, colours) {
     const [from, to] = this.deck.view, x = (us) => GUTTER + Math.min(plot, Math.max(0, ((us - from) / (to - from)) * plot));
     const rows = new Map(found.ranks.map(([rank], row) => [rank, (row + 0.5) * this.rowTall]));
-    pen.strokeStyle = colours.path;
-    pen.lineWidth = 1.6;
     pen.beginPath();
     for (const [start, end, a, b] of found.path) {
       const y = rows.get(a), there = rows.get(b);
@@ -98,7 +96,11 @@ class Panel extends Network {
       pen.moveTo(x(start), y);
       pen.lineTo(x(end), there);
     }
-    pen.stroke();
+    for (const [colour, wide] of [[colours.ground, 4.5], [colours.path, 2]]) {
+      pen.strokeStyle = colour;
+      pen.lineWidth = wide;
+      pen.stroke();
+    }
   }
 
   axis(pen, wide, top) {
