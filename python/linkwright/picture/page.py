@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 
-from linkwright.report import quantity
+from linkwright import units
 from linkwright.timeline import STATES
 
 from . import colours
@@ -114,7 +114,7 @@ def _links(scene: Scene) -> Iterator[str]:
     rows = []
     for a, b, kind, rate, _ in scene["links"][:200]:
         ends = f"{scene['nodes'][a][0]} – {scene['nodes'][b][0]}"
-        rows.append((ends, scene["classes"][kind], quantity.text(rate, "B/s") if rate else ""))
+        rows.append((ends, scene["classes"][kind], units.format_rate(rate) if rate else ""))
     if rows:
         yield from _table(("link", "class", "rate each way"), rows)
 
@@ -122,13 +122,13 @@ def _links(scene: Scene) -> Iterator[str]:
 def _timed(scene: Scene) -> Iterator[str]:
     time = scene["time"] or {}
     busiest = sorted(time["channels"], key=lambda row: -row[4])[:_BUSIEST]
-    rows = [(name, quantity.text(carried, "B"), f"{share:.1%}") for name, _, _, carried, share in busiest]
+    rows = [(name, f"{carried:,}", f"{share:.1%}") for name, _, _, carried, share in busiest]
     yield from _table(("busiest links", "bytes", "busy"), rows)
     names = {rank: name for rank, name, _ in time["ranks"]}
     steps = [
         (
-            quantity.text(begin / 1e6, "s"),
-            quantity.text((end - begin) / 1e6, "s"),
+            units.format_time(begin * 1e3),
+            units.format_time((end - begin) * 1e3),
             *(names.get(r, f"rank {r}") for r in ranks),
             spent,
         )

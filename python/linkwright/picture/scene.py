@@ -11,7 +11,7 @@ Lengths are units of a drawing that is `width` wide; a path is described in `lay
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -110,21 +110,18 @@ def _about(whole: Graph, shown: Graph, machine: _native.Machine) -> str:
     if whole.sides:
         told += f" on a grid of {' × '.join(map(str, whole.sides))}"
     if whole.edges:
-        told += f", {_counted(len(whole.edges), 'link')} ({_classes(whole)})"
+        told += f", {_counted(len(whole.edges), 'link')}" + _classes(whole)
     if len(shown.nodes) < len(whole.nodes):
         told += f"; {len(whole.nodes):,} parts are drawn as {len(shown.nodes):,}"
     return told
 
 
 def _classes(whole: Graph) -> str:
-    counts: dict[str, int] = {}
-    for edge in whole.edges:
-        counts[edge.kind] = counts.get(edge.kind, 0) + 1
-    return _listed([f"{count:,} {kind}" for kind, count in counts.items()])
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words)
+    """How many there are of each class, of a fabric that has classes."""
+    counts = Counter(edge.kind for edge in whole.edges)
+    if set(counts) == {"link"}:
+        return ""
+    return f" ({', '.join(f'{count:,} {kind}' for kind, count in counts.items())})"
 
 
 def _counted(count: int, what: str) -> str:

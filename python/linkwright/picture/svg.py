@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from linkwright.report import quantity
+from linkwright import units
 
 from . import colours
 from .scene import Scene
@@ -68,7 +68,7 @@ def _links(scene: Scene, behind: bool) -> Iterator[str]:
     for number in numbers if time is None else sorted(numbers, key=time["links"].__getitem__):
         a, b, kind, rate, path = scene["links"][number]
         told = f"{nodes[a][0]} – {nodes[b][0]}: {scene['classes'][kind]}"
-        told += f", {quantity.text(rate, 'B/s')} each way" if rate else ""
+        told += f", {units.format_rate(rate)} each way" if rate else ""
         if time is None:
             colour, share = f"k{min(kind, colours.KINDS - 1)}", math.sqrt(rate / fastest) if rate and fastest else 0.2
         else:
@@ -132,6 +132,6 @@ def _keys(scene: Scene) -> list[tuple[str, str]]:
         return found
     for number, kind in enumerate(scene["classes"]):
         rates: list[Any] = sorted({row[3] for row in scene["links"] if row[2] == number and row[3]})
-        each = f", {quantity.text(rates[0], 'B/s')}" if len(rates) == 1 else ""
+        each = f", {units.format_rate(rates[0])}" if len(rates) == 1 else ""
         found.append((f"k{min(number, colours.KINDS - 1)}", f"{kind}{each}"))
     return found

@@ -190,6 +190,7 @@ class Network {
       pen.fillStyle = colours.load[step];
       for (const k of found) {
         const [, , label, x, y, wide, tall] = nodes[k];
+        if (label && tall > 9 && !step) continue;
         if (label && tall > 9) pen.fillRect(x - wide / 2 + 1, y + tall / 2 - 4, wide - 2, 3);
         else pen.fillRect(x - wide / 2, y - tall / 2, wide, tall);
       }
