@@ -34,7 +34,7 @@ const palette = (figure) => {
 
 // A canvas that keeps its size in pixels of the screen.
 const fit = (canvas, width, height) => {
-  const dense = Math.min(2, devicePixelRatio || 1);
+  const dense = Math.min(2, Math.max(1, devicePixelRatio || 1));
   canvas.width = Math.max(1, Math.round(width * dense));
   canvas.height = Math.max(1, Math.round(height * dense));
   canvas.style.height = `${height}px`;
