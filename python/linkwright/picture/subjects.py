@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from linkwright import _native, library, machines, schedules, sources, timeline, units
 from linkwright.errors import UsageError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
@@ -93,8 +91,8 @@ def _of_experiment(machine: _native.Machine, asked: Experiment, named: str) -> S
     schedule = schedules.of(planned)
     schedule.verify()
     lowered = schedules.lowered(schedule, machine, planned.path)
-    options = {**schedules.options(planned), "links": True, "operations": True}
-    found = timeline.of(lowered, _native.simulate(lowered, machine, options), np.array([]))  # slack is not drawn
+    options = {**schedules.options(planned), "links": True, "operations": True, "bins": timeline.BINS}
+    found = timeline.of(lowered, _native.simulate(lowered, machine, options))
     size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
     return scene(
         machine, found, title=f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
@@ -102,7 +100,7 @@ def _of_experiment(machine: _native.Machine, asked: Experiment, named: str) -> S
 
 
 def of_run(run: runs.Run) -> Scene:
-    """The fastest schedule of the largest message that a run simulated; without one, the machine it described."""
+    """The fastest schedule of the largest message that a run simulated."""
     rows = run.results()
     timed = rows[
         (rows["metric"] == "time") & (rows["executor"] == "sim") & given(rows["value"]) & given(rows["collective"])
