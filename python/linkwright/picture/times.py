@@ -41,12 +41,13 @@ def timed(shown: Graph, timeline: Timeline) -> dict[str, Any]:
     names, targets, carried, busy = _channels(timeline, found, places)
     span_us, bin_us = max(timeline.span_us, _LEAST_SPAN), float(timeline.edges_us[1])
     mean = np.minimum(1.0, busy.sum(axis=1) * (bin_us / span_us))
-    links, nodes = [0.0] * len(shown.edges), [None] * len(shown.nodes)
+    links = [0.0] * len(shown.edges)
+    nodes: list[float | None] = [None] * len(shown.nodes)
     for (target, _), share in zip(targets, mean.tolist(), strict=True):
         if target >= 0:
             links[target] = max(links[target], round(share, 4))
         elif target < -1:
-            nodes[-2 - target] = max(nodes[-2 - target] or 0.0, round(share, 4))  # type: ignore[call-overload]
+            nodes[-2 - target] = max(nodes[-2 - target] or 0.0, round(share, 4))
     rows = zip(names, targets, carried.tolist(), mean.tolist(), strict=True)
     return {
         "span_us": span_us,
