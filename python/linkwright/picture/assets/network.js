@@ -196,7 +196,7 @@ class Network {
     if (path.length === 8) { pen.moveTo(path[4] + x, path[5] + y); pen.lineTo(path[6] + x, path[7] + y); }
   }
 
-  // Ports fill small boxes and underline large ones; the left edge of an endpoint says what its rank does.
+  // Ports fill small boxes and underline large ones; the upper edge of an endpoint says what its rank does.
   loads(pen) {
     const { nodes } = this.scene, colours = this.deck.colours;
     const steps = Array.from({ length: STEPS }, () => []);
@@ -215,7 +215,7 @@ class Network {
       const state = this.stateOf(rank, this.deck.now), [, , label, x, y, wide, tall] = nodes[k];
       if (state < 0 || !label || wide < 12) continue;
       pen.fillStyle = colours[STATES[state]];
-      pen.fillRect(x - wide / 2, y - tall / 2, Math.min(5, wide / 4), tall);
+      pen.fillRect(x - wide / 2 + 0.5, y - tall / 2 + 0.5, wide - 1, Math.min(4.5, tall / 4));
     }
   }
 
