@@ -66,8 +66,8 @@ def test_everything_is_inside_and_boxes_of_a_picture_are_apart(name, how):
     for title, kind, _, x, y, width, height, rank in found["nodes"]:
         assert -1 <= x - width / 2 < x + width / 2 <= found["width"] + 1, title
         assert -1 <= y - height / 2 < y + height / 2 <= found["height"] + 1, title
-        assert (rank >= 0) == (kind == "endpoint") or kind == "group", title
-    boxes = np.array([row[3:7] for row in found["nodes"] if row[1] != "group" or row[7] >= 0])
+        assert (rank >= 0) == (kind in ("endpoint", "group")), title
+    boxes = np.array([row[3:7] for row in found["nodes"] if row[1] != "frame"])
     apart = np.abs(boxes[:, None, :2] - boxes[None, :, :2]) >= (boxes[:, None, 2:] + boxes[None, :, 2:]) / 2 - 1.5
     overlap = ~apart.any(axis=2)
     np.fill_diagonal(overlap, val=False)
@@ -154,6 +154,17 @@ def test_a_course_is_carried_whole():
     assert states[32:].tolist() == [0, 2, 1, 3]
     assert time["ranks"] == [[0, "GPU 0", 0], [1, "GPU 1", 2]]
     assert time["path"][0] == [0, 6, 0, 1, "serialisation"]
+
+
+def test_ranks_stand_where_they_were_placed():
+    dgx = machine("dgx1-p100")
+    found = picture.scene(dgx, course(["GPU 0 -> GPU 1"], np.ones((1, 2))), placement=[5, 2])
+    assert [found["nodes"][node][0] for node in found["time"]["at"]] == ["GPU 5", "GPU 2"]
+    assert [row[1] for row in found["time"]["ranks"]] == ["GPU 5", "GPU 2"]
+    assert {row[0]: row[7] for row in found["nodes"] if row[1] == "endpoint" and row[7] >= 0} == {
+        "GPU 5": 0,
+        "GPU 2": 1,
+    }
 
 
 def test_many_intervals_become_what_a_rank_does_at_each_moment():
