@@ -122,8 +122,10 @@ def test_many_endpoints_are_drawn_by_level():
     board, huge = (collapsed(graph(m), m) for m in (machine("ipu-c2-board"), machine("hgx-h100", nodes=512)))
     assert [node.name for node in board.nodes if node.ranks] == ["chip 0", "chip 1"]
     assert [node.ranks for node in board.nodes if node.ranks] == [1216, 1216]
-    assert [node.name for node in huge.nodes if node.ranks][:2] == ["node 0", "node 1"]
-    assert huge.place("node 3 GPU 0 -> node 3 NVSwitch") == (huge.number["node 3"], huge.number["node 3"])
+    assert [node.name for node in huge.nodes if node.ranks][:2] == ["node 0..3", "node 4..7"]
+    assert {node.ranks for node in huge.nodes if node.ranks} == {32}
+    inside = huge.number["node 0..3"]
+    assert huge.place("node 3 GPU 0 -> node 3 NVSwitch") == (inside, inside)
     grid = machine("torus-2d", grid=(64, 64))
     tiles = collapsed(graph(grid), grid)
     assert len(tiles.nodes) == 32 * 32 <= MOST_ENDPOINTS
