@@ -12,8 +12,9 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native, picture, registry
+from linkwright.errors import UsageError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
-from linkwright.picture import colours
+from linkwright.picture import colours, subjects
 from linkwright.picture.collapse import MOST_ENDPOINTS, collapsed
 from linkwright.picture.graph import graph, links
 from linkwright.picture.layouts import LAYOUTS, layout
@@ -243,6 +244,13 @@ def test_draw_takes_a_library_and_a_function_of_the_user(tmp_path):
     result = invoke(*words, "--out", str(out))
     assert result.status == 0, result.err
     assert "2 schedules on hgx-h100, in step" in out.read_text(encoding="utf-8")
+
+
+def test_a_schedule_of_too_many_operations_is_refused(monkeypatch):
+    monkeypatch.setattr(subjects, "MOST_OPERATIONS", 111)
+    ring = 2 * 7 * 8  # steps of 8 ranks, one message each
+    with pytest.raises(UsageError, match=f"{ring} operations.*at most 111 are drawn: ask for fewer --ranks"):
+        subjects.of_schedule(machine("dgx1-p100"), "allreduce/ring", subjects.Asked())
 
 
 @pytest.mark.parametrize(
