@@ -37,10 +37,12 @@ VERBS = {
     "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",
     "tune": "Write tables that make a communication runtime use the fastest of its own algorithms.",
     "fit": "Fit a machine file to what RUN measured.",
+    "explain": "Explain a number: what binds it, what is wrong, what would be faster.",
     "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
     "query": "Query all runs at once, in SQL.",
     "export": "Write a run, or a schedule, in another format.",
     "import": "Read FILES of another tool into a new run folder.",
+    "draw": "Draw a machine, a simulated run, or schedules on a machine, and print the path.",
     "report": "Render the HTML report of RUN and print its path.",
     "completion": "Print the completion script for SHELL.",
 }
