@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import linkwright as lw
+import perfetto_reader
 from linkwright import _native, registry, schedules
 from linkwright.compare.runs import compare_runs
 from linkwright.compare.verdict import Verdict
@@ -53,6 +54,22 @@ def test_trace_and_links_are_files_of_one_experiment(tmp_path):
     several = invoke("simulate", "allreduce", "--on", "loggp", "--trace", str(trace))
     assert several.status == 2
     assert "name one machine, algorithm and size" in several.err
+
+
+@pytest.mark.parametrize("name", ["one.pftrace", "one.perfetto-trace"])
+def test_the_ending_chooses_the_form_of_a_trace(tmp_path, name):
+    trace = tmp_path / name
+    result = invoke(*QUICK, "--on", "wormhole-n150", "--trace", str(trace))
+    assert result.status == 0, result.err
+    assert perfetto_reader.read(trace).of("critical path")
+
+
+def test_a_trace_of_another_ending_is_refused_before_anything_runs(tmp_path):
+    for name in ("one.txt", "trace"):
+        result = invoke(*QUICK, "--on", "wormhole-n150", "--trace", str(tmp_path / name))
+        assert result.status == 2
+        assert ".pftrace, .perfetto-trace, .json; choose one of these endings" in result.err
+        assert not list(tmp_path.iterdir())
 
 
 def test_options_change_the_time(tmp_path):

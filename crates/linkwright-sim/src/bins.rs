@@ -1,8 +1,8 @@
 //! How busy each link was when: its busy time by bins of simulated time.
 //!
 //! A link has the same number of bins throughout, and their width is a power of two. When a stretch lies beyond
-//! the last bin, bins are added up until it fits, so memory is links times bins whatever the time, and no pass before the
-//! run has to find out how long it takes:
+//! the last bin, bins are added up until it fits, so memory is links times bins whatever the time, and no pass before
+//! the run has to find out how long it takes:
 //!
 //! ```text
 //!   |aa|bb|cc|dd|          the next stretch begins here  -> |ab|cd|ee|  |   bins twice as wide

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   slack(i) = min( end - done(i),
-//!                   slack(j) + issued(j) - done(i)   for each j at another rank, or a target, that waits for its arrival
+//!                   slack(j) + issued(j) - done(i)   for each j of another rank that waits for its arrival
 //!                   slack(k)                         for what its lane does next, and for other waits of its rank
 //!                   end - finish(rank) )             if it is the last of its lane
 //! ```

@@ -10,9 +10,9 @@
 //!     NAME           share of the time for which the link is busy, in per cent, by bins
 //! ```
 //!
-//! Arrows lead from what an operation waits for to the operation, and from the issue of a transfer to the transfer. Events are
-//! written one by one as they are found, so the trace itself takes no memory; what is found comes from the times of the
-//! operations. [`sink`] says what a form of traces has to offer.
+//! Arrows lead from what an operation waits for to the operation, and from the issue of a transfer to the transfer.
+//! Events are written one by one as they are found, so the trace itself takes no memory; what is found comes from the
+//! times of the operations. [`sink`] says what a form of traces has to offer.
 
 mod arrows;
 mod chrome;

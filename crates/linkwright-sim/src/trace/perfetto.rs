@@ -8,9 +8,10 @@
 //!                  terminating_flow_ids 48
 //! ```
 //!
-//! A slice is two packets, its begin and its end. The reader sorts packets by time and keeps the order of the file where
-//! times are equal. It counts whole nanoseconds, so times are rounded down. An arrow is a flow: a number that the earlier
-//! slice has as `flow_ids`, the later one as `terminating_flow_ids`.
+//! A slice is two packets, its begin and its end. The reader sorts packets by time and keeps the order of the file
+//! where times are equal. It counts whole nanoseconds, so times are rounded down. An arrow is a flow: a number that the
+//! earlier slice has as `flow_ids`, the later one as `terminating_flow_ids`. The few fields are encoded here; a library
+//! would be larger than what it replaces.
 //!
 //! Source: protos/perfetto/trace/ of github.com/google/perfetto.
 
