@@ -4,9 +4,9 @@ A table is built once, by simulation, and then answers in microseconds without o
 ranks it holds a curve of times over sizes:
 
     points       simulated; between two of them the time is on the straight line
-    refinement   where the middle of two neighbours is off by more than `WITHIN`, it becomes a point, up to `ROUNDS` times
-    monotone     a time that falls with the size is raised to that of the size before: a smaller message never costs more
-    error        of the finished curve at further sizes, a third of the way (by factor) between neighbours; simulated too
+    refinement   where the middle of two neighbours is off by more than `WITHIN`, it becomes a point; `ROUNDS` times
+    monotone     a time that falls with the size is raised to that of the size before
+    error        of the finished curve at further sizes, a third of the way (by factor) between neighbours
 
 The error is that of the table against the simulation. That of the simulation against the machine is not in it.
 """

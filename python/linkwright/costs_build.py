@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -113,7 +114,7 @@ def _off(points: dict[int, Point], size: int, time_us: float) -> float:
 
 def _intervals(points: dict[int, Point]) -> list[tuple[int, int]]:
     ordered = sorted(points)
-    return list(zip(ordered, ordered[1:], strict=False))
+    return list(itertools.pairwise(ordered))
 
 
 def _between(low: int, high: int, share: float) -> int:
