@@ -19,6 +19,7 @@ from linkwright.studies.outcome import Cell
 # Small tables of one node, several nodes, a bus rate and a case.
 FEW = ("T0285", "T0262", "T0407", "T0428", "T0416")
 HEAD = "table_id,machine,gpus,nodes,collective,library_version,size_bytes\n"
+ENDS = "table_id,machine,gpus,nodes,collective,library_version,min_size,max_size\n"
 
 
 def condition(machine: str, gpus: int = 8, nodes: int = 1, **more: str) -> Condition:
@@ -68,8 +69,7 @@ def test_conditions_come_one_line_per_cell_or_per_table(tmp_path, shape):
         + 'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024\nA,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,2K\n',
         "sizes": "table_id,machine,gpus,nodes,collective,library_version,sizes\n"
         'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1K;2K\n',
-        "ends": "table_id,machine,gpus,nodes,collective,library_version,min_size,max_size\n"
-        'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024,2048\n',
+        "ends": ENDS + 'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024,2048\n',
     }
     file.write_text(lines[shape])
     (one,) = conditions.read(file)
@@ -82,11 +82,10 @@ def test_conditions_come_one_line_per_cell_or_per_table(tmp_path, shape):
         ("table_id,machine\nA,H100\n", "no column `gpus`, `nodes`, `collective`"),
         ("", "no column"),
         (HEAD, "no rows"),
-        (HEAD + "A,H100,8,1,all_shout,,8\n", "line 2: unknown collective `all_shout`"),
         (HEAD + "A,H100,eight,1,all_reduce,,8\n", "line 2: gpus = `eight`"),
         (HEAD + "A,H100,8,0,all_reduce,,8\n", "line 2: nodes = `0`"),
-        (HEAD + "A,H100,9,2,all_reduce,,8\n", "9 GPUs on 2 nodes"),
         (HEAD + "A,H100,8,1,all_reduce,,\n", "no sizes"),
+        (f"{ENDS}A,H100,8,1,all_reduce,,2M,1M\n", "min_size 2M is above max_size 1M"),
         (HEAD + "A,H100,8,1,all_reduce,,many\n", "size `many`"),
         (HEAD + "A,H100,8,1,all_reduce,,0\n", "size `0`"),
         (HEAD + ",H100,8,1,all_reduce,,8\n", "may not be empty"),
@@ -239,19 +238,43 @@ def test_a_prediction_does_not_depend_on_what_was_asked_before():
 
 def test_conditions_give_json(tmp_path, capsys):
     file = tmp_path / "asked.csv"
-    file.write_text(HEAD + "A,H100-SXM,8,1,all_reduce,NCCL 2.29,1M\nB,Abacus 9000,8,1,all_reduce,,1M\n")
+    file.write_text(
+        HEAD + "A,H100-SXM,8,1,all_reduce,NCCL 2.29,1M\nB,Abacus 9000,8,1,all_reduce,,1M\n"
+        "C,H100-SXM,8,1,all_shout,,1M\nD,H100-SXM,9,2,all_reduce,,1M\n"
+    )
     assert status_of(["reproduce", "modern", "--conditions", str(file), "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)["tables"]
     (row,) = found["predictions"]
     assert (row["table_id"], row["size_bytes"], row["fitted"]) == ("A", 1 << 20, True)
     assert 10 < row["time_us"] < 60
-    (refused,) = found["refused"]
-    assert refused["table_id"] == "B"
-    assert "no rule knows" in refused["reason"]
+    reasons = {row["table_id"]: row["reason"] for row in found["refused"]}
+    assert "no rule knows" in reasons["B"]
+    assert "unknown collective `all_shout`" in reasons["C"]
+    assert "9 GPUs on 2 nodes" in reasons["D"]
+
+
+def test_conditions_are_printed_with_what_was_fitted(tmp_path, capsys):
+    file = tmp_path / "asked.csv"
+    file.write_text(HEAD + "A,H100-SXM,8,1,all_reduce,NCCL 2.29,1M\n")
+    assert status_of(["reproduce", "modern", "--conditions", str(file), "--runs", str(tmp_path / "runs")]) == 0
+    out = capsys.readouterr().out
+    assert f"machine hgx-h100 for {file}: 7 fitted numbers" in out
+    assert "1 cell predicted; 0 tables refused" in out
+    assert "within 10 %" not in out  # no empty table of errors
+
+
+@pytest.mark.parametrize("extra", [["--table", "T0001"], ["--machine", "b200"], ["--full"], ["--ablate"]])
+def test_conditions_refuse_what_is_about_published_tables(tmp_path, capsys, extra):
+    assert status_of(["reproduce", "modern", "--conditions", str(tmp_path / "x.csv"), *extra]) == 2
+    assert f"which {extra[0]} is about; leave {extra[0]} out" in capsys.readouterr().err
 
 
 def test_options_of_this_study_are_refused_elsewhere(tmp_path, capsys):
     assert status_of(["reproduce", "torus", "--conditions", str(tmp_path / "x.csv")]) == 2
     assert "study `torus` has no --conditions" in capsys.readouterr().err
     assert status_of(["reproduce", "modern", "--table", "T9999"]) == 2
-    assert "no open table is T9999" in capsys.readouterr().err
+    assert "unknown table `T9999`" in capsys.readouterr().err
+    assert status_of(["reproduce", "modern", "--machine", "hgx-h10"]) == 2
+    assert "did you mean `hgx-h100`" in capsys.readouterr().err
+    assert status_of(["reproduce", "modern", "--machine", "b200", "--table", "T0001"]) == 2
+    assert "no table is both T0001 and of b200" in capsys.readouterr().err

@@ -247,11 +247,13 @@ def test_conditions_are_predicted_and_refused(tmp_path: Path) -> None:
     """Each row ends in one of two tables, in the order of the file."""
     file = tmp_path / "rows.csv"
     rows = [f"lumi,8,1,ALLREDUCE,{name}_over_int32,1024\n" for name in ("ring", "magic")]
-    file.write_text(HEAD + "".join(rows) + "moon,8,1,BCAST,x,1024\n")
+    file.write_text(HEAD + "".join(rows) + "moon,8,1,BCAST,x,1024\nlumi,1,1,BCAST,x,4\nlumi,8,1,GOSSIP,x,4\n")
     tables = reproduce("mpi-clusters", Options(conditions=file)).tables
     assert [row["row"] for row in tables["predictions"]] == [1]
     assert tables["predictions"][0]["median_us"] > 0
-    assert [row["row"] for row in tables["refused"]] == [2, 3]
+    assert [row["row"] for row in tables["refused"]] == [2, 3, 4, 5]
+    reasons = [row["reason"].partition(";")[0] for row in tables["refused"][1:]]
+    assert reasons == ["machine `moon`", "1 ranks", "unknown collective `gossip`"]
 
 
 @pytest.mark.parametrize(
@@ -262,8 +264,6 @@ def test_conditions_are_predicted_and_refused(tmp_path: Path) -> None:
         (HEAD + "lumi,8,1,BCAST,x\n", "size_bytes = ``"),
         (HEAD + "lumi,eight,1,BCAST,x,4\n", "nodes = `eight`"),
         (HEAD + "fugaku,4x4,1,BCAST,x,4\n", "nodes = `4x4`"),
-        (HEAD + "lumi,1,1,BCAST,x,4\n", "1 nodes"),
-        (HEAD + "lumi,8,1,GOSSIP,x,4\n", "unknown collective `GOSSIP`"),
         (HEAD + "lumi,8,1,BCAST,x,4,5\n", "more fields than columns"),
     ],
 )

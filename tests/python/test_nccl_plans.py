@@ -237,6 +237,8 @@ def test_rows_of_a_long_ring_say_so(tmp_path, monkeypatch):
     assert "hops_max" not in found
     made = plan(node_machine(16, gpus=4), algorithm="nccl-2.27/ring/simple")
     assert found["time"]["value"] == pytest.approx(made.time_ps(node_machine(16, gpus=4)) / 1e3)
+    limit = lw.limits("allreduce", machine, ranks=64, size="1M", path=found["time"]["path"])[0]
+    assert (found["time"]["limit"], found["time"]["limit_name"]) == (limit.time_us * 1e3, limit.name)
 
 
 def test_a_plan_in_another_process(monkeypatch):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from linkwright.cli import options
+from linkwright.cli.predict_shown import Shown
 from linkwright.cli.predict_training import training_options
 from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
     from linkwright.predict import Program
-    from linkwright.report import Report
 
 # Kind of program -> module that answers and prints.
 VIEWS = {
@@ -24,22 +23,6 @@ VIEWS = {
     "training": "linkwright.cli.predict_training",
     "trace": "linkwright.cli.predict_trace",
 }
-
-
-@dataclass(frozen=True)
-class Shown:
-    """How the answer is shown."""
-
-    as_json: bool
-    wide: bool
-    report: Path | None
-
-    def write(self, page: Report) -> None:
-        """Write the page, and say where unless JSON is printed."""
-        from linkwright import report
-
-        report.render(page, self.report)
-        click.echo(f"page: {self.report}", err=self.as_json)
 
 
 @click.command(name="predict")

@@ -13,7 +13,7 @@ from linkwright.units import format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.cli.predict import Shown
+    from linkwright.cli.predict_shown import Shown
     from linkwright.predict import Forecast, Program
 
 

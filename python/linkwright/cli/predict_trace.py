@@ -14,7 +14,7 @@ from linkwright.units import counted, format_size, format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.cli.predict import Shown
+    from linkwright.cli.predict_shown import Shown
     from linkwright.predict import Program
     from linkwright.predict.trace.outcome import Outcome, Row
 

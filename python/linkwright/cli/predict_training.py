@@ -14,7 +14,7 @@ from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.cli.predict import Shown
+    from linkwright.cli.predict_shown import Shown
     from linkwright.predict import Program
 
 

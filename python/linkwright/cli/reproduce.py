@@ -126,6 +126,24 @@ def _print(outcome: Outcome) -> None:
         elif row["status"] == "post_hoc":
             click.echo(f"  post hoc  {row['machine']}: {row['key']}")
     click.echo("")
+    _print_summary(outcome)
+    for remark in outcome.remarks:
+        click.echo(remark)
+    for name in PRINTED:
+        if outcome.tables.get(name):
+            _print_rows(name, outcome)
+    words = {True: "holds", False: "FAILS", None: "open"}
+    for claim in outcome.claims:
+        click.echo(f"claim {claim.id} {words[claim.holds]}: {claim.statement}\n    {claim.why}")
+    holds, judged = held(outcome.claims)
+    if judged:
+        click.echo(f"\n{holds} of {judged} claims hold")
+
+
+def _print_summary(outcome: Outcome) -> None:
+    """The errors of each table, where there are published cells."""
+    if not outcome.cells:
+        return
     percent = "{:.1%}".format
     rows = [
         [
@@ -141,16 +159,6 @@ def _print(outcome: Outcome) -> None:
     head = ["table", "cells", "given", "scored", "median", "p90", "largest", "within 10 %"]
     print_table(head + (["target"] if outcome.verdicts else []), rows, left=(0, len(head)))
     click.echo("")
-    for remark in outcome.remarks:
-        click.echo(remark)
-    for name in PRINTED:
-        if outcome.tables.get(name):
-            _print_rows(name, outcome)
-    words = {True: "holds", False: "FAILS", None: "open"}
-    for claim in outcome.claims:
-        click.echo(f"claim {claim.id} {words[claim.holds]}: {claim.statement}\n    {claim.why}")
-    holds, judged = held(outcome.claims)
-    click.echo(f"\n{holds} of {judged} claims hold" if judged else "")
 
 
 def _print_rows(name: str, outcome: Outcome) -> None:

@@ -94,6 +94,7 @@ FLAGS = {
     "ablate": "--ablate",
     "holdout_scale": "--holdout-scale",
 }
+ABOUT_PUBLISHED = {name: flag for name, flag in FLAGS.items() if name != "conditions"} | {"full": "--full"}
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,13 @@ def reproduce(key: str, options: Options | None = None) -> Outcome:
     for name, flag in FLAGS.items():
         if getattr(options, name) and name not in study.offers:
             raise UsageError(f"study `{key}` has no {flag}; leave it out")
+    if options.conditions is not None:
+        for name, flag in ABOUT_PUBLISHED.items():
+            if getattr(options, name):
+                raise UsageError(
+                    f"--conditions predicts the rows of {options.conditions} and no published table, which {flag} "
+                    f"is about; leave {flag} out"
+                )
     return importlib.import_module(study.package).reproduce(options)
 
 

@@ -130,6 +130,8 @@ class Outcome:
         statuses = Counter(row["status"] for row in self.tuned)
         kinds = (("fitted", "fitted number"), ("post_hoc", "post-hoc rule"), ("assumed", "free choice"))
         tuned = ", ".join(counted(statuses[status], noun) for status, noun in kinds)
+        if not self.cells:
+            return tuned
         roles = Counter(cell.role for cell in self.cells)
         scored = sum(cell.scored for cell in self.cells)
         return (

@@ -22,6 +22,7 @@ from linkwright.errors import (
 )
 from linkwright.executors import ModelledTarget
 from linkwright.experiment import Experiment
+from linkwright.problem_limits import Limit, limits
 from linkwright.store.record import Note, remarks
 
 from . import rows
@@ -60,7 +61,19 @@ class Work:
         assert experiment.own
         assert experiment.own.continued
         both = (schedules.simulated(answer) for answer in (shorter, longer))
-        return self._rows(experiment, rows.continued(*both, experiment.own.continued.times), None)
+        found = rows.continued(*both, experiment.own.continued.times, self._limit(experiment))
+        return self._rows(experiment, found, None)
+
+    def _limit(self, experiment: Experiment) -> Limit | None:
+        """What no schedule of this collective beats here."""
+        assert experiment.collective
+        assert experiment.size_bytes
+        found = limits(
+            experiment.collective, self.target.machine, experiment.ranks, experiment.size_bytes,
+            dtype=experiment.dtype or "f32", root=experiment.root, grid=experiment.grid, path=experiment.path,
+            placement=experiment.placement,
+        )  # fmt: skip
+        return next(iter(found), None)
 
     def _rows(self, experiment: Experiment, found: rows.Simulated, remark: str | None) -> list[rows.Row]:
         words = experiment.own.words if experiment.own else None

@@ -13,6 +13,7 @@ from linkwright.executors.measured import Measured, median
 from linkwright.executors.threads import canary
 from linkwright.experiment import Experiment
 from linkwright.experiment import continued as continued_ns
+from linkwright.problem_limits import Limit
 from linkwright.stats import bandwidth
 from linkwright.stats import grade as grades
 from linkwright.stats.quantile import quantile
@@ -110,12 +111,16 @@ class Simulated:
     message_ns: np.ndarray | None = None  # latencies of messages, of a pattern
 
 
-def continued(shorter: Simulated, longer: Simulated, times: float) -> Simulated:
-    """What a straight line through two simulations gives: times alone, because nothing else was counted."""
+def continued(shorter: Simulated, longer: Simulated, times: float, limit: Limit | None) -> Simulated:
+    """What a straight line through two simulations gives: times alone, because nothing else was counted.
+
+    The `limit` is that of the whole problem, which no simulation has seen.
+    """
     time_ns = continued_ns(shorter.time_ns, longer.time_ns, times)
     return replace(
-        longer, rank_times_ns=longer.rank_times_ns * (time_ns / longer.time_ns), time_ns=time_ns, limit_ns=None,
-        limit_name=None, bound_ns=None, bound_name=None, counts={}, critical_share=None,
+        longer, rank_times_ns=longer.rank_times_ns * (time_ns / longer.time_ns), time_ns=time_ns,
+        limit_ns=limit and limit.time_us * 1e3, limit_name=limit and limit.name, bound_ns=None,
+        bound_name=None, counts={}, critical_share=None,
     )  # fmt: skip
 
 

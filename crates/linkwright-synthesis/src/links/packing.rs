@@ -8,7 +8,7 @@
 //! For large data only the busiest link counts, and the best trees are those of Edmonds: as many as the narrowest cut
 //! allows. Here trees are grown one by one, each over what is cheapest at the prices of [`super::loads`], and then
 //! taken out and grown again until the busiest link is no less busy. This serves links that several pairs share and
-//! many roots at once (allgather); where pairs have links of their own, [`super::edmonds`] packs exactly.
+//! many roots at once (allgather).
 //!
 //! Source: Wang and others, "Blink: Fast and generic collectives for distributed ML" (MLSys 2020), trees packed by
 //! multiplicative weights; Zhao and others, "ForestColl: Throughput-optimal collective communications on heterogeneous

@@ -18,8 +18,7 @@ from pathlib import Path
 from linkwright.errors import CudaError, NoGpuError
 from linkwright.extras import install
 
-from .driver import CURE
-
+CURE = f"install it with {install('cuda', 'cuda13')}; the second needs a driver from 580 on"
 KERNELS = Path(str(resources.files("linkwright") / "kernels"))
 # The first architecture with ordering loads and stores.
 LEAST = "sm_70"

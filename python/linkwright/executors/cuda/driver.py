@@ -8,7 +8,9 @@ from types import ModuleType
 from linkwright.errors import CudaError, NoGpuError
 from linkwright.extras import install
 
-CURE = f"install it with {install('cuda', 'cuda13')}; the second needs a driver from 580 on"
+from .compiler import CURE
+from .compiler import version as nvrtc_version
+
 # Cures of errors that the machine causes.
 _CURES = {
     "CUDA_ERROR_NO_DEVICE": "CUDA_VISIBLE_DEVICES chooses the GPUs of this process, `nvidia-smi` shows all, and one in "
@@ -74,10 +76,8 @@ def _said(bindings: ModuleType, status) -> str:
 
 def _too_old(bindings: ModuleType) -> str:
     """The cure for a driver older than what is installed for it."""
-    from . import compiler
-
     number = int(bindings.cuDriverGetVersion()[1])
     return (
-        f"the driver is of CUDA {number // 1000}.{number % 1000 // 10}, and NVRTC is {compiler.version()}: "
+        f"the driver is of CUDA {number // 1000}.{number % 1000 // 10}, and NVRTC is {nvrtc_version()}: "
         f"use a newer driver, or {install('cuda')}, which is CUDA 12 and serves drivers from 525 on"
     )

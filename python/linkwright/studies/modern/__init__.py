@@ -9,15 +9,19 @@ Source: tables that users and vendors published, each with its address in `refer
 
 from __future__ import annotations
 
-from linkwright.errors import UsageError
+from dataclasses import replace
+
+from linkwright.errors import UsageError, unknown
 from linkwright.machines import Variant, load
 from linkwright.studies import Options
 from linkwright.studies.ablation import NOTE as ABLATION
 from linkwright.studies.modern import ablation, cases, cells, claims, fit, floor, holdout, predicted, shown
 from linkwright.studies.modern.cells import Table
-from linkwright.studies.modern.predict import Model, Shape
+from linkwright.studies.modern.mapping import Refusal
+from linkwright.studies.modern.predict import Model
 from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Outcome
+from linkwright.units import counted
 
 TITLE = "Collectives of GPU libraries on systems of today, on models"
 NOTES = {
@@ -39,19 +43,38 @@ def reproduce(options: Options) -> Outcome:
     model = Model()
     if options.conditions is not None:
         return _conditions(model, options)
+    _check_names(options)
     found = cells.tables(options.tables, options.machines, faulty=options.full or bool(options.tables))
     if not found:
-        wanted = ", ".join((*options.tables, *options.machines))
-        raise UsageError(f"no open table is {wanted}; tables are T0001 and so on, machines those of `list machines`")
+        raise UsageError(f"no table is both {' or '.join(options.tables)} and of {' or '.join(options.machines)}")
     return _tables(model, found, options)
+
+
+def _check_names(options: Options) -> None:
+    every = cells.tables()
+    known = {
+        "table": (options.tables, {table.id for table in every}),
+        "machine of a published table": (options.machines, {table.shape.machine for table in every if table.shape}),
+    }
+    for what, (asked, its) in known.items():
+        for name in set(asked) - its:
+            raise unknown(what, name, its, lists="linkwright reproduce modern")
 
 
 def _conditions(model: Model, options: Options) -> Outcome:
     assert options.conditions is not None
     rows, refused = predicted.rows(options.conditions, model, options)
-    outcome = Outcome(paper="modern", title=TITLE, machine=str(options.conditions), notes=_notes())
+    systems = {(row["machine"], row["fabric"]) for row in rows}
+    outcome = Outcome(
+        paper="modern",
+        title=TITLE,
+        machine=f"{', '.join(sorted({machine for machine, _ in systems})) or 'none'} for {options.conditions}",
+        tuned=_tuned(systems),
+        notes=NOTES,
+    )
     outcome.tables = {"predictions": rows, "refused": refused}
-    outcome.remarks = [f"{len(rows)} cells predicted; {len({row['table_id'] for row in refused})} tables refused"]
+    tables = counted(len({row["table_id"] for row in refused}), "table")
+    outcome.remarks = [f"{counted(len(rows), 'cell')} predicted; {tables} refused, wholly or in part"]
     return outcome
 
 
@@ -65,11 +88,11 @@ def _tables(model: Model, found: list[Table], options: Options) -> Outcome:
     outcome = Outcome(
         paper="modern",
         title=TITLE,
-        machine=f"{len({table.shape.machine for table in found if table.shape})} machine files",
-        tuned=_tuned({table.shape for table in found if table.shape}),
-        cells=[_marked(cell, kinds) for cell in made],
+        machine=counted(len({table.shape.machine for table in found if table.shape}), "machine file"),
+        tuned=_tuned({(table.shape.machine, table.shape.fabric or "") for table in found if table.shape}),
+        cells=[replace(cell, keys=cell.keys | {"fitted": cell.keys["machine"] in kinds}) for cell in made],
         claims=claims.check(made, model, faults) if whole else [],
-        notes=_notes(),
+        notes=NOTES,
     )
     outcome.tables = {
         "scores": cells.scores(made),
@@ -86,20 +109,10 @@ def _tables(model: Model, found: list[Table], options: Options) -> Outcome:
     return outcome
 
 
-def _marked(cell, kinds):  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
-    return replace(cell, keys=cell.keys | {"fitted": cell.keys["machine"] in kinds})
-
-
-def _notes() -> dict[str, str]:
-    return dict(NOTES)
-
-
-def _tuned(shapes: set[Shape]) -> list[dict]:
-    """The tuned numbers of all machine files and networks, each once."""
+def _tuned(systems: set[tuple[str, str]]) -> list[dict]:
+    """The tuned numbers of (machine file, network), each once."""
     rows: dict[tuple[str, str, str], dict] = {}
-    for machine, fabric in sorted({(shape.machine, shape.fabric or "") for shape in shapes}):
+    for machine, fabric in sorted(systems):
         found = load(machine, Variant(2, fabric) if fabric else Variant())
         for row in tuned(found):
             name = fabric.partition(",")[0] if "net_" in row["key"] else machine
@@ -108,8 +121,6 @@ def _tuned(shapes: set[Shape]) -> list[dict]:
 
 
 def _setting(table: Table) -> dict:
-    from linkwright.studies.modern.mapping import Refusal
-
     setting = table.setting
     if isinstance(setting, Refusal):
         return {

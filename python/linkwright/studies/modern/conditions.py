@@ -139,17 +139,14 @@ def _rows(reader: csv.DictReader[str], file: Path) -> Iterator[tuple[int, dict[s
 
 def _condition(row: Mapping[str, str], where: str) -> Condition:
     collective = row["collective"].strip().lower()
-    found = COLLECTIVES.get(collective, collective if collective in COLLECTIVES.values() else None)
-    if found is None:
-        raise FileError(f"{where}: unknown collective `{row['collective']}`; one of {', '.join(COLLECTIVES)}")
     if not row["table_id"].strip() or not row["machine"].strip():
         raise FileError(f"{where}: table_id and machine may not be empty")
     gpus, nodes = (_count(row, name, where) for name in ("gpus", "nodes"))
-    if gpus % nodes:
-        raise FileError(f"{where}: {gpus} GPUs on {nodes} nodes; every node has as many")
     texts = {name: row.get(name, "") for name in TEXTS}
     texts["quality"] = texts["quality"] or "ok"
-    return Condition(row["table_id"].strip(), row["machine"], gpus, nodes, found, **texts)
+    return Condition(
+        row["table_id"].strip(), row["machine"], gpus, nodes, COLLECTIVES.get(collective, collective), **texts
+    )
 
 
 def _count(row: Mapping[str, str], name: str, where: str) -> int:
@@ -173,6 +170,8 @@ def _sizes(row: Mapping[str, str], where: str) -> tuple[int, ...]:
         while size <= last:
             found.append(size)
             size *= 2
+        if not found:
+            raise FileError(f"{where}: min_size {row['min_size']} is above max_size {row['max_size']}; swap them")
         return tuple(found)
     raise FileError(f"{where}: no sizes; give `size_bytes`, `sizes`, or `min_size` and `max_size`")
 

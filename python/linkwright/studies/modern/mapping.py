@@ -20,7 +20,7 @@ from typing import Any
 
 from linkwright import registry
 from linkwright.machines import compose, edges
-from linkwright.studies.modern.conditions import Condition
+from linkwright.studies.modern.conditions import COLLECTIVES, Condition
 
 Rule = Mapping[str, Any]
 
@@ -59,6 +59,10 @@ class Refusal:
 
 def settle(condition: Condition) -> Setting | Refusal:
     """The setting of a condition, or why there is none."""
+    if condition.collective not in COLLECTIVES.values():
+        return Refusal(f"unknown collective `{condition.collective}`; one of {', '.join(COLLECTIVES)}")
+    if condition.gpus % condition.nodes:
+        return Refusal(f"{condition.gpus} GPUs on {condition.nodes} nodes; every node must have as many")
     node = _first("node", condition.machine.lower())
     if node is None:
         known = ", ".join(sorted({rule["machine"] for rule in _rules()["node"] if "machine" in rule}))

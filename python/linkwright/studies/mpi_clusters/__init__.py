@@ -10,6 +10,7 @@ communication locality" (SC 2025): `references/mpi-clusters/cpu_clusters.csv`, o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from linkwright.compare import scoring
 from linkwright.compare.scoring import Target
@@ -20,6 +21,7 @@ from linkwright.studies.mpi_clusters.condition import Condition
 from linkwright.studies.mpi_clusters.predict import ONE_CELL, SPREAD, Model
 from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Outcome
+from linkwright.units import counted
 
 TITLE = "Collectives of MPI by algorithm on Fugaku, Leonardo and LUMI, on models"
 TARGET = Target(0.25, None, math.inf)
@@ -81,8 +83,16 @@ def reproduce(options: Options) -> Outcome:
     model = Model()
     if options.conditions is not None:
         made = conditions.tables(options.conditions, model, options)
-        outcome = Outcome(paper="mpi-clusters", title=TITLE, machine=str(options.conditions), notes=NOTES, tables=made)
-        outcome.remarks = [f"{len(made['predictions'])} rows predicted, {len(made['refused'])} refused"]
+        names = sorted({row["machine"] for row in made["predictions"]})
+        outcome = Outcome(
+            paper="mpi-clusters",
+            title=TITLE,
+            machine=f"{', '.join(names) or 'none'} for {options.conditions}",
+            tuned=_tuned(model, names),
+            notes=NOTES,
+            tables=made,
+        )
+        outcome.remarks = [f"{counted(len(made['predictions']), 'row')} predicted; {len(made['refused'])} refused"]
         return outcome
     return _study(model, options)
 
@@ -92,14 +102,14 @@ def _study(model: Model, options: Options) -> Outcome:
     times = cells.predictions(model, rows, options)
     made = cells.cells(rows, times)
     chosen = fastest.choices(rows, times)
-    free = {name: tuned(model.machine(_one(name))) for name in LARGE}
-    fitted = {name: sum(row["status"] == "fitted" for row in its) for name, its in free.items()}
+    free = _tuned(model, LARGE)
+    fitted = {name: sum(row["status"] == "fitted" for row in tuned(model.machine(_one(name)))) for name in LARGE}
     scores = scoring.scores(made, dict.fromkeys(sorted({cell.table for cell in made}), TARGET))
     outcome = Outcome(
         paper="mpi-clusters",
         title=TITLE,
         machine="fugaku, leonardo-mpi, lumi-mpi",
-        tuned=[row for its in free.values() for row in its] + list(RULES),
+        tuned=free,
         cells=made,
         claims=claims.check(made, chosen, fitted, model),
         notes=NOTES,
@@ -117,6 +127,14 @@ def _study(model: Model, options: Options) -> Outcome:
     if options.holdout_scale:
         outcome.tables |= holdout.results(options)
     return outcome
+
+
+def _tuned(model: Model, names: Iterable[str]) -> list[dict]:
+    """The tuned numbers of machines, then the rules that were chosen for them."""
+    names = list(names)
+    numbers = [row for name in names for row in tuned(model.machine(_one(name)))]
+    files = {row["machine"] for row in numbers}
+    return numbers + [row for row in RULES if row["machine"] in files]
 
 
 def _one(machine: str) -> Condition:

@@ -16,6 +16,7 @@ from .tags import Refusal, Way
 
 WIDTH = 4  # bytes of an element: every tag ends in int32
 FILES = {"fugaku": "fugaku", "leonardo": "leonardo-mpi", "lumi": "lumi-mpi"}
+MOST_RANKS = 1 << 14
 # Jobs on Leonardo of more nodes than this lie spread over cells, 16 nodes in each; smaller ones in one cell.
 # Chosen after the times of a ring's step at 64 and at 128 nodes were seen.
 ONE_CELL = 64
@@ -37,6 +38,10 @@ class Model:
         """The time of one collective, or why there is none."""
         if at.machine not in FILES:
             return Refusal(f"machine `{at.machine}`; one of {', '.join(FILES)}")
+        if at.collective not in tags.COLLECTIVES.values():
+            return Refusal(f"unknown collective `{at.collective}`; one of {', '.join(tags.COLLECTIVES)}")
+        if not 2 <= at.ranks <= MOST_RANKS:
+            return Refusal(f"{at.ranks} ranks; 2 to {MOST_RANKS:,} are possible")
         if at.sides and at.tasks_per_node != 1:
             return Refusal("several ranks on a node of Fugaku, which share its interfaces in a way that is not known")
         if at.size_bytes < WIDTH * (1 if at.collective in ("allreduce", "broadcast", "reduce") else at.ranks):
