@@ -161,32 +161,33 @@ class CostTable:
             UsageError: the file cannot be read, or is no cost table.
         Example:
             >>> import linkwright as lw
-            >>> lw.CostTable.build("loggp", ["allreduce"], [4], sizes=["1K", "1M"]).save("costs.npz")
-            >>> lw.CostTable.load("costs.npz").time_us("allreduce", "64K", 4) > 1
+            >>> file = lw.CostTable.build("loggp", ["allreduce"], [4], sizes=["1K", "1M"]).save("costs.npz")
+            >>> lw.CostTable.load(file).time_us("allreduce", "64K", 4) > 1
             True
         """
         from linkwright.interop import cost_table
 
         return cost_table.read(Path(path))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path) -> Path:
         """Write the table.
 
         Args:
             path: the file, whose suffix chooses the format, `.json` or `.npz`.
+        Returns:
+            The path.
         Raises:
             UsageError: the suffix is another one.
             StoreError: the file cannot be written.
         Example:
             >>> import linkwright as lw
             >>> table = lw.CostTable.build("loggp", ["allreduce"], [4], sizes=["1K", "1M"])
-            >>> table.save("costs.json")
-            >>> lw.CostTable.load("costs.json") == table
+            >>> lw.CostTable.load(table.save("costs.json")) == table
             True
         """
         from linkwright.interop import cost_table
 
-        cost_table.write(self, Path(path))
+        return cost_table.write(self, Path(path))
 
     def curve(self, collective: str, ranks: int) -> CostCurve:
         """The curve of a collective on a number of ranks.

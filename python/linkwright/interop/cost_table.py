@@ -31,13 +31,13 @@ def check_suffix(path: Path) -> None:
         raise UsageError(f"{path}: a cost table is a .json or a .npz file; choose one of the two")
 
 
-def write(table: CostTable, path: Path) -> None:
+def write(table: CostTable, path: Path) -> Path:
     """Write a table in the format of its suffix."""
     check_suffix(path)
     values = {"format": FORMAT, **as_dict(table)}
     if path.suffix == ".json":
         write_text(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
-        return
+        return path
     curves = values["curves"]
     columns = {name: [value for curve in curves for value in curve.pop(name)] for name in _COLUMNS}
     arrays: dict[str, Any] = {
@@ -53,6 +53,7 @@ def write(table: CostTable, path: Path) -> None:
             np.savez_compressed(file, **arrays)
 
     write_whole(path, fill)
+    return path
 
 
 def read(path: Path) -> CostTable:
