@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwright import _native, extras
+from linkwright import _native, extras, timeline
 from linkwright.errors import UsageError
+from linkwright.timeline import Timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,6 +119,13 @@ class Insight:
         _, done = self._times()
         columns: dict[str, Column] = {"end_us": done / 1e6, "slack_us": self._slack_ps() / 1e6}
         return Table("slack", self._described(np.arange(len(done))) | columns)
+
+    @functools.cached_property
+    def timeline(self) -> Timeline:
+        """Links, ranks and the critical path over time."""
+        if "links" not in self._found or "path" not in self._found:
+            raise UsageError("timeline: not recorded; simulate with links=True and trace=True")
+        return timeline.of(self._schedule, self._found, self._slack_ps())
 
     def _times(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         if "op_done_ps" not in self._found:

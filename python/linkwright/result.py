@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from linkwright import extras, shown
 from linkwright.errors import UsageError, unknown
 from linkwright.insight import Insight, Table
+from linkwright.timeline import Timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,6 +120,12 @@ class Result:
         """How much later each operation could surely end without a later end of the whole. It may be more, because an
         operation counts as late together with what its lane does next, and less where it would meet other messages."""
         return self._insight().slack
+
+    @property
+    def timeline(self) -> Timeline:
+        """How busy each link was in each bin of time, what each rank did when, and the critical path as arrays; asked for
+        by `simulate(..., links=True, trace=True)`."""
+        return self._insight().timeline
 
     def _insight(self) -> Insight:
         if self.insight is None:
