@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from linkwright.problem_limits import Limit
 
 Row = Mapping[str, Any]
+_SEVERAL = 1.5  # times as long as one run: several
 MOST_STEPS, MOST_LINKS = 500, 1000  # rows of the tables; the heaviest or first ones
 
 
@@ -41,9 +42,12 @@ def simulation(
     what = experiment.collective or "pattern"
     title = f"{what} by {experiment.algorithm} on {machine.name}"
     over_time = timeline.of(schedule, found, np.array([]))  # the picture does not draw slack
-    told = f"{title}: {units.format_time(time['value'])}"
+    told = f"{title}: {_duration(time['value'])}"
     sections = [
-        Section("In short", [_conclusion(time, insight), Moving([scene(machine, over_time, title=told)])]),
+        Section(
+            "In short",
+            [_conclusion(time, insight), *_repeats(time, found), Moving([scene(machine, over_time, title=told)])],
+        ),
         Section("Figures", [_figures(rows)]),
         *_limits(machine, experiment, time),
         Section("What the time is spent on", [_causes(insight), *_path(insight)]),
@@ -68,7 +72,7 @@ def _facts(experiment: Experiment) -> list[tuple[str, str]]:
 def _conclusion(time: Row, insight: Insight) -> Text:
     spent = _spent(insight)
     whole = sum(spent.values())
-    told = [f"It takes {units.format_time(time['value'])}{_of_limit(time)}."]
+    told = [f"It takes {_duration(time['value'])}{_of_limit(time)}."]
     if whole:
         most = max(spent, key=lambda name: spent[name])
         told.append(f"{quantity.percent(spent[most] / whole)} of the critical path is {most}.")
@@ -77,6 +81,15 @@ def _conclusion(time: Row, insight: Insight) -> Text:
         name, share = links.columns["link"][0], float(links.columns["busy_share"][0])
         told.append(f"The busiest link, {name}, is busy for {quantity.percent(share)} of the time.")
     return Text([" ".join(told)])
+
+
+def _repeats(time: Row, found: _native._Simulation) -> list[Text]:
+    """What a path that repeats the schedule makes of the picture."""
+    whole_ns = found["makespan_ps"] / 1e3
+    if not len(found["runs_ps"]) or whole_ns < _SEVERAL * time["value"]:
+        return []
+    told = f"This path runs the schedule several times, {_duration(whole_ns)} in all. The time is that of one run; "
+    return [Text([f"{told}links are shown over all of them."])]
 
 
 def _of_limit(time: Row) -> str:
@@ -94,6 +107,8 @@ def _figures(rows: Sequence[Row]) -> Table:
 def _figure(row: Row) -> Cell:
     from linkwright.cli import wide
 
+    if row["unit"] == "ns":
+        return _time(row["value"])
     return Cell(wide.shown(row), row["value"])
 
 
@@ -109,7 +124,7 @@ def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list
         ]
         items.append(Table("No algorithm is faster", [*columns, Column("Because")], body))
     if time["bound"]:
-        told = f"With the traffic of this schedule, nothing is faster than {units.format_time(time['bound'])}"
+        told = f"With the traffic of this schedule, nothing is faster than {_duration(time['bound'])}"
         items.append(Text([f"{told} ({time['bound_name']})."]))
     return [Section("Limits", items)] if items else []
 
@@ -183,8 +198,12 @@ def _first(count: int, most: int) -> str:
     return f", {most:,} of {count:,}" if count > most else ""
 
 
+def _duration(time_ns: float) -> str:
+    return quantity.text(time_ns / 1e9, "s")
+
+
 def _time(time_ns: float) -> Cell:
-    return Cell(quantity.text(time_ns / 1e9, "s"), time_ns)
+    return Cell(_duration(time_ns), time_ns)
 
 
 def _share(share: float) -> Cell:
