@@ -85,7 +85,7 @@ def _conclusion(time: Row, insight: Insight) -> Text:
 
 def _repeats(time: Row, found: _native._Simulation) -> list[Text]:
     """What a path that repeats the schedule makes of the picture."""
-    whole_ns = found["makespan_ps"] / 1e3
+    whole_ns = float(found["finish_ps"].max()) / 1e3
     if not len(found["runs_ps"]) or whole_ns < _SEVERAL * time["value"]:
         return []
     told = f"This path runs the schedule several times, {_duration(whole_ns)} in all. The time is that of one run; "
