@@ -123,8 +123,8 @@ class Result:
 
     @property
     def timeline(self) -> Timeline:
-        """How busy each link was in each bin of time, what each rank did when, and the critical path as arrays; asked for
-        by `simulate(..., links=True, trace=True)`."""
+        """How busy each link was in each bin of time, what each rank did when, and the critical path, as arrays; asked
+        for by `simulate(..., bins=200)`."""
         return self._insight().timeline
 
     def _insight(self) -> Insight:

@@ -4,12 +4,12 @@
     states    per rank the intervals in which it sends, receives, waits or reduces, one at a time
     path      the critical path: what the time was spent on, without gaps, and the slack of each operation on it
 
-A rank *reduces* while it combines, copies or computes. Otherwise it *sends* as long as data of its own are on their way,
-from their injection to their delivery; otherwise it *receives* as long as data are on their way to it, and until it has
-handled them; otherwise it *waits*, from its arrival to its finish.
+A rank *reduces* while it combines, copies or computes. Otherwise it *sends* as long as it starts a transfer, or data of
+its own are on their way; otherwise it *receives* as long as data are on their way to it, and until it has handled
+them; otherwise it *waits*, from its arrival to its finish. Who waits for a notice waits.
 
-All times count from the moment at which a rank without delay arrives. Where the path of a machine runs a schedule several
-times, links and states are those of all runs, and the critical path is that of the run that is timed.
+All times count from the moment at which a rank without delay arrives. Where the path of a machine runs a schedule
+several times, links and states are those of all runs, and the critical path is that of the run that is timed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Steps:
         source, target: ranks (or memories, behind the ranks) between which it moves data; -1 without an operation.
         spent: what the time was spent on, a number of SPENT.
         begin_us, end_us: when.
-        slack_us: how much later the operation could surely end without a later end of the whole.
+        slack_us: how much later the operation could surely end without a later end of the whole; NaN without an
+            operation, and where barriers of the machine order operations.
     """
 
     operation: _Array
@@ -60,6 +61,7 @@ class Timeline:
     Attributes:
         span_us: until the last rank has finished.
         edges_us: where bins begin, and the end of the last one, which is `span_us` or later; all are equally long.
+            Their number is that asked for or somewhat less, down to half of it.
         links: names of the links.
         bytes: that each link carried.
         busy: the share of each bin (column) for which a link (row) was busy, float32.
@@ -79,88 +81,45 @@ class Timeline:
     path: Steps
 
 
-def of(schedule: _native.Schedule, found: _native._Simulation, slack_ps: _Array) -> Timeline:
-    """The timeline of what `_native.simulate` found for `schedule` with `operations` and `links`.
+def of(schedule: _native.Schedule, found: _native._Simulation) -> Timeline:
+    """The timeline of a simulation that was asked for `operations`, `links` and `bins`.
 
     Args:
         schedule: as it was simulated.
-        found: the answer.
-        slack_ps: of each operation.
+        found: the answer of `_native.simulate`.
     """
-    links = found["links"]
-    span_us = float(found["finish_ps"].max()) / 1e6
-    busy_us = links["busy_ps"] / 1e6
-    edges = np.array([0.0, max(span_us, float(busy_us.max(initial=0.0)))])
+    times, links = found["timeline"], found["links"]
+    assert times is not None
+    edges = np.arange(times["bins"] + 1) * (times["width_ps"] / 1e6)
     return Timeline(
-        span_us=span_us,
+        span_us=float(found["finish_ps"].max()) / 1e6,
         edges_us=edges,
         links=tuple(links["name"]),
         bytes=links["bytes"],
-        busy=(busy_us / max(edges[1], 1e-9)).astype(np.float32)[:, None],
-        **_states(schedule, found),
-        path=_path(schedule, found, slack_ps),
+        busy=times["busy_share"].reshape(len(links["name"]), times["bins"]),
+        rank=times["rank"],
+        state=times["state"],
+        begin_us=times["begin_ps"] / 1e6,
+        end_us=times["end_ps"] / 1e6,
+        path=_path(schedule, found),
     )
 
 
-def _path(schedule: _native.Schedule, found: _native._Simulation, slack_ps: _Array) -> Steps:
-    path, table = found["path"], schedule.operations()
+def _path(schedule: _native.Schedule, found: _native._Simulation) -> Steps:
+    path, slack = found["path"], found["op_slack_ps"]
     operation = path["operation"]
     known = operation >= 0
+    table = schedule.operations()
 
-    def column(values: _Array) -> _Array:
-        return np.where(known, values.astype(np.int64)[operation], -1) if len(values) else operation
+    def column(values: _Array, default: float) -> _Array:
+        return np.where(known, values[operation], default) if len(values) else np.full(len(operation), default)
 
     return Steps(
         operation=operation,
-        source=column(table["from"]),
-        target=column(table["to"]),
+        source=column(table["from"].astype(np.int64), -1),
+        target=column(table["to"].astype(np.int64), -1),
         spent=np.array([SPENT.index(name) for name in path["spent"]], np.uint8),
         begin_us=path["from_ps"] / 1e6,
         end_us=path["to_ps"] / 1e6,
-        slack_us=np.where(known, slack_ps[operation], 0) / 1e6 if len(slack_ps) else np.zeros(len(operation)),
+        slack_us=column(np.empty(0) if slack is None else slack / 1e6, np.nan),
     )
-
-
-def _states(schedule: _native.Schedule, found: _native._Simulation) -> dict[str, _Array]:
-    table = schedule.operations()
-    rows = zip(
-        table["kind"], table["from"].tolist(), table["to"].tolist(), found["op_issued_ps"].tolist(),
-        found["op_delivered_ps"].tolist(), found["op_done_ps"].tolist(), strict=True,
-    )  # fmt: skip
-    does: list[list[tuple[int, int, int]]] = [[] for _ in found["start_ps"]]
-    for kind, source, target, issued, delivered, done in rows:
-        if kind in ("local", "compute"):
-            does[source].append((issued, done, 3))
-            continue
-        for rank, end, state in ((source, delivered, 0), (target, done, 1)):
-            if rank < len(does):
-                does[rank].append((issued, end, state))
-    columns: tuple[list[int], ...] = ([], [], [], [])
-    for rank, (start, finish) in enumerate(zip(found["start_ps"].tolist(), found["finish_ps"].tolist(), strict=True)):
-        for interval in _swept(does[rank], start, finish):
-            for column, value in zip(columns, (rank, *interval), strict=True):
-                column.append(value)
-    rank, begin, end, state = (np.array(column, np.int64) for column in columns)
-    return {
-        "rank": rank.astype(np.uint32),
-        "state": state.astype(np.uint8),
-        "begin_us": begin / 1e6,
-        "end_us": end / 1e6,
-    }
-
-
-def _swept(does: list[tuple[int, int, int]], start: int, finish: int) -> list[tuple[int, int, int]]:
-    """Intervals of one rank from what goes on at once."""
-    turns = sorted([(begin, state, 1) for begin, end, state in does if end > begin]
-                   + [(end, state, -1) for begin, end, state in does if end > begin])  # fmt: skip
-    count, at, found = [0, 0, 1, 0], start, []
-    for moment, state, change in [*turns, (finish, 2, 0)]:
-        if moment > at:
-            now = next(one for one in (3, 0, 1, 2) if count[one])
-            if found and found[-1][2] == now and found[-1][1] == at:
-                found[-1] = (found[-1][0], moment, now)
-            else:
-                found.append((at, moment, now))
-            at = moment
-        count[state] += change
-    return found

@@ -209,7 +209,10 @@ def test_draw_writes_each_form(tmp_path):
         (["dgx1-p100", "cell-be", "--out", "x.svg"], "2 pictures side by side need a page"),
         (["dgx1-p100", "cell-be", "--out", "x.html"], "name the machine of the schedules with --on"),
         (["dgx1-p100", "--out", "x.gif"], "choose a name that ends so"),
-        (["dgx1-p100", "--size", "1M", "--out", "x.svg"], "--size and --path are of schedules"),
+        (["dgx1-p100", "--size", "1M", "--out", "x.svg"], "name their machine with --on"),
+        (["dgx1-p100", "--root", "3", "--out", "x.svg"], "name their machine with --on"),
+        (["dgx1-p100", "-p", "4", "--out", "x.svg"], "leave --ranks out"),
+        (["dgx1-p100", "--dark", "--out", "x.html"], "leave --dark out"),
         (["dgx1-p100", "--grid", "2x4", "--out", "x.svg"], "leave --grid out"),
         (["allreduce/ring", "--out", "x.svg"], "name it with --on"),
         (["allreduce", "--on", "dgx1-p100", "--out", "x.svg"], "add one of its algorithms"),
@@ -217,6 +220,32 @@ def test_draw_writes_each_form(tmp_path):
         (["latest", "--runs", "none", "--out", "x.svg"], "so no `latest`"),
     ],
 )
+def test_draw_shows_the_fastest_schedule_of_the_largest_message_of_a_run(tmp_path):
+    words = ("-a", "ring,recursive_doubling_latency", "-p", "4", "--sizes", "8,64K", "--runs", str(tmp_path))
+    assert invoke("run", "allreduce", "--on", "loggp", *words).status == 0
+    out = tmp_path / "x.html"
+    assert invoke("draw", "latest", "--runs", str(tmp_path), "--out", str(out)).status == 0
+    times = {
+        name: lw.simulate(lw.schedule("allreduce", name, ranks=4, size="64K"), "loggp").time_us
+        for name in ("ring", "recursive_doubling_latency")
+    }
+    fastest = min(times, key=times.__getitem__)
+    assert f"allreduce/{fastest}, 64K, 4 ranks of loggp" in out.read_text(encoding="utf-8")
+
+
+def test_draw_takes_a_library_and_a_function_of_the_user(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import linkwright as lw\n"
+        "def flat(ranks, size):\n"
+        "    return lw.schedule('allreduce', 'ring', ranks=ranks, size=size)\n"
+    )
+    out = tmp_path / "x.html"
+    words = ("draw", "allreduce/nccl-2.27", f"{tmp_path}/own.py:flat", "--on", "hgx-h100", "--size", "64K")
+    result = invoke(*words, "--out", str(out))
+    assert result.status == 0, result.err
+    assert "2 schedules on hgx-h100, in step" in out.read_text(encoding="utf-8")
+
+
 def test_draw_refuses_with_a_cure(words, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = invoke("draw", *words)

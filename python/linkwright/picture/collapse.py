@@ -81,12 +81,9 @@ def _merged(whole: Graph, into: Sequence[Node]) -> Graph:
             nodes[number] = replace(nodes[number], rank=first, ranks=nodes[number].ranks + node.ranks)
     to = [numbers[target.name] for target in into]
     stands_for = {node.name: to[number] for number, node in enumerate(whole.nodes)}
-    stands_for |= {f"({node.at[0]},{node.at[1]})": to[n] for n, node in enumerate(whole.nodes) if _on_plane(node)}
+    at = ((number, node.at) for number, node in enumerate(whole.nodes))
+    stands_for |= {f"({x[0]},{x[1]})": to[number] for number, x in at if x and len(x) == 2}
     return replace(whole, nodes=tuple(nodes), edges=tuple(_joined(whole.edges, to)), ring=(), stands_for=stands_for)
-
-
-def _on_plane(node: Node) -> bool:
-    return node.at is not None and len(node.at) == 2
 
 
 def _joined(edges: Sequence[Edge], to: Sequence[int]) -> list[Edge]:

@@ -1,6 +1,6 @@
 """What happens on a machine over time, as the renderer takes it.
 
-    span_us     the simulated time, cut into `bins` of equal length
+    span_us     the simulated time; `bins` of `bin_us` each cover it
     channels    [name, link of the scene or -2 - node or -1, direction, bytes, mean busy share]
     busy        channels x bins, a byte each, 255 for busy all the time; deflated, in base64
     ranks       [rank, name, its first interval]
@@ -31,6 +31,7 @@ MOST_CHANNELS = 3000  # one by one
 MOST_RANKS = 256
 MOST_INTERVALS = 60_000
 MOST_STEPS = 4_000
+_LEAST_SPAN = 1e-6  # of a schedule that takes no time
 
 
 def timed(shown: Graph, timeline: Timeline) -> dict[str, Any]:
@@ -38,16 +39,19 @@ def timed(shown: Graph, timeline: Timeline) -> dict[str, Any]:
     places = _Places(shown)
     found = [places.of(name) for name in timeline.links]
     names, targets, carried, busy = _channels(timeline, found, places)
-    mean = busy.mean(axis=1) if busy.shape[1] else np.zeros(len(names))
-    links, nodes = [0.0] * len(shown.edges), [None] * len(shown.nodes)
+    span_us, bin_us = max(timeline.span_us, _LEAST_SPAN), float(timeline.edges_us[1])
+    mean = np.minimum(1.0, busy.sum(axis=1) * (bin_us / span_us))
+    links = [0.0] * len(shown.edges)
+    nodes: list[float | None] = [None] * len(shown.nodes)
     for (target, _), share in zip(targets, mean.tolist(), strict=True):
         if target >= 0:
             links[target] = max(links[target], round(share, 4))
         elif target < -1:
-            nodes[-2 - target] = max(nodes[-2 - target] or 0.0, round(share, 4))  # type: ignore[call-overload]
+            nodes[-2 - target] = max(nodes[-2 - target] or 0.0, round(share, 4))
     rows = zip(names, targets, carried.tolist(), mean.tolist(), strict=True)
     return {
-        "span_us": float(timeline.edges_us[-1]),
+        "span_us": span_us,
+        "bin_us": bin_us,
         "bins": busy.shape[1],
         "channels": [[name, target, way, amount, round(share, 4)] for name, (target, way), amount, share in rows],
         "busy": _packed(np.clip(np.ceil(busy * 255), 0, 255).astype(np.uint8)),
@@ -123,7 +127,7 @@ def _states(shown: Graph, timeline: Timeline) -> dict[str, Any]:
     kept = np.isin(timeline.rank, chosen)
     rank, state, begin, end = (a[kept] for a in (timeline.rank, timeline.state, timeline.begin_us, timeline.end_us))
     if len(rank) > MOST_INTERVALS:
-        rank, state, begin, end = _coarse(rank, state, begin, end, float(timeline.edges_us[-1]))
+        rank, state, begin, end = _coarse(rank, state, begin, end, timeline.span_us)
     first = np.searchsorted(rank, chosen)
     names = {node.rank: node.name for node in shown.nodes if node.kind == "endpoint"}
     packed = begin.astype("<f4").tobytes() + end.astype("<f4").tobytes() + state.astype(np.uint8).tobytes()

@@ -60,8 +60,8 @@ class Network {
   }
 
   bin(us) {
-    const { bins, span_us: span } = this.scene.time;
-    return Math.min(bins - 1, Math.max(0, Math.floor((us / span) * bins)));
+    const { bins, bin_us: each } = this.scene.time;
+    return Math.min(bins - 1, Math.max(0, Math.floor(us / each)));
   }
 
   // The busy share of a channel: now, or on average over the range that is shown.

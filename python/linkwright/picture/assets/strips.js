@@ -46,7 +46,7 @@ class Panel extends Network {
   }
 
   heatRows(pen, wide, found, colours) {
-    const [from, to] = this.deck.view, plot = wide - GUTTER, each = found.span_us / found.bins;
+    const [from, to] = this.deck.view, plot = wide - GUTTER, each = found.bin_us;
     this.order.forEach((channel, row) => {
       this.words(pen, this.fitted(found.channels[channel][0]), GUTTER - 6, row * 10 + 5, 9, "right", colours.quiet);
       let start = this.bin(from);
