@@ -21,6 +21,7 @@ from linkwright.suite.load import Suite
 from linkwright.suite.model import Finished, Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
 from linkwright.suite.rows import Context, Row
+from linkwright.timeline import BINS
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
         "seed": work.seed,
         "links": True,
         "operations": bool(request.noc_trace or request.report),
+        "bins": BINS if request.report else 0,
     }
 
     def simulate(**more: object) -> None:

@@ -36,12 +36,12 @@ def simulation(
     experiment: Experiment,
     rows: Sequence[Row],
 ) -> Report:
-    """The page of `schedule`, simulated with `operations` and `links`."""
+    """The page of `schedule`, simulated with `operations`, `links` and `bins`."""
     time = next(row for row in rows if row["metric"] == "time")
     insight = Insight(schedule, experiment.dtype or "u8", found)
     what = experiment.collective or "pattern"
     title = f"{what} by {experiment.algorithm} on {machine.name}"
-    over_time = timeline.of(schedule, found, np.array([]))  # the picture does not draw slack
+    over_time = timeline.of(schedule, found)
     told = f"{title}: {_duration(time['value'])}"
     sections = [
         Section(
