@@ -57,14 +57,16 @@ class _Problem:
 
     def fastest(self, sizes: Iterable[int]) -> dict[int, Point]:
         """The least time at each size, by the size that is really moved."""
-        part = {"collectives": (self.collective,), "ranks": (self.ranks,), "sizes": tuple(sizes), "dtype": self.dtype}
-        suite = one_part("cost", self.collective, algorithms=tuple(self.algorithms.split(",")), **part)
+        suite = one_part(
+            "cost", self.collective, collectives=(self.collective,), algorithms=tuple(self.algorithms.split(",")),
+            ranks=(self.ranks,), sizes=tuple(sizes), dtype=self.dtype,
+        )  # fmt: skip
         asked = expand(suite, self.target.extent)
         work = Work(self.target, Context.of(self.target, "", "cost"), {suite.parts[0].name: ()}, 0)
         found: dict[int, Point] = {}
         for experiment, rows in in_order(asked, simulate(work, asked)):
             time = next((row["value"] for row in rows if row["metric"] == "time"), None)
-            if time is None:
+            if not isinstance(time, int | float):  # waived or failed
                 continue
             point = (time / 1e3, experiment.algorithm)
             size = experiment.size_bytes or 0

@@ -63,18 +63,18 @@ def read(path: Path) -> CostTable:
         values = _json(path) if path.suffix == ".json" else _npz(path)
         if values.get("format") != FORMAT:
             raise ValueError(f"its format is not `{FORMAT}`")
-        texts = (_text(values, name) for name in ("machine", "digest", "algorithms", "dtype"))
-        return CostTable(*texts, tuple(map(_curve, values["curves"])))
+        machine, digest, wanted, dtype = (_text(values, name) for name in ("machine", "digest", "algorithms", "dtype"))
+        return CostTable(machine, digest, wanted, dtype, tuple(map(_curve, values["curves"])))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, zipfile.BadZipFile, EOFError) as error:
         said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else error
         raise FileError(f"{path}: no cost table: {said}; write one with `linkwright plan cost`") from error
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def _json(path: Path) -> Any:
     return json.loads(read_text(path, "a cost table"))
 
 
-def _npz(path: Path) -> Mapping[str, Any]:
+def _npz(path: Path) -> Any:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             values = json.loads(str(arrays["about"]))
@@ -88,9 +88,10 @@ def _npz(path: Path) -> Mapping[str, Any]:
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:
-    if not isinstance(values[name], str):
+    found = values[name]
+    if not isinstance(found, str):
         raise TypeError(f"`{name}` is not text")
-    return values[name]
+    return found
 
 
 def _curve(values: Mapping[str, Any]) -> CostCurve:

@@ -28,8 +28,8 @@ from linkwright import _native
 
 from .traffic import Flows, as_goal
 
-# Swaps that are tried in all, and steps of branch and bound.
-SWAPS, STEPS = 20_000, 100_000
+# Swaps that are tried in all, routes that are looked up for them, and steps of branch and bound.
+SWAPS, LOOKUPS, STEPS = 20_000, 12_000, 100_000
 # Most ranks for branch and bound; most for which every pair of endpoints is routed for the bound.
 MOST_EXACT, MOST_ROUTED = 16, 128
 _MESSAGE = 1 << 20  # bytes of the message that finds a route
@@ -77,6 +77,7 @@ class Routes:
         self._pair = _native.Schedule.pattern("pairs", 2, _MESSAGE, element_bytes=1)
         self.names: list[str] = self._simulate(0, 1)["name"] if machine.ranks > 1 else []
         self.stated = _stated_us(machine)
+        self.looked_up = 0
         self.of = functools.cache(self._of)
 
     def _simulate(self, source: int, target: int) -> _native._Links:
@@ -84,6 +85,7 @@ class Routes:
 
     def _of(self, source: int, target: int) -> tuple[npt.NDArray[np.int64], Load]:
         """Links of a route, and their cost for a byte."""
+        self.looked_up += 1
         found = self._simulate(source, target)
         used = np.flatnonzero(found["bytes"])
         held = found["busy_ps"][used] / 1e6 / _MESSAGE
@@ -116,15 +118,16 @@ class Search:
         for (a, b), moved in flows.items():
             self._of_rank[a].append((a, b, moved))
             self._of_rank[b].append((a, b, moved))
-        self._left = SWAPS
+        self._left, self._lookups = SWAPS, LOOKUPS
 
     def run(self, starts: Iterable[Sequence[int]]) -> Order:
         """The best order that is found."""
         identity = list(range(self.ranks))
         bound = self.bound_us()
+        self._lookups = self.routes.looked_up + LOOKUPS  # those of the bound are not counted
         best = identity
         for start in itertools.chain([identity], starts, self._shuffles()):
-            if self._left <= 0 or self.peak_us(best) <= bound * (1 + _EQUAL):
+            if self._spent() or self.peak_us(best) <= bound * (1 + _EQUAL):
                 break
             improved = self._improve(list(start))
             best = min(best, improved, key=self._value)
@@ -172,7 +175,9 @@ class Search:
             going = False
             pairs = list(itertools.combinations(range(self.ranks), 2))
             self._random.shuffle(pairs)
-            for a, b in pairs[: max(0, self._left)]:
+            for a, b in pairs:
+                if self._spent():
+                    return order
                 self._left -= 1
                 changed = load.copy()
                 own = self.touching(a, b)
@@ -184,6 +189,10 @@ class Search:
                 else:
                     order[a], order[b] = order[b], order[a]
         return order
+
+    def _spent(self) -> bool:
+        """Whether the search must end; what it may cost is counted, so that it is the same on any machine."""
+        return self._left <= 0 or self.routes.looked_up >= self._lookups
 
     def bound_us(self) -> float:
         """What no order goes below: the cheapest way to carry the flow that has to leave a block."""
