@@ -172,11 +172,14 @@ def test_many_intervals_become_what_a_rank_does_at_each_moment():
 
 def test_steps_of_load_are_even_and_little_is_not_nothing():
     assert [colours.step(share) for share in (0, 0.001, 0.01, 0.5, 0.99, 1)] == [0, 0, 1, 4, 7, 7]
-    brightness = [
-        sum(int(colours.LIGHT[f"b{k}"][i : i + 2], 16) * w for i, w in ((1, 0.3), (3, 0.59), (5, 0.11)))
-        for k in range(8)
-    ]
-    assert brightness == sorted(brightness, reverse=True)
+    for palette, darker in ((colours.LIGHT, True), (colours.DARK, False)):
+        brightness = [bright(palette[f"b{step}"]) for step in range(colours.STEPS)]
+        assert brightness == sorted(brightness, reverse=darker)
+
+
+def bright(colour: str) -> float:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return 0.3 * red + 0.59 * green + 0.11 * blue
 
 
 @pytest.mark.parametrize("payload", ["<script>x</script>", "\x00\x07\ud800", "]]>", '"onload="x', "&amp;", "\u202e"])

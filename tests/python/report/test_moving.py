@@ -112,6 +112,15 @@ def test_a_range_is_brushed_for_both_strips_and_given_back(opened, ring):
     assert pixels(page, ".lwp-heat") != heat
     page.get_by_role("button", name="Whole time").click()
     assert page.evaluate("LWPicture.decks[0].view") == [0, whole]
+    page.evaluate("LWPicture.decks[0].seek(0)")
+    page.locator(".lwp-ranks").focus()
+    for key in ("ArrowRight", "ArrowRight", "+"):  # at 2 %, so the first half is left
+        page.keyboard.press(key)
+    assert page.evaluate("[LWPicture.decks[0].now, ...LWPicture.decks[0].view]") == pytest.approx(
+        [whole * 0.02, 0, whole / 2]
+    )
+    page.keyboard.press("-")
+    assert page.evaluate("LWPicture.decks[0].view") == [0, whole]
 
 
 def test_hover_and_arrow_keys_tell_of_a_link(opened, ring):

@@ -28,6 +28,7 @@ class Network {
     this.rank = new Map(nodes.flatMap((node, k) => (node[7] >= 0 ? [[node[7], k]] : [])));
     this.order = [];
     this.thin = this.thickness();
+    this.many = links.length > MANY_LINKS;  // one line for both directions, as thin and as plain as can be
     if (!found) return;
     found.channels.forEach(([, target, direction], k) => {
       if (target >= 0) this.byLink[target][direction].push(k);
@@ -81,7 +82,8 @@ class Network {
   layOut() {
     const width = this.box.clientWidth;
     this.scale = width / this.scene.width;
-    this.pens = { net: fit(this.net, width, this.scene.height * this.scale) };
+    this.pens = { net: fit(this.net, width, this.scene.height * this.scale, this.many ? 1 : 2) };
+    this.drawn = null;
     this.layers();
   }
 
@@ -128,7 +130,19 @@ class Network {
     pen.fillText(text, x, y);
   }
 
+  // What the network depends on: while it is the same, frames need no drawing.
+  looks() {
+    const { average, view, now, showPath } = this.deck, found = this.scene.time;
+    if (!found) return "";
+    const step = showPath && !average ? found.path.findIndex(([from, to]) => now >= from && now < to) : 0;
+    const moment = average ? view.join(" ") : now >= found.span_us ? "end" : this.bin(now);
+    return [this.scale, average, moment, step, showPath, JSON.stringify(this.picked)].join("|");
+  }
+
   draw() {
+    const drawn = this.looks();
+    if (drawn && drawn === this.drawn) return;
+    this.drawn = drawn;
     const pen = this.pens.net, { width, height } = this.scene, colours = this.deck.colours;
     pen.save();
     pen.scale(this.scale, this.scale);
@@ -152,12 +166,13 @@ class Network {
       const [there, back] = this.byLink[k];
       if (!found) classes[Math.min(7, links[k][2])].push([links[k][4], 0]);
       else if (!there.length && !back.length) classes[0].push([links[k][4], 0]);
+      else if (this.many) classes[this.step(Math.max(this.most(there), this.most(back)))].push([links[k][4], 0]);
       else {
         if (there.length) classes[this.step(this.most(there))].push([links[k][4], back.length ? 1 : 0]);
         if (back.length) classes[this.step(this.most(back))].push([links[k][4], there.length ? -1 : 0]);
       }
     }
-    pen.lineCap = "round";
+    pen.lineCap = this.many ? "butt" : "round";
     classes.forEach((paths, step) => {
       if (!paths.length) return;
       pen.lineWidth = (found ? 0.9 + step * 0.62 : 2.4) * this.thin;

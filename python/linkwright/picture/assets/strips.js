@@ -1,15 +1,18 @@
 // Below the network of a scene: links over time and ranks over time, which share a range.
+const KEYS = "Arrow keys move the time, plus and minus change the range, 0 shows the whole time.";
+
 class Panel extends Network {
   constructor(deck, scene, parent, many) {
     super(deck, scene, parent, many);
     if (!scene.time) return;
     element("p", this.box, "lwp-label", `Links over time${this.rowsNote()}`);
-    this.heat = this.canvas("lwp-heat", "How busy links are, over time. The table below has the busiest.");
+    this.heat = this.canvas("lwp-heat", `How busy links are, over time. ${KEYS}`);
     element("p", this.box, "lwp-label", `Ranks over time${scene.time.note ? `: ${scene.time.note}` : ""}`);
-    this.ranks = this.canvas("lwp-ranks", "What ranks do, over time: send, receive, wait, reduce.");
+    this.ranks = this.canvas("lwp-ranks", `What ranks do, over time: send, receive, wait, reduce. ${KEYS}`);
     for (const strip of [this.heat, this.ranks]) {
       this.brush(strip);
       strip.addEventListener("pointerleave", () => this.deck.untold());
+      strip.addEventListener("keydown", (event) => this.move(event));
     }
   }
 
@@ -144,6 +147,19 @@ class Panel extends Network {
       if (range[1] - range[0] > (this.deck.view[1] - this.deck.view[0]) * 0.01) this.deck.look(range);
       else this.deck.seek(range[0]);
     });
+  }
+
+  // The same by keyboard, around the moment that is shown.
+  move(event) {
+    const { deck } = this, [from, to] = deck.view, wide = to - from;
+    const step = { ArrowLeft: -0.01, ArrowRight: 0.01 }[event.key], zoom = { "+": 0.25, "-": 1 }[event.key];
+    if (step) deck.seek(Math.min(to, Math.max(from, deck.now + step * wide)));
+    else if (zoom) {
+      const half = Math.min(deck.whole / 2, zoom * wide), middle = Math.min(deck.whole - half, Math.max(half, deck.now));
+      deck.look([middle - half, middle + half]);
+    } else if (event.key === "0") deck.look([0, deck.whole]);
+    else return;
+    event.preventDefault();
   }
 
   hoverStrip(canvas, event, us) {
