@@ -160,6 +160,8 @@ def _show(machine: _native.Machine, found: Order, as_json: bool) -> None:
     click.echo(f"in plain order {format_time(1e3 * found.identity_peak_us)}; {gain:.1%} less")
     simulated = (format_time(1e3 * time) for time in (found.time_us, found.identity_time_us))
     click.echo("simulated      {} instead of {}, all groups at once".format(*simulated))
+    if found.peak_us < found.identity_peak_us and found.time_us >= found.identity_time_us:
+        click.echo("note           the time does not fall with the load: latency or the order of messages decides")
     click.echo(f"how good       {_quality(found)}")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright import problem_limits, timeline, units
+from linkwright import problem_limits, units
 from linkwright.errors import LinkwrightError
 from linkwright.insight import Insight
 from linkwright.picture import scene
@@ -38,15 +38,18 @@ def simulation(
 ) -> Report:
     """The page of `schedule`, simulated with `operations`, `links` and `bins`."""
     time = next(row for row in rows if row["metric"] == "time")
-    insight = Insight(schedule, experiment.dtype or "u8", found)
+    insight = Insight(schedule, found)
     what = experiment.collective or "pattern"
     title = f"{what} by {experiment.algorithm} on {machine.name}"
-    over_time = timeline.of(schedule, found)
     told = f"{title}: {_duration(time['value'])}"
     sections = [
         Section(
             "In short",
-            [_conclusion(time, insight), *_repeats(time, found), Moving([scene(machine, over_time, title=told)])],
+            [
+                _conclusion(time, insight),
+                *_repeats(time, found),
+                Moving([scene(machine, insight.timeline, title=told)]),
+            ],
         ),
         Section("Figures", [_figures(rows)]),
         *_limits(machine, experiment, time),
