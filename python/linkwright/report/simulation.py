@@ -14,6 +14,7 @@ from linkwright import problem_limits, units
 from linkwright.errors import LinkwrightError
 from linkwright.insight import Insight
 from linkwright.picture import scene
+from linkwright.store.schema import METRICS
 from linkwright.timeline import SPENT
 
 from . import quantity
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _SEVERAL = 1.5  # times as long as one run: several
-MOST_STEPS, MOST_LINKS = 500, 1000  # rows of the tables; the heaviest or first ones
+BUSIEST, MOST_LINKS, MOST_STEPS = 20, 1000, 500  # rows of tables: the busiest links, and the first operations
 
 
 def simulation(
@@ -46,15 +47,14 @@ def simulation(
         Section(
             "In short",
             [
-                _conclusion(time, insight),
-                *_repeats(time, found),
+                _conclusion(time, insight, found),
                 Moving([scene(machine, insight.timeline, title=told)]),
             ],
         ),
         Section("Figures", [_figures(rows)]),
         *_limits(machine, experiment, time),
         Section("What the time is spent on", [_causes(insight), *_path(insight)]),
-        Section("Links", [_links(insight)]),
+        Section("Links", _links(insight)),
     ]
     return Report(
         title, "Modelled, not measured: exact for the machine as described.", _facts(experiment), sections=sections
@@ -72,7 +72,7 @@ def _facts(experiment: Experiment) -> list[tuple[str, str]]:
     ]
 
 
-def _conclusion(time: Row, insight: Insight) -> Text:
+def _conclusion(time: Row, insight: Insight, found: _native._Simulation) -> Text:
     spent = _spent(insight)
     whole = sum(spent.values())
     told = [f"It takes {_duration(time['value'])}{_of_limit(time)}."]
@@ -83,28 +83,30 @@ def _conclusion(time: Row, insight: Insight) -> Text:
     if len(links):
         name, share = links.columns["link"][0], float(links.columns["busy_share"][0])
         told.append(f"The busiest link, {name}, is busy for {quantity.percent(share)} of the time.")
-    return Text([" ".join(told)])
+    return Text([" ".join(told), *_repeats(time, found)])
 
 
-def _repeats(time: Row, found: _native._Simulation) -> list[Text]:
+def _repeats(time: Row, found: _native._Simulation) -> list[str]:
     """What a path that repeats the schedule makes of the picture."""
     whole_ns = float(found["finish_ps"].max()) / 1e3
     if not len(found["runs_ps"]) or whole_ns < _SEVERAL * time["value"]:
         return []
-    told = f"This path runs the schedule several times, {_duration(whole_ns)} in all. The time is that of one run; "
-    return [Text([f"{told}links are shown over all of them."])]
+    told = (
+        f"This path runs the schedule several times, {_duration(whole_ns)} in all, and the picture shows all of them."
+    )
+    return [f"{told} The time, the critical path and the loads of links are those of one run."]
 
 
 def _of_limit(time: Row) -> str:
     if not time["limit"]:
         return ""
     share = quantity.percent(time["limit"] / time["value"])
-    return f", {share} of the limit ({time['limit_name']}), which no algorithm beats"
+    return f"; no algorithm beats {_duration(time['limit'])} ({time['limit_name']}), so it reaches {share} of the limit"
 
 
 def _figures(rows: Sequence[Row]) -> Table:
-    body = [[str(row["metric"]), _figure(row)] for row in rows if row["value"] is not None]
-    return Table("All figures", [Column("Metric"), Column("Value", numeric=True)], body)
+    body = [[str(row["metric"]), _figure(row), METRICS[row["metric"]][2]] for row in rows if row["value"] is not None]
+    return Table("All figures", [Column("Metric"), Column("Value", numeric=True), Column("Meaning")], body)
 
 
 def _figure(row: Row) -> Cell:
@@ -179,22 +181,26 @@ def _operation(values: Sequence[Any]) -> list[Cell | str]:
     return [_count(int(number)), str(kind), *(_count(int(other)) for other in others)]
 
 
-def _links(insight: Insight) -> Table:
+def _links(insight: Insight) -> list[Table]:
+    """The busiest links, and below them all others that carried something."""
     found = insight.links.columns
     columns = [Column("Link"), Column("Busy", "s", numeric=True), Column("Of the time", "%", numeric=True)]
     columns += [Column("Carried", "B", numeric=True), Column("Messages at once", numeric=True)]
     rows = zip(*(found[name] for name in ("link", "busy_us", "busy_share", "bytes", "peak_messages")), strict=True)
     used = [row for row in rows if row[3] or row[1]]
-    body = [
-        [
-            str(name), _time(1e3 * float(busy)), _share(float(share)),
-            Cell(quantity.size(int(carried)), int(carried)), _count(int(peak)),
-        ]
-        for name, busy, share, carried, peak in used[:MOST_LINKS]
-    ]  # fmt: skip
     unused = len(insight.links) - len(used)
-    read = f"Busiest first. {units.counted(unused, 'link')} carried nothing." if unused else "Busiest first."
-    return Table(f"Loads{_first(len(used), MOST_LINKS)}", columns, body, read)
+    read = f"{units.counted(unused, 'link')} carried nothing." if unused else ""
+    tables = [Table("The busiest", columns, list(map(_link, used[:BUSIEST])), read)]
+    if others := used[BUSIEST:MOST_LINKS]:
+        title = f"{units.counted(len(others), 'other')}{_first(len(used), MOST_LINKS)}"
+        tables.append(Table(title, columns, list(map(_link, others)), collapsed=True))
+    return tables
+
+
+def _link(row: Sequence[Any]) -> list[Cell | str]:
+    name, busy_us, share, carried, peak = row
+    moved = Cell(quantity.size(int(carried)), int(carried))
+    return [str(name), _time(1e3 * float(busy_us)), _share(float(share)), moved, _count(int(peak))]
 
 
 def _first(count: int, most: int) -> str:
