@@ -66,8 +66,8 @@ def test_everything_is_inside_and_boxes_of_a_picture_are_apart(name, how):
     for title, kind, _, x, y, width, height, rank in found["nodes"]:
         assert -1 <= x - width / 2 < x + width / 2 <= found["width"] + 1, title
         assert -1 <= y - height / 2 < y + height / 2 <= found["height"] + 1, title
-        assert (rank >= 0) == (kind == "endpoint") or kind == "group", title
-    boxes = np.array([row[3:7] for row in found["nodes"] if row[1] != "group" or row[7] >= 0])
+        assert (rank >= 0) == (kind in ("endpoint", "group")), title
+    boxes = np.array([row[3:7] for row in found["nodes"] if row[1] != "frame"])
     apart = np.abs(boxes[:, None, :2] - boxes[None, :, :2]) >= (boxes[:, None, 2:] + boxes[None, :, 2:]) / 2 - 1.5
     overlap = ~apart.any(axis=2)
     np.fill_diagonal(overlap, val=False)
@@ -156,6 +156,17 @@ def test_a_course_is_carried_whole():
     assert time["path"][0] == [0, 6, 0, 1, "serialisation"]
 
 
+def test_ranks_stand_where_they_were_placed():
+    dgx = machine("dgx1-p100")
+    found = picture.scene(dgx, course(["GPU 0 -> GPU 1"], np.ones((1, 2))), placement=[5, 2])
+    assert [found["nodes"][node][0] for node in found["time"]["at"]] == ["GPU 5", "GPU 2"]
+    assert [row[1] for row in found["time"]["ranks"]] == ["GPU 5", "GPU 2"]
+    assert {row[0]: row[7] for row in found["nodes"] if row[1] == "endpoint" and row[7] >= 0} == {
+        "GPU 5": 0,
+        "GPU 2": 1,
+    }
+
+
 def test_many_intervals_become_what_a_rank_does_at_each_moment():
     count = 70_000
     begin = np.arange(count) * 10.0 / count
@@ -206,23 +217,6 @@ def test_draw_writes_each_form(tmp_path):
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["dgx1-p100", "cell-be", "--out", "x.svg"], "2 pictures side by side need a page"),
-        (["dgx1-p100", "cell-be", "--out", "x.html"], "name the machine of the schedules with --on"),
-        (["dgx1-p100", "--out", "x.gif"], "choose a name that ends so"),
-        (["dgx1-p100", "--size", "1M", "--out", "x.svg"], "name their machine with --on"),
-        (["dgx1-p100", "--root", "3", "--out", "x.svg"], "name their machine with --on"),
-        (["dgx1-p100", "-p", "4", "--out", "x.svg"], "leave --ranks out"),
-        (["dgx1-p100", "--dark", "--out", "x.html"], "leave --dark out"),
-        (["dgx1-p100", "--grid", "2x4", "--out", "x.svg"], "leave --grid out"),
-        (["allreduce/ring", "--out", "x.svg"], "name it with --on"),
-        (["allreduce", "--on", "dgx1-p100", "--out", "x.svg"], "add one of its algorithms"),
-        (["dgx1-p10", "--out", "x.svg"], "did you mean `dgx1-p100`"),
-        (["latest", "--runs", "none", "--out", "x.svg"], "so no `latest`"),
-    ],
-)
 def test_draw_shows_the_fastest_schedule_of_the_largest_message_of_a_run(tmp_path):
     words = ("-a", "ring,recursive_doubling_latency", "-p", "4", "--sizes", "8,64K", "--runs", str(tmp_path))
     assert invoke("run", "allreduce", "--on", "loggp", *words).status == 0
@@ -249,6 +243,23 @@ def test_draw_takes_a_library_and_a_function_of_the_user(tmp_path):
     assert "2 schedules on hgx-h100, in step" in out.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["dgx1-p100", "cell-be", "--out", "x.svg"], "2 pictures side by side need a page"),
+        (["dgx1-p100", "cell-be", "--out", "x.html"], "name the machine of the schedules with --on"),
+        (["dgx1-p100", "--out", "x.gif"], "choose a name that ends so"),
+        (["dgx1-p100", "--size", "1M", "--out", "x.svg"], "name their machine with --on"),
+        (["dgx1-p100", "--root", "3", "--out", "x.svg"], "name their machine with --on"),
+        (["dgx1-p100", "-p", "4", "--out", "x.svg"], "leave --ranks out"),
+        (["dgx1-p100", "--dark", "--out", "x.html"], "leave --dark out"),
+        (["dgx1-p100", "--grid", "2x4", "--out", "x.svg"], "leave --grid out"),
+        (["allreduce/ring", "--out", "x.svg"], "name it with --on"),
+        (["allreduce", "--on", "dgx1-p100", "--out", "x.svg"], "add one of its algorithms"),
+        (["dgx1-p10", "--out", "x.svg"], "did you mean `dgx1-p100`"),
+        (["latest", "--runs", "none", "--out", "x.svg"], "so no `latest`"),
+    ],
+)
 def test_draw_refuses_with_a_cure(words, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = invoke("draw", *words)

@@ -89,11 +89,8 @@ impl Bins {
     #[cold]
     fn widen(&mut self, link: usize, last: u64) -> u32 {
         let before = self.rows[link].width;
-        let mut width = before.unwrap_or(self.widest).max(self.widest);
-        while last >> width >= self.count as u64 {
-            width += 1;
-        }
-        self.widest = self.widest.max(width);
+        let width = self.holding(last, self.widest);
+        self.widest = width;
         self.rows[link].width = Some(width);
         if let Some(before) = before {
             let row = &mut self.busy_ps[link * self.count..][..self.count];
@@ -102,9 +99,15 @@ impl Bins {
         width
     }
 
-    /// All links at one width.
-    pub fn table(mut self) -> BinTable {
-        let widest = self.widest;
+    /// The least logarithm of a width, from `least` on, at which `last` lies in a bin.
+    fn holding(&self, last: u64, least: u32) -> u32 {
+        let fits = |width: &u32| last >> width < self.count as u64;
+        (least..u64::BITS).find(fits).unwrap_or(u64::BITS - 1)
+    }
+
+    /// All links at one width, and so wide that the bins reach to `end_ps`.
+    pub fn table(mut self, end_ps: u64) -> BinTable {
+        let widest = self.holding(end_ps.saturating_sub(1), self.widest);
         for (row, bins) in self.rows.iter().zip(self.busy_ps.chunks_mut(self.count)) {
             fold(bins, row.width.map_or(0, |width| widest - width));
         }
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn bins_double_until_the_latest_stretch_fits() {
         // Four bins of 1 ps hold 0..4; 9 needs width 4, since 9 / 2 = 4 and 9 / 4 = 2.
-        let table = filled(4, &[(0, 0, 2), (0, 3, 1), (0, 6, 4)]).table();
+        let table = filled(4, &[(0, 0, 2), (0, 3, 1), (0, 6, 4)]).table(0);
         assert_eq!(table.width_ps, 4);
         assert_eq!(table.busy_ps[..4], [3, 2, 2, 0]);
         assert_eq!(table.used(9), 3);
@@ -188,7 +191,9 @@ mod tests {
         bins.serve(0, TimePs(0), 2); // 0 to 2
         bins.serve(0, TimePs(1), 2); // 2 to 4
         bins.serve(0, TimePs(6), 1);
-        assert_eq!(bins.table().busy_ps, [0, 1, 1, 1, 1, 0, 0, 1]);
+        assert_eq!(bins.clone().table(9).count, 8);
+        assert_eq!(bins.clone().table(9).width_ps, 2);
+        assert_eq!(bins.table(8).busy_ps, [0, 1, 1, 1, 1, 0, 0, 1]);
     }
 
     proptest! {
@@ -197,7 +202,7 @@ mod tests {
         fn nothing_is_lost(
             stretches in prop::collection::vec((0..3usize, 0u64..1 << 20, 0u64..1 << 12), 0..40), count in 2..9usize,
         ) {
-            let table = filled(count, &stretches).table();
+            let table = filled(count, &stretches).table(0);
             for link in 0..3 {
                 for bin in 0..table.count {
                     let (begin, end) = (bin as u64 * table.width_ps, (bin as u64 + 1) * table.width_ps);

@@ -43,6 +43,11 @@ impl Simulation {
         }
     }
 
+    /// When the last rank had finished.
+    pub fn end_ps(&self) -> u64 {
+        self.finish.iter().copied().max().unwrap_or(0)
+    }
+
     /// Times of every operation, or what to do to get them.
     pub(crate) fn recorded(&self) -> Result<&OperationTimes, SimError> {
         self.operations.as_ref().ok_or_else(|| SimError::Option {

@@ -27,7 +27,7 @@ pub fn slack(schedule: &Schedule, simulation: &Simulation) -> Result<Option<Vec<
         visible => visible,
     };
     let ops = schedule.ops();
-    let end = simulation.finish.iter().copied().max().unwrap_or(0);
+    let end = simulation.end_ps();
     let mut slack: Vec<u64> = (0..ops.len())
         .map(|id| end.saturating_sub(done(id)))
         .collect();

@@ -114,12 +114,15 @@ fn tells_busy_time_by_bins(
         ahead: TimePs(777),
     });
     assert_eq!(drive(fabric, plan), all, "{file}");
-    let table = fabric.links().bins.clone().unwrap().table();
+    let table = fabric.links().bins.clone().unwrap().table(0);
     for (link, bins) in table.busy_ps.chunks(16).enumerate() {
         let name = &fabric.links().names[link];
         assert_eq!(bins.iter().sum::<u64>(), busy[link], "{file}: {name}");
         let most = bins.iter().max().unwrap();
-        assert!(*most <= table.width_ps, "{file}: {name} is never busier than always");
+        assert!(
+            *most <= table.width_ps,
+            "{file}: {name} is never busier than always"
+        );
     }
     fabric.watch(Watch::default());
     assert_eq!(drive(fabric, plan), all, "{file}");

@@ -100,9 +100,8 @@ def _simulated(machine: _native.Machine, asked: Experiment, named: str) -> Scene
     options = {**schedules.options(planned), "links": True, "operations": True, "bins": timeline.BINS}
     found = timeline.of(lowered, _native.simulate(lowered, machine, options))
     size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
-    return scene(
-        machine, found, title=f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
-    )
+    told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
+    return scene(machine, found, title=told, placement=planned.placement)
 
 
 def of_run(run: runs.Run) -> Scene:

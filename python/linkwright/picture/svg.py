@@ -102,7 +102,7 @@ def _nodes(scene: Scene) -> Iterator[str]:
         if time is not None and time["nodes"][number] is not None:
             share = time["nodes"][number]
             told, load = f"{told}: its ports are busy {share:.0%} of the time", f" b{colours.step(share)}"
-        if kind == "group" and rank < 0:  # its frame is drawn already
+        if kind == "frame":  # it is drawn already
             continue
         yield _box(kind + load, place, told)
         yield from _label(label, place, load)

@@ -3,6 +3,7 @@
     span_us     the simulated time; `bins` of `bin_us` each cover it
     channels    [name, link of the scene or -2 - node or -1, direction, bytes, mean busy share]
     busy        channels x bins, a byte each, 255 for busy all the time; deflated, in base64
+    at          of each rank, the node of the scene that shows its endpoint
     ranks       [rank, name, its first interval]
     states      `intervals` times: begins in us, ends in us (float32), then numbers of STATES (a byte)
     path        of the critical path: [from us, to us, rank, rank, what the time was spent on]
@@ -34,8 +35,8 @@ MOST_STEPS = 4_000
 _LEAST_SPAN = 1e-6  # of a schedule that takes no time
 
 
-def timed(shown: Graph, timeline: Timeline) -> dict[str, Any]:
-    """A simulation on the nodes and links of a scene."""
+def timed(shown: Graph, timeline: Timeline, ranks: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """A simulation on the nodes and links of a scene; `ranks` has the endpoint of each rank, and its node."""
     places = _Places(shown)
     found = [places.of(name) for name in timeline.links]
     names, targets, carried, busy = _channels(timeline, found, places)
@@ -58,7 +59,8 @@ def timed(shown: Graph, timeline: Timeline) -> dict[str, Any]:
         "links": links,
         "nodes": nodes,
         "path": _path(timeline),
-        **_states(shown, timeline),
+        "at": [node for _, node in ranks],
+        **_states(timeline, [name for name, _ in ranks]),
     }
 
 
@@ -120,7 +122,7 @@ def _packed(values: npt.NDArray[Any]) -> str:
     return base64.b64encode(zlib.compress(np.ascontiguousarray(values).tobytes(), 6)).decode("ascii")
 
 
-def _states(shown: Graph, timeline: Timeline) -> dict[str, Any]:
+def _states(timeline: Timeline, names: Sequence[str]) -> dict[str, Any]:
     """The intervals of the ranks that are shown: all, or as many as can be told apart, evenly spread."""
     ranks = np.unique(timeline.rank)
     chosen = ranks if len(ranks) <= MOST_RANKS else ranks[np.linspace(0, len(ranks) - 1, MOST_RANKS).astype(int)]
@@ -129,12 +131,11 @@ def _states(shown: Graph, timeline: Timeline) -> dict[str, Any]:
     if len(rank) > MOST_INTERVALS:
         rank, state, begin, end = _coarse(rank, state, begin, end, timeline.span_us)
     first = np.searchsorted(rank, chosen)
-    names = {node.rank: node.name for node in shown.nodes if node.kind == "endpoint"}
     packed = begin.astype("<f4").tobytes() + end.astype("<f4").tobytes() + state.astype(np.uint8).tobytes()
     return {
         "intervals": len(rank),
         "states": _packed(np.frombuffer(packed, np.uint8)),
-        "ranks": [[r, names.get(r, f"rank {r}"), at] for r, at in zip(chosen.tolist(), first.tolist(), strict=True)],
+        "ranks": [[r, names[r], at] for r, at in zip(chosen.tolist(), first.tolist(), strict=True)],
         "note": f"{len(chosen)} of {len(ranks):,}, evenly spread" if len(chosen) < len(ranks) else "",
     }
 

@@ -92,6 +92,8 @@ def test_play_pause_and_the_slider_move_the_time(opened, ring):
     page.keyboard.press("Tab")
     page.keyboard.press("End")
     end = lw.simulate(lw.schedule("allreduce", "ring", ranks=8, size=65536), "dgx1-p100").time_us
+    until(page, "LWPicture.decks[0].now === LWPicture.decks[0].whole")
+    page.wait_for_timeout(100)
     assert float(clock(page).split()[0]) == pytest.approx(end, abs=0.1)
     assert page.locator(".lwp-slider").get_attribute("aria-valuetext") == clock(page)
 

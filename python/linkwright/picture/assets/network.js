@@ -25,7 +25,7 @@ class Network {
     const { links, nodes, time: found } = this.scene;
     this.byLink = links.map(() => [[], []]);
     this.byNode = nodes.map(() => []);
-    this.rank = new Map(nodes.flatMap((node, k) => (node[7] >= 0 ? [[node[7], k]] : [])));
+    this.rank = new Map((found?.at || []).map((node, rank) => [rank, node]));
     this.order = [];
     this.thin = this.thickness();
     this.many = links.length > MANY_LINKS;  // one line for both directions, as thin and as plain as can be
@@ -108,9 +108,9 @@ class Network {
       this.words(front, name, x - wide / 2 + 5, y - tall / 2 + 9, Math.min(12, tall * 0.18), "left", colours.quiet);
     }
     front.textBaseline = "middle";
-    for (const [, kind, label, x, y, wide, tall, rank] of nodes) {
-      if (kind === "group" && rank < 0) continue;
-      front.fillStyle = rank >= 0 ? colours.node : colours.switch;
+    for (const [, kind, label, x, y, wide, tall] of nodes) {
+      if (kind === "frame") continue;
+      front.fillStyle = kind === "endpoint" || kind === "group" ? colours.node : colours.switch;
       front.strokeStyle = colours.quiet;
       front.setLineDash(kind === "memory" ? [3, 2] : []);
       front.fillRect(x - wide / 2, y - tall / 2, wide, tall);
@@ -196,7 +196,7 @@ class Network {
     if (path.length === 8) { pen.moveTo(path[4] + x, path[5] + y); pen.lineTo(path[6] + x, path[7] + y); }
   }
 
-  // Ports fill small boxes and underline large ones; the left edge of an endpoint says what its rank does.
+  // Ports fill small boxes and underline large ones; the upper edge of an endpoint says what its rank does.
   loads(pen) {
     const { nodes } = this.scene, colours = this.deck.colours;
     const steps = Array.from({ length: STEPS }, () => []);
@@ -212,14 +212,14 @@ class Network {
     });
     if (this.deck.average) return;
     for (const [rank, k] of this.rank) {
-      const state = this.stateOf(rank, this.deck.now), [, , label, x, y, wide, tall] = nodes[k];
+      const [, kind, label, x, y, wide, tall] = nodes[k];
+      if (kind !== "endpoint") continue;
+      const state = this.stateOf(rank, this.deck.now);
       if (state < 0 || !label || wide < 12) continue;
       pen.fillStyle = colours[STATES[state]];
-      pen.fillRect(x - wide / 2, y - tall / 2, Math.min(5, wide / 4), tall);
+      pen.fillRect(x - wide / 2 + 0.5, y - tall / 2 + 0.5, wide - 1, Math.min(4.5, tall / 4));
     }
   }
-
-  row(rank) { return this.scene.time.ranks.findIndex(([number]) => number === rank); }
 
   // What a rank does at a time: a number of STATES, -1 for nothing.
   stateOf(rank, us) {
@@ -306,7 +306,7 @@ class Network {
 
   under(x, y) {
     const { nodes, links } = this.scene;
-    const node = nodes.findIndex(([, kind, , cx, cy, wide, tall, rank]) => !(kind === "group" && rank < 0) && Math.abs(x - cx) <= wide / 2 + 1 && Math.abs(y - cy) <= tall / 2 + 1);
+    const node = nodes.findIndex(([, kind, , cx, cy, wide, tall]) => kind !== "frame" && Math.abs(x - cx) <= wide / 2 + 1 && Math.abs(y - cy) <= tall / 2 + 1);
     if (node >= 0) return { node };
     let best = null, least = 7;
     links.forEach(([, , , , path], link) => {

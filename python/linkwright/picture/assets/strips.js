@@ -99,7 +99,8 @@ class Panel extends Network {
       pen.moveTo(x(start), y);
       pen.lineTo(x(end), there);
     }
-    for (const [colour, wide] of [[colours.ground, 4.5], [colours.path, 2]]) {
+    const bold = found.path.length > 100 ? 0.5 : 1;
+    for (const [colour, wide] of [[colours.ground, 4.5 * bold], [colours.path, 2 * bold]]) {
       pen.strokeStyle = colour;
       pen.lineWidth = wide;
       pen.stroke();

@@ -279,19 +279,17 @@ impl Chip {
         }
     }
 
-    /// The links of a line that starts now are busy for as long as it is.
+    /// The links of a line that starts now are busy for as long as it is, one after the other.
     fn watch(&mut self, now: u64, grant: &Grant) {
         let Some(bins) = &mut self.links.bins else {
             return;
         };
         let (line, period) = (grant.line, self.config.period_ps);
-        let (from, to) = (now * period, (now + u64::from(line.length)) * period);
-        for link in links_of(
-            &self.rings,
-            self.units.len(),
-            (grant.ring, line.from, line.to),
-        ) {
-            bins.add(link, TimePs(from), TimePs(to));
+        let way = (grant.ring, line.from, line.to);
+        for (link, hops) in links_of(&self.rings, self.units.len(), way) {
+            let from = now + hops;
+            let to = from + u64::from(line.length);
+            bins.add(link, TimePs(from * period), TimePs(to * period));
         }
     }
 
@@ -459,7 +457,8 @@ impl Chip {
                 links.bytes[link] += tally.bytes;
                 links.peak[link] = links.peak[link].max(1);
             };
-            links_of(&self.rings, count, (ring, from as u8, to as u8)).for_each(&mut carry);
+            links_of(&self.rings, count, (ring, from as u8, to as u8))
+                .for_each(|(link, _)| carry(link));
         }
         let network = self.links.busy_ps.len() - 1;
         self.links.busy_ps[network] = self.addresses * period;
@@ -475,18 +474,22 @@ impl Chip {
     }
 }
 
-/// Links of the way from one position to another on a ring, among `count` positions: segments, the port out, the port in.
+/// Links of the way from one position to another on a ring, among `count` positions, and how many cycles later than at
+/// its source a line is there: segments, the port out, the port in.
 fn links_of(
     rings: &Rings,
     count: usize,
     (ring, from, to): (usize, u8, u8),
-) -> impl Iterator<Item = usize> + '_ {
-    let segments = rings.segments(ring, from, to).iter();
+) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let segments = rings.segments(ring, from, to);
+    let last = (segments.len() as u64).max(1) - 1;
     let ports = rings.len() * count;
-    segments
-        .map(move |&segment| ring * count + usize::from(segment))
-        .chain([
-            ports + 2 * usize::from(from),
-            ports + 2 * usize::from(to) + 1,
-        ])
+    let links = segments
+        .iter()
+        .map(move |&segment| ring * count + usize::from(segment));
+    let ends = [
+        (ports + 2 * usize::from(from), 0),
+        (ports + 2 * usize::from(to) + 1, last),
+    ];
+    links.zip(0..).chain(ends)
 }
