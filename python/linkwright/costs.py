@@ -34,7 +34,10 @@ BEST = "all"  # algorithms: the fastest of everything that is known
 
 @dataclass(frozen=True)
 class Error:
-    """How far a curve is from the simulation at sizes that are no points of it, as shares of the simulated time."""
+    """How far a curve is from the simulation at sizes that are no points of it, as shares of the simulated time.
+
+    Where nothing was checked, as with a single point, the error is not known, whatever the shares say.
+    """
 
     checked: int  # sizes that were compared
     median: float
@@ -287,10 +290,11 @@ def _loaded(path: str) -> CostTable:
 
 
 def error_of(curve: Sequence[float], simulated: Sequence[float]) -> Error:
-    """The error of times on a curve against simulated ones."""
-    if not simulated:
+    """The error of times on a curve against simulated ones, but those that take no time (one rank alone)."""
+    pairs = [(on_curve, time) for on_curve, time in zip(curve, simulated, strict=True) if time]
+    if not pairs:
         return Error(0, 0.0, 0.0, 0.0)
-    shares = np.abs(np.asarray(curve) / np.asarray(simulated) - 1)
+    shares = [abs(on_curve / time - 1) for on_curve, time in pairs]
     return Error(len(shares), *(float(np.quantile(shares, q)) for q in (0.5, 0.9, 1.0)))
 
 

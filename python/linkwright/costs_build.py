@@ -111,7 +111,7 @@ def _off(points: dict[int, Point], size: int, time_us: float) -> float:
     line = points[low][0]
     if high > low:
         line += (points[high][0] - line) * (size - low) / (high - low)
-    return abs(line / time_us - 1)
+    return abs(line - time_us) / time_us if time_us else float(line > 0)
 
 
 def _intervals(points: dict[int, Point]) -> list[tuple[int, int]]:

@@ -138,9 +138,23 @@ def test_the_command_prints_the_error_and_writes_the_table(tmp_path):
         ["allreduce", "--on", "loggp", "--out", "costs.csv"],
         ["allreduce", "--on", "threads"],
         ["nonsense", "--on", "loggp"],
+        ["allreduce,", "--on", "loggp", "-p", "4"],
+        ["allreduce", "--on", "loggp", "-p", "4", "--sizes", "1K,"],
         ["allreduce", "--on", "loggp", "-p", "4", "--sizes", "many"],
         ["allreduce", "--on", "loggp", "-p", "4", "-a", "nccl-2.27", "--sizes", "1K"],
     ],
 )
 def test_wrong_usage_is_refused(arguments):
     assert status_of(["plan", "cost", *arguments]) == 2
+
+
+def test_one_rank_alone_costs_nothing_and_its_error_is_not_claimed():
+    result = invoke("plan", "cost", "allreduce", "--on", "loggp", "-p", "1", "--sizes", "1K,64K")
+    assert result.status == 0, result.err
+    assert result.out.splitlines()[-1].split() == ["allreduce", "1", "1K", "to", "64K", "2", "0", "-", "-", "-"]
+
+
+def test_a_barrier_has_a_single_point():
+    table = lw.CostTable.build("loggp", ["barrier"], [4])
+    assert len(table.curves[0].sizes) == 1
+    assert lw.estimate("barrier", 0, 4, table) > 0

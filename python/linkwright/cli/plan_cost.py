@@ -9,10 +9,11 @@ import click
 
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
+from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
 
 if TYPE_CHECKING:
-    from linkwright.costs import CostTable
+    from linkwright.costs import CostTable, Error
     from linkwright.machines import Variant
 
 
@@ -62,6 +63,8 @@ def command(
         check_place(out, f"--out {out}")
     asked = [parse_size(size) for size in sizes.split(",")] if sizes else costs.SIZES
     names = [name.strip() for name in collectives.split(",")]
+    if not all(names):
+        raise UsageError(f"`{collectives}` has an empty name; write collectives as `allreduce,alltoall`")
     made = costs_build.table(machine, names, ranks, algorithms, asked, dtype, grid, variant)
     if out is not None:
         made.save(out)
@@ -83,8 +86,12 @@ def _print(table: CostTable) -> None:
             f"{format_size(curve.sizes[0])} to {format_size(curve.sizes[-1])}",
             str(len(curve.sizes)),
             str(curve.error.checked),
-            *(f"{share:.2%}" for share in (curve.error.median, curve.error.p90, curve.error.largest)),
+            *(_shown(curve.error, share) for share in (curve.error.median, curve.error.p90, curve.error.largest)),
         ]
         for curve in table.curves
     ]
     print_table(["collective", "ranks", "bytes", "points", "checked", "median", "p90", "largest"], rows)
+
+
+def _shown(error: Error, share: float) -> str:
+    return f"{share:.2%}" if error.checked else "-"
