@@ -5,7 +5,7 @@ ranks it holds a curve of times over sizes:
 
     points       simulated; between two of them the time is on the straight line
     refinement   where the middle of two neighbours is off by more than `WITHIN`, it becomes a point; `ROUNDS` times
-    monotone     a time that falls with the size is raised to that of the size before
+    monotone     where times fall with the size, as between protocols of a library, they become a level in between
     error        of the finished curve at further sizes, a third of the way (by factor) between neighbours
 
 The error is that of the table against the simulation. That of the simulation against the machine is not in it.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -298,12 +298,11 @@ def error_of(curve: Sequence[float], simulated: Sequence[float]) -> Error:
     return Error(len(shares), *(float(np.quantile(shares, q)) for q in (0.5, 0.9, 1.0)))
 
 
-def rising(times_us: Iterable[float]) -> Iterator[float]:
-    """The times, each at least that of the size before."""
-    most = 0.0
-    for time_us in times_us:
-        most = max(most, time_us)
-        yield most
+def rising(times_us: Sequence[float]) -> list[float]:
+    """The times made to rise: the geometric mean of the largest so far and the smallest from there on."""
+    times = np.asarray(times_us, float)
+    so_far, from_here = np.maximum.accumulate(times), np.minimum.accumulate(times[::-1])[::-1]
+    return [float(time) for time in np.where(so_far == from_here, times, np.sqrt(so_far * from_here))]
 
 
 def as_dict(table: CostTable) -> dict[str, Any]:

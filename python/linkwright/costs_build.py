@@ -128,5 +128,5 @@ def _between(low: int, high: int, share: float) -> int:
 
 def _made(problem: _Problem, points: dict[int, Point], error: Error) -> CostCurve:
     sizes = tuple(sorted(points))
-    times = tuple(round(time, 6) for time in rising(points[size][0] for size in sizes))
+    times = tuple(round(time, 6) for time in rising([points[size][0] for size in sizes]))
     return CostCurve(problem.collective, problem.ranks, sizes, times, tuple(points[s][1] for s in sizes), error)

@@ -24,8 +24,10 @@ def test_a_time_between_two_points_is_on_the_straight_line():
     assert [curve.algorithm(size) for size in (1, 100, 101, 300)] == ["ring", "ring", "tree", "tree"]
 
 
-def test_a_time_that_falls_is_raised_to_that_of_the_size_before():
-    assert list(rising([3.0, 2.0, 4.0, 3.5])) == [3.0, 3.0, 4.0, 4.0]
+def test_times_that_fall_become_level_in_between():
+    # Largest so far: 8, 8, 9, 9; smallest from there on: 2, 2, 4, 4. Roots of 16 and of 36.
+    assert rising([8.0, 2.0, 9.0, 4.0]) == [4.0, 4.0, 6.0, 6.0]
+    assert rising([1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "broadcast"])
