@@ -12,8 +12,9 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native, picture, registry
+from linkwright.errors import UsageError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
-from linkwright.picture import colours
+from linkwright.picture import colours, subjects
 from linkwright.picture.collapse import MOST_ENDPOINTS, collapsed
 from linkwright.picture.graph import graph, links
 from linkwright.picture.layouts import LAYOUTS, layout
@@ -122,8 +123,10 @@ def test_many_endpoints_are_drawn_by_level():
     board, huge = (collapsed(graph(m), m) for m in (machine("ipu-c2-board"), machine("hgx-h100", nodes=512)))
     assert [node.name for node in board.nodes if node.ranks] == ["chip 0", "chip 1"]
     assert [node.ranks for node in board.nodes if node.ranks] == [1216, 1216]
-    assert [node.name for node in huge.nodes if node.ranks][:2] == ["node 0", "node 1"]
-    assert huge.place("node 3 GPU 0 -> node 3 NVSwitch") == (huge.number["node 3"], huge.number["node 3"])
+    assert [node.name for node in huge.nodes if node.ranks][:2] == ["node 0..3", "node 4..7"]
+    assert {node.ranks for node in huge.nodes if node.ranks} == {32}
+    inside = huge.number["node 0..3"]
+    assert huge.place("node 3 GPU 0 -> node 3 NVSwitch") == (inside, inside)
     grid = machine("torus-2d", grid=(64, 64))
     tiles = collapsed(graph(grid), grid)
     assert len(tiles.nodes) == 32 * 32 <= MOST_ENDPOINTS
@@ -241,6 +244,13 @@ def test_draw_takes_a_library_and_a_function_of_the_user(tmp_path):
     result = invoke(*words, "--out", str(out))
     assert result.status == 0, result.err
     assert "2 schedules on hgx-h100, in step" in out.read_text(encoding="utf-8")
+
+
+def test_a_schedule_of_too_many_operations_is_refused(monkeypatch):
+    monkeypatch.setattr(subjects, "MOST_OPERATIONS", 111)
+    ring = 2 * 7 * 8  # steps of 8 ranks, one message each
+    with pytest.raises(UsageError, match=f"{ring} operations.*at most 111 are drawn: ask for fewer --ranks"):
+        subjects.of_schedule(machine("dgx1-p100"), "allreduce/ring", subjects.Asked())
 
 
 @pytest.mark.parametrize(

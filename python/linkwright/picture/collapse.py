@@ -2,6 +2,7 @@
 
     many nodes, in groups    what is inside a group and runs no rank is one with the frame of the group
     many endpoints           those of one part of a level are one node; on a grid, those of a square
+    many such groups         a run of them is one node
 
 Links between nodes that became one become ports of it; links that then join the same two nodes are one edge.
 """
@@ -19,6 +20,7 @@ from .graph import Edge, Graph, Node
 
 MOST_NODES = 700
 MOST_ENDPOINTS = 1600
+MOST_GROUPS = 128  # where these stand for all endpoints
 
 
 def collapsed(whole: Graph, machine: _native.Machine) -> Graph:
@@ -38,7 +40,12 @@ def collapsed(whole: Graph, machine: _native.Machine) -> Graph:
 def _group(whole: Graph, node: Node, crowded: bool) -> Node:
     if node.group < 0 or (node.ranks and not crowded):
         return node
-    return Node(whole.groups[node.group], "group", group=-1 if crowded else node.group)
+    if not crowded:
+        return Node(whole.groups[node.group], "group", group=node.group)
+    size = math.ceil(len(whole.groups) / MOST_GROUPS)
+    first = node.group // size * size
+    last = min(first + size, len(whole.groups)) - 1
+    return Node(whole.groups[first] + (f"..{last}" if last > first else ""), "group")
 
 
 def _square(node: Node, step: int) -> Node:

@@ -19,6 +19,7 @@ from linkwright.suite.expand import collective_experiment, own_experiment
 from .scene import Scene, scene
 
 USUAL_SIZE = 1 << 20
+MOST_OPERATIONS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,9 @@ def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
 def _simulated(machine: _native.Machine, asked: Experiment, named: str) -> Scene:
     planned = library.planned(machine, None, asked)
     schedule = schedules.of(planned)
+    if len(schedule) > MOST_OPERATIONS:
+        count = f"{len(schedule):,} operations, of which no picture shows one"
+        raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
     schedule.verify()
     lowered = schedules.lowered(schedule, machine, planned.path)
     options = {**schedules.options(planned), "links": True, "operations": True, "bins": timeline.BINS}

@@ -109,9 +109,10 @@ class Panel extends Network {
 
   axis(pen, wide, top) {
     const [from, to] = this.deck.view;
-    for (let k = 0; k <= 4; k++) {
-      const align = k === 0 ? "left" : k === 4 ? "right" : "center";
-      this.words(pen, time(from + ((to - from) * k) / 4), GUTTER + ((wide - GUTTER) * k) / 4, top + 10, 10, align, this.deck.colours.quiet);
+    const last = wide - GUTTER < 320 ? 2 : 4;  // as many as there is room for
+    for (let k = 0; k <= last; k++) {
+      const align = k === 0 ? "left" : k === last ? "right" : "center", x = GUTTER + ((wide - GUTTER) * k) / last;
+      this.words(pen, time(from + ((to - from) * k) / last), x, top + 10, 10, align, this.deck.colours.quiet);
     }
   }
 
