@@ -34,6 +34,15 @@ def test_outside_a_checkout_the_packages_are_named(monkeypatch):
     assert [word.split(">")[0] for word in install("analysis").split("'")[1::2]] == ["duckdb", "pandas", "pytz"]
 
 
+def test_an_extra_of_an_extra_is_named_by_its_packages(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDED)
+    monkeypatch.setattr(extras, "_CHECKOUT", Path("/nowhere"))
+    named = [word.split(">")[0] for word in install("cuda-libraries").split("'")[1::2]]
+    assert named[:2] == ["cuda-bindings", "nvidia-cuda-nvrtc-cu12"]
+    assert "cupy-cuda12x" in named
+    assert not [name for name in named if name.startswith("linkwright")]
+
+
 def test_what_is_missing_is_named_with_its_cure(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match=r"^a data frame needs pandas, which is not installed; `.*\[analysis\]"):
@@ -48,7 +57,7 @@ def test_every_extra_that_is_advised_exists():
     ]
     named = {name for names in called for name in re.findall(r"""["']([\w-]+)["']""", names)}
     written = [name for text in texts("docs/**/*.md", "README.md") for name in re.findall(r"'\.\[([\w-]+)\]'", text)]
-    advised = (named - {"pandas", "duckdb", "scipy"}) | set(written)
+    advised = (named - {"pandas", "duckdb", "scipy", "resvg_py"}) | set(written)
     assert {"cuda", "dask", "mpi", "compute", "analysis", "fit"} <= advised <= set(EXTRAS)
 
 
