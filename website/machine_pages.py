@@ -16,6 +16,7 @@ from histogram import histogram
 from linkwright import _native, machines, picture, registry
 from linkwright.compare import scoring
 from linkwright.picture.subjects import Asked, sized
+from linkwright.units import counted
 
 # Machines without a model of something that can be bought.
 _IDEAL = ("crossbar", "loggp", "torus-2d")
@@ -38,7 +39,7 @@ def gallery() -> str:
     """The page of all machines: a picture, what it is, and how far to trust it."""
     cards = "\n".join(_card(key) for key in names())
     return (
-        "# All described machines\n\n"
+        "---\nhide: [toc]\n---\n\n# All described machines\n\n"
         "Each machine is a file in which every number states its unit, status and source. Its page shows all of "
         "them, and how close predictions come to published values.\n\n"
         f'<div class="gallery" markdown>\n{cards}\n</div>\n'
@@ -89,21 +90,21 @@ def _thumbnail(key: str, theme: str) -> str:
 
 def _trust(key: str) -> str:
     """How close predictions come, in a few words."""
-    score = _pooled(_tables(key))
+    found = _tables(key)
+    score = _pooled(found)
+    if score is None and found:
+        return f"{sum(table.cells for table in found):,} published values, none of them scored"
     if score is None:
         return "an ideal network" if key in _IDEAL else "unchecked: no published table to compare with"
     return f"median error {score.median:.1%} over {len(score.errors):,} published values"
 
 
 def _facts(key: str, machine: _native.Machine) -> str:
-    ranks = "as many as you ask for" if machine.open_size else f"{machine.ranks:,}"
-    rows = [
-        ("ranks", ranks),
-        ("fabric", f"[`{machine.fabric}`](../fabrics/{machine.fabric}.md)"),
-        ("paths", ", ".join(f"`{path}`" for path in machine.paths)),
-    ]
-    table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
-    return f"{table}\n\n```console\n$ linkwright machines show {key}\n$ linkwright draw {key} --out {key}.html\n```"
+    ranks = "as many ranks as you ask for" if machine.open_size else f"{counted(machine.ranks, 'rank')}"
+    paths = ", ".join(f"`{path}`" for path in machine.paths)
+    told = f"{ranks} on the fabric [`{machine.fabric}`](../fabrics/{machine.fabric}.md); paths {paths or 'none'}."
+    told = told[0].upper() + told[1:]
+    return f"{told}\n\n```console\n$ linkwright machines show {key}\n$ linkwright draw {key} --out {key}.html\n```"
 
 
 def _agreement(key: str) -> Iterator[str]:
