@@ -85,3 +85,12 @@ def test_a_lock_pins_what_its_step_uses(lock, its):
 
 def canonical(requirement):
     return re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
+
+
+def test_the_page_of_packages_names_each_once_with_its_extra():
+    page = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
+    core, extras_ = page.split("## Extras")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {canonical(package) for package in project["dependencies"]} <= set(re.findall(r"^\| `(\w+)`", core, re.M))
+    listed = {name for row in re.findall(r"^\| (`[^|]*) \|", extras_, re.M) for name in re.findall(r"`([\w-]+)`", row)}
+    assert listed == set(EXTRAS) - {"build", "dev", "docs", "release"}
