@@ -21,12 +21,14 @@ import machine_pages
 import reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
 STYLE = "assets/site.css"
 _LEAVING = re.compile(
     r"\[([^\]]*)\]\(((?:\.\./)+(?:python|crates|examples|benches|tests)/[^)]*|(?:\.\./)*[A-Z]+\.md[^)]*)\)"
 )
+_ROW = re.compile(r"^\| `([\w-]+)` \|", re.MULTILINE)
 _PICTURES = re.compile(r"^\| (!\[.*)\|\n\|[-|]+\|\n\| (.*) \|\n", re.MULTILINE)
 
 
@@ -48,8 +50,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def on_page_markdown(markdown: str, *, page: object, config: MkDocsConfig, files: Files) -> str:
-    """Name what a link outside of the site leads to."""
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Name what a link outside of the site leads to, and link the machines that a table lists to their pages."""
 
     def named(link: re.Match[str]) -> str:
         words, target = link[1], link[2]
@@ -57,7 +59,17 @@ def on_page_markdown(markdown: str, *, page: object, config: MkDocsConfig, files
             return link[0]
         return words if words.strip("`").split("/")[-1] in target else f"{words} (`{target.lstrip('./')}`)"
 
-    return _LEAVING.sub(named, markdown)
+    return _machines_linked(_LEAVING.sub(named, markdown), page.file.src_uri)
+
+
+def _machines_linked(markdown: str, path: str) -> str:
+    """The page with a link from each row whose first column names a machine."""
+    up = "../" * path.count("/")
+
+    def linked(row: re.Match[str]) -> str:
+        return f"| [`{row[1]}`]({up}machines/{row[1]}.md) |" if row[1] in machine_pages.names() else row[0]
+
+    return _ROW.sub(linked, markdown)
 
 
 def _pages() -> Iterator[tuple[str, str]]:
