@@ -16,6 +16,7 @@ from pathlib import Path
 import linkwright
 from linkwright import registry, studies
 from linkwright.compare import scoring
+from linkwright.studies.ipu.arithmetic import MACHINES as DEVICES
 from linkwright.studies.outcome import Cell, Outcome
 
 KEPT = Path(__file__).parent.parent / "target" / "agreement"
@@ -77,8 +78,11 @@ def _known() -> list[str]:
 
 def machine_of(cell: Cell, outcome: Outcome) -> str | None:
     """The machine that a cell says it is of, in full or as `dgx1`, or that of its study; None if it is of several."""
-    known = _known()
-    said = str(cell.keys.get("machine") or outcome.machine)
+    device = cell.keys.get("device") or cell.keys.get("architecture")
+    if device:  # of products and layers, which one study measured on two chips
+        its = {machine for word, machine in DEVICES.items() if word in str(device)}
+        return its.pop() if len(its) == 1 else None
+    known, said = _known(), str(cell.keys.get("machine") or outcome.machine)
     found = [key for key in known if key == said] or [key for key in known if key.startswith(f"{said}-")]
     return found[0] if len(found) == 1 else None
 

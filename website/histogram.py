@@ -23,8 +23,8 @@ def histogram(errors: Sequence[float]) -> str:
     bars, total = counts(errors), len(errors)
     most = max(bars)
     drawn = "".join(_bar(place, count, total, most) for place, count in enumerate(bars))
-    within = sum(abs(error) <= 0.10 for error in errors) / total
-    told = f"Error of {total:,} predictions: {within:.0%} are within 10 % of the published value"
+    within = 100 * sum(abs(error) <= 0.10 for error in errors) / total
+    told = f"Error of {total:,} predictions: {within:.0f} % are within 10 % of the published value"
     return (
         f'<figure class="errors"><svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{told}">{drawn}</svg>'
         f"<figcaption>{told}. Left: too low; right: too high.</figcaption></figure>"

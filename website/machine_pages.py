@@ -16,7 +16,6 @@ from histogram import histogram
 from linkwright import _native, machines, picture, registry
 from linkwright.compare import scoring
 from linkwright.picture.subjects import Asked, sized
-from linkwright.units import counted
 
 # Machines without a model of something that can be bought.
 _IDEAL = ("crossbar", "loggp", "torus-2d")
@@ -100,7 +99,11 @@ def _trust(key: str) -> str:
 
 
 def _facts(key: str, machine: _native.Machine) -> str:
-    ranks = "as many ranks as you ask for" if machine.open_size else f"{counted(machine.ranks, 'rank')}"
+    ranks = (
+        "as many ranks as you ask for"
+        if machine.open_size
+        else f"{machine.ranks:,} {'rank' if machine.ranks == 1 else 'ranks'}"
+    )
     paths = ", ".join(f"`{path}`" for path in machine.paths)
     told = f"{ranks} on the fabric [`{machine.fabric}`](../fabrics/{machine.fabric}.md); paths {paths or 'none'}."
     told = told[0].upper() + told[1:]

@@ -39,11 +39,19 @@ def test_a_cell_belongs_to_the_machine_that_it_names(said, of, belongs):
     assert agreement.machine_of(cell(said), Outcome("p", "t", of)) == belongs
 
 
+@pytest.mark.parametrize(
+    ("device", "belongs"), [("V100", "v100"), ("Graphcore IPU", "ipu-c2-chip"), ("IPU/V100", None), ("NVidia T4", None)]
+)
+def test_a_cell_of_a_device_belongs_to_its_machine(device, belongs):
+    made = Cell("t", {"device": device}, 1.0, 1.0, "us")
+    assert agreement.machine_of(made, Outcome("p", "t", "ipu-c2-server")) == belongs
+
+
 def test_each_error_has_one_bar():
     # -100 %, -30 %, -6 %, 0, 4 %, 7 %, 20 %, 300 %: the bars from left to right hold 1 1 0 1 2 1 1 0 1.
     assert histogram.counts([-1, -0.3, -0.06, 0, 0.04, 0.07, 0.2, 3]) == [1, 1, 0, 1, 2, 1, 1, 0, 1]
     drawn = histogram.histogram([0.0, 0.04, -0.3, 0.09])
-    assert "75% are within 10 %" in drawn
+    assert "75 % are within 10 %" in drawn
     assert ">50%<" in drawn  # two of four within 5 %
 
 
