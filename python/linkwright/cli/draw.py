@@ -56,7 +56,7 @@ def command(
     """
     from linkwright.picture import files, subjects
 
-    files.check(out, len(what))
+    files.check(out, len(what), dark)
     asked = subjects.Asked(ranks, grid, size, dtype, root, path)
     scenes = subjects.scenes(what, on, variant, asked, root_folder)
     click.echo(str(files.write(out, scenes, dark=dark)))

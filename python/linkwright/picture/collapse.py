@@ -2,6 +2,7 @@
 
     many nodes, in groups    what is inside a group and runs no rank is one with the frame of the group
     many endpoints           those of one part of a level are one node; on a grid, those of a square
+    many such groups         a run of them is one node
 
 Links between nodes that became one become ports of it; links that then join the same two nodes are one edge.
 """
@@ -19,6 +20,7 @@ from .graph import Edge, Graph, Node
 
 MOST_NODES = 700
 MOST_ENDPOINTS = 1600
+MOST_GROUPS = 128  # where these stand for all endpoints
 
 
 def collapsed(whole: Graph, machine: _native.Machine) -> Graph:
@@ -29,7 +31,7 @@ def collapsed(whole: Graph, machine: _native.Machine) -> Graph:
     if crowded and whole.sides:
         step = math.ceil((len(whole.endpoints) / MOST_ENDPOINTS) ** (1 / len(whole.sides)))
         sides = tuple(-(-side // step) for side in whole.sides)
-        return replace(_merged(whole, [_square(node, step) for node in whole.nodes]), sides=sides)
+        return replace(_merged(whole, [_square(node, step) for node in whole.nodes]), sides=sides, around=whole.sides)
     if crowded:
         return _merged(whole, _parts(whole, machine.levels()))
     return whole
@@ -38,7 +40,12 @@ def collapsed(whole: Graph, machine: _native.Machine) -> Graph:
 def _group(whole: Graph, node: Node, crowded: bool) -> Node:
     if node.group < 0 or (node.ranks and not crowded):
         return node
-    return Node(whole.groups[node.group], "group", group=-1 if crowded else node.group)
+    if not crowded:
+        return Node(whole.groups[node.group], "group", group=node.group)
+    size = math.ceil(len(whole.groups) / MOST_GROUPS)
+    first = node.group // size * size
+    last = min(first + size, len(whole.groups)) - 1
+    return Node(whole.groups[first] + (f"..{last}" if last > first else ""), "group")
 
 
 def _square(node: Node, step: int) -> Node:
@@ -81,12 +88,9 @@ def _merged(whole: Graph, into: Sequence[Node]) -> Graph:
             nodes[number] = replace(nodes[number], rank=first, ranks=nodes[number].ranks + node.ranks)
     to = [numbers[target.name] for target in into]
     stands_for = {node.name: to[number] for number, node in enumerate(whole.nodes)}
-    stands_for |= {f"({node.at[0]},{node.at[1]})": to[n] for n, node in enumerate(whole.nodes) if _on_plane(node)}
+    at = ((number, node.at) for number, node in enumerate(whole.nodes))
+    stands_for |= {f"({x[0]},{x[1]})": to[number] for number, x in at if x and len(x) == 2}
     return replace(whole, nodes=tuple(nodes), edges=tuple(_joined(whole.edges, to)), ring=(), stands_for=stands_for)
-
-
-def _on_plane(node: Node) -> bool:
-    return node.at is not None and len(node.at) == 2
 
 
 def _joined(edges: Sequence[Edge], to: Sequence[int]) -> list[Edge]:

@@ -25,7 +25,7 @@ def _palette(ground: str, ink: str, ramp: tuple[str, ...], kinds: tuple[str, ...
 
 LIGHT = _palette(
     "#ffffff", "#1b1f24", _LIGHT_RAMP, _LIGHT_KINDS, quiet="#59616b", line="#b9c0c9", frame="#f5f6f8", node="#e3e8ef",
-    switch="#ffffff", path="#e06000", on="#ffffff", send="#0072b2", receive="#e69f00", wait="#d6dae0", reduce="#00664b",
+    switch="#ffffff", path="#e06000", on="#ffffff", send="#0072b2", receive="#86c5ee", wait="#d6dae0", reduce="#00664b",
 )  # fmt: skip
 DARK = _palette(
     "#191d22", "#e7e9ec", _DARK_RAMP, _DARK_KINDS, quiet="#9ba4ae", line="#4a535e", frame="#20252b", node="#303944",
@@ -47,8 +47,9 @@ def step(share: float) -> int:
 
 
 def edge(step: int) -> str:
-    """From where a step begins, in words."""
-    return "idle" if step == 0 else f"{100 * (step - 1) / (STEPS - 1):.0f} % busy or more"
+    """A step in words."""
+    low, high = (100 * (step - 1 + k) / (STEPS - 1) for k in (0, 1))
+    return "idle" if step == 0 else f"busy {low:.0f} to {high:.0f} %"
 
 
 def _rules(colours: Palette) -> str:

@@ -16,12 +16,14 @@ from .svg import svg
 FORMS = (".svg", ".png", ".html")
 
 
-def check(out: Path, count: int) -> None:
+def check(out: Path, count: int, dark: bool) -> None:
     """Refuse, before anything is simulated, what cannot be written."""
     if out.suffix.lower() not in FORMS:
         raise UsageError(f"--out {out}: a picture is one of {', '.join(FORMS)}; choose a name that ends so")
     if count > 1 and out.suffix.lower() != ".html":
         raise UsageError(f"--out {out}: {count} pictures side by side need a page; write to a file that ends in .html")
+    if dark and out.suffix.lower() == ".html":
+        raise UsageError(f"--dark: {out} is light or dark as its reader prefers; leave --dark out")
     if out.suffix.lower() == ".png":
         extras.load("resvg_py", "png", "a picture as .png")
 

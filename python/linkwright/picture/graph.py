@@ -65,6 +65,7 @@ class Graph:
         sides: of the grid of coordinates; empty without one.
         ring: numbers of the nodes around a ring bus; empty without one.
         groups: names of the groups that `Node.group` counts, such as `node 3`.
+        around: the sides of the whole grid, if squares of it are drawn as one.
         stands_for: names of nodes of the machine that another node stands for, with its number.
     """
 
@@ -74,6 +75,7 @@ class Graph:
     sides: tuple[int, ...] = ()
     ring: tuple[int, ...] = ()
     groups: tuple[str, ...] = ()
+    around: tuple[int, ...] = ()
     stands_for: dict[str, int] = field(default_factory=dict)
 
     @functools.cached_property
@@ -101,33 +103,36 @@ class Graph:
 
     def place(self, link: str) -> tuple[int, int] | None:
         """The numbers of the nodes from and to which a link of the simulator leads, equal for a port; None without."""
-        return self._ends(link, self.number) or self._port(link)
+        return self._ends(link) or self._port(link)
 
-    def _ends(self, link: str, number: dict[str, int]) -> tuple[int, int] | None:
+    def _ends(self, link: str) -> tuple[int, int] | None:
+        number = self.number
         first, arrow, second = link.partition(" -> ")
         if arrow and first in number:
             second = second.removesuffix(" turn") if second not in number else second
             return (number[first], number[second]) if second in number else None
         if match := _RING.fullmatch(link):
-            ends = number.get(match[1]), number.get(match[2])
-            return None if None in ends else ends  # type: ignore[return-value]
+            a, b = number.get(match[1]), number.get(match[2])
+            return None if a is None or b is None else (a, b)
         if match := _NOC.fullmatch(link):
             return self._on_grid(int(match[1]), int(match[2]), match[3])
         return None
 
     def _on_grid(self, x: int, y: int, way: str) -> tuple[int, int] | None:
-        here = self._at.get((x, y), self.stands_for.get(f"({x},{y})"))
+        here = self._place_at(x, y)
         if here is None or way not in _WAYS:
             return None if here is None else (here, here)
-        columns, rows = self.sides[:2]
-        x, y = (x + _WAYS[way][0]) % columns, (y + _WAYS[way][1]) % rows
-        there = self._at.get((x, y), self.stands_for.get(f"({x},{y})"))
+        columns, rows = self.around or self.sides
+        there = self._place_at((x + _WAYS[way][0]) % columns, (y + _WAYS[way][1]) % rows)
         return None if there is None else (here, there)
+
+    def _place_at(self, x: int, y: int) -> int | None:
+        return self.stands_for.get(f"({x},{y})", self._at.get((x, y)))
 
     def _port(self, link: str) -> tuple[int, int] | None:
         """The longest name that the words of the link begin or end with."""
         words = link.split(" ")
-        parts = [words[:end] for end in range(len(words) - 1, 0, -1)] + [words[at:] for at in range(1, len(words))]
+        parts = [words[:end] for end in range(len(words), 0, -1)] + [words[at:] for at in range(1, len(words))]
         for part in parts:
             if (node := self.number.get(" ".join(part))) is not None:
                 return node, node
@@ -144,29 +149,32 @@ def links(machine: _native.Machine) -> list[str]:
 
 def graph(machine: _native.Machine) -> Graph:
     """All nodes and edges of a machine."""
-    ends, wires = machine.endpoints(), machine.edges()
+    wires = machine.edges()
     names = [] if wires is not None else links(machine)
+    joined = _ring_names(names) if wires is None else [*wires["a"], *wires["b"]]
     sides = _sides(machine)
-    nodes = _endpoints(ends, sides if wires is not None else ())
-    if wires is not None:
-        joined = [*wires["a"], *wires["b"]]
-    else:
-        joined = [name for match in map(_RING.fullmatch, names) if match for name in match.groups()]
-    nodes += [Node(name, "switch") for name in dict.fromkeys(joined) if name not in {node.name for node in nodes}]
+    nodes = _endpoints(machine.endpoints(), sides if wires is not None else ())
+    known = {node.name for node in nodes}
+    nodes += [Node(name, "switch") for name in dict.fromkeys(joined) if name not in known]
     if wires is None and machine.grid:
         nodes += _free(machine.grid, nodes)
     groups = _groups(machine, nodes)
     numbers = {name: number for number, name in enumerate(groups)}
     nodes = [_grouped(node, numbers) for node in nodes]
     bare = Graph(machine.name, tuple(nodes), (), sides=sides, groups=tuple(groups))
-    if wires is not None:
-        edges = [
-            Edge(bare.number[a], bare.number[b], kind, float(rate))
-            for kind, a, b, rate in zip(wires["class"], wires["a"], wires["b"], wires["bytes_per_s"], strict=True)
-        ]
-    else:
-        edges = [Edge(min(ends), max(ends)) for ends in map(bare.place, names) if ends and ends[0] != ends[1]]
-    return Graph(machine.name, tuple(nodes), tuple(dict.fromkeys(edges)), sides, _ring(names, bare), tuple(groups))
+    edges = _edges(bare, names) if wires is None else _wired(bare, wires)
+    return replace(bare, edges=tuple(dict.fromkeys(edges)), ring=tuple(bare.number[name] for name in _ring(names)))
+
+
+def _wired(bare: Graph, wires: _native._Edges) -> list[Edge]:
+    """The edges that a machine file lists."""
+    rows = zip(wires["class"], wires["a"], wires["b"], wires["bytes_per_s"], strict=True)
+    return [Edge(bare.number[a], bare.number[b], kind, float(rate)) for kind, a, b, rate in rows]
+
+
+def _edges(bare: Graph, names: Iterable[str]) -> list[Edge]:
+    """The edges that names of links tell of."""
+    return [Edge(min(ends), max(ends)) for ends in map(bare.place, names) if ends and ends[0] != ends[1]]
 
 
 def _sides(machine: _native.Machine) -> tuple[int, ...]:
@@ -223,6 +231,12 @@ def _grouped(node: Node, groups: Mapping[str, int]) -> Node:
     return replace(node, group=groups[name])
 
 
-def _ring(names: Iterable[str], bare: Graph) -> tuple[int, ...]:
+def _ring_names(names: Iterable[str]) -> list[str]:
+    """All stops of ring buses."""
+    return [name for match in map(_RING.fullmatch, names) if match for name in match.groups()]
+
+
+def _ring(names: Iterable[str]) -> list[str]:
+    """The stops of the first ring bus, in order."""
     found = [match[1] for match in map(_RING.fullmatch, names) if match and match[0].startswith("ring 0 ")]
-    return tuple(bare.number[name] for name in dict.fromkeys(found))
+    return list(dict.fromkeys(found))

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 
-from linkwright.report import quantity
+from linkwright import units
+from linkwright.timeline import STATES
 
 from . import colours
 from .scene import Scene
 from .svg import svg, words
-from .times import STATES
 
 _SCRIPTS = ("base.js", "network.js", "strips.js", "deck.js")
 _BUSIEST = 20
@@ -28,7 +28,7 @@ _STEPS = 100
 def html(*scenes: Scene, title: str = "") -> str:
     """A figure for a page that also holds `style` and `script`; several scenes are played in step."""
     first = scenes[0]
-    head = f"<b>{words(title or first['title'])}</b>"
+    head = f"<b>{words(title or _title(scenes))}</b>"
     told = f"<span>{words(first['about'])}</span>" if len(scenes) == 1 else ""
     drawn = "".join(svg(scene, dark=None) for scene in scenes)
     return (
@@ -69,9 +69,13 @@ def page(*scenes: Scene, title: str = "") -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<title>{words(title or scenes[0]['title'])}</title><style>{body}{style()}</style></head>"
+        f"<title>{words(title or _title(scenes))}</title><style>{body}{style()}</style></head>"
         f"<body><main>{html(*scenes, title=title)}</main><script>{script()}</script></body></html>\n"
     )
+
+
+def _title(scenes: Sequence[Scene]) -> str:
+    return scenes[0]["title"] if len(scenes) == 1 else f"{len(scenes)} schedules on {scenes[0]['machine']}, in step"
 
 
 def _json(scenes: Sequence[Scene]) -> str:
@@ -110,7 +114,7 @@ def _links(scene: Scene) -> Iterator[str]:
     rows = []
     for a, b, kind, rate, _ in scene["links"][:200]:
         ends = f"{scene['nodes'][a][0]} – {scene['nodes'][b][0]}"
-        rows.append((ends, scene["classes"][kind], quantity.text(rate, "B/s") if rate else ""))
+        rows.append((ends, scene["classes"][kind], units.format_rate(rate) if rate else ""))
     if rows:
         yield from _table(("link", "class", "rate each way"), rows)
 
@@ -118,13 +122,13 @@ def _links(scene: Scene) -> Iterator[str]:
 def _timed(scene: Scene) -> Iterator[str]:
     time = scene["time"] or {}
     busiest = sorted(time["channels"], key=lambda row: -row[4])[:_BUSIEST]
-    rows = [(name, quantity.text(carried, "B"), f"{share:.1%}") for name, _, _, carried, share in busiest]
+    rows = [(name, f"{carried:,}", f"{share:.1%}") for name, _, _, carried, share in busiest]
     yield from _table(("busiest links", "bytes", "busy"), rows)
     names = {rank: name for rank, name, _ in time["ranks"]}
     steps = [
         (
-            quantity.text(begin / 1e6, "s"),
-            quantity.text((end - begin) / 1e6, "s"),
+            units.format_time(begin * 1e3),
+            units.format_time((end - begin) * 1e3),
             *(names.get(r, f"rank {r}") for r in ranks),
             spent,
         )

@@ -1,6 +1,6 @@
 """A picture as plain values: what `svg.py` draws and what `assets/picture.js` moves.
 
-    nodes    [name, kind, label, x, y, width, height, first rank or -1]
+    nodes    [name, kind, label, x, y, width, height, its first rank or -1]; a `frame` is the box of a group
     frames   [name, x, y, width, height]
     links    [node, node, number of its class, bytes per second or null, path], of which the first `behind` are
              drawn behind the frames
@@ -11,16 +11,19 @@ Lengths are units of a drawing that is `width` wide; a path is described in `lay
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
 from linkwright import _native
+from linkwright.timeline import Timeline
 
 from .collapse import collapsed
 from .graph import Graph, graph
 from .layouts import WIDTH, layout
 from .layouts.placed import LETTER, Layout
+from .times import timed
 
 _SMALL = 4.4  # width of the smallest letter
 
@@ -41,18 +44,26 @@ class Scene(TypedDict):
     time: dict[str, Any] | None
 
 
-def scene(machine: _native.Machine, timeline: Any = None, *, title: str = "") -> Scene:
+def scene(
+    machine: _native.Machine,
+    timeline: Timeline | None = None,
+    *,
+    title: str = "",
+    placement: Sequence[int] | None = None,
+) -> Scene:
     """The picture of a machine, with what happens on its links if there is a timeline of a simulation.
 
     Args:
         machine: a described machine with a size.
         timeline: of `linkwright.timeline`, simulated on this machine.
         title: what is shown; by default the name of the machine.
+        placement: the endpoint of each rank; by default that of its number.
     """
     whole = graph(machine)
     shown = collapsed(whole, machine)
     placed = layout(shown)
     shown, placed = _first_behind(shown, placed)
+    ranks = _ranks(whole, shown, placement)
     classes = list(dict.fromkeys(edge.kind for edge in shown.edges))
     return {
         "machine": machine.name,
@@ -60,7 +71,7 @@ def scene(machine: _native.Machine, timeline: Any = None, *, title: str = "") ->
         "about": _about(whole, shown, machine),
         "width": WIDTH,
         "height": round(placed.height, 1),
-        "nodes": _nodes(shown, placed),
+        "nodes": _nodes(shown, placed, ranks),
         "frames": [[name, *_numbers(box.x, box.y, box.width, box.height)] for box, name in placed.frames],
         "classes": classes,
         "links": [
@@ -68,7 +79,7 @@ def scene(machine: _native.Machine, timeline: Any = None, *, title: str = "") ->
             for edge, path in zip(shown.edges, placed.paths, strict=True)
         ],
         "behind": len(placed.behind),
-        "time": None if timeline is None else _timed(shown, timeline),
+        "time": None if timeline is None else timed(shown, timeline, ranks),
     }
 
 
@@ -79,22 +90,25 @@ def _first_behind(shown: Graph, placed: Layout) -> tuple[Graph, Layout]:
     return replace(shown, edges=edges), replace(placed, paths=paths)
 
 
-def _timed(shown: Graph, timeline: Any) -> dict[str, Any]:
-    from .times import timed
-
-    return timed(shown, timeline)
-
-
 def _numbers(*values: float) -> list[float]:
     return [round(value, 1) for value in values]
 
 
-def _nodes(shown: Graph, placed: Layout) -> list[list[Any]]:
+def _ranks(whole: Graph, shown: Graph, placement: Sequence[int] | None) -> list[tuple[str, int]]:
+    """Of each rank, its endpoint and the number of the node that shows this."""
+    ends = [node.name for node in whole.nodes if node.kind == "endpoint"]
+    taken = ends if placement is None else [ends[endpoint] for endpoint in placement]
+    return [(name, shown.number[name]) for name in taken]
+
+
+def _nodes(shown: Graph, placed: Layout, ranks: Sequence[tuple[str, int]]) -> list[list[Any]]:
     rows = []
-    for node, box in zip(shown.nodes, placed.boxes, strict=True):
-        label = "" if node.kind == "group" and not node.ranks else _label(node.name, box.width, node.group >= 0)
-        rank = -1 if node.rank is None else node.rank
-        rows.append([node.name, node.kind, label, *_numbers(box.x, box.y, box.width, box.height), rank])
+    first = {node: rank for rank, (_, node) in reversed(list(enumerate(ranks)))}
+    for number, (node, box) in enumerate(zip(shown.nodes, placed.boxes, strict=True)):
+        kind = "frame" if node.kind == "group" and not node.ranks else node.kind
+        label = "" if kind == "frame" else _label(node.name, box.width, node.group >= 0)
+        place = _numbers(box.x, box.y, box.width, box.height)
+        rows.append([node.name, kind, label, *place, first.get(number, -1)])
     return rows
 
 
@@ -114,21 +128,18 @@ def _about(whole: Graph, shown: Graph, machine: _native.Machine) -> str:
     if whole.sides:
         told += f" on a grid of {' × '.join(map(str, whole.sides))}"
     if whole.edges:
-        told += f", {_counted(len(whole.edges), 'link')} ({_classes(whole)})"
+        told += f", {_counted(len(whole.edges), 'link')}" + _classes(whole)
     if len(shown.nodes) < len(whole.nodes):
         told += f"; {len(whole.nodes):,} parts are drawn as {len(shown.nodes):,}"
     return told
 
 
 def _classes(whole: Graph) -> str:
-    counts: dict[str, int] = {}
-    for edge in whole.edges:
-        counts[edge.kind] = counts.get(edge.kind, 0) + 1
-    return _listed([f"{count:,} {kind}" for kind, count in counts.items()])
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words)
+    """How many there are of each class, of a fabric that has classes."""
+    counts = Counter(edge.kind for edge in whole.edges)
+    if set(counts) == {"link"}:
+        return ""
+    return f" ({', '.join(f'{count:,} {kind}' for kind, count in counts.items())})"
 
 
 def _counted(count: int, what: str) -> str:

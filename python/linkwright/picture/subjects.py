@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from linkwright import _native, library, machines, schedules, sources, units
+from linkwright import _native, library, machines, schedules, sources, timeline, units
 from linkwright.errors import UsageError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.experiment import Experiment
@@ -19,6 +19,7 @@ from linkwright.suite.expand import collective_experiment, own_experiment
 from .scene import Scene, scene
 
 USUAL_SIZE = 1 << 20
+MOST_OPERATIONS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,18 @@ def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked
         return [of_schedule(machine, named, asked) for named in what]
     if len(what) > 1:
         raise UsageError(f"{len(what)} pictures: name the machine of the schedules with --on, or draw one thing")
-    if any(value is not None for value in (asked.size, asked.path)):
-        raise UsageError("--size and --path are of schedules; name the machine that they run on with --on")
+    if asked != Asked(asked.ranks, asked.grid):
+        raise UsageError("--size, --dtype, --root and --path are of schedules; name their machine with --on")
     if _is_run(root, what[0]):
+        if variant or asked != Asked():
+            raise UsageError(f"{what[0]}: a run has the machine and the ranks that it was made with; leave options out")
         return [of_run(runs.find(root, what[0]))]
     if what[0].partition("/")[0] in _collectives():
         raise UsageError(f"{what[0]}: a schedule is drawn on a machine; name it with --on")
-    return [scene(sized(machines.load(what[0], variant), asked))]
+    machine = machines.load(what[0], variant)
+    if asked.ranks and not machine.open_size:
+        raise UsageError(f"--ranks: {machine.name} has the endpoints that its file says; leave --ranks out")
+    return [scene(sized(machine, asked))]
 
 
 def _is_run(root: Path, name: str) -> bool:
@@ -76,30 +82,34 @@ def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
     how = {"root": asked.root, "grid": grid, "path": asked.path}
     if slash and collective in _collectives():
         size = USUAL_SIZE if asked.size is None else asked.size
-        made = collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how)
-    elif named in _collectives():
+        return _simulated(
+            machine, collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how), named
+        )
+    if named in _collectives():
         raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
-    else:
-        source = sources.find(named)
-        size = asked.size if source.size_bytes is not None or asked.size is not None else USUAL_SIZE
-        made = own_experiment("", named, asked.ranks or source.ranks or count, size, asked.dtype, "sum", **how)
-    return _of_experiment(machine, made, named)
+    source = sources.find(named)
+    own_size = USUAL_SIZE if asked.size is None and source.size_bytes is None else asked.size
+    ranks = asked.ranks or source.ranks or count
+    return _simulated(machine, own_experiment("", named, ranks, own_size, asked.dtype, "sum", **how), named)
 
 
-def _of_experiment(machine: _native.Machine, asked: Experiment, named: str) -> Scene:
+def _simulated(machine: _native.Machine, asked: Experiment, named: str) -> Scene:
     planned = library.planned(machine, None, asked)
     schedule = schedules.of(planned)
+    if len(schedule) > MOST_OPERATIONS:
+        count = f"{len(schedule):,} operations, of which no picture shows one"
+        raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
     schedule.verify()
     lowered = schedules.lowered(schedule, machine, planned.path)
-    found = course(lowered, machine, schedules.options(planned))
+    options = {**schedules.options(planned), "links": True, "operations": True, "bins": timeline.BINS}
+    found = timeline.of(lowered, _native.simulate(lowered, machine, options))
     size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
-    return scene(
-        machine, found, title=f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
-    )
+    told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
+    return scene(machine, found, title=told, placement=planned.placement)
 
 
 def of_run(run: runs.Run) -> Scene:
-    """The fastest schedule of the largest message that a run simulated; without one, the machine it described."""
+    """The fastest schedule of the largest message that a run simulated."""
     rows = run.results()
     timed = rows[
         (rows["metric"] == "time") & (rows["executor"] == "sim") & given(rows["value"]) & given(rows["collective"])

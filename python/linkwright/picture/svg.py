@@ -11,13 +11,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from linkwright.report import quantity
+from linkwright import units
 
 from . import colours
 from .scene import Scene
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-_LEGEND = 34.0
+_INDENT, _LINE = 8.0, 20.0  # of the legend
 _LEAST_TEXT = 7.0
 _THIN, _THICK = 1.0, 7.0
 _ROOMY = 26.0
@@ -25,8 +25,8 @@ _ROOMY = 26.0
 
 def svg(scene: Scene, *, dark: bool | None = False) -> str:
     """The drawing; with `dark` None it is light or dark as the reader prefers, where the viewer knows that."""
-    height = scene["height"] + _LEGEND
-    body = "".join([*_links(scene, True), *_frames(scene), *_links(scene, False), *_nodes(scene), *_legend(scene)])
+    legend, height = _legend(scene)
+    body = "".join([*_links(scene, True), *_frames(scene), *_links(scene, False), *_nodes(scene), legend])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {scene["width"]:g} {height:.0f}" '
         f'width="{scene["width"]:g}" height="{height:.0f}" role="img" font-family="{_FONT}" font-size="13">'
@@ -68,7 +68,7 @@ def _links(scene: Scene, behind: bool) -> Iterator[str]:
     for number in numbers if time is None else sorted(numbers, key=time["links"].__getitem__):
         a, b, kind, rate, path = scene["links"][number]
         told = f"{nodes[a][0]} – {nodes[b][0]}: {scene['classes'][kind]}"
-        told += f", {quantity.text(rate, 'B/s')} each way" if rate else ""
+        told += f", {units.format_rate(rate)} each way" if rate else ""
         if time is None:
             colour, share = f"k{min(kind, colours.KINDS - 1)}", math.sqrt(rate / fastest) if rate and fastest else 0.2
         else:
@@ -102,7 +102,7 @@ def _nodes(scene: Scene) -> Iterator[str]:
         if time is not None and time["nodes"][number] is not None:
             share = time["nodes"][number]
             told, load = f"{told}: its ports are busy {share:.0%} of the time", f" b{colours.step(share)}"
-        if kind == "group" and rank < 0:  # its frame is drawn already
+        if kind == "frame":  # it is drawn already
             continue
         yield _box(kind + load, place, told)
         yield from _label(label, place, load)
@@ -116,12 +116,17 @@ def _label(label: str, place: Sequence[float], load: str) -> Iterator[str]:
         yield f'<text class="on{load}" {at}>{words(label)}</text>'
 
 
-def _legend(scene: Scene) -> Iterator[str]:
-    x, y = 8.0, scene["height"] + 12
+def _legend(scene: Scene) -> tuple[str, float]:
+    """The keys below the drawing, in as many lines as they need, and where they end."""
+    drawn, x, y = "", _INDENT, scene["height"] + 12
     for colour, told in _keys(scene):
-        yield f'<rect class="{colour}" x="{_n(x)}" y="{_n(y)}" width="22" height="8" rx="2"/>'
-        yield f'<text class="quiet" x="{_n(x + 28)}" y="{_n(y + 9)}">{words(told)}</text>'
-        x += 44 + len(told) * 7.2
+        wide = 44 + len(told) * 7.2
+        if x > _INDENT and x + wide > scene["width"]:
+            x, y = _INDENT, y + _LINE
+        drawn += f'<rect class="{colour}" x="{_n(x)}" y="{_n(y)}" width="22" height="8" rx="2"/>'
+        drawn += f'<text class="quiet" x="{_n(x + 28)}" y="{_n(y + 9)}">{words(told)}</text>'
+        x += wide
+    return drawn, y + _LINE
 
 
 def _keys(scene: Scene) -> list[tuple[str, str]]:
@@ -132,6 +137,6 @@ def _keys(scene: Scene) -> list[tuple[str, str]]:
         return found
     for number, kind in enumerate(scene["classes"]):
         rates: list[Any] = sorted({row[3] for row in scene["links"] if row[2] == number and row[3]})
-        each = f", {quantity.text(rates[0], 'B/s')}" if len(rates) == 1 else ""
+        each = f", {units.format_rate(rates[0])}" if len(rates) == 1 else ""
         found.append((f"k{min(number, colours.KINDS - 1)}", f"{kind}{each}"))
     return found

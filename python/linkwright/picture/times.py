@@ -1,8 +1,9 @@
 """What happens on a machine over time, as the renderer takes it.
 
-    span_us     the simulated time, cut into `bins` of equal length
+    span_us     the simulated time; `bins` of `bin_us` each cover it
     channels    [name, link of the scene or -2 - node or -1, direction, bytes, mean busy share]
     busy        channels x bins, a byte each, 255 for busy all the time; deflated, in base64
+    at          of each rank, the node of the scene that shows its endpoint
     ranks       [rank, name, its first interval]
     states      `intervals` times: begins in us, ends in us (float32), then numbers of STATES (a byte)
     path        of the critical path: [from us, to us, rank, rank, what the time was spent on]
@@ -18,68 +19,60 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linkwright.timeline import SPENT, Timeline
+
 from .graph import Graph
 
-STATES = ("send", "receive", "wait", "reduce")
 MOST_CHANNELS = 3000  # one by one
 MOST_RANKS = 256
 MOST_INTERVALS = 60_000
 MOST_STEPS = 4_000
+_LEAST_SPAN = 1e-6  # of a schedule that takes no time
 
 
-@dataclass(frozen=True)
-class Course:
-    """One simulated schedule over time.
-
-    Attributes:
-        span_us: from the start of the first rank to the end of the last one.
-        links: names of the links.
-        bytes: that each link carried.
-        busy: the share of each bin (column) for which a link (row) was busy.
-        rank, state, begin_us, end_us: intervals, by rank and then by time; a state is a number of STATES.
-        path: the critical path: begin and end in us, the ranks from and to, what the time was spent on.
-    """
-
-    span_us: float
-    links: Sequence[str]
-    bytes: npt.NDArray[Any]
-    busy: npt.NDArray[Any]
-    rank: npt.NDArray[Any]
-    state: npt.NDArray[Any]
-    begin_us: npt.NDArray[Any]
-    end_us: npt.NDArray[Any]
-    path: Sequence[tuple[float, float, int, int, str]]
-
-
-def timed(shown: Graph, course: Course) -> dict[str, Any]:
-    """A simulation on the nodes and links of a scene."""
+def timed(shown: Graph, timeline: Timeline, ranks: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """A simulation on the nodes and links of a scene; `ranks` has the endpoint of each rank, and its node."""
     places = _Places(shown)
-    found = [places.of(name) for name in course.links]
-    names, targets, carried, busy = _channels(course, found, places)
-    mean = busy.mean(axis=1) if busy.shape[1] else np.zeros(len(names))
-    links, nodes = [0.0] * len(shown.edges), [None] * len(shown.nodes)
+    found = [places.of(name) for name in timeline.links]
+    names, targets, carried, busy = _channels(timeline, found, places)
+    span_us, bin_us = max(timeline.span_us, _LEAST_SPAN), float(timeline.edges_us[1])
+    mean = np.minimum(1.0, busy.sum(axis=1) * (bin_us / span_us))
+    links = [0.0] * len(shown.edges)
+    nodes: list[float | None] = [None] * len(shown.nodes)
     for (target, _), share in zip(targets, mean.tolist(), strict=True):
         if target >= 0:
             links[target] = max(links[target], round(share, 4))
         elif target < -1:
-            nodes[-2 - target] = max(nodes[-2 - target] or 0.0, round(share, 4))  # type: ignore[call-overload]
+            nodes[-2 - target] = max(nodes[-2 - target] or 0.0, round(share, 4))
     rows = zip(names, targets, carried.tolist(), mean.tolist(), strict=True)
     return {
-        "span_us": course.span_us,
+        "span_us": span_us,
+        "bin_us": bin_us,
         "bins": busy.shape[1],
         "channels": [[name, target, way, amount, round(share, 4)] for name, (target, way), amount, share in rows],
         "busy": _packed(np.clip(np.ceil(busy * 255), 0, 255).astype(np.uint8)),
         "links": links,
         "nodes": nodes,
-        "path": [[round(begin, 6), round(end, 6), *step] for begin, end, *step in course.path[:MOST_STEPS]],
-        **_states(shown, course),
+        "path": _path(timeline),
+        "at": [node for _, node in ranks],
+        **_states(timeline, [name for name, _ in ranks]),
     }
+
+
+def _path(timeline: Timeline) -> list[list[Any]]:
+    """The steps between ranks; what has no operation, such as a late arrival, has no place."""
+    path = timeline.path
+    rows = zip(
+        path.begin_us.tolist(), path.end_us.tolist(), path.source.tolist(), path.target.tolist(), path.spent.tolist(),
+        strict=True,
+    )  # fmt: skip
+    found = [[begin, end, a, b, SPENT[spent]] for begin, end, a, b, spent in rows if a >= 0 and b >= 0]
+    return [[round(begin, 6), round(end, 6), *step] for begin, end, *step in found[:MOST_STEPS]]
 
 
 class _Places:
@@ -109,13 +102,13 @@ class _Places:
 
 
 def _channels(
-    course: Course, found: Sequence[tuple[int, int]], places: _Places
+    timeline: Timeline, found: Sequence[tuple[int, int]], places: _Places
 ) -> tuple[list[str], list[tuple[int, int]], npt.NDArray[Any], npt.NDArray[Any]]:
     """Names, places, bytes and busy shares of all links; of a large machine, by place."""
-    busy = np.asarray(course.busy, dtype=np.float32)
-    carried = np.asarray(course.bytes, dtype=np.int64)
+    busy = np.asarray(timeline.busy, dtype=np.float32)
+    carried = np.asarray(timeline.bytes, dtype=np.int64)
     if len(found) <= MOST_CHANNELS:
-        return list(course.links), list(found), carried, busy
+        return list(timeline.links), list(found), carried, busy
     order = sorted({place for place in found if place[0] != -1})
     number = {place: row for row, place in enumerate(order)}
     into = np.array([number.get(place, -1) for place in found])
@@ -129,21 +122,20 @@ def _packed(values: npt.NDArray[Any]) -> str:
     return base64.b64encode(zlib.compress(np.ascontiguousarray(values).tobytes(), 6)).decode("ascii")
 
 
-def _states(shown: Graph, course: Course) -> dict[str, Any]:
+def _states(timeline: Timeline, names: Sequence[str]) -> dict[str, Any]:
     """The intervals of the ranks that are shown: all, or as many as can be told apart, evenly spread."""
-    ranks = np.unique(course.rank)
+    ranks = np.unique(timeline.rank)
     chosen = ranks if len(ranks) <= MOST_RANKS else ranks[np.linspace(0, len(ranks) - 1, MOST_RANKS).astype(int)]
-    kept = np.isin(course.rank, chosen)
-    rank, state, begin, end = (a[kept] for a in (course.rank, course.state, course.begin_us, course.end_us))
+    kept = np.isin(timeline.rank, chosen)
+    rank, state, begin, end = (a[kept] for a in (timeline.rank, timeline.state, timeline.begin_us, timeline.end_us))
     if len(rank) > MOST_INTERVALS:
-        rank, state, begin, end = _coarse(rank, state, begin, end, course.span_us)
+        rank, state, begin, end = _coarse(rank, state, begin, end, timeline.span_us)
     first = np.searchsorted(rank, chosen)
-    names = {node.rank: node.name for node in shown.nodes if node.kind == "endpoint"}
     packed = begin.astype("<f4").tobytes() + end.astype("<f4").tobytes() + state.astype(np.uint8).tobytes()
     return {
         "intervals": len(rank),
         "states": _packed(np.frombuffer(packed, np.uint8)),
-        "ranks": [[r, names.get(r, f"rank {r}"), at] for r, at in zip(chosen.tolist(), first.tolist(), strict=True)],
+        "ranks": [[r, names[r], at] for r, at in zip(chosen.tolist(), first.tolist(), strict=True)],
         "note": f"{len(chosen)} of {len(ranks):,}, evenly spread" if len(chosen) < len(ranks) else "",
     }
 

@@ -1,7 +1,7 @@
 // Moves the picture of a scene (picture/scene.py, times.py): links by load, over time; below, links x time and ranks x time.
 // A deck is one <figure>: one set of controls and one panel per scene, all at the same time of their simulations.
 const STATES = ["send", "receive", "wait", "reduce"];
-const GUTTER = 168, STEPS = 8, PLAY_MS = 9000, HEAT_ROWS = 40;
+const GUTTER = 168, STEPS = 8, PLAY_MS = 9000, HEAT_ROWS = 40, MANY_LINKS = 1000;
 
 const element = (tag, parent, className, text) => {
   const made = document.createElement(tag);
@@ -33,8 +33,8 @@ const palette = (figure) => {
 };
 
 // A canvas that keeps its size in pixels of the screen.
-const fit = (canvas, width, height) => {
-  const dense = Math.min(2, devicePixelRatio || 1);
+const fit = (canvas, width, height, most = 2) => {
+  const dense = Math.min(most, Math.max(1, devicePixelRatio || 1));
   canvas.width = Math.max(1, Math.round(width * dense));
   canvas.height = Math.max(1, Math.round(height * dense));
   canvas.style.height = `${height}px`;

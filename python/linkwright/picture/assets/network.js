@@ -25,9 +25,10 @@ class Network {
     const { links, nodes, time: found } = this.scene;
     this.byLink = links.map(() => [[], []]);
     this.byNode = nodes.map(() => []);
-    this.rank = new Map(nodes.flatMap((node, k) => (node[7] >= 0 ? [[node[7], k]] : [])));
+    this.rank = new Map((found?.at || []).map((node, rank) => [rank, node]));
     this.order = [];
     this.thin = this.thickness();
+    this.many = links.length > MANY_LINKS;  // one line for both directions, as thin and as plain as can be
     if (!found) return;
     found.channels.forEach(([, target, direction], k) => {
       if (target >= 0) this.byLink[target][direction].push(k);
@@ -60,8 +61,8 @@ class Network {
   }
 
   bin(us) {
-    const { bins, span_us: span } = this.scene.time;
-    return Math.min(bins - 1, Math.max(0, Math.floor((us / span) * bins)));
+    const { bins, bin_us: each } = this.scene.time;
+    return Math.min(bins - 1, Math.max(0, Math.floor(us / each)));
   }
 
   // The busy share of a channel: now, or on average over the range that is shown.
@@ -81,7 +82,8 @@ class Network {
   layOut() {
     const width = this.box.clientWidth;
     this.scale = width / this.scene.width;
-    this.pens = { net: fit(this.net, width, this.scene.height * this.scale) };
+    this.pens = { net: fit(this.net, width, this.scene.height * this.scale, this.many ? 1 : 2) };
+    this.drawn = null;
     this.layers();
   }
 
@@ -106,9 +108,9 @@ class Network {
       this.words(front, name, x - wide / 2 + 5, y - tall / 2 + 9, Math.min(12, tall * 0.18), "left", colours.quiet);
     }
     front.textBaseline = "middle";
-    for (const [, kind, label, x, y, wide, tall, rank] of nodes) {
-      if (kind === "group" && rank < 0) continue;
-      front.fillStyle = rank >= 0 ? colours.node : colours.switch;
+    for (const [, kind, label, x, y, wide, tall] of nodes) {
+      if (kind === "frame") continue;
+      front.fillStyle = kind === "endpoint" || kind === "group" ? colours.node : colours.switch;
       front.strokeStyle = colours.quiet;
       front.setLineDash(kind === "memory" ? [3, 2] : []);
       front.fillRect(x - wide / 2, y - tall / 2, wide, tall);
@@ -128,7 +130,19 @@ class Network {
     pen.fillText(text, x, y);
   }
 
+  // What the network depends on: while it is the same, frames need no drawing.
+  looks() {
+    const { average, view, now, showPath } = this.deck, found = this.scene.time;
+    if (!found) return "";
+    const step = showPath && !average ? found.path.findIndex(([from, to]) => now >= from && now < to) : 0;
+    const moment = average ? view.join(" ") : now >= found.span_us ? "end" : this.bin(now);
+    return [this.scale, average, moment, step, showPath, JSON.stringify(this.picked)].join("|");
+  }
+
   draw() {
+    const drawn = this.looks();
+    if (drawn && drawn === this.drawn) return;
+    this.drawn = drawn;
     const pen = this.pens.net, { width, height } = this.scene, colours = this.deck.colours;
     pen.save();
     pen.scale(this.scale, this.scale);
@@ -152,12 +166,13 @@ class Network {
       const [there, back] = this.byLink[k];
       if (!found) classes[Math.min(7, links[k][2])].push([links[k][4], 0]);
       else if (!there.length && !back.length) classes[0].push([links[k][4], 0]);
+      else if (this.many) classes[this.step(Math.max(this.most(there), this.most(back)))].push([links[k][4], 0]);
       else {
         if (there.length) classes[this.step(this.most(there))].push([links[k][4], back.length ? 1 : 0]);
         if (back.length) classes[this.step(this.most(back))].push([links[k][4], there.length ? -1 : 0]);
       }
     }
-    pen.lineCap = "round";
+    pen.lineCap = this.many ? "butt" : "round";
     classes.forEach((paths, step) => {
       if (!paths.length) return;
       pen.lineWidth = (found ? 0.9 + step * 0.62 : 2.4) * this.thin;
@@ -181,7 +196,7 @@ class Network {
     if (path.length === 8) { pen.moveTo(path[4] + x, path[5] + y); pen.lineTo(path[6] + x, path[7] + y); }
   }
 
-  // Ports fill small boxes and underline large ones; the left edge of an endpoint says what its rank does.
+  // Ports fill small boxes and underline large ones; the upper edge of an endpoint says what its rank does.
   loads(pen) {
     const { nodes } = this.scene, colours = this.deck.colours;
     const steps = Array.from({ length: STEPS }, () => []);
@@ -190,20 +205,21 @@ class Network {
       pen.fillStyle = colours.load[step];
       for (const k of found) {
         const [, , label, x, y, wide, tall] = nodes[k];
+        if (label && tall > 9 && !step) continue;
         if (label && tall > 9) pen.fillRect(x - wide / 2 + 1, y + tall / 2 - 4, wide - 2, 3);
         else pen.fillRect(x - wide / 2, y - tall / 2, wide, tall);
       }
     });
     if (this.deck.average) return;
     for (const [rank, k] of this.rank) {
-      const state = this.stateOf(rank, this.deck.now), [, , label, x, y, wide, tall] = nodes[k];
+      const [, kind, label, x, y, wide, tall] = nodes[k];
+      if (kind !== "endpoint") continue;
+      const state = this.stateOf(rank, this.deck.now);
       if (state < 0 || !label || wide < 12) continue;
       pen.fillStyle = colours[STATES[state]];
-      pen.fillRect(x - wide / 2, y - tall / 2, Math.min(5, wide / 4), tall);
+      pen.fillRect(x - wide / 2 + 0.5, y - tall / 2 + 0.5, wide - 1, Math.min(4.5, tall / 4));
     }
   }
-
-  row(rank) { return this.scene.time.ranks.findIndex(([number]) => number === rank); }
 
   // What a rank does at a time: a number of STATES, -1 for nothing.
   stateOf(rank, us) {
@@ -290,7 +306,7 @@ class Network {
 
   under(x, y) {
     const { nodes, links } = this.scene;
-    const node = nodes.findIndex(([, kind, , cx, cy, wide, tall, rank]) => !(kind === "group" && rank < 0) && Math.abs(x - cx) <= wide / 2 + 1 && Math.abs(y - cy) <= tall / 2 + 1);
+    const node = nodes.findIndex(([, kind, , cx, cy, wide, tall]) => kind !== "frame" && Math.abs(x - cx) <= wide / 2 + 1 && Math.abs(y - cy) <= tall / 2 + 1);
     if (node >= 0) return { node };
     let best = null, least = 7;
     links.forEach(([, , , , path], link) => {

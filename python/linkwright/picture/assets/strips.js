@@ -1,15 +1,18 @@
 // Below the network of a scene: links over time and ranks over time, which share a range.
+const KEYS = "Arrow keys move the time, plus and minus change the range, 0 shows the whole time.";
+
 class Panel extends Network {
   constructor(deck, scene, parent, many) {
     super(deck, scene, parent, many);
     if (!scene.time) return;
     element("p", this.box, "lwp-label", `Links over time${this.rowsNote()}`);
-    this.heat = this.canvas("lwp-heat", "How busy links are, over time. The table below has the busiest.");
+    this.heat = this.canvas("lwp-heat", `How busy links are, over time. ${KEYS}`);
     element("p", this.box, "lwp-label", `Ranks over time${scene.time.note ? `: ${scene.time.note}` : ""}`);
-    this.ranks = this.canvas("lwp-ranks", "What ranks do, over time: send, receive, wait, reduce.");
+    this.ranks = this.canvas("lwp-ranks", `What ranks do, over time: send, receive, wait, reduce. ${KEYS}`);
     for (const strip of [this.heat, this.ranks]) {
       this.brush(strip);
       strip.addEventListener("pointerleave", () => this.deck.untold());
+      strip.addEventListener("keydown", (event) => this.move(event));
     }
   }
 
@@ -46,7 +49,7 @@ class Panel extends Network {
   }
 
   heatRows(pen, wide, found, colours) {
-    const [from, to] = this.deck.view, plot = wide - GUTTER, each = found.span_us / found.bins;
+    const [from, to] = this.deck.view, plot = wide - GUTTER, each = found.bin_us;
     this.order.forEach((channel, row) => {
       this.words(pen, this.fitted(found.channels[channel][0]), GUTTER - 6, row * 10 + 5, 9, "right", colours.quiet);
       let start = this.bin(from);
@@ -89,8 +92,6 @@ class Panel extends Network {
   pathRows(pen, plot, found, colours) {
     const [from, to] = this.deck.view, x = (us) => GUTTER + Math.min(plot, Math.max(0, ((us - from) / (to - from)) * plot));
     const rows = new Map(found.ranks.map(([rank], row) => [rank, (row + 0.5) * this.rowTall]));
-    pen.strokeStyle = colours.path;
-    pen.lineWidth = 1.6;
     pen.beginPath();
     for (const [start, end, a, b] of found.path) {
       const y = rows.get(a), there = rows.get(b);
@@ -98,14 +99,20 @@ class Panel extends Network {
       pen.moveTo(x(start), y);
       pen.lineTo(x(end), there);
     }
-    pen.stroke();
+    const bold = found.path.length > 100 ? 0.5 : 1;
+    for (const [colour, wide] of [[colours.ground, 4.5 * bold], [colours.path, 2 * bold]]) {
+      pen.strokeStyle = colour;
+      pen.lineWidth = wide;
+      pen.stroke();
+    }
   }
 
   axis(pen, wide, top) {
     const [from, to] = this.deck.view;
-    for (let k = 0; k <= 4; k++) {
-      const align = k === 0 ? "left" : k === 4 ? "right" : "center";
-      this.words(pen, time(from + ((to - from) * k) / 4), GUTTER + ((wide - GUTTER) * k) / 4, top + 10, 10, align, this.deck.colours.quiet);
+    const last = wide - GUTTER < 320 ? 2 : 4;  // as many as there is room for
+    for (let k = 0; k <= last; k++) {
+      const align = k === 0 ? "left" : k === last ? "right" : "center", x = GUTTER + ((wide - GUTTER) * k) / last;
+      this.words(pen, time(from + ((to - from) * k) / last), x, top + 10, 10, align, this.deck.colours.quiet);
     }
   }
 
@@ -142,6 +149,19 @@ class Panel extends Network {
       if (range[1] - range[0] > (this.deck.view[1] - this.deck.view[0]) * 0.01) this.deck.look(range);
       else this.deck.seek(range[0]);
     });
+  }
+
+  // The same by keyboard, around the moment that is shown.
+  move(event) {
+    const { deck } = this, [from, to] = deck.view, wide = to - from;
+    const step = { ArrowLeft: -0.01, ArrowRight: 0.01 }[event.key], zoom = { "+": 0.25, "-": 1 }[event.key];
+    if (step) deck.seek(Math.min(to, Math.max(from, deck.now + step * wide)));
+    else if (zoom) {
+      const half = Math.min(deck.whole / 2, zoom * wide), middle = Math.min(deck.whole - half, Math.max(half, deck.now));
+      deck.look([middle - half, middle + half]);
+    } else if (event.key === "0") deck.look([0, deck.whole]);
+    else return;
+    event.preventDefault();
   }
 
   hoverStrip(canvas, event, us) {

@@ -4,7 +4,7 @@
     grid.py     coordinates, with links around the edges   ring.py    a ring bus; a few endpoints around a switch
     cells.py    endpoints of which no link leads to another
 
-A drawing is `WIDTH` units wide, whatever it is shown at.
+Letters have the same size in drawings of any width, so a narrow one has shorter names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .placed import WIDTH, Box, Layout
 __all__ = ["LAYOUTS", "WIDTH", "Box", "Layout", "layout"]
 
 # The layout's own name -> what places a machine, or is None where it does not fit.
-LAYOUTS: dict[str, Callable[[Graph], Layout | None]] = {
+LAYOUTS: dict[str, Callable[[Graph, float], Layout | None]] = {
     "grid": grid.place,
     "ring": ring.place,
     "blocks": blocks.place,
@@ -28,7 +28,7 @@ LAYOUTS: dict[str, Callable[[Graph], Layout | None]] = {
 }
 
 
-def layout(graph: Graph) -> Layout:
-    """The layout of a machine; `tiers` takes every graph."""
-    found = (place(graph) for place in LAYOUTS.values())
+def layout(graph: Graph, width: float = WIDTH) -> Layout:
+    """The layout of a machine in a drawing of a width; `tiers` takes every graph."""
+    found = (place(graph, width) for place in LAYOUTS.values())
     return next(placed for placed in found if placed is not None)

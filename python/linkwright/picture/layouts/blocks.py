@@ -19,7 +19,7 @@ _HEIGHT = {1: 250.0, 2: 210.0}  # of a frame, by the number of rows
 _TITLE = 18.0
 
 
-def place(graph: Graph) -> Layout | None:
+def place(graph: Graph, width: float = WIDTH) -> Layout | None:
     """The frames, if the machine has groups with endpoints of their own."""
     members: dict[int, list[int]] = {}
     for number, node in enumerate(graph.nodes):
@@ -30,7 +30,7 @@ def place(graph: Graph) -> Layout | None:
     network = [number for number, node in enumerate(graph.nodes) if node.group < 0]
     entries = sorted({n for group in members.values() for number in group for n in graph.near[number]} & set(network))
     layers = tiers.split(graph, network, entries)[0] if network else []
-    frames, between = _frames(len(members), _NETWORK_ROW * len(layers) + (20 if layers else 0))
+    frames, between = _frames(len(members), width, _NETWORK_ROW * len(layers) + (20 if layers else 0))
     upper = {group for group, frame in zip(members, frames, strict=True) if frame.y < between.y}
     boxes: dict[int, Box] = {}
     for frame, (group, inside) in zip(frames, members.items(), strict=True):
@@ -45,18 +45,18 @@ def place(graph: Graph) -> Layout | None:
     return Layout(height, [boxes[number] for number in range(len(graph.nodes))], paths, titled, behind)
 
 
-def _frames(count: int, network: float) -> tuple[list[Box], Box]:
+def _frames(count: int, whole: float, network: float) -> tuple[list[Box], Box]:
     """The frames in rows, and the place of the network below the first half of these, or above the only one."""
     rows = 1 if count <= 4 else 2 if count <= 16 else 2 * math.ceil(math.sqrt(count / 22))
     columns = math.ceil(count / rows)
-    width = (WIDTH - MARGIN) / columns
+    width = (whole - MARGIN) / columns
     tall = _HEIGHT.get(rows, max(40.0, min(150.0, 560.0 / rows, width)))
     frames = []
     for k in range(count):
         row = k // columns
         y = MARGIN + (row + 0.5) * tall + (network if row >= rows // 2 else 0)
         frames.append(Box(MARGIN / 2 + (k % columns + 0.5) * width, y, width - 8, tall - 8))
-    return frames, Box(WIDTH / 2, MARGIN / 2 + rows // 2 * tall + network / 2, WIDTH - 2 * MARGIN, network)
+    return frames, Box(whole / 2, MARGIN / 2 + rows // 2 * tall + network / 2, whole - 2 * MARGIN, network)
 
 
 def _inside(graph: Graph, members: list[int], frame: Box, above: bool) -> dict[int, Box]:
@@ -68,7 +68,7 @@ def _inside(graph: Graph, members: list[int], frame: Box, above: bool) -> dict[i
     if whole:
         return dict.fromkeys(whole, frame) | _cells(ends, room)
     layers, below = tiers.split(graph, members, ends)
-    boxes = tiers.spread(graph, layers, below, room, min(tiers.arcs(graph, ends), room.height * 0.3))
+    boxes = tiers.spread(graph, layers, below, room, min(tiers.arcs(graph, ends, room.width), room.height * 0.3))
     if not above:
         return boxes
     return {n: Box(box.x, 2 * room.y - box.y, box.width, box.height) for n, box in boxes.items()}

@@ -11,11 +11,11 @@ _LARGEST = 90.0
 _FLAT = 2.4  # width over height
 
 
-def place(graph: Graph) -> Layout | None:
+def place(graph: Graph, width: float = WIDTH) -> Layout | None:
     """All nodes, if there are no edges."""
     if graph.edges or not graph.nodes:
         return None
-    boxes, height = lines(len(graph.nodes), MARGIN, MARGIN, WIDTH - 2 * MARGIN)
+    boxes, height = lines(len(graph.nodes), MARGIN, MARGIN, width - 2 * MARGIN)
     return Layout(height + MARGIN, boxes, [])
 
 

@@ -8,20 +8,22 @@ from __future__ import annotations
 from ..graph import Edge, Graph
 from .placed import BOX, WIDTH, Box, Layout, bent, straight
 
-_MOST_HEIGHT = 620.0
+_MOST_HEIGHT = 0.52  # of the width
+_LEAST_HEIGHT = 330.0
 _LARGEST = 86.0
 _STUB = 0.42  # of the distance between neighbours
 
 
-def place(graph: Graph) -> Layout | None:
+def place(graph: Graph, width: float = WIDTH) -> Layout | None:
     """The grid, if every node has coordinates in one of at most three dimensions."""
     sides = graph.sides
     if not 1 <= len(sides) <= 3 or any(node.at is None for node in graph.nodes):
         return None
     columns, rows, planes = (*sides, 1, 1)[:3]
-    cell = min(_LARGEST, WIDTH / (columns + 1), _MOST_HEIGHT / (rows + 0.2))
+    tall = max(_LEAST_HEIGHT, _MOST_HEIGHT * width)
+    cell = min(_LARGEST, width / (columns + 1), tall / (rows + 0.2))
     behind = cell / (planes + 0.4)
-    left = (WIDTH - cell * columns) / 2
+    left = (width - cell * columns) / 2
     size = (behind if planes > 1 else cell) * 0.68
     boxes = []
     for node in graph.nodes:

@@ -25,7 +25,7 @@ class Layout:
     """Where everything is.
 
     Attributes:
-        height: of the drawing, whose width is `WIDTH`.
+        height: of the drawing; its width was given.
         boxes: by node.
         paths: by edge: two points; or a start, a control point and an end; or two stubs of two points each.
         frames: boxes of groups, with their names.

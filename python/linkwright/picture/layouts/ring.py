@@ -9,39 +9,37 @@ from ..graph import Graph
 from .placed import BOX, WIDTH, Box, Layout, named, straight
 
 MOST = 32
-_HEIGHT = 420.0
-_RADII = (430.0, 172.0)
+_LEAST_HEIGHT = 232.0
 
 
-def place(graph: Graph) -> Layout | None:
+def place(graph: Graph, width: float = WIDTH) -> Layout | None:
     """The ring bus, if there is one."""
     if not graph.ring or len(graph.ring) > MOST:
         return None
-    return _around(graph, graph.ring)
+    return _around(graph, graph.ring, width)
 
 
-def hub(graph: Graph) -> Layout | None:
+def hub(graph: Graph, width: float = WIDTH) -> Layout | None:
     """A few endpoints, with at most one node that is none."""
     if not 2 <= len(graph.endpoints) <= MOST or len(graph.nodes) > len(graph.endpoints) + 1:
         return None
-    return _around(graph, graph.endpoints)
+    return _around(graph, graph.endpoints, width)
 
 
-def _around(graph: Graph, order: Sequence[int]) -> Layout:
+def _around(graph: Graph, order: Sequence[int], width: float) -> Layout:
+    height = max(_LEAST_HEIGHT, 0.35 * width)
+    middle, radii = (width / 2, height / 2), (0.38 * width, height / 2 - 1.4 * BOX)
     others = [number for number in range(len(graph.nodes)) if number not in set(order)]
-    places = {number: _at(k, len(order)) for k, number in enumerate(order)}
-    middle = 1 / max(1, len(others))
-    places |= {number: (WIDTH / 2, _HEIGHT * (k + 0.5) * middle) for k, number in enumerate(others)}
-    if len(others) == 1:
-        places[others[0]] = (WIDTH / 2, _HEIGHT / 2)
-    most = 1.6 * math.pi * _RADII[0] / len(order)
+    places = {number: _at(k, len(order), middle, radii) for k, number in enumerate(order)}
+    places |= {number: (middle[0], height * (k + 0.5) / len(others)) for k, number in enumerate(others)}
+    most = 1.6 * math.pi * radii[0] / len(order)
     boxes = []
     for number, node in enumerate(graph.nodes):
-        x, y = places[number]
-        boxes.append(Box(x, y, named(node.name, most if number in set(order) else 240), BOX))
-    return Layout(_HEIGHT, boxes, [straight(boxes[edge.a], boxes[edge.b]) for edge in graph.edges])
+        room = most if number in set(order) else 0.2 * width
+        boxes.append(Box(*places[number], named(node.name, room), BOX))
+    return Layout(height, boxes, [straight(boxes[edge.a], boxes[edge.b]) for edge in graph.edges])
 
 
-def _at(k: int, n: int) -> tuple[float, float]:
+def _at(k: int, n: int, middle: tuple[float, float], radii: tuple[float, float]) -> tuple[float, float]:
     angle = 2 * math.pi * k / n - math.pi / 2
-    return WIDTH / 2 + _RADII[0] * math.cos(angle), _HEIGHT / 2 + _RADII[1] * math.sin(angle)
+    return middle[0] + radii[0] * math.cos(angle), middle[1] + radii[1] * math.sin(angle)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from ..graph import Edge, Graph
+from ..graph import Edge, Graph, Node
 from .placed import BOX, WIDTH, Box, Layout, named, straight
 
 _ROW = 72.0
@@ -22,12 +22,12 @@ _DEEP = 0.30  # of an arc, over its width
 _MOST_DEEP = 130.0
 
 
-def place(graph: Graph) -> Layout:
+def place(graph: Graph, width: float = WIDTH) -> Layout:
     """The tiers of the whole machine."""
     layers, below = split(graph, range(len(graph.nodes)), graph.endpoints)
-    room = arcs(graph, layers[0])
-    height = _ROW * (len(layers) - 1 + 0.7 + bool(below)) + room + _lines(len(layers[0])) * BOX
-    boxes = spread(graph, layers, below, Box(WIDTH / 2, height / 2, WIDTH, height), room)
+    room = arcs(graph, layers[0], width)
+    height = _ROW * (len(layers) + bool(below)) + room + (_lines(len(layers[0]), width) - 1) * BOX
+    boxes = spread(graph, layers, below, Box(width / 2, height / 2, width, height), room)
     whole = [boxes[number] for number in range(len(graph.nodes))]
     return Layout(height, whole, [path(edge, boxes, set(layers[0])) for edge in graph.edges])
 
@@ -63,27 +63,28 @@ def _ordered(layer: list[int], near: dict[int, list[int]], places: dict[int, flo
     return order
 
 
-def arcs(graph: Graph, ends: Sequence[int]) -> float:
+def arcs(graph: Graph, ends: Sequence[int], width: float) -> float:
     """The height of the arcs below the endpoints."""
     place = {number: k for k, number in enumerate(ends)}
     spans = [abs(place[e.a] - place[e.b]) for e in graph.edges if e.a in place and e.b in place]
-    return min(_MOST_DEEP, max(spans) * WIDTH / len(ends) * _DEEP) if spans else 0.0
+    return min(_MOST_DEEP, max(spans) * width / len(ends) * _DEEP) if spans else 0.0
 
 
-def _lines(count: int) -> int:
-    return -(-count // int(WIDTH / _LEAST))
+def _lines(count: int, width: float) -> int:
+    return -(-count // max(8, int(width / _LEAST)))
 
 
 def spread(graph: Graph, layers: list[list[int]], below: list[int], into: Box, room: float) -> dict[int, Box]:
     """All boxes inside of one: the endpoints `room` above its lower edge, with the switches below them."""
     left, bottom = into.x - into.width / 2, into.y + into.height / 2
     depth = len(layers) + bool(below)
-    row = (into.height - room) / depth
-    tall = min(BOX, row * 0.55)
+    extra = (_lines(len(layers[0]), into.width) - 1) * BOX  # a row of endpoints that breaks
+    row = (into.height - room - extra) / depth
+    tall = min(BOX - 2, row * 0.55)
     boxes: dict[int, Box] = {}
     base = bottom - room - row * (0.5 + bool(below))
     for level, layer in enumerate(layers):
-        y = base - level * row if level else base
+        y = base - level * row - (extra if level else 0)
         boxes |= _row(graph, layer, boxes, left, y, into.width, tall, bool(level))
     boxes |= _row(graph, below, boxes, left, bottom - row / 2, into.width, tall, True)
     return boxes
@@ -95,11 +96,11 @@ def _row(
     """One layer: evenly spread, or where the nodes below it stand if these leave room."""
     if not layer:
         return {}
-    lines = 1 if free else max(1, -(-len(layer) // max(1, int(width / min(_LEAST, width / 8)))))
+    lines = 1 if free else _lines(len(layer), width)
     across = -(-len(layer) // lines)
     pitch = width / across
     places = [left + (k % across + 0.5) * pitch for k in range(len(layer))]
-    wide = [named(_short(graph.nodes[number].name), pitch * 0.86) for number in layer]
+    wide = [named(_short(graph.nodes[number]), pitch * 0.86) for number in layer]
     if free:
         wanted = [
             _middle([done[o].x for o in graph.near[n] if o in done], at) for n, at in zip(layer, places, strict=True)
@@ -107,15 +108,14 @@ def _row(
         fits = all(b[0] - a[0] > (a[1] + b[1]) / 2 + 4 for a, b in pairwise(zip(wanted, wide, strict=True)))
         places = wanted if fits else places
     else:
-        wide = [max(width, pitch * 0.8) if pitch < 90 else width for width in wide]
+        wide = [max(each, pitch * 0.8) if pitch < 90 else each for each in wide]
     up = [(lines - 1 - k // across) * (tall + 2) for k in range(len(layer))]
     return {n: Box(x, y - lift, w, tall) for n, x, w, lift in zip(layer, places, wide, up, strict=True)}
 
 
-def _short(name: str) -> str:
+def _short(node: Node) -> str:
     """The name without that of its group."""
-    words = name.split(" ")
-    return " ".join(words[2:]) if len(words) > 2 and words[1].isdigit() else name
+    return " ".join(node.name.split(" ")[2:]) if node.group >= 0 else node.name
 
 
 def _middle(values: list[float], otherwise: float) -> float:
