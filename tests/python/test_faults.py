@@ -308,3 +308,11 @@ def test_no_shared_memory_and_no_home_are_needed(suite, tmp_path):
     if done.returncode == 77:
         pytest.skip("this system forbids tmpfs to users")
     assert done.returncode == 0, done.stderr
+
+
+def test_what_needs_more_memory_than_the_process_may_have_is_refused():
+    words = ["verify", "allreduce/ring", "-p", "4096", "--size", "16M"]
+    with begun(words, preexec_fn=limited(**{"as": 800 << 20})) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "operations, waits, buffers or chunks" in " ".join(out.split()), out + err
