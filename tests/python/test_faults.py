@@ -5,6 +5,7 @@ nothing happened to. Moments of kills are drawn from `LINKWRIGHT_FUZZ_SEED`; `LI
 """
 
 import contextlib
+import datetime
 import json
 import os
 import random
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from linkwright.store import environment
 from linkwright.store import run as runs
 from linkwright_cases import invoke
 
@@ -250,11 +252,23 @@ def test_a_rank_that_stops_costs_at_most_its_launch(tmp_path, comes_back):
     assert all(row["value"] or row["reason"] for row in rows)
 
 
-def test_a_clock_that_jumps_changes_no_value_and_no_order(suite, undisturbed, tmp_path, monkeypatch):
-    real, jumps = time.time, iter((0, 86400.0, -86400.0) * 100_000)
-    monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
+def test_a_clock_that_jumps_back_overwrites_no_run(suite, undisturbed, tmp_path, monkeypatch):
+    noon = datetime.datetime(2026, 3, 29, 12, tzinfo=datetime.UTC)
+    jumps = iter([0, 86400, -86400, 0, 0])  # seconds; the last two runs begin in the second of the first
+
+    class Clock(datetime.datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return noon + datetime.timedelta(seconds=next(jumps))
+
+    monkeypatch.setattr(runs.datetime, "datetime", Clock)
+    monkeypatch.setattr(environment, "collect", lambda: {"time": str(noon)})
+    made = [runs.create(tmp_path, "x", "", {}).id for _ in range(4)]
+    assert len(set(made)) == 4
+    assert runs.find(tmp_path, "latest").id == made[1]  # by the clock, as ids are
     assert invoke(*sweep(suite, tmp_path)).status == 0
-    assert values(runs.find(tmp_path, "latest")) == undisturbed
+    (new,) = {path.name for path in tmp_path.iterdir()} - set(made)
+    assert values(runs.find(tmp_path, new)) == undisturbed
 
 
 def test_two_processes_share_a_folder_of_runs(suite, undisturbed, tmp_path):
