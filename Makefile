@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench pictures \
-  docs wheel wheel-check sdist lock clean
+  docs wheel wheel-check sdist lock audit clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -78,6 +78,10 @@ lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatt
 	$(BIN)/mypy
 	cargo fmt --all -- --check
 	$(BIN)/ruff format --check .
+	.ci/audit
+
+audit: ## known vulnerabilities of what is pinned (needs pip-audit, cargo-deny and a network)
+	.ci/audit
 
 format: setup-dev ## format Rust and Python
 	cargo fmt --all

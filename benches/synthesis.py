@@ -6,31 +6,47 @@
 Run with the interpreter of .venv. A cell is a machine, a collective and a size. `known` is the best of the library
 under several issue policies, `portfolio` the best with the transforms besides; all come from one search. `serial` is
 the gain over `known` that is left where the start-ups of a rank wait for each other: both schedules are simulated
-again with `serial_starts`. With `--serial-starts` the search obeys them, too. A machine is written NAME, NAME:8x8 or
-NAME/PATH. A cell that the machine does not hold is named with the reason and counts nowhere. `--write` replaces the
-table between the markers of the page.
+again with `serial_starts`. `drawn` is the share of draws of the fabric's rates and times within 20 % that leave a gain
+of 2 %, and the least gain; `binds` what takes most of the critical path of the best known, and of what was found. With
+`--serial-starts` the search obeys them, too. A machine is written NAME[*NODES[@NETWORK]][:RANKS or :8x8][/PATH]. A cell
+that the machine does not hold is named with the reason and counts nowhere. `--write` replaces the table between the
+markers of the page.
 """
 
 import argparse
+import itertools
 import json
 import math
+import random
 import re
 import sys
+import textwrap
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from linkwright import _native, synthesis
+from linkwright import _native, machines, synthesis
 from linkwright.errors import LinkwrightError
-from linkwright.executors import resolve_one
+from linkwright.executors import Recipe, described, resolve_one
+from linkwright.machines.variant import AS_DESCRIBED, Variant
 from linkwright.units import format_size, format_time, parse_duration_s, parse_size
 
-MACHINES = "dgx1-p100,gx8-p100,cell-be,torus-2d:8x8"
+MACHINES = (
+    "dgx1-p100,gx8-p100,cell-be,torus-2d:8x8,wormhole-n150/ideal,ipu-c2-chip:64,ipu-c2-server:64,"
+    "hgx-h100*8@ndr-fat-tree,leonardo-mpi*64,torus-2d:32x32"
+)
 COLLECTIVES = "allreduce,allgather,reduce_scatter,broadcast,alltoall"
-SIZES = "1K,64K,1M"
+SIZES = "1K,64K,1M,64M"
 PLAIN = ("library", "portfolio")
 LARGE = 1 << 20
 WIN = 1.3
+# The least gain that counts as one.
+LASTING = 1.02
+# Machines drawn for a gain, and the time after which no further one is, in seconds.
+DRAWS, DRAWN_S = 20, 10
+# Ranks above which a search has the longer budget.
+MANY = 256
+QUANTITY = re.compile(r'(\{ *value *= *)([-+.\de]+)( *, *unit *= *"(?:[GM]?b/s|[GM]?B/s|B/cycle|cycle|ns|us)")')
 MARKED = re.compile(r"(<!-- measured: cells -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -46,6 +62,11 @@ class Cell:
     found: float
     bound: float | None
     serial: float
+    # Of the draws of rates and latencies, the share in which a gain of 2 % or more is still one, and the least gain.
+    robust: float | None
+    least: float | None
+    # What most of the critical path is spent on, before and after.
+    binds: tuple[str, str]
     method: str
     seconds: float
     # Known algorithms that were not looked at for lack of time.
@@ -69,15 +90,15 @@ class Cell:
     @property
     def stays(self) -> str:
         """Whether a gain of 2 % or more stays one with serial starts."""
-        return "" if self.gain < 1.02 else "yes" if self.serial >= 1.02 else "no"
+        return "" if self.gain < LASTING else "yes" if self.serial >= LASTING else "no"
 
 
-def measure(machine: str, collective: str, size: int, budget_s: float, seed: int, obey: bool) -> Cell:
+def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...], seed: int, obey: bool) -> Cell:
     """Search once, and simulate the best known and the best found with serial starts."""
     name, _, path = machine.partition("/")
-    name, _, sides = name.partition(":")
-    grid = tuple(int(side) for side in sides.split("x")) if sides else None
-    target = synthesis.described(resolve_one(name, None, grid))
+    name, ranks, grid, variant = parts(name)
+    target = synthesis.described(resolve_one(name, ranks, grid, variant=variant))
+    budget_s = budgets[target.extent.ranks > MANY]
     task = synthesis.task(target, collective, size, dtype="f32", op="sum", root=0, grid=grid, path=path or None,
                           seed=seed, budget_s=budget_s, methods=(), serial_starts=obey)  # fmt: skip
     heard: list[dict] = []
@@ -86,18 +107,75 @@ def measure(machine: str, collective: str, size: int, budget_s: float, seed: int
     seconds = time.perf_counter() - begun
     plain = [one["time_ps"] for one in heard if one["method"] in PLAIN]
     known, best, bound = outcome.known, outcome.best, outcome.bound
-    serial = [serial_ps(task, one) for one in (known, best)]
+    serial = [again_ps(task, one, serial=True) for one in (known, best)]
+    gains = drawn(task, known, best, machine) if known["time_ps"] >= LASTING * best["time_ps"] else []
+    lasting = [gain >= LASTING for gain in gains]
     return Cell(machine, collective, task.experiment.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
-                best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, serial[0] / serial[1], best["method"], seconds,
-                outcome.unseen)  # fmt: skip
+                best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, serial[0] / serial[1],
+                sum(lasting) / len(lasting) if lasting else None, min(gains, default=None),
+                (binds(task, known), binds(task, best)), best["method"], seconds, outcome.unseen)  # fmt: skip
 
 
-def serial_ps(task: synthesis.Task, one: dict) -> int:
-    """Its time if no start-up of a rank is free beside another one."""
-    options = {"path": one["path"] or task.path, "issue": one["issue"], "seed": task.seed, "serial_starts": True}
+Parts = tuple[str, int | None, tuple[int, ...] | None, Variant]
+
+
+def parts(name: str) -> Parts:
+    """Of NAME[*NODES[@NETWORK]][:RANKS or :SIDExSIDE]: name, ranks, grid, variant."""
+    name, _, size = name.partition(":")
+    name, _, nodes = name.partition("*")
+    nodes, _, network = nodes.partition("@")
+    grid = tuple(int(side) for side in size.split("x")) if "x" in size else None
+    ranks = math.prod(grid) if grid else int(size) if size else None
+    variant = Variant(int(nodes), network or None) if nodes else AS_DESCRIBED
+    return name, ranks, grid, variant
+
+
+def again(task: synthesis.Task, one: dict, machine: _native.Machine | None = None, **more: object) -> dict:
+    """Simulate once more, with its issue policy and path."""
+    options = {"path": one["path"] or task.path, "issue": one["issue"], "seed": task.seed}
+    options |= {"serial_starts": task.serial_starts, **more}
     options = {key: value for key, value in options.items() if value is not None}
-    lowered = _native.lower(one["schedule"], task.target.machine, options.get("path"))
-    return _native.simulate(lowered, task.target.machine, options)["makespan_ps"]
+    machine = machine or task.target.machine
+    return _native.simulate(_native.lower(one["schedule"], machine, options.get("path")), machine, options)
+
+
+def again_ps(task: synthesis.Task, one: dict, machine: _native.Machine | None = None, serial: bool = False) -> int:
+    """Its time; with `serial`, if no start-up of a rank is free beside another one."""
+    return again(task, one, machine, serial_starts=serial or task.serial_starts)["makespan_ps"]
+
+
+def binds(task: synthesis.Task, one: dict) -> str:
+    """What takes most of the critical path, with its share."""
+    shares = again(task, one)["critical"]
+    return max(((share, cause) for cause, share in shares.items()), default=(0, ""))[1]
+
+
+def drawn(task: synthesis.Task, known: dict, best: dict, machine: str) -> list[float]:
+    """Gains on machines whose rates and times of the fabric are drawn within 20 %, each by itself."""
+    gains: list[float] = []
+    end = time.perf_counter() + DRAWN_S
+    for draw in range(DRAWS):
+        if time.perf_counter() > end:
+            break
+        try:
+            other = varied(machine, random.Random(f"{task.seed} {draw}"))
+        except LinkwrightError:
+            return []  # its description holds for some values only
+        times = [again_ps(task, one, other) for one in (known, best)]
+        gains.append(times[0] / times[1])
+    return gains
+
+
+def varied(machine: str, draws: random.Random) -> _native.Machine:
+    """The machine with every rate and time of its fabric drawn again."""
+    name, ranks, grid, variant = parts(machine.partition("/")[0])
+    text, where = machines.source(name, variant)
+    fabric, lines = False, []
+    for line in text.splitlines():
+        fabric = "fabric" in line if line.startswith("[") else fabric
+        lines.append(QUANTITY.sub(lambda it: f"{it[1]}{float(it[2]) * draws.uniform(0.8, 1.2):.6g}{it[3]}", line)
+                     if fabric else line)  # fmt: skip
+    return described(Recipe(name, "\n".join(lines), where, ranks, grid, variant=variant)).machine
 
 
 def mean(values: list[float]) -> float:
@@ -108,6 +186,12 @@ def mean(values: list[float]) -> float:
 def share(values: list[bool]) -> str:
     """Of how many it is true."""
     return f"{sum(values)} of {len(values)} cells" + (f" ({sum(values) / len(values):.0%})" if values else "")
+
+
+def lasting_draws(cells: list[Cell]) -> float:
+    """Of all draws for cells with a gain, the share that has it."""
+    shares = [cell.robust for cell in cells if cell.robust is not None]
+    return sum(shares) / len(shares) if shares else 1.0
 
 
 def summary(cells: list[Cell]) -> list[str]:
@@ -126,22 +210,51 @@ def summary(cells: list[Cell]) -> list[str]:
         f"- Gains of 2 % or more that stay so with serial starts: "
         f"{share([cell.stays == 'yes' for cell in cells if cell.stays])}; the gain with serial starts is "
         f"{mean([cell.serial for cell in cells]):.2f} x in the geometric mean.",
+        f"- Rates and times drawn within 20 %, {DRAWS} times or as often as {DRAWN_S} s allow: of the gains of 2 % or "
+        f"more, {share([cell.robust >= 0.95 for cell in cells if cell.robust is not None])} stay so in 95 % of the "
+        f"draws; of all draws, {lasting_draws(cells):.0%} keep theirs.",
         f"- The longest search took {max(cell.seconds for cell in cells):.1f} s; known algorithms were left out in "
         f"{share([cell.unseen > 0 for cell in cells])}.",
     ]
 
 
+def wrapped(text: str) -> str:
+    """A list item as lines of the page."""
+    return textwrap.fill(text, 100, subsequent_indent="  ")
+
+
 def table(cells: list[Cell]) -> list[str]:
     """Rows of Markdown."""
-    head = "machine | collective | size | known | portfolio | found | gain | of bound | serial | stays | method | s"
+    head = (
+        "machine | collective | size | known | portfolio | found | gain | of bound | drawn | serial | stays | binds | "
+        "method | s"
+    )
     rows = [
         f"{cell.machine} | {cell.collective} | {format_size(cell.size)} | {format_time(cell.known)} | "
         f"{format_time(cell.portfolio)} | {format_time(cell.found)} | {cell.gain:.2f} | "
-        f"{f'{cell.over_bound:.2f}' if cell.over_bound else ''} | {cell.serial:.2f} | {cell.stays} | {cell.method} | "
+        f"{f'{cell.over_bound:.2f}' if cell.over_bound else ''} | "
+        f"{'' if cell.robust is None else f'{cell.robust:.0%}, {cell.least:.2f}'} | {cell.serial:.2f} | {cell.stays} | "
+        f"{' > '.join(dict.fromkeys(cell.binds))} | {cell.method} | "
         f"{cell.seconds:.1f}"
         for cell in cells
     ]
     return [f"| {row} |" for row in (head, " | ".join(["---"] * (head.count("|") + 1)), *rows)]
+
+
+def measured(asked: argparse.Namespace) -> list[Cell]:
+    """All cells that are asked for and that their machines hold."""
+    cells = []
+    budgets = parse_duration_s(asked.budget), parse_duration_s(asked.large_budget)
+    for machine, collective, size in itertools.product(
+        asked.machines.split(","), asked.collectives.split(","), asked.sizes.split(",")
+    ):
+        try:
+            cells.append(measure(machine, collective, parse_size(size), budgets, asked.seed, asked.serial_starts))
+        except LinkwrightError as error:
+            print(f"{machine} {collective} {size}: left out: {error}", file=sys.stderr)
+            continue
+        print(table(cells[-1:])[-1], file=sys.stderr, flush=True)
+    return cells
 
 
 def main() -> None:
@@ -150,28 +263,23 @@ def main() -> None:
     parser.add_argument("--collectives", default=COLLECTIVES)
     parser.add_argument("--sizes", default=SIZES)
     parser.add_argument("--budget", default="4s", help="time of each search")
+    parser.add_argument("--large-budget", default="60s", help=f"the same on machines of more than {MANY} ranks")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--serial-starts", action="store_true", help="search for schedules that need no other starts")
+    parser.add_argument("--cells", type=Path, nargs="*", default=[], help="files of --json, instead of searches")
     parser.add_argument("--json", type=Path, help="write all cells to this file")
     parser.add_argument("--write", type=Path, help="page whose table is replaced")
     asked = parser.parse_args()
-    cells, budget_s = [], parse_duration_s(asked.budget)
-    for machine in asked.machines.split(","):
-        for collective in asked.collectives.split(","):
-            for size in asked.sizes.split(","):
-                how = (budget_s, asked.seed, asked.serial_starts)
-                try:
-                    cells.append(measure(machine, collective, parse_size(size), *how))
-                except LinkwrightError as error:
-                    print(f"{machine} {collective} {size}: left out: {error}", file=sys.stderr)
-                    continue
-                print(table(cells[-1:])[-1], file=sys.stderr, flush=True)
+    cells = [Cell(**row) for file in asked.cells for row in json.loads(file.read_text())] or measured(asked)
     if not cells:
         sys.exit("no cell could be measured")
     if asked.json:
         asked.json.write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
-    told = f"Budget {asked.budget} a cell, seed {asked.seed}, {len(cells)} cells."
-    text = "\n".join([told, "", *summary(cells), "", *table(cells)]) + "\n"
+    told = (
+        f"Budget {asked.budget} a cell, {asked.large_budget} on more than {MANY} ranks; seed {asked.seed}, "
+        f"{len(cells)} cells."
+    )
+    text = "\n".join([told, "", *map(wrapped, summary(cells)), "", *table(cells)]) + "\n"
     if asked.write is None:
         print(text, end="")
         return

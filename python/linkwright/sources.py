@@ -67,6 +67,11 @@ def is_source(name: str) -> bool:
     return name == STDIN or ":" in name or name.startswith((".", "/")) or Path(name).suffix in _suffixes()
 
 
+def is_named_so(name: str) -> bool:
+    """Whether a file has the suffix of schedules, plans or Python."""
+    return Path(name).suffix in _suffixes()
+
+
 def within(folder: Path, name: str) -> str:
     """The source `name` of a file in `folder`, as it is called from the current folder."""
     path, colon, function = name.rpartition(":") if ":" in name else (name, "", "")

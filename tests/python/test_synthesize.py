@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -86,6 +87,27 @@ def test_two_ranks_run_on_threads_with_data_checked(tmp_path):
     assert done.status == 0, done.err + done.out
 
 
+@pytest.mark.parametrize(
+    ("method", "collective", "ranks"),
+    [
+        ("composition", "allreduce", 4),
+        ("composition", "alltoall", 3),
+        ("matching", "allgather", 4),
+        ("packing", "reduce_scatter", 4),
+        ("flows", "alltoall", 4),
+    ],
+)
+def test_what_is_synthesised_runs_on_threads_with_data_checked(tmp_path, method, collective, ranks):
+    out = tmp_path / "found"
+    asked = ("--on", str(CROSSBAR), "--ranks", str(ranks), "--sizes", "960", "--budget", "500ms")
+    done = invoke("synthesize", collective, *asked, "--method", method, "--out", str(out))
+    assert done.status == 0, done.err
+    (file,) = out.glob("*.lw")
+    assert f"# method: {method}" in file.read_text().splitlines()
+    ran = invoke("run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path))
+    assert ran.status == 0, ran.err + ran.out
+
+
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs MPI")
 def test_two_ranks_run_on_mpi_with_data_checked(tmp_path):
     _, out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "2", "--sizes", "4K")
@@ -159,6 +181,7 @@ def test_ranks_that_do_not_factor_and_more_slices_than_elements(tmp_path):
         (("allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--path", "nope"), "nope"),
         (("broadcast", "--on", "dgx1-p100", "--sizes", "1K", "--root", "8"), "root 8"),
         (("allreduce", "--on", "dgx1-p100", "--budget", "0s"), "`0s` is not a positive time"),
+        (("allreduce", "--on", "dgx1-p100", "--degrade", "nvlink=0"), "the factor of a rate is above 0"),
     ],
 )
 def test_questions_that_make_no_sense(arguments, why):
@@ -173,6 +196,25 @@ def test_a_machine_that_is_not_connected():
     assert done.status in (1, 2), done.out
     assert "Traceback" not in done.err
     assert "linkwright: " in done.err
+
+
+def test_a_link_without_a_rate_is_refused_with_its_place(tmp_path):
+    text = CROSSBAR.read_text()
+    line = next(line for line in text.splitlines() if line.startswith("port_bandwidth"))
+    file = tmp_path / "still.toml"
+    file.write_text(text.replace(line, re.sub(r"value = [-+.e\d]+", "value = 0", line)))
+    done = invoke("synthesize", "allreduce", "--on", str(file), "--ranks", "4", "--sizes", "1K", *QUICK)
+    assert done.status == 2, done.out
+    assert "still.toml" in done.err
+    assert "bandwidth" in done.err
+
+
+def test_what_binds_is_in_the_json(tmp_path):
+    """Two ranks of an ideal switch: what is neither start nor bytes of a message is nothing, and its link is a port."""
+    (row,), _ = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "2", "--sizes", "4K")
+    for binds in (row["known_binds"], row["found_binds"]):
+        assert sum(binds["critical_path"].values()) == pytest.approx(1)
+        assert 0 < binds["busiest_link"]["busy_share"] <= 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -242,7 +242,12 @@ impl Judge {
 
     /// Times of all of `drafts`, whatever the incumbent; none is accepted.
     pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        let priced = self.priced(drafts, TimePs::MAX);
+        self.price_within(drafts, u64::MAX)
+    }
+
+    /// The same of those that take at most so many times as long as the incumbent.
+    pub fn price_within(&mut self, drafts: &[Draft], times: u64) -> Vec<Verdict> {
+        let priced = self.priced(drafts, TimePs(self.bar().0.saturating_mul(times)));
         self.tried += priced.len() as u64;
         priced.into_iter().map(|one| one.0).collect()
     }

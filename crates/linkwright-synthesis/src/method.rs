@@ -8,6 +8,8 @@ use crate::Result;
 pub struct Method {
     /// Name, in snake case.
     pub key: &'static str,
+    /// Share of the time, compared with the other methods.
+    pub weight: u32,
     /// One line.
     pub summary: &'static str,
     /// What it looks at and when it is good, in a few sentences.

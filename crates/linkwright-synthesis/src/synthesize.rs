@@ -31,7 +31,7 @@ pub struct Found {
 
 /// The best schedule that the methods find. `report` sees each improvement.
 ///
-/// A method may use what its predecessors left of the time, divided by the number of methods still to come. Known
+/// A method may use what its predecessors left of the time, divided by the weights of those still to come. Known
 /// algorithms may use all of it: a gain over some of them would be none.
 pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<Found> {
     let methods = chosen(&choices.methods)?;
@@ -39,7 +39,7 @@ pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<
     let problem = Arc::new(problem);
     let mut judge = Judge::new(problem.clone(), choices.control, report);
     for (place, method) in methods.iter().enumerate() {
-        judge.end_at(end.map(|end| share(end, sharers(&methods[place..]))));
+        judge.end_at(end.map(|end| share(end, shares(&methods[place..]))));
         propose(method, &problem, &mut judge)?;
     }
     match judge.incumbent() {
@@ -52,18 +52,21 @@ pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<
     }
 }
 
-/// Between how many methods the time is divided, of which the first is next.
-fn sharers(methods: &[&Method]) -> usize {
+/// The share of the time left that the first of `methods` may use: weight and sum of weights.
+fn shares(methods: &[&Method]) -> (u32, u32) {
     match methods[0].key == library::METHOD.key {
-        true => 1,
-        false => methods.len(),
+        true => (1, 1),
+        false => (
+            methods[0].weight,
+            methods.iter().map(|method| method.weight).sum(),
+        ),
     }
 }
 
-/// When the next of `left` methods is to end.
-fn share(end: Instant, left: usize) -> Instant {
+/// When the next method is to end, which has this share.
+fn share(end: Instant, (weight, all): (u32, u32)) -> Instant {
     let now = Instant::now();
-    now + end.saturating_duration_since(now) / left as u32
+    now + end.saturating_duration_since(now) / all * weight
 }
 
 /// Without time, only what there is nothing to compare with is looked at.
@@ -92,8 +95,9 @@ mod tests {
 
     #[test]
     fn known_algorithms_may_use_all_of_the_time() {
-        assert_eq!(sharers(METHODS), 1);
-        assert_eq!(sharers(&METHODS[1..]), METHODS.len() - 1);
-        assert_eq!(sharers(&METHODS[METHODS.len() - 1..]), 1);
+        assert_eq!(shares(METHODS), (1, 1));
+        assert_eq!(shares(&METHODS[1..]), (1, 7));
+        assert_eq!(shares(&METHODS[2..]), (3, 6));
+        assert_eq!(shares(&METHODS[METHODS.len() - 1..]), (1, 1));
     }
 }

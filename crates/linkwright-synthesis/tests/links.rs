@@ -1,7 +1,7 @@
 //! Search on links: small graphs with the best rate derived by hand, and random ones.
 
 use linkwright_schedule::{verify, Collective, Shape};
-use linkwright_synthesis::links::order::{arrange, Urgency};
+use linkwright_synthesis::links::order::{arrange, Style, Urgency};
 use linkwright_synthesis::links::packing::{pack, Growth};
 use linkwright_synthesis::links::plan::{Plan, Task};
 use linkwright_synthesis::links::search::{Found, Kind, Search};
@@ -10,6 +10,14 @@ use linkwright_synthesis::links::{flows, matching};
 use proptest::prelude::*;
 
 const GB: u64 = 1_000_000_000;
+
+/// A lane for each receiver.
+const BY_AGE: Style = Style {
+    urgency: Urgency::Age,
+    lanes: 254,
+    window: 1,
+    serial: false,
+};
 
 /// Links of 1 GB/s in both directions, without start-ups.
 fn undirected(endpoints: u32, edges: &[(u32, u32)]) -> Wires {
@@ -99,7 +107,7 @@ fn a_matching_spreads_blocks_in_the_fewest_rounds() {
     let roots: Vec<u32> = (0..6).collect();
     let end = |seed: u64| {
         let plan = matching::spread(&wires, &roots, wish(seed));
-        arrange(&wires, &plan, GB / 2, (Urgency::Age, 1)).end_ps()
+        arrange(&wires, &plan, GB / 2, BY_AGE).end_ps()
     };
     let best = (1..20).map(end).min().unwrap();
     assert_eq!(best, 2_500_000_000_000);
@@ -168,7 +176,7 @@ fn transfers_wait_for_their_data_their_pair_and_their_links() {
         blocks: 2,
         slices: 1,
     };
-    let timed = arrange(&wires, &plan, 2000, (Urgency::Age, 1));
+    let timed = arrange(&wires, &plan, 2000, BY_AGE);
     // 2,000 bytes: 1 us on a pair, 2 us on the link. The second starts when the link is free for its first byte, and the
     // third, which has its data at 1 us + 12 ps, when its pair has none on its way.
     let us = 1_000_000;
@@ -176,11 +184,84 @@ fn transfers_wait_for_their_data_their_pair_and_their_links() {
     assert_eq!(timed.arrival_ps, [us + 12, 3 * us + 12, 5 * us + 12]);
 }
 
+/// Endpoint 0 has 2,000 bytes for 1 and for 2, over links of their own of 1 GB/s: 5 ps to start, 2 us, 7 ps of latency.
+/// With two lanes both begin at once. In one lane the second begins when the first has arrived. Serial starts let it
+/// begin once the first has started.
+#[test]
+fn transfers_of_a_lane_and_serial_starts_follow_each_other() {
+    let pair = |from, to, link| Pair {
+        from,
+        to,
+        start_ps: 5,
+        latency_ps: 7,
+        rate: GB,
+        uses: vec![(link, 1)],
+    };
+    let pairs = vec![pair(0, 1, 0), pair(0, 2, 1), pair(1, 0, 2), pair(2, 0, 3)];
+    let wires = Wires::new(3, vec![GB; 4], pairs).unwrap();
+    let task = |pair, chunk| Task {
+        pair,
+        chunk,
+        reduce: false,
+    };
+    let plan = Plan {
+        tasks: vec![task(0, 0), task(1, 1)],
+        blocks: 2,
+        slices: 1,
+    };
+    let starts = |lanes, serial| {
+        let style = Style {
+            lanes,
+            serial,
+            ..BY_AGE
+        };
+        arrange(&wires, &plan, 2000, style).start_ps
+    };
+    assert_eq!(starts(2, false), [0, 0]);
+    assert_eq!(starts(1, false), [0, 2_000_012]);
+    assert_eq!(starts(2, true), [0, 5]);
+}
+
+/// Endpoints 0 and 1 each have 2,000 bytes for 2 and for 3, whose ports in take 2 us for one of them. 0 goes to 2 first; 1,
+/// which would as well, goes to 3 meanwhile, so two rounds suffice.
+#[test]
+fn a_lane_takes_what_its_links_let_go() {
+    let pair = |from: u32, to: u32| Pair {
+        from,
+        to,
+        start_ps: 0,
+        latency_ps: 0,
+        rate: GB,
+        uses: vec![(to, 1)],
+    };
+    let all = (0..4).flat_map(|from| (0..4).map(move |to| (from, to)));
+    let pairs: Vec<Pair> = all
+        .filter(|(a, b)| a != b)
+        .map(|(a, b)| pair(a, b))
+        .collect();
+    let wires = Wires::new(4, vec![GB; 4], pairs).unwrap();
+    let task = |from, to, chunk| Task {
+        pair: wires.between(from, to).unwrap(),
+        chunk,
+        reduce: false,
+    };
+    let plan = Plan {
+        tasks: vec![task(0, 2, 0), task(1, 2, 1), task(0, 3, 0), task(1, 3, 1)],
+        blocks: 2,
+        slices: 1,
+    };
+    let style = Style { lanes: 1, ..BY_AGE };
+    let us = 1_000_000;
+    let timed = arrange(&wires, &plan, 2000, style);
+    assert_eq!(timed.start_ps, [0, 2 * us, 2 * us, 0]);
+    assert_eq!(timed.end_ps(), 4 * us);
+}
+
 /// Everything that the first batches of a search find.
 fn found(collective: Collective, shape: &Shape, wires: &Wires, lanes: u32) -> Vec<Found> {
     let mut all = Vec::new();
     for kind in [Kind::Matching, Kind::Packing, Kind::Paths] {
-        let mut search = Search::new(kind, (collective, shape), (wires, lanes), 0);
+        let mut search = Search::new(kind, (collective, shape), (wires, lanes), (0, false));
         let batches = std::iter::from_fn(|| search.next_batch(&|| true)).take(1);
         all.extend(batches.flat_map(|batch| batch.unwrap()));
     }
@@ -238,7 +319,7 @@ fn connected() -> impl Strategy<Value = Wires> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10))]
+    #![proptest_config(ProptestConfig::with_cases(5))]
 
     #[test]
     fn every_schedule_of_a_connected_graph_is_right(
@@ -280,7 +361,7 @@ fn one_rank_and_an_empty_budget_need_no_search() {
     assert!(found(Collective::Allreduce, &one, &alone, 1).is_empty());
     let wires = ring(6);
     let what = (Collective::Allgather, &six);
-    let mut search = Search::new(Kind::Matching, what, (&wires, 1), 0);
+    let mut search = Search::new(Kind::Matching, what, (&wires, 1), (0, false));
     assert!(search.next_batch(&|| false).is_none());
 }
 

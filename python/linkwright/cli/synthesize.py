@@ -145,7 +145,7 @@ def _write_json(found: list[Outcome], file: Path) -> None:
 
     from linkwright.store.files import write_text
 
-    text = json.dumps([outcome.row for outcome in found], indent=2) + "\n"
+    text = json.dumps([outcome.explained for outcome in found], indent=2) + "\n"
     if str(file) == "-":
         click.echo(text, nl=False)
     else:

@@ -242,13 +242,27 @@ def find(root: Path, name: str) -> Run:
         back = int(match[1] or 0)
         if back >= len(folders):
             raise UsageError(f"{root}: holds {len(folders)} runs, so no `{name}`; make one with `linkwright dissect`")
-        return Run(folders[-1 - back])
+        return _readable(Run(folders[-1 - back]))
     if not name:
         raise UsageError("RUN is empty; give an id, a path or `latest`")
     for folder in (root / name, Path(name)):
         if (folder / "run.json").is_file():
-            return Run(folder)
+            return _readable(Run(folder))
     raise unknown("run", name, (folder.name for folder in _folders(root)), where=str(root), lists=lists(root))
+
+
+def _readable(run: Run) -> Run:
+    """The run, unless a later version of linkwright wrote it."""
+    try:
+        number = run.plan.get("format", 1)
+    except StoreError:
+        return run  # a damaged one has messages of its own
+    if number > schema.FORMAT:
+        raise StoreError(
+            f"run {run.id}: has format {number}, and this linkwright reads formats 1 to {schema.FORMAT}; use the "
+            "version that wrote it, or a later one"
+        )
+    return run
 
 
 def entries(root: Path) -> list[dict[str, object]]:

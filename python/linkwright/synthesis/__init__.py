@@ -74,6 +74,20 @@ class Task:
         counts = (found.tried or 0, found.unseen or 0)
         return Outcome(self, improvements[-1], self._known(improvements), self._bound(), *counts, interrupted)
 
+    def binds(self, one: Mapping[str, Any]) -> dict[str, object]:
+        """What its time goes on: shares of the critical path by cause, and the busiest link with its busy share."""
+        options = {
+            "path": one["path"] or self.path, "issue": one["issue"], "seed": self.seed, "links": True,
+            "serial_starts": self.serial_starts,
+        }  # fmt: skip
+        options = {name: value for name, value in options.items() if value is not None}
+        machine = self.target.machine
+        found = _native.simulate(_native.lower(one["schedule"], machine, options.get("path")), machine, options)
+        links = schedules.link_rows(found)
+        shares = {cause: share for cause, share in found["critical"].items() if share}
+        busiest = {name: links[0][name] for name in ("link", "busy_share")} if links else None
+        return {"critical_path": shares, "busiest_link": busiest}
+
     def _known(self, improvements: list[dict[str, Any]]) -> dict[str, Any] | None:
         """The best known algorithm: known ones are looked at first."""
         return next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
@@ -118,6 +132,15 @@ class Outcome:
             "serial_starts": self.task.serial_starts, "seed": self.task.seed,
             "interrupted": self.interrupted,
         }  # fmt: skip
+
+    @property
+    def explained(self) -> dict[str, object]:
+        """The row with what binds the best known algorithm, and what was found."""
+        return {
+            **self.row,
+            "known_binds": self.known and self.task.binds(self.known),
+            "found_binds": self.task.binds(self.best),
+        }
 
     @property
     def line(self) -> str:

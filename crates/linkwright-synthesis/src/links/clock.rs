@@ -1,8 +1,8 @@
 //! When pairs and their links are free, as transfers are issued one after another.
 //!
 //! ```text
-//!   issue    once fewer than `window` transfers of the pair are on their way, and the pair and its links are free when
-//!            the first byte moves
+//!   issue    once fewer than `window` transfers of the lane are on their way, and the pair and its links are free when
+//!            the first byte moves; with serial starts, behind the last start of its sender
 //!   arrival  issue + start + bytes / rate + latency
 //!   link     busy for bytes / capacity from the first byte on
 //! ```
@@ -18,20 +18,40 @@ pub(super) struct Clock<'a> {
     /// By pair, when its last transfer has left.
     pair_free: Vec<u64>,
     link_free: Vec<u64>,
-    /// By pair, when those of its transfers arrive that may be on their way.
+    /// Lane of each pair, over all ranks.
+    lane: Vec<u32>,
+    /// By lane, when those of its transfers arrive that may be on their way.
     coming: Vec<VecDeque<u64>>,
+    /// By rank, when its last transfer has started; `None` where starts are free beside each other.
+    starter: Option<Vec<u64>>,
 }
 
 impl<'a> Clock<'a> {
     /// Transfers of `bytes`, of each pair up to `window` at once.
     pub fn new(wires: &'a Wires, bytes: u64, window: u32) -> Self {
+        Clock::of_lanes(
+            (wires, bytes, window),
+            (0..).take(wires.pairs().len()).collect(),
+            false,
+        )
+    }
+
+    /// Transfers of `bytes`, of each lane up to `window` at once.
+    pub fn of_lanes(
+        (wires, bytes, window): (&'a Wires, u64, u32),
+        lane: Vec<u32>,
+        serial: bool,
+    ) -> Self {
+        let lanes = lane.iter().max().map_or(0, |&last| last as usize + 1);
         Clock {
             wires,
             bytes,
             window: window.max(1) as usize,
             pair_free: vec![0; wires.pairs().len()],
             link_free: vec![0; wires.capacity().len()],
-            coming: vec![VecDeque::new(); wires.pairs().len()],
+            coming: vec![VecDeque::new(); lanes],
+            lane,
+            starter: serial.then(|| vec![0; wires.endpoints() as usize]),
         }
     }
 
@@ -41,12 +61,17 @@ impl<'a> Clock<'a> {
         let uses = described.uses.iter();
         let links = uses.map(|&(link, _)| self.link_free[link as usize]);
         let moves = links.fold(self.pair_free[pair as usize], u64::max);
-        let coming = &self.coming[pair as usize];
+        let coming = &self.coming[self.lane[pair as usize] as usize];
         let place = match coming.len() < self.window {
             true => 0,
             false => coming[0],
         };
-        moves.saturating_sub(described.start_ps).max(place)
+        let starts = self.starter.as_ref();
+        let started = starts.map_or(0, |free| free[described.from as usize]);
+        moves
+            .saturating_sub(described.start_ps)
+            .max(place)
+            .max(started)
     }
 
     /// Issue a transfer over `pair`; gives when it arrives.
@@ -60,7 +85,10 @@ impl<'a> Clock<'a> {
             self.link_free[link as usize] = moves + busy;
         }
         let arrival = now + described.time_ps(self.bytes);
-        let coming = &mut self.coming[pair as usize];
+        if let Some(starter) = &mut self.starter {
+            starter[described.from as usize] = moves;
+        }
+        let coming = &mut self.coming[self.lane[pair as usize] as usize];
         if coming.len() == self.window {
             coming.pop_front();
         }

@@ -1,7 +1,8 @@
 //! When each task of a plan starts: list scheduling on pairs that share links.
 //!
-//! Time runs forward. Of the tasks that are ready, each pair issues the most urgent one as soon as [`super::clock`] lets
-//! it.
+//! Time runs forward. Of the tasks that are ready, each lane issues the most urgent one that [`super::clock`] lets go. With
+//! a lane for each receiver, transfers start side by side; with one lane, a rank sends one thing after another, so a
+//! plan becomes rounds in which its messages do not meet.
 //!
 //! This is no simulation: links are shared in turns and not fairly. It gives every sender the order in which its
 //! transfers are issued, and the times are only compared with each other.
@@ -9,7 +10,7 @@
 //! Source: Graham, "Bounds on multiprocessing timing anomalies" (SIAM J. Appl. Math. 1969), list scheduling.
 
 use super::clock::Clock;
-use super::plan::Plan;
+use super::plan::{Plan, MOST_LANES};
 use super::wires::Wires;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -39,31 +40,37 @@ impl Timed {
     }
 }
 
-/// Times of `plan`, whose chunks have `bytes` each, with up to `window` transfers of each pair at once.
-pub fn arrange(wires: &Wires, plan: &Plan, bytes: u64, (urgency, window): (Urgency, u32)) -> Timed {
-    let (waiting, missing) = plan.order(wires);
-    let rank = ranking(wires, plan, bytes, &waiting, urgency);
-    let mut run = Run {
-        clock: Clock::new(wires, bytes, window),
-        ready: vec![BTreeSet::new(); wires.pairs().len()],
-        events: BinaryHeap::new(),
-    };
-    let mut missing = missing;
+/// How transfers are issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Which goes first.
+    pub urgency: Urgency,
+    /// Lanes of a rank; pairs share them in turn.
+    pub lanes: u32,
+    /// Transfers of a lane that may be on their way at once.
+    pub window: u32,
+    /// Whether the transfers of a rank start one after another, whatever their lanes.
+    pub serial: bool,
+}
+
+/// Times of `plan`, whose chunks have `bytes` each.
+pub fn arrange(wires: &Wires, plan: &Plan, bytes: u64, style: Style) -> Timed {
+    let (waiting, mut missing) = plan.order(wires);
+    let rank = ranking(wires, plan, bytes, &waiting, style.urgency);
+    let mut run = Run::new(wires, plan, bytes, style);
     let mut at = vec![0u64; plan.tasks.len()];
     let mut timed = Timed {
         start_ps: vec![0; plan.tasks.len()],
         arrival_ps: vec![0; plan.tasks.len()],
     };
     for id in (0..plan.tasks.len() as u32).filter(|&id| missing[id as usize] == 0) {
-        run.add(plan.tasks[id as usize].pair, (rank[id as usize], id), 0);
+        run.add((rank[id as usize], id), 0);
     }
     while let Some(Reverse((now, what))) = run.events.pop() {
         match what {
-            What::Ready(_, id) => {
-                run.add(plan.tasks[id as usize].pair, (rank[id as usize], id), now)
-            }
-            What::Free(pair) => {
-                let Some((id, arrival)) = run.take(pair, now) else {
+            What::Ready(_, id) => run.add((rank[id as usize], id), now),
+            What::Free(lane) => {
+                let Some((id, arrival)) = run.take(lane, now) else {
                     continue;
                 };
                 timed.start_ps[id as usize] = now;
@@ -109,45 +116,104 @@ fn ranking(
     rank
 }
 
-/// What may happen next; what becomes ready at an instant does so before pairs choose.
+/// What may happen next; what becomes ready at an instant does so before lanes choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     /// The task of this urgency and number.
     Ready(u32, u32),
-    /// The pair, perhaps.
+    /// The lane, perhaps.
     Free(u32),
 }
 
+/// Of the tasks that are ready in a lane of several pairs, so many are looked at.
+const LOOKED_AT: usize = 64;
+
 struct Run<'a> {
+    plan: &'a Plan,
     clock: Clock<'a>,
-    /// By pair, tasks that are ready: urgency and number.
+    /// Lane of each pair, over all ranks.
+    lane: Vec<u32>,
+    /// By lane, tasks that are ready: urgency and number.
     ready: Vec<BTreeSet<(u32, u32)>>,
+    /// By lane, when it looks next.
+    looks: Vec<u64>,
+    /// Whether pairs share lanes.
+    shared: bool,
     events: BinaryHeap<Reverse<(u64, What)>>,
 }
 
-impl Run<'_> {
-    fn add(&mut self, pair: u32, task: (u32, u32), now: u64) {
-        let queue = &mut self.ready[pair as usize];
-        queue.insert(task);
-        if queue.len() == 1 {
-            let at = self.clock.free(pair).max(now);
-            self.events.push(Reverse((at, What::Free(pair))));
+impl<'a> Run<'a> {
+    fn new(wires: &'a Wires, plan: &'a Plan, bytes: u64, style: Style) -> Self {
+        let (lanes, ranks) = (style.lanes.clamp(1, MOST_LANES), wires.endpoints());
+        let shared = lanes + 1 < ranks;
+        let lane: Vec<u32> = match shared {
+            true => (plan.lanes(wires, lanes).into_iter().zip(wires.pairs()))
+                .map(|(lane, pair)| pair.from * MOST_LANES + u32::from(lane).min(lanes - 1))
+                .collect(),
+            false => (0..).take(wires.pairs().len()).collect(),
+        };
+        let all = lane.iter().max().map_or(0, |&last| last as usize + 1);
+        Run {
+            plan,
+            clock: Clock::of_lanes((wires, bytes, style.window), lane.clone(), style.serial),
+            lane,
+            ready: vec![BTreeSet::new(); all],
+            looks: vec![u64::MAX; all],
+            shared,
+            events: BinaryHeap::new(),
         }
     }
 
-    /// The most urgent task of `pair` and when it arrives, if the pair is free; otherwise it comes again when it is.
-    fn take(&mut self, pair: u32, now: u64) -> Option<(u32, u64)> {
-        let free = self.clock.free(pair);
-        if free > now {
-            self.events.push(Reverse((free, What::Free(pair))));
+    fn pair(&self, id: u32) -> u32 {
+        self.plan.tasks[id as usize].pair
+    }
+
+    fn add(&mut self, (rank, id): (u32, u32), now: u64) {
+        let pair = self.pair(id);
+        let lane = self.lane[pair as usize];
+        self.ready[lane as usize].insert((rank, id));
+        self.look(lane, self.clock.free(pair).max(now));
+    }
+
+    /// Let `lane` look for a task at `at`, unless it does so earlier.
+    fn look(&mut self, lane: u32, at: u64) {
+        if at < self.looks[lane as usize] {
+            self.looks[lane as usize] = at;
+            self.events.push(Reverse((at, What::Free(lane))));
+        }
+    }
+
+    /// The most urgent task of `lane` that its pair and links let go, and when it arrives; otherwise it looks again.
+    fn take(&mut self, lane: u32, now: u64) -> Option<(u32, u64)> {
+        if self.looks[lane as usize] != now {
             return None;
         }
-        let (_, id) = self.ready[pair as usize].pop_first()?;
-        let arrival = self.clock.issue(pair, now);
-        if !self.ready[pair as usize].is_empty() {
-            let at = self.clock.free(pair).max(now);
-            self.events.push(Reverse((at, What::Free(pair))));
+        self.looks[lane as usize] = u64::MAX;
+        let mut soonest = u64::MAX;
+        let mut found = None;
+        let most = if self.shared { LOOKED_AT } else { 1 };
+        for &(rank, id) in self.ready[lane as usize].iter().take(most) {
+            let free = self.clock.free(self.pair(id));
+            if free <= now {
+                found = Some((rank, id));
+                break;
+            }
+            soonest = soonest.min(free);
         }
-        Some((id, arrival))
+        let Some(task) = found else {
+            self.look(lane, soonest);
+            return None;
+        };
+        self.ready[lane as usize].remove(&task);
+        let arrival = self.clock.issue(self.pair(task.1), now);
+        if let Some(&(_, next)) = self.ready[lane as usize].first() {
+            let at = if self.shared {
+                now
+            } else {
+                self.clock.free(self.pair(next)).max(now)
+            };
+            self.look(lane, at);
+        }
+        Some((task.1, arrival))
     }
 }

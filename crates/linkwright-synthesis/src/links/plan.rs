@@ -7,6 +7,9 @@ use super::packing::Tree;
 use super::wires::Wires;
 use linkwright_schedule::Collective;
 
+/// Most lanes of a rank, besides the compute lane.
+pub(super) const MOST_LANES: u32 = 254;
+
 /// One chunk over one pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -30,6 +33,23 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// By pair, the lane of its sender of so many, in the order in which pairs are first used.
+    pub(super) fn lanes(&self, wires: &Wires, lanes: u32) -> Vec<u8> {
+        let mut next = vec![0u32; wires.endpoints() as usize];
+        let mut lane = vec![u8::MAX; wires.pairs().len()];
+        for task in &self.tasks {
+            let (from, known) = (
+                &mut next[wires.pair(task.pair).from as usize],
+                &mut lane[task.pair as usize],
+            );
+            if *known == u8::MAX {
+                *known = (*from % lanes.clamp(1, MOST_LANES)) as u8;
+                *from += 1;
+            }
+        }
+        lane
+    }
+
     /// For each task, those that wait for it, and how many it waits for.
     pub(super) fn order(&self, wires: &Wires) -> (Vec<Vec<u32>>, Vec<u32>) {
         let n = wires.endpoints() as usize;

@@ -19,7 +19,12 @@ pub(crate) fn propose(
         return Ok(());
     };
     let what = (problem.collective, &problem.shape);
-    let mut search = Search::new(kind, what, (&wires, lanes), problem.seed);
+    let mut search = Search::new(
+        kind,
+        what,
+        (&wires, lanes),
+        (problem.seed, problem.serial_starts),
+    );
     loop {
         if let Some(winner) = judge.incumbent() {
             search.beat(winner.time);

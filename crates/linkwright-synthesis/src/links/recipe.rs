@@ -2,7 +2,7 @@
 
 use super::matching;
 use super::nets::Net;
-use super::order::{arrange, Timed, Urgency};
+use super::order::{arrange, Style, Timed, Urgency};
 use super::packing::{self, Growth, Tree};
 use super::plan::{down, Plan, Way};
 use super::wires::Wires;
@@ -50,10 +50,8 @@ pub struct Recipe {
     pub net: Net,
     /// Where the plan comes from.
     pub source: Source,
-    /// Which transfers go first.
-    pub urgency: Urgency,
-    /// Transfers of a pair that may be on their way at once.
-    pub window: u32,
+    /// How transfers are issued.
+    pub style: Style,
 }
 
 impl fmt::Display for Recipe {
@@ -80,16 +78,21 @@ impl fmt::Display for Recipe {
                 write!(f, "paths of {slices} slices, detour {detour}")?;
             }
         }
-        let urgency = match self.urgency {
+        let Style {
+            urgency,
+            lanes,
+            window,
+            ..
+        } = self.style;
+        let urgency = match urgency {
             Urgency::Tail => "longest chain first",
             Urgency::Age => "first in the plan first",
         };
-        let Recipe {
-            net, roots, window, ..
-        } = self;
+        let Recipe { net, roots, .. } = self;
+        let plural = if lanes == 1 { "" } else { "s" };
         write!(
             f,
-            "; {roots} roots; over {net}; {urgency}, {window} at once"
+            "; {roots} roots; over {net}; {urgency}, {window} at once in {lanes} lane{plural}"
         )
     }
 }
@@ -165,8 +168,8 @@ impl Demand {
     }
 
     /// Times of a plan for this demand.
-    pub fn times(&self, wires: &Wires, plan: &Plan, choice: (Urgency, u32)) -> Timed {
-        arrange(wires, plan, self.slice_bytes(plan.slices), choice)
+    pub fn times(&self, wires: &Wires, plan: &Plan, style: Style) -> Timed {
+        arrange(wires, plan, self.slice_bytes(plan.slices), style)
     }
 
     /// The plan of a matching.

@@ -6,7 +6,7 @@
 use super::flows;
 use super::matching;
 use super::nets::{self, Net};
-use super::order::{Timed, Urgency};
+use super::order::{Style, Timed, Urgency};
 use super::packing::Growth;
 use super::plan::{Plan, Way};
 use super::recipe::{Demand, Recipe, Source};
@@ -16,10 +16,11 @@ use crate::Result;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::ir::Schedule;
 use linkwright_schedule::{Collective, Shape};
+use std::sync::Arc;
 
 /// How much later than the best one a plan may end to be simulated.
 const MARGIN: f64 = 1.1;
-/// Most plans of a batch that are simulated.
+/// Most plans of a batch and class that are simulated.
 const KEPT: usize = 4;
 /// Most tasks of a plan in the first round; each later one has four times as many.
 const TASKS: u64 = 1 << 13;
@@ -27,8 +28,13 @@ const TASKS: u64 = 1 << 13;
 const MOST_TASKS: u64 = 1 << 18;
 /// Rounds, of which later ones differ in seeds alone.
 const ROUNDS: u32 = 12;
-/// Transfers of a pair that may be on their way at once.
+/// Transfers of a lane that may be on their way at once.
 const WINDOWS: [u32; 3] = [1, 2, 4];
+/// Lanes of a rank and transfers of a lane, where transfers go one after another; the order of such a plan depends on
+/// few starts beside each other.
+const FEW_LANES: [(u32, u32); 3] = [(1, 1), (1, 2), (4, 2)];
+/// A lane for each receiver, and those of [`FEW_LANES`]: their times do not compare, because links are not shared fairly.
+const CLASSES: usize = 1 + FEW_LANES.len();
 /// Most pairs over which trees are packed, where there is a network of fewer pairs.
 const PACKED: usize = 32 * 31;
 /// Price of a detour at which messages take the pair of their own, where there is one.
@@ -91,16 +97,22 @@ pub struct Search<'a> {
     demands: Vec<Demand>,
     nets: Vec<Both>,
     lanes: u32,
+    /// Whether starts of a rank wait for each other.
+    serial: bool,
     seed: u64,
     /// Batches to come, the next one last.
     batches: Vec<Batch>,
-    best_ps: u64,
+    /// Time to beat.
+    bar_ps: u64,
+    /// The best plan of each class.
+    best_ps: [u64; CLASSES],
 }
 
 struct Timely {
     recipe: Recipe,
+    class: usize,
     net: usize,
-    plan: Plan,
+    plan: Arc<Plan>,
     timed: Timed,
 }
 
@@ -110,7 +122,7 @@ impl<'a> Search<'a> {
         kind: Kind,
         (collective, shape): (Collective, &'a Shape),
         (wires, lanes): (&Wires, u32),
-        seed: u64,
+        (seed, serial): (u64, bool),
     ) -> Self {
         let demands = Demand::all(collective, shape);
         let routed = Way::of(collective).is_none();
@@ -141,15 +153,17 @@ impl<'a> Search<'a> {
             demands,
             nets,
             lanes,
+            serial,
             seed,
             batches,
-            best_ps: u64::MAX,
+            bar_ps: u64::MAX,
+            best_ps: [u64::MAX; CLASSES],
         }
     }
 
     /// A schedule that takes so long is there already; what is far behind is of no interest.
     pub fn beat(&mut self, time: TimePs) {
-        self.best_ps = self.best_ps.min(time.0);
+        self.bar_ps = self.bar_ps.min(time.0);
     }
 
     /// The schedules of the next batch, perhaps none; `None` behind the last batch, or where no time is left. A batch
@@ -157,7 +171,7 @@ impl<'a> Search<'a> {
     pub fn next_batch(&mut self, time_left: &dyn Fn() -> bool) -> Option<Result<Vec<Found>>> {
         let batch = self.batches.pop().filter(|_| time_left())?;
         let mut all = Plans {
-            kept: Vec::new(),
+            kept: Default::default(),
             time_left,
         };
         match self.kind {
@@ -166,25 +180,29 @@ impl<'a> Search<'a> {
             Kind::Paths => self.paths(batch, &mut all),
         }
         let mut all = all.finish();
-        let best = all.first().map_or(u64::MAX, |one| one.timed.end_ps());
-        self.best_ps = self.best_ps.min(best);
-        all.retain(|one| self.is_close(&one.timed));
+        for one in &all {
+            let best = &mut self.best_ps[one.class];
+            *best = one.timed.end_ps().min(*best);
+        }
+        all.retain(|one| self.is_close(one.class, &one.timed));
         Some(all.into_iter().map(|one| self.written(one)).collect())
     }
 
-    fn is_close(&self, timed: &Timed) -> bool {
-        timed.end_ps() as f64 <= self.best_ps as f64 * MARGIN
+    fn is_close(&self, class: usize, timed: &Timed) -> bool {
+        let best = self.best_ps[class].min(self.bar_ps);
+        timed.end_ps() as f64 <= best as f64 * MARGIN
     }
 
     /// The schedule of a plan.
     fn written(&self, one: Timely) -> Result<Found> {
         let wires = &self.nets[one.net].wires;
         let what = (self.collective, self.shape);
-        let schedule = write::schedule(what, wires, (&one.plan, &one.timed), self.lanes)?;
+        let schedule =
+            write::schedule(what, wires, (&one.plan, &one.timed), one.recipe.style.lanes)?;
         Ok(Found {
             recipe: one.recipe,
             schedule,
-            issue: match one.recipe.window {
+            issue: match one.recipe.style.window {
                 1 => Issue::Blocking,
                 window => Issue::Window(window),
             },
@@ -324,57 +342,80 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Keep `plan` in its best order, unless it is far behind.
+    /// Keep `plan` in the best order of each class, unless it is far behind.
     fn time(&self, batch: Batch, source: Source, plan: Plan, all: &mut Plans<'_>) {
         let Both { net, wires, .. } = &self.nets[batch.net];
-        let urgencies = [Urgency::Tail, Urgency::Age];
-        let choices = urgencies
-            .into_iter()
-            .flat_map(|urgency| WINDOWS.map(|window| (urgency, window)));
-        let timed = choices.map(|choice| (choice, self.demand(batch).times(wires, &plan, choice)));
-        let Some((choice, timed)) = timed.min_by_key(|(_, timed)| timed.end_ps()) else {
-            return;
-        };
-        if !self.is_close(&timed) {
-            return;
+        let plan = Arc::new(plan);
+        for class in 0..CLASSES {
+            if !(all.time_left)() {
+                return;
+            }
+            let times = |style| (style, self.demand(batch).times(wires, &plan, style));
+            let timed = self.styles(class).into_iter().map(times);
+            let Some((style, timed)) = timed.min_by_key(|(_, timed)| timed.end_ps()) else {
+                continue;
+            };
+            if self.is_close(class, &timed) {
+                let recipe = Recipe {
+                    roots: self.demand(batch).roots.len() as u32,
+                    net: *net,
+                    source,
+                    style,
+                };
+                all.add(Timely {
+                    recipe,
+                    class,
+                    net: batch.net,
+                    plan: plan.clone(),
+                    timed,
+                });
+            }
         }
-        let recipe = Recipe {
-            roots: self.demand(batch).roots.len() as u32,
-            net: *net,
-            source,
-            urgency: choice.0,
-            window: choice.1,
+    }
+
+    /// How the transfers of a plan may be issued.
+    fn styles(&self, class: usize) -> Vec<Style> {
+        let style = |urgency, lanes, window| Style {
+            urgency,
+            lanes,
+            window,
+            serial: self.serial,
         };
-        all.add(Timely {
-            recipe,
-            net: batch.net,
-            plan,
-            timed,
-        });
+        if class == 0 {
+            let all = |urgency| WINDOWS.map(|window| style(urgency, self.lanes, window));
+            return [Urgency::Tail, Urgency::Age].map(all).concat();
+        }
+        let (lanes, window) = FEW_LANES[class - 1];
+        let fewer = lanes < self.lanes;
+        fewer
+            .then(|| style(Urgency::Tail, lanes, window))
+            .into_iter()
+            .collect()
     }
 }
 
-/// The best plans of a batch.
+/// The best plans of a batch, by class.
 struct Plans<'a> {
-    kept: Vec<Timely>,
+    kept: [Vec<Timely>; CLASSES],
     time_left: &'a dyn Fn() -> bool,
 }
 
 impl Plans<'_> {
     fn add(&mut self, one: Timely) {
-        self.kept.push(one);
-        if self.kept.len() > 2 * KEPT {
-            self.sort(); // plans take room
+        let kept = &mut self.kept[one.class];
+        kept.push(one);
+        if kept.len() > 2 * KEPT {
+            sort(kept); // plans take room
         }
     }
 
-    fn sort(&mut self) {
-        self.kept.sort_by_key(|one| one.timed.end_ps());
-        self.kept.truncate(KEPT);
-    }
-
     fn finish(mut self) -> Vec<Timely> {
-        self.sort();
-        self.kept
+        self.kept.iter_mut().for_each(sort);
+        self.kept.into_iter().flatten().collect()
     }
+}
+
+fn sort(kept: &mut Vec<Timely>) {
+    kept.sort_by_key(|one| one.timed.end_ps());
+    kept.truncate(KEPT);
 }

@@ -149,7 +149,7 @@ impl<'a> Writer<'a> {
             scratch: Vec::new(),
             relay: None,
             relayed: BTreeMap::new(),
-            lane: lane_of(wires, plan, lanes),
+            lane: plan.lanes(wires, lanes),
             cut,
         };
         if input.is_some() {
@@ -274,21 +274,4 @@ impl<'a> Writer<'a> {
             .local(rank, scratch, self.output.at(task.chunk))
             .reduce();
     }
-}
-
-/// By pair, the lane of its sender, in the order in which pairs are first used.
-fn lane_of(wires: &Wires, plan: &Plan, lanes: u32) -> Vec<u8> {
-    let mut next = vec![0u32; wires.endpoints() as usize];
-    let mut lane = vec![u8::MAX; wires.pairs().len()];
-    for task in &plan.tasks {
-        let (from, known) = (
-            &mut next[wires.pair(task.pair).from as usize],
-            &mut lane[task.pair as usize],
-        );
-        if *known == u8::MAX {
-            *known = (*from % lanes.clamp(1, 254)) as u8;
-            *from += 1;
-        }
-    }
-    lane
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 /// The method.
 pub static METHOD: Method = Method {
     key: "composition",
+    weight: 3,
     summary: "stages over the dimensions and levels of the machine, each with its own exchange",
     description: "Cuts the vector in parts and goes over the digits of the ranks, with direct exchange, rings one way or \
                   both ways, doubling, Swing, or multicast along each, and whole vectors along the first. An \
@@ -38,6 +39,12 @@ const MOST_SIDE: u32 = 8;
 
 /// Recipes that are priced once, those that are priced with every policy in slices, and those in more slices.
 const ROUNDS: [usize; 3] = [48, 10, 3];
+
+/// Schedules between two looks at the clock.
+const BATCH: usize = 8;
+
+/// Times of the incumbent beyond which neither slices nor policies help.
+const PROMISING: u64 = 3;
 
 /// Ranks above which recipes are chosen on a smaller machine.
 const MANY_RANKS: u32 = 256;
@@ -74,10 +81,12 @@ fn halve(problem: &Problem, judge: &mut Judge, likely: &[Likely]) -> Result<()> 
             slices.iter().map(draft)
         });
         let drafts: Vec<Draft> = drafts.collect();
-        if !judge.time_left() {
-            break;
+        for batch in drafts.chunks(BATCH) {
+            if !judge.time_left() {
+                return Ok(());
+            }
+            judge.consider_drafts(batch);
         }
-        judge.consider_drafts(&drafts);
     }
     Ok(())
 }
@@ -232,7 +241,15 @@ fn fastest(
         .iter()
         .map(|one| draft(problem, one, of(one), 1, issues.clone()));
     let drafts: Vec<Draft> = drafts.collect();
-    let verdicts: Vec<Verdict> = judge.price(&drafts);
+    // The other half of the time is for policies and slices.
+    let half = judge.remaining().map(|left| left / 2);
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    for batch in drafts.chunks(BATCH) {
+        if half.is_some_and(|half| judge.remaining() < Some(half)) {
+            break;
+        }
+        verdicts.extend(judge.price_within(batch, PROMISING));
+    }
     let timed = verdicts
         .iter()
         .zip(likely)

@@ -24,6 +24,7 @@ use std::sync::Arc;
 /// The method.
 pub static METHOD: Method = Method {
     key: "portfolio",
+    weight: 1,
     summary: "known algorithms forwards, backwards and joined, with every transform and issue policy",
     description: "Prices the library and the duals of its algorithms, joins collectives, gives arrivals scratch of \
                   their own, orders operations by their longest chain, and cuts messages into slices, going on with \

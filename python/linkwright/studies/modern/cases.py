@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from linkwright import _native, machines
+from linkwright import machines
 from linkwright.errors import LinkwrightError
 from linkwright.machines import Variant
 from linkwright.units import parse_size
 
 from .cells import bus_rate
-from .predict import Model, Shape
+from .predict import OneMachine, Shape
 
 WITHIN = 0.25
 NOTE = (
@@ -122,19 +122,7 @@ def _rate(case: Case, *, faulty: bool) -> float:
     gpus = machine.ranks // case.nodes
     shape = Shape(case.machine, case.nodes, gpus, variant.fabric, case.algorithm, case.collective, False)
     size = parse_size(case.size)
-    return bus_rate(shape, size, _Given(machine).time(shape, size).time_us)
-
-
-class _Given(Model):
-    """A model with one machine, whatever a shape asks for."""
-
-    def __init__(self, machine: _native.Machine) -> None:
-        super().__init__()
-        self._given = machine
-
-    def machine(self, shape: Shape) -> _native.Machine:
-        """The given machine."""
-        return self._given
+    return bus_rate(shape, size, OneMachine(machine).time(shape, size).time_us)
 
 
 def claim(found: Sequence[Mapping[str, object]]) -> tuple[str, bool, str]:

@@ -98,6 +98,18 @@ class Model:
         )
 
 
+class OneMachine(Model):
+    """A model with one machine, whatever a shape asks for."""
+
+    def __init__(self, machine: _native.Machine) -> None:
+        super().__init__()
+        self._given = machine
+
+    def machine(self, shape: Shape) -> _native.Machine:
+        """The given machine."""
+        return self._given
+
+
 @functools.lru_cache(MACHINES)
 def _composed(machine: str, nodes: int, fabric: str | None) -> tuple[_native.Machine, frozenset[str]]:
     """A machine as it is described, and the keys of its numbers; a fit changes it hundreds of times."""

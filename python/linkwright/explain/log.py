@@ -1,0 +1,247 @@
+"""A log against the healthy machine: how far it is off, and what would give its numbers.
+
+    log -> table -> system (from its devices, or given) -> healthy times -> verdict
+                                                        -> each hypothesis, simulated -> distance to the whole curve
+
+The distance of two curves is the root of the mean square of ln(time / time) over all sizes; nothing is fitted. It is
+shown as the factor that it stands for: 1.10 is ten percent apart.
+
+The verdict looks at the largest sizes, where rates are. Nine in ten published tables of healthy nodes are within a
+quarter of the model there (`linkwright reproduce modern`), so less than that is no finding.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from linkwright import _native
+from linkwright.errors import UsageError
+from linkwright.logs import Log, LogTable
+from linkwright.machines import Variant
+from linkwright.studies.modern.conditions import COLLECTIVES, Condition
+from linkwright.studies.modern.mapping import Refusal, settle
+
+from .hypotheses import Case, cases
+from .sensitivity import Effect, effects
+from .system import System, few
+
+FINE, BROKEN = 0.80, 0.50  # of the healthy rate
+LARGEST = 3  # sizes that the verdict looks at
+SHOWN = 5  # hypotheses
+LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size: times in us, rates in 10^9 B/s."""
+
+    size: int
+    time: float
+    busbw: float
+    healthy: float
+    healthy_busbw: float
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Hypotheses with one simulated curve.
+
+    Attributes:
+        cases: what would be wrong; more than one where times cannot tell them apart.
+        times: size -> us.
+        distance: the factor by which its curve and the log's are apart.
+    """
+
+    cases: tuple[Case, ...]
+    times: Mapping[int, float]
+    distance: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that is said of one table of a log."""
+
+    table: LogTable
+    system: System
+    why: str  # how the machine was found
+    choice: str  # what the library does at the largest size
+    points: Sequence[Point]
+    share: float  # of the healthy rate, at the largest sizes
+    verdict: str
+    distance: float  # to the healthy machine
+    suspects: Sequence[Suspect]
+    binds: Sequence[Effect]
+
+
+def tables(log: Log) -> list[LogTable]:
+    """The tables of a log that can be explained: of a known collective, with times."""
+    known = set(COLLECTIVES.values())
+    return [
+        table
+        for table in log.tables
+        if table.collective in known
+        and table.quantity == "collective"
+        and any(row.time and row.size for row in table.rows)
+    ]
+
+
+def answer(log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None) -> Answer:
+    """What is to be said of a table.
+
+    Args:
+        log: the log that it is of.
+        table: one of `tables(log)`.
+        machine: a described machine or the path of a machine file; None: from the devices in the log.
+        variant: nodes (None: from the log), network (None: what machines of this generation mostly have), and what
+            the machine never had.
+        ranks: how many; None: from the log.
+
+    Raises:
+        UsageError: the log does not say enough, or no described machine is like it.
+    """
+    system, why = _system(log, table, machine, variant.nodes, variant.fabric, ranks)
+    return explained(table, system.having(without=variant.without, degrade=variant.degrade), why)
+
+
+def explained(table: LogTable, system: System, why: str) -> Answer:
+    """What is to be said of a table that was measured on a system; `why` says how that is known."""
+    measured = _measured(table)
+    sizes = few(measured, 10)
+    healthy = {size: system.time(size) for size in sizes}
+    points = [
+        Point(
+            size, measured[size], bus_rate(system, size, measured[size]), healthy[size].time_us,
+            bus_rate(system, size, healthy[size].time_us),
+        )
+        for size in sizes
+    ]  # fmt: skip
+    share = statistics.median(point.healthy / point.time for point in points[-LARGEST:])
+    apart = distance({point.size: point.healthy for point in points}, measured)
+    suspects = _suspects(system, measured, sizes) if share < FINE or apart > 1 / FINE else []
+    last = sizes[-1]
+    return Answer(
+        table, system, why, healthy[last].choice, points, share, _verdict(share), apart,
+        [one for one in suspects if one.distance < apart][:SHOWN],
+        effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN],
+    )  # fmt: skip
+
+
+def _time_on(system: System, machine: _native.Machine, size: int) -> float:
+    from linkwright.studies.modern.predict import OneMachine, Shape
+
+    shape = Shape(
+        system.machine, system.nodes, system.gpus, system.fabric, system.algorithm, system.collective,
+        system.one_process,
+    )  # fmt: skip
+    return OneMachine(machine).time(shape, size).time_us
+
+
+def _verdict(share: float) -> str:
+    if share > 1 / FINE:
+        return "faster than expected"
+    return "fine" if share >= FINE else "suspicious" if share >= BROKEN else "broken"
+
+
+def _measured(table: LogTable) -> dict[int, float]:
+    """Size -> time, out of place where both were measured; the median of several rows."""
+    in_place = all(row.in_place for row in table.rows)
+    scale = (table.ranks or 1) if table.per_rank else 1
+    times: dict[int, list[float]] = {}
+    for row in table.rows:
+        if row.time and row.size and row.in_place is in_place:
+            times.setdefault(row.size * scale, []).append(row.time)
+    return {size: statistics.median(its) for size, its in sorted(times.items())}
+
+
+def bus_rate(system: System, size: int, time_us: float) -> float:
+    """10^9 B/s as nccl-tests reports them."""
+    return size / time_us / 1e3 * bus_factor(system)
+
+
+def bus_factor(system: System) -> float:
+    """busbw over size / time."""
+    known = None if system.collective == "sendrecv" else _native.bus_factor(system.collective, system.ranks)
+    return 1.0 if known is None else known
+
+
+def distance(curve: Mapping[int, float], measured: Mapping[int, float]) -> float:
+    """The factor by which two curves are apart."""
+    logs = [math.log(time / measured[size]) for size, time in curve.items()]
+    return math.exp(math.sqrt(statistics.fmean(x * x for x in logs)))
+
+
+def _suspects(system: System, measured: Mapping[int, float], sizes: Sequence[int]) -> list[Suspect]:
+    """All kinds of hypotheses that can be simulated, the nearest first, each by its nearest case.
+
+    Kinds with one curve cannot be told apart by times: they share a place.
+    """
+    nearest: dict[str, Suspect] = {}
+    for case in cases(system):
+        curve = case.system.times(sizes)
+        if len(curve) < LEAST_SIZES * len(sizes):
+            continue
+        found = Suspect((case,), curve, distance(curve, measured))
+        if case.kind not in nearest or found.distance < nearest[case.kind].distance:
+            nearest[case.kind] = found
+    places: list[Suspect] = []
+    for one in sorted(nearest.values(), key=lambda one: one.distance):
+        same = next((at for at, other in enumerate(places) if _same(one.times, other.times)), None)
+        if same is None:
+            places.append(one)
+        else:
+            places[same] = replace(places[same], cases=(*places[same].cases, *one.cases))
+    return places
+
+
+def _same(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+    """Whether two curves agree wherever both have a time."""
+    return all(one[size] == other[size] for size in one.keys() & other.keys())
+
+
+def _system(
+    log: Log, table: LogTable, machine: str | None, nodes: int | None, fabric: str | None, ranks: int | None
+) -> tuple[System, str]:
+    ranks, nodes = ranks or table.ranks, nodes or table.nodes or 1
+    if ranks is None:
+        raise UsageError("the log does not say how many ranks took part; give their number with --ranks")
+    if ranks % nodes:
+        raise UsageError(f"{ranks} ranks on {nodes} nodes: every node has as many; give --ranks and --nodes")
+    facts = log.facts
+    names = list(facts.devices)
+    if machine is None and len(names) != 1:
+        said = f"names {len(names)} kinds of devices" if names else "names no device"
+        raise UsageError(f"the log {said}, so the machine is not known; give it with --on (`linkwright list machines`)")
+    version = f"{facts.library or 'NCCL'} {facts.version}" if facts.version else ""
+    words = machine or names[0]
+    collective = table.collective or ""
+    found = settle(Condition("log", words, ranks, nodes, collective, library_version=version))
+    if isinstance(found, Refusal):
+        if machine is None:
+            raise UsageError(f"{found.reason}; give a machine with --on (`linkwright list machines`)")
+        return _given(machine, nodes, ranks, fabric, collective), f"given: {machine}"
+    name, network = machine or found.machine, fabric or found.fabric
+    system = System(
+        name, found.nodes, found.gpus_per_node, network, _algorithm(name, found.library, found.version, collective),
+        collective,
+    )  # fmt: skip
+    rules = [rule for rule in found.rules if not (fabric and rule.endswith("mostly has"))]
+    return system, "; ".join(([f"from `{names[0]}`"] if machine is None else []) + rules)
+
+
+def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str) -> System:
+    if nodes > 1 and fabric is None:
+        raise UsageError(f"{nodes} nodes of {machine}: give their network with --fabric (`linkwright list networks`)")
+    return System(machine, nodes, ranks // nodes, fabric, _algorithm(machine, "", "", collective), collective)
+
+
+def _algorithm(machine: str, library_key: str, version: str, collective: str) -> str:
+    """The library's plan of this version, or the machine's own."""
+    from linkwright import library, machines
+
+    described = machines.load(machine)
+    known = library.algorithms(described, collective)
+    wanted = f"{library_key}-{version}"
+    return wanted if wanted in known or not known else library.default(described, collective) or known[0]

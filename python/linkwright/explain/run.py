@@ -1,0 +1,109 @@
+"""The rows of a run: how near each collective is to its limit, and which algorithm of the run is the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from linkwright import units
+from linkwright.errors import unknown
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """The fastest algorithm of a run at one size.
+
+    Attributes:
+        machine: what was measured or modelled.
+        collective: its key.
+        ranks: how many.
+        size_bytes: of the message.
+        algorithm: the fastest.
+        time_ns: its time.
+        share: of the limit, or of the best that was seen there; None where neither is known.
+        others: (algorithm, how much slower) of the others, the nearest first.
+    """
+
+    machine: str
+    collective: str
+    ranks: int
+    size_bytes: int
+    algorithm: str
+    time_ns: float
+    share: float | None
+    others: tuple[tuple[str, float], ...]
+
+
+def fastest(rows: Iterable[Row]) -> list[Fastest]:
+    """At the largest size of each collective, for each machine and number of ranks."""
+    times = [row for row in rows if row["metric"] == "time" and row["status"] == "ok" and row["collective"]]
+    groups: dict[tuple[str, str, int], list[Row]] = {}
+    for row in times:
+        groups.setdefault((row["machine"], row["collective"], row["ranks"]), []).append(row)
+    return [_fastest(key, its) for key, its in sorted(groups.items())]
+
+
+def _fastest(key: tuple[str, str, int], rows: list[Row]) -> Fastest:
+    size = max(row["size_bytes"] or 0 for row in rows)
+    best: dict[str, Row] = {}
+    for row in rows:
+        if row["size_bytes"] == size and row["value"] < best.get(row["algorithm"], {"value": float("inf")})["value"]:
+            best[row["algorithm"]] = row
+    first, *others = sorted(best.values(), key=lambda row: (row["value"], row["algorithm"]))
+    slower = tuple((row["algorithm"], row["value"] / first["value"]) for row in others)
+    return Fastest(*key, size, first["algorithm"], first["value"], share_of(first), slower)
+
+
+def share_of(row: Row) -> float | None:
+    """The limit over the time, or the best that was seen over it."""
+    known = row["limit"] or row["best_seen"]
+    return known / row["value"] if known and row["value"] else None
+
+
+def of_row(rows: Iterable[Row], experiment: str) -> Iterator[str]:
+    """One experiment: its values with their precision, its limit, and what was faster in the same run."""
+    rows = list(rows)
+    its = [row for row in rows if row["experiment"] == experiment]
+    if not its:
+        raise unknown("experiment of this run", experiment, {row["experiment"] for row in rows})
+    yield f"{experiment} on {its[0]['machine']}"
+    for row in its:
+        yield f"  {row['metric']:16} {_value(row)}"
+        if row["reason"]:
+            yield f"  {'':16} {row['reason']}"
+    time = next((row for row in its if row["metric"] == "time" and row["value"]), None)
+    if time is None:
+        return
+    share = share_of(time)
+    what = time["limit_name"] or time["best_seen_name"]
+    yield (
+        f"  {share:.0%} of the {'limit' if time['limit'] else 'best seen'} ({what})" if share else "  no limit is known"
+    )
+    same = ("machine", "collective", "ranks", "size_bytes", "dtype", "metric")
+    others = [row for row in rows if row["status"] == "ok" and all(row[name] == time[name] for name in same)]
+    faster = sorted((row for row in others if row["value"] < time["value"]), key=lambda row: row["value"])
+    yield "  faster in this run: " + (
+        ", ".join(f"{row['algorithm']} ({row['value'] / time['value'] - 1:+.0%})" for row in faster[:5]) or "nothing"
+    )
+
+
+def _value(row: Row) -> str:
+    if row["value"] is None:
+        return str(row["status"])
+    value = units.format_time(row["value"]) if row["unit"] == "ns" else f"{row['value']:.4g} {row['unit']}"
+    return value + (f" +- {row['precision']:.1%}, {row['grade']}" if row["precision"] else "")
+
+
+def of_run(rows: Iterable[Row]) -> Iterator[str]:
+    """All collectives of a run."""
+    yield f"{'collective':16} {'ranks':>6} {'size':>7} {'fastest':24} {'time':>9} {'of limit':>8}  next"
+    for one in fastest(rows):
+        share = f"{one.share:.0%}" if one.share else "-"
+        after = f"{one.others[0][0]} x{one.others[0][1]:.2f}" if one.others else ""
+        yield (
+            f"{one.collective:16} {one.ranks:6} {units.format_size(one.size_bytes):>7} {one.algorithm:24} "
+            f"{units.format_time(one.time_ns):>9} {share:>8}  {after}"
+        )

@@ -1,0 +1,131 @@
+"""Answers as text, for a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from linkwright import units
+
+if TYPE_CHECKING:
+    from .log import Answer, Suspect
+    from .schedule import Found
+    from .sensitivity import Effect
+
+WIDTH = 80
+
+
+def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """The answer to a table of a log."""
+    table, system = answer.table, answer.system
+    kind = " ".join(filter(None, (table.dtype, table.reduction)))
+    inferred = ", inferred from its rates" if table.inferred else ""
+    yield from _wrapped(
+        f"{source}: {table.tool}, {table.collective}{inferred}, {system.ranks} ranks"
+        + (f" on {system.nodes} nodes" if system.nodes > 1 else "")
+        + (f", {kind}" if kind else "")
+    )
+    network = f" over {system.fabric}" if system.nodes > 1 else ""
+    yield from _wrapped(f"healthy machine: {system.machine}{network}, {system.algorithm} ({answer.why})")
+    yield from _doubts(skipped, complaints)
+    yield ""
+    yield f"{'size':>8} {'yours':>11} {'healthy':>11} {'busbw':>8} {'healthy':>8}   yours / healthy"
+    yield f"{'':8} {'':11} {'':11} {'(GB/s)':>8} {'(GB/s)':>8}"
+    for point in answer.points:
+        share = point.healthy / point.time
+        bar = "#" * min(20, round(20 * share))
+        yield (
+            f"{units.format_size(point.size):>8} {units.format_time(point.time * 1e3):>11} "
+            f"{units.format_time(point.healthy * 1e3):>11} {point.busbw:8.2f} {point.healthy_busbw:8.2f}"
+            f"   {share:5.0%} {bar}"
+        )
+    yield ""
+    yield from _wrapped(_verdict(answer))
+    yield from _suspects(answer.suspects, answer.distance)
+    yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
+
+
+def _verdict(answer: Answer) -> str:
+    from .log import BROKEN, FINE, bus_factor
+
+    last = answer.points[-1]
+    rule = {
+        "fine": f"above {FINE:.0%}, which is as near as the model is to healthy machines",
+        "suspicious": f"between {BROKEN:.0%} and {FINE:.0%}",
+        "broken": f"below {BROKEN:.0%}",
+        "faster than expected": f"above {1 / FINE:.0%}: look at what the tool counts, and at the machine that is named",
+    }[answer.verdict]
+    return (
+        f"verdict: {answer.verdict}. At {units.format_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
+        f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At the largest sizes yours has {answer.share:.0%} "
+        f"of its rate: {rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
+    )
+
+
+def _doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
+    if skipped or complaints:
+        yield f"{units.counted(skipped, 'line')} passed over"
+    for line, text in complaints[:3]:
+        yield from _wrapped(f"line {line}: {text}")
+    if len(complaints) > 3:
+        yield f"and {len(complaints) - 3} more such lines"
+
+
+def _suspects(suspects: Sequence[Suspect], apart: float) -> Iterator[str]:
+    if not suspects:
+        return
+    yield ""
+    yield from _wrapped(
+        f"what would give your numbers, simulated, the nearest first; the healthy machine is {_apart(apart)} away"
+    )
+    for number, suspect in enumerate(suspects, 1):
+        first = f"{number}. {_apart(suspect.distance)} away: "
+        for case in suspect.cases:
+            yield from _wrapped(first + case.what, indent="   ")
+            for word, text in (("why", case.cause), ("check", case.check), ("cure", case.cure)):
+                yield from _wrapped(f"   {word}: {text}", indent="     ")
+            first = "   or, which takes as long: "
+
+
+def _apart(factor: float) -> str:
+    return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {factor:.2g}"
+
+
+def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
+    if not effects:
+        return
+    yield ""
+    yield f"{title}: what if this were twice as good, simulated again"
+    for one in effects:
+        yield (
+            f"  {one.key:38} {one.value:>14}  {units.format_time(one.time_us * 1e3):>9}  {-one.gain:+.0%}"
+            f"{'  ' + one.status if one.status in ('fitted', 'assumed', 'post_hoc') else ''}"
+        )
+
+
+def of_schedule(found: Found) -> Iterator[str]:
+    """The answer to a schedule."""
+    yield from _wrapped(f"{found.name} on {found.machine}: {found.ranks} ranks, {units.format_size(found.size)}")
+    yield ""
+    limit = (
+        f"{found.limit_us / found.time_us:.0%} of the limit ({found.limit})" if found.limit_us else "no limit is known"
+    )
+    yield from _wrapped(f"{units.format_time(found.time_us * 1e3)}, {limit}")
+    spent = ", ".join(f"{share:.0%} {name}" for name, share in found.spent)
+    yield from _wrapped(f"critical path: {spent}")
+    for name, share in found.busiest:
+        yield from _wrapped(f"busy {share:.0%} of the time: {name}")
+    yield from _effects(found.binds, "what binds it")
+    if found.better:
+        yield ""
+        yield "what would be faster"
+        for name, time in found.better:
+            yield f"  {name:46} {units.format_time(time * 1e3):>9}  {time / found.time_us - 1:+.0%}"
+    else:
+        yield ""
+        yield "no known algorithm is faster here; `linkwright synthesize` looks for new ones"
+
+
+def _wrapped(text: str, indent: str = "  ") -> Iterable[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,0 +1,145 @@
+"""What a log holds, whichever tool wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from .lines import Source
+
+# What the numbers of a table are: of a whole collective, of one message one way, or of a stream of messages.
+Quantity = Literal["collective", "latency", "bandwidth"]
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """One measured size.
+
+    Attributes:
+        size: bytes, as the tool counts them (`LogTable.per_rank` says which).
+        time: us of one operation; None where only a rate is printed.
+        algbw: 10^9 B/s; None where the tool prints none.
+        busbw: 10^9 B/s; None where the tool prints none.
+        in_place: whether the result overwrites the input.
+        wrong: how many elements were wrong; None where nothing was checked.
+        line: where it stands, from 1.
+        count: how many operations it stands for.
+    """
+
+    size: int
+    time: float | None
+    line: int
+    algbw: float | None = None
+    busbw: float | None = None
+    in_place: bool = False
+    wrong: int | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class LogTable:
+    """The rows of one operation.
+
+    Attributes:
+        tool: the tool that printed it.
+        collective: our key of the collective, `sendrecv`, or None if nothing says.
+        ranks: how many took part, or None if nothing says.
+        nodes: on how many hosts, or None if nothing says.
+        dtype: the data type by the tool's own name.
+        reduction: the operator by the tool's own name; None if nothing is reduced.
+        root: the root; None if there is none.
+        rows: by line.
+        quantity: what the numbers are.
+        per_rank: whether `size` counts one rank's block and not the whole vector.
+        inferred: whether the collective is inferred from rates and columns.
+    """
+
+    tool: str
+    collective: str | None
+    ranks: int | None
+    nodes: int | None
+    dtype: str | None
+    reduction: str | None
+    root: int | None
+    rows: tuple[LogRow, ...]
+    quantity: Quantity = "collective"
+    per_rank: bool = False
+    inferred: bool = False
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Rates between pairs in 10^9 B/s; None where a pair was not measured."""
+
+    name: str
+    rows: tuple[tuple[float | None, ...], ...]
+    line: int
+
+
+@dataclass
+class Facts:
+    """What a log says besides its numbers; empty where it says nothing.
+
+    Attributes:
+        devices: name of a device -> how many ranks have one.
+        hosts: how many hosts are named.
+        library: `NCCL`, `RCCL`, or the name of an MPI library.
+        version: its version.
+        settings: environment variables of the library -> their values.
+        transports: `P2P`, `SHM`, `NET/IB`, `NET/IB/GDRDMA`, ... -> how many connections.
+        channels: the most that one communicator has.
+        algorithm: the algorithm that the run forced, `Ring`, `Tree`, ...
+        protocol: the protocol that the run forced, `Simple`, `LL`, ...
+    """
+
+    devices: dict[str, int] = field(default_factory=dict)
+    hosts: int | None = None
+    library: str | None = None
+    version: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    transports: dict[str, int] = field(default_factory=dict)
+    channels: int | None = None
+
+    @property
+    def algorithm(self) -> str | None:
+        """What `NCCL_ALGO` asks for."""
+        return self.settings.get("NCCL_ALGO")
+
+    @property
+    def protocol(self) -> str | None:
+        """What `NCCL_PROTO` asks for."""
+        return self.settings.get("NCCL_PROTO")
+
+
+@dataclass(frozen=True)
+class Log:
+    """All of a file.
+
+    Attributes:
+        tool: the tool that printed it.
+        tables: of collectives and messages.
+        matrices: of rates between pairs.
+        facts: what else it says.
+        skipped: how many lines belong to no table.
+        complaints: (line, what is wrong) of lines that look like rows and are none; the first hundred.
+    """
+
+    tool: str
+    tables: tuple[LogTable, ...]
+    facts: Facts
+    matrices: tuple[Matrix, ...] = ()
+    skipped: int = 0
+    complaints: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format."""
+
+    tool: str
+    summary: str
+    source: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source], Log]

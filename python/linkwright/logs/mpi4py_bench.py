@@ -1,0 +1,74 @@
+"""What `python -m mpi4py.bench` prints: `pingpong` and `ringtest`.
+
+    # MPI PingPong Test
+    # Size [B]  Bandwidth [MB/s] | Time Mean [s] ± StdDev [s]  Samples
+             1              3.48 | 2.8734e-07 ± 1.5000e-08    10000
+
+    time for 1000 loops = 0.0123 seconds (8 processes, 1 bytes)
+
+A loop of the ring passes a message on as often as there are processes.
+
+Source: mpi4py 4.1, bench.py.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .facts import Gathered
+from .kinds import Log, LogRow, LogTable, Reader
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, Source, number, plain, shown, whole
+
+TOOL = "mpi4py.bench"
+_RING = re.compile(r"time for (\d{1,12}) loops = (\S+) seconds \((\d{1,9}) processes, (\d{1,18}) bytes\)")
+_HEAD = "# Size [B]  Bandwidth [MB/s]"
+_PAIRS = re.compile(r"\s*(\d+)\s+([\d.]+)(?:\s*\|\s*(\S+)\s*\u00b1.*)?$")
+
+
+def read(source: Source) -> Log:
+    """The latencies of a text."""
+    gathered, complaints = Gathered(), Complaints()
+    pairs: list[LogRow] = []
+    rings: dict[int, list[LogRow]] = {}
+    headed, skipped = False, 0
+    for at, raw in source.lines():
+        text = plain(raw)[1]
+        if match := _RING.search(text):
+            loops, processes = int(match[1]), int(match[3])
+            seconds, size = number(match[2], MOST_MICROS / 1e6), whole(match[4], MOST_SIZE)
+            if not loops or not processes or seconds is None or size is None:
+                complaints.add(at, f"no time of a ring: `{shown(text)}`")
+            elif len(rings.setdefault(processes, [])) < MOST_ROWS:
+                rings[processes].append(LogRow(size, seconds / loops / processes * 1e6, at))
+        elif _HEAD in text:
+            headed = True
+        elif headed and text.strip()[:1].isdigit() and len(pairs) < MOST_ROWS:
+            row = _pair(at, text)
+            if row is None:
+                complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
+            else:
+                pairs.append(row)
+        elif text.strip() and not gathered.see(text):
+            skipped += 1
+    tables = [_table(2, pairs)] * bool(pairs) + [_table(processes, rows) for processes, rows in rings.items() if rows]
+    return Log(TOOL, tuple(tables), gathered.facts, (), skipped, tuple(complaints.first))
+
+
+def _pair(at: int, text: str) -> LogRow | None:
+    match = _PAIRS.match(text)
+    size = whole(match[1], MOST_SIZE) if match else None
+    rate = number(match[2], MOST_RATE * 1e3) if match else None
+    if match is None or size is None or rate is None:
+        return None
+    seconds = number(match[3], MOST_MICROS / 1e6) if match[3] else size / rate / 1e6 if rate else None
+    return None if seconds is None else LogRow(size, seconds * 1e6, at, algbw=rate / 1e3)
+
+
+def _table(processes: int, rows: list[LogRow]) -> LogTable:
+    return LogTable(TOOL, "sendrecv", processes, None, None, None, None, tuple(rows), "latency")
+
+
+READER = Reader(
+    TOOL, "the text of `python -m mpi4py.bench`: pingpong and ringtest", "mpi4py 4.1, bench.py",
+    lambda source: source.has(lambda text: _HEAD in text or _RING.search(text)), read,
+)  # fmt: skip

@@ -1,0 +1,200 @@
+"""Explanations: curves of faults are recognised, verdicts follow their thresholds, and bad input has a cure."""
+
+import math
+
+import pytest
+
+import linkwright as lw
+from linkwright.explain import log as logs
+from linkwright.explain import run, schedule, sensitivity
+from linkwright.explain.hypotheses import HYPOTHESES, cases
+from linkwright.explain.system import System, few
+from linkwright.logs import LogRow, LogTable
+from linkwright_cases import invoke
+from log_cases import nccl, osu, rates
+
+SIZES = [1 << at for at in range(13, 31)]
+NODE = System("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce")
+PAIR = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce")
+
+
+def table(system, factor=1.0, sizes=SIZES):
+    """What a benchmark would print on a system."""
+    rows = tuple(LogRow(size, system.time(size).time_us * factor, at) for at, size in enumerate(sizes, 1))
+    return LogTable("nccl-tests", system.collective, system.ranks, system.nodes, "float", "sum", None, rows)
+
+
+def kinds(answer):
+    return [[case.kind for case in suspect.cases] for suspect in answer.suspects]
+
+
+def test_a_healthy_log_is_fine_and_has_no_suspects():
+    answer = logs.explained(table(NODE, 1.05), NODE, "")
+    assert (answer.verdict, answer.suspects) == ("fine", [])
+    assert answer.share == pytest.approx(1 / 1.05)
+    assert answer.distance == pytest.approx(1.05)
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [
+        (1.0, "fine"), (1.24, "fine"), (1.26, "suspicious"), (1.99, "suspicious"), (2.01, "broken"),
+        (0.7, "faster than expected"),
+    ],
+)  # fmt: skip
+def test_verdicts_follow_their_thresholds(factor, verdict):
+    """80 % and 50 % of the healthy rate, and 1 / 80 % above it."""
+    assert logs.explained(table(NODE, factor, SIZES[-4:]), NODE, "").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("healthy", "fault", "kind"),
+    [
+        (NODE, NODE.having(algorithm="nccl-2.27/ring"), "algorithm"),
+        (NODE, NODE.having(algorithm="nccl-2.27/ring/ll"), "protocol"),
+        (NODE, NODE.lacking("nvlink"), "no links"),
+        (NODE, NODE.slowed("nvlink", 0.25), "links down"),
+        (PAIR, PAIR.on("gpudirect=0"), "no GPUDirect"),
+        (PAIR, PAIR.having(fabric="sockets"), "sockets"),
+        (PAIR, PAIR.lacking("NIC 6", "NIC 7"), "missing ports"),
+    ],
+)
+def test_a_fault_is_recognised_by_its_curve(healthy, fault, kind):
+    """Three percent of noise between the simulated fault and the log."""
+    answer = logs.explained(table(fault, 1.03), healthy, "")
+    assert kind in kinds(answer)[0]
+    assert answer.suspects[0].distance == pytest.approx(1.03, rel=1e-3)
+
+
+def test_curves_that_times_cannot_tell_apart_share_a_place():
+    assert {"no GPUDirect", "ACS"} in map(set, kinds(logs.explained(table(PAIR.on("gpudirect=0")), PAIR, "")))
+
+
+def test_distance_is_the_root_of_the_mean_square():
+    """ln 2 at one of two sizes: sqrt(ln(2)^2 / 2)."""
+    assert logs.distance({1: 2.0, 2: 5.0}, {1: 1.0, 2: 5.0}) == pytest.approx(math.exp(math.log(2) / math.sqrt(2)))
+
+
+def test_few_sizes_keep_the_ends():
+    assert few(range(100), 5) == [0, 25, 50, 74, 99]
+    assert few([4, 2, 2]) == [2, 4]
+
+
+def test_every_hypothesis_says_how_to_check_it():
+    assert len({one.key for one in HYPOTHESES}) == len(HYPOTHESES)
+    found = list(cases(PAIR))
+    assert all(case.what and case.cause and case.check and case.cure for case in found)
+    assert {case.kind for case in found} >= {"algorithm", "protocol", "ACS", "sockets", "SHARP", "missing ports"}
+
+
+def test_what_is_twice_as_good_is_simulated():
+    """A ring over NVLink spends its time on a channel's rate: doubled, it gains, and no link of PCIe does."""
+    machine = NODE.described
+    ring = NODE.having(algorithm="nccl-2.27/ring/simple")
+    found = sensitivity.effects(machine, lambda on: logs._time_on(ring, on, 1 << 30))
+    assert all(one.gain > 0 for one in found)
+    assert [one.gain for one in found] == sorted((one.gain for one in found), reverse=True)
+    assert any("nvlink" in one.key for one in found)
+    assert not any("pcie" in one.key for one in found)
+
+
+def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
+    machine = lw.machine("dgx1-p100")
+    ring = lw.schedule("allreduce", "ring", ranks=8, size="64M")
+    found = schedule.explain("allreduce/ring", ring, machine, ring.size_bytes, None)
+    assert found.time_us == pytest.approx(lw.simulate(ring, machine).time_us)
+    assert sum(share for _, share in found.spent) == pytest.approx(1, abs=0.03)
+    assert found.limit_us < found.time_us
+    assert found.better[0][0] == "allreduce/hamiltonian_rings_bidirectional"
+    assert all(time < found.time_us for _, time in found.better)
+
+
+# ---- what users see
+
+
+@pytest.fixture
+def log(tmp_path):
+    """The log of eight H100s with a ring where NVLS should be."""
+    ring, file = NODE.having(algorithm="nccl-2.27/ring"), tmp_path / "all_reduce.log"
+    lines = nccl(sizes=[1 << 20, 1 << 26, 1 << 30], in_place=False, between=()).splitlines()
+    for size in (1 << 20, 1 << 26, 1 << 30):
+        time = ring.time(size).time_us
+        algbw, busbw = rates("allreduce", 8, size, time)
+        at = next(number for number, line in enumerate(lines) if line.split()[:1] == [str(size)])
+        words = lines[at].split()
+        lines[at] = "  ".join([*words[:5], f"{time:.1f}", f"{algbw:.2f}", f"{busbw:.2f}", "0"])
+    file.write_text("\n".join(["NCCL version 2.27.3+cuda12.9", *lines]) + "\n")
+    return file
+
+
+def test_a_log_is_explained_on_one_screen(log):
+    answer = invoke("explain", str(log))
+    assert answer.status == 0
+    assert "healthy machine: hgx-h100, nccl-2.27" in answer.out
+    assert "verdict: suspicious. At 1G you have 360 GB/s, a healthy machine has 477" in answer.out
+    assert "1. 0% away: the library uses Ring" in answer.out
+    assert all(len(line) <= 88 for line in answer.out.replace(str(log), "").splitlines())
+
+
+def test_the_machine_may_be_given(log):
+    assert "(given: " not in invoke("explain", str(log)).out
+    answer = invoke("explain", str(log), "--on", "dgx-a100")
+    assert "verdict: faster than expected" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        (nccl(devices=False), (), "does not say how many ranks"),
+        (nccl(devices=False), ("--ranks", "8"), "names no device"),
+        (nccl(name="Abacus 9000"), (), "no rule knows the machine `Abacus 9000`"),
+        (nccl(), ("--ranks", "9", "--nodes", "2"), "every node has as many"),
+        (nccl(), ("--table", "2"), "has 1 tables that can be explained"),
+        (nccl(), ("--size", "1M"), "--size says nothing of a log"),
+        (osu("Latency"), (), "no times of a collective"),
+        ("nothing\n", (), "holds no table of a known tool"),
+    ],
+)
+def test_a_log_that_says_too_little_has_a_cure(tmp_path, text, words, says):
+    file = tmp_path / "x.log"
+    file.write_text(text)
+    answer = invoke("explain", str(file), *words)
+    assert answer.status != 0
+    assert says in answer.err
+
+
+def test_markup_of_a_log_stays_text(tmp_path):
+    file = tmp_path / "x.log"
+    file.write_text(nccl(name="NVIDIA H100 80GB HBM3 \x1b]0;x\x07<script>alert(1)</script>"))
+    answer = invoke("explain", str(file))
+    assert "\x1b" not in answer.out + answer.err
+    assert "\x07" not in answer.out + answer.err
+
+
+def test_a_schedule_needs_a_machine():
+    assert "give the machine that carries it out with --on" in invoke("explain", "allreduce/ring").err
+    answer = invoke("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M")
+    assert "hamiltonian_rings_bidirectional" in answer.out
+    assert "--table says nothing of a schedule" in invoke("explain", "allreduce/ring", "--table", "1").err
+
+
+ROW = {
+    "machine": "m", "collective": "allreduce", "ranks": 4, "size_bytes": 1024, "dtype": "f32", "metric": "time",
+    "status": "ok", "limit": 50.0, "limit_name": "cut", "best_seen": None, "best_seen_name": None, "precision": 0.02,
+    "grade": "tight", "unit": "ns", "reason": None,
+}  # fmt: skip
+
+
+def test_a_run_names_its_fastest_algorithms():
+    times = {"ring": 200.0, "tree": 100.0}
+    rows = [ROW | {"algorithm": name, "experiment": name, "value": value} for name, value in times.items()]
+    (found,) = run.fastest(rows)
+    assert (found.algorithm, found.share, found.others) == ("tree", 0.5, (("ring", 2.0),))
+    text = "\n".join(run.of_row(rows, "ring"))
+    assert "25% of the limit (cut)" in text
+    assert "faster in this run: tree (-50%)" in text
+
+
+def test_an_unknown_experiment_suggests_the_nearest():
+    with pytest.raises(lw.errors.UnknownNameError, match="did you mean `ring`"):
+        list(run.of_row([ROW | {"algorithm": "ring", "experiment": "ring", "value": 1.0}], "rang"))

@@ -1,0 +1,322 @@
+"""Logs as people have them: every variant is read, no line is fatal, and what is no row is named."""
+
+import json
+import random
+
+import pytest
+
+from linkwright import logs
+from linkwright.errors import FileError, LinkwrightError
+from linkwright.logs import lines, read_log
+from log_cases import (
+    FULL,
+    KINDS,
+    PINGPONG,
+    RING,
+    SIZES,
+    imb,
+    inspector,
+    kineto,
+    nccl,
+    nccl_json,
+    nvbandwidth,
+    osu,
+    rates,
+    time_of,
+)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reader(text):
+        file = tmp_path / "x.log"
+        file.write_text(text, encoding="utf-8")
+        return read_log(file)
+
+    return reader
+
+
+def times(table, *, in_place=False):
+    return {row.size: row.time for row in table.rows if row.in_place is in_place}
+
+
+# ---- nccl-tests
+
+
+def labelled(text, label):
+    return "".join(label + line + "\n" for line in text.splitlines())
+
+
+INFO = (
+    "node0:901:950 [0] NCCL INFO NCCL_ALGO set by environment to Ring.",
+    "node0:901:950 [0] NCCL INFO Channel 00/24 :    0   1   2   3",
+    "node0:901:950 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0(3)/GDRDMA",
+    "NCCL version 2.27.3+cuda12.9",
+)
+VARIANTS = {
+    "plain": nccl(),
+    "info": nccl(between=INFO),
+    "srun": labelled(nccl(), " 0: "),
+    "openmpi": labelled(nccl(), "[1,0]<stdout>:"),
+    "openmpi5": labelled(nccl(), "[1,0]<stdout>: "),
+    "mpich": labelled(nccl(), "[0] "),
+    "mpich within": "".join(line.replace("     -1  ", "     -1[0]  ") + "\n" for line in nccl().splitlines()),
+    "time stamps": labelled(nccl(), "2026-01-02T03:04:05.678901234Z "),
+    "indented": labelled(nccl(), "        "),
+    "colours": nccl().replace("float", "\x1b[32mfloat\x1b[0m"),
+    "windows": nccl().replace("\n", "\r\n"),
+    "in JSON": json.dumps(nccl().splitlines(), indent=2),
+    "no devices": "$ mpirun -np 8 ./all_reduce_perf -b 1K -e 1G -f 2\n" + nccl(title=False, devices=False),
+    "cut": nccl(end=False),
+    "not checked": nccl(wrong="N/A"),
+    "one group": nccl(in_place=False),
+    "rccl": nccl(name="AMD Instinct MI300X").replace("# Using", "rccl-tests: Version develop:db6ea5a\n# Using"),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_gives_the_same_numbers(read, variant):
+    log = read(VARIANTS[variant])
+    (table,) = log.tables
+    assert (log.tool, table.collective, table.dtype, table.reduction) == ("nccl-tests", "allreduce", "float", "sum")
+    assert times(table) == pytest.approx({size: time_of(size) for size in SIZES}, abs=0.01)
+    assert log.complaints == ()
+    if variant != "one group":
+        assert times(table, in_place=True)[1 << 30] == pytest.approx(time_of(1 << 30, 1.1), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("columns", "wrong"),
+    [(FULL, "0"), (FULL[:4], "2e-07"), (FULL[:4], "N/A"), (FULL[:3], "0e+00"), ((*FULL[:3], "root"), "0e+00")],
+)
+@pytest.mark.parametrize("dtype", ["half", "bfloat16", "fp8_e4m3", "double", "uint8"])
+def test_columns_of_old_and_new_versions(read, columns, wrong, dtype):
+    collective = "broadcast" if "redop" not in columns else "allreduce"
+    (table,) = read(nccl(collective, dtype=dtype, columns=columns, wrong=wrong)).tables
+    assert (table.dtype, table.collective) == (dtype, collective)
+    assert times(table) == pytest.approx({size: time_of(size) for size in SIZES}, abs=0.01)
+    assert table.root == (0 if "root" in columns and collective == "broadcast" else None)
+
+
+def test_a_blank_operator_is_no_column(read):
+    """Old versions leave the operator of an alltoall blank, below its heading."""
+    text = nccl("alltoall", columns=FULL[:4], wrong="N/A").replace("none", "    ")
+    (table,) = read(text).tables
+    assert times(table)[1 << 20] == pytest.approx(time_of(1 << 20), abs=0.01)
+
+
+def test_facts_are_typed(read):
+    facts = read(nccl(ranks=16, nodes=2, between=INFO)).facts
+    assert facts.devices == {"NVIDIA H100 80GB HBM3": 16}
+    assert (facts.hosts, facts.library, facts.version, facts.channels) == (2, "NCCL", "2.27.3", 24)
+    assert facts.algorithm == "Ring"
+    assert facts.protocol is None
+    assert facts.transports == {"NET/IB/GDRDMA": len(SIZES)}
+
+
+@pytest.mark.parametrize(
+    ("collective", "inferred"),
+    [("allreduce", "allreduce"), ("allgather", "allgather"), ("reduce_scatter", "reduce_scatter"),
+     ("broadcast", "broadcast"), ("reduce", "reduce")],
+)  # fmt: skip
+def test_a_collective_without_a_name_follows_from_its_rates(read, collective, inferred):
+    (table,) = read(nccl(collective, title=False)).tables
+    assert (table.collective, table.inferred) == (inferred, True)
+
+
+def test_an_alltoall_without_a_name_is_not_checked_in_place(read):
+    (table,) = read(nccl("alltoall", title=False, checked_in_place=False)).tables
+    assert (table.collective, table.inferred) == ("alltoall", True)
+
+
+def test_rates_too_small_to_tell_leave_the_collective_open(read):
+    (table,) = read(nccl(title=False, sizes=(8, 1024))).tables
+    assert (table.collective, table.inferred) == (None, False)
+
+
+def test_several_tables_of_one_file(read):
+    log = read(nccl() + nccl("allgather", dtype="half") + nccl("reduce_scatter", ranks=8))
+    assert [table.collective for table in log.tables] == ["allreduce", "allgather", "reduce_scatter"]
+
+
+def test_two_jobs_in_one_another(read):
+    """Lines of two tasks by turns: each has a table of its own."""
+    first, second = nccl(title=False).splitlines(), nccl("allgather", title=False).splitlines()
+    mixed = "".join(f"0: {a}\n1: {b}\n" for a, b in zip(first, second, strict=True))
+    log = read(mixed)
+    assert [table.collective for table in log.tables] == ["allreduce", "allgather"]
+    assert all(len(table.rows) == 2 * len(SIZES) for table in log.tables)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("1024 256 float sum -1 nan 1.0 1.0 0", "a time or a rate is no number"),
+        ("1024 256 float sum -1 -5.0 1.0 1.0 0", "a time or a rate is no number"),
+        ("1024 256 float sum -1 5.0", "columns are missing"),
+        ("1024 256 float sum -1 5.0 1.0 1.0 0 5.0 1.0", "columns in place are missing"),
+        ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is no size"),
+    ],
+)
+def test_a_line_that_looks_like_a_row_and_is_none_is_named(read, row, says):
+    log = read(nccl(end=False) + row + "\n")
+    assert len(log.tables[0].rows) in (2 * len(SIZES), 2 * len(SIZES) + 1)
+    (complaint,) = log.complaints
+    assert says in complaint[1]
+    assert complaint[0] == nccl(end=False).count("\n") + 1
+
+
+def test_chatter_is_counted_and_passed_over(read):
+    assert read("a shell prompt\n" * 7 + nccl()).skipped == 7 + read(nccl()).skipped
+
+
+# ---- other tools
+
+
+def test_the_json_of_nccl_tests(read):
+    log = read(nccl_json())
+    (table,) = log.tables
+    assert (table.collective, table.ranks, table.nodes, table.reduction) == ("allreduce", 8, 1, "sum")
+    assert times(table) == {size: time_of(size) for size in SIZES}
+    assert (log.facts.version, log.facts.algorithm, log.facts.devices) == (
+        "2.27.3",
+        "Ring",
+        {"NVIDIA H100 80GB HBM3": 8},
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "collective", "quantity", "per_rank"),
+    [
+        ("Allreduce Latency", "allreduce", "collective", False),
+        ("Allgather Latency", "allgather", "collective", True),
+        ("All-to-All Personalized Exchange Latency", "alltoall", "collective", True),
+        ("Broadcast Latency", "broadcast", "collective", False),
+        ("Latency", "sendrecv", "latency", False),
+    ],
+)
+def test_osu(read, title, collective, quantity, per_rank):
+    (table,) = read(osu(title)).tables
+    assert (table.collective, table.quantity, table.per_rank) == (collective, quantity, per_rank)
+    assert times(table) == pytest.approx({size: time_of(size) for size in SIZES}, abs=0.01)
+
+
+def test_rates_of_osu_are_of_ten_to_the_sixth(read):
+    (table,) = read(osu("Bandwidth", "# Size      Bandwidth (MB/s)", lambda size: "12500.00")).tables
+    assert (table.quantity, table.rows[0].time, table.rows[0].algbw) == ("bandwidth", None, 12.5)
+
+
+def test_full_columns_labels_and_unknown_tests_of_osu(read):
+    full = osu(
+        "Allreduce Latency", "# Size  Avg Latency(us)  Min Latency(us)", lambda size: f"{time_of(size)} 1.0 99.0"
+    )
+    other = osu("Get Bandwidth").replace("OSU MPI ", "OSU MPI_")
+    log = read(labelled(other + full, "[1,0]<stdout>: "))
+    assert [table.collective for table in log.tables] == ["allreduce"]
+    assert times(log.tables[0])[1 << 20] == pytest.approx(time_of(1 << 20))
+
+
+def test_imb_takes_the_mean(read):
+    (table,) = read(imb()).tables
+    assert (table.collective, table.ranks) == ("allreduce", 16)
+    assert times(table) == pytest.approx({size: time_of(size) for size in SIZES}, abs=0.01)
+
+
+def test_nvbandwidth_as_text_and_json(read):
+    first, second = read(nvbandwidth()).matrices
+    assert (first.name, first.rows) == ("host_to_device_memcpy_ce", ((55.31, 55.29),))
+    assert second.rows == ((None, 390.2), (390.1, None))
+    cases = [{"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.31", "N/A"]]}]
+    (matrix,) = read(json.dumps({"nvbandwidth": {"testcases": cases}})).matrices
+    assert matrix.rows == ((55.31, None),)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_inspector_gives_medians(read, indent):
+    (table,) = read(inspector(indent)).tables
+    assert (table.collective, table.ranks, table.nodes) == ("allreduce", 8, 1)
+    assert times(table) == {size: round(time_of(size)) + 1 for size in SIZES}
+    assert [row.count for row in table.rows] == [2, 2, 2]
+
+
+def test_kineto_gives_collectives_with_sizes_and_groups(read):
+    log = read(kineto())
+    (table,) = log.tables
+    assert (table.collective, table.ranks, table.dtype) == ("allreduce", 8, "BFloat16")
+    assert times(table) == pytest.approx({size: time_of(size) + 1 for size in SIZES})
+    assert log.skipped == 1
+
+
+def test_mpi4py_bench(read):
+    (pairs,) = read(PINGPONG).tables
+    assert (pairs.quantity, pairs.rows[0].time, pairs.rows[0].algbw) == ("latency", 0.25, 0.004)
+    (ring,) = read(RING).tables
+    assert (ring.ranks, ring.rows[0].time) == (8, pytest.approx(1.0))  # 8 ms / 1,000 loops / 8 messages
+
+
+# ---- hostile files
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\0\0\0", "hello\n", "{", "[1, 2", '{"traceEvents": [', "<html>", "\x1b[2J" * 1000]
+)
+def test_what_is_no_log_is_refused_with_the_tools_that_are_read(read, text):
+    with pytest.raises(FileError, match=r"nccl-tests|cut"):
+        read(text)
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
+    for place in (tmp_path, tmp_path / "none"):
+        with pytest.raises(FileError, match="is no file"):
+            read_log(place)
+
+
+def test_a_long_log_streams(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_LINES", 5000)
+    file = tmp_path / "long.log"
+    file.write_text("chatter\n" * 6000 + nccl())
+    with pytest.raises(FileError, match="more than 5,000 lines"):
+        read_log(file)
+
+
+def test_a_line_without_an_end_takes_bounded_memory(read):
+    assert read("x" * (5 << 20) + "\n" + nccl()).tables[0].collective == "allreduce"
+
+
+def test_names_of_a_log_are_printable(read):
+    name = "GPU\x1b]0;owned\x07<script>"
+    facts = read(nccl(name=name)).facts
+    assert all(device.isprintable() for device in facts.devices)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutants_are_read_or_refused(read, kind):
+    """Lines swapped, cut and doubled, characters changed: a value or a message, never another exception."""
+    random_ = random.Random(kind)
+    for _ in range(150):
+        text = list(KINDS[kind])
+        for _ in range(random_.randrange(1, 6)):
+            at = random_.randrange(len(text))
+            change = random_.randrange(5)
+            if change == 0:
+                del text[at:]
+            elif change == 1:
+                text[at] = random_.choice('0189-.eE,"{}[]<>\\\n\x00\ud7ff# ')
+            elif change == 2:
+                text[at:at] = text[at : at + 200]
+            elif change == 3:
+                text[at:at] = random_.choice(["NaN", "1e999", "9" * 50, "-1", "null", '{"a":' * 50])
+            else:
+                del text[at : at + random_.randrange(1, 80)]
+            text = text or ["x"]
+        try:
+            log = read("".join(text))
+        except LinkwrightError:
+            continue
+        for table in log.tables:
+            assert all(row.size >= 0 and (row.time is None or row.time >= 0) for row in table.rows)
+
+
+def test_every_reader_is_of_a_tool_with_a_source():
+    assert all(reader.summary and reader.source and reader.tool for reader in logs.READERS)
+    assert rates("allreduce", 8, 8000, 1.0) == (8.0, 14.0)
