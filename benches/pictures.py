@@ -1,8 +1,9 @@
-"""The three pictures of README.md, as PNG files in docs/images: `make pictures`.
+"""The pictures of README.md, as PNG files in docs/images: `make pictures`.
 
     measured.png     the first screen of this machine's page
     simulated.png    the first screen of a described machine's page
     study.png        what a study predicts over what was published, cell by cell
+    picture.png      two schedules on a described machine, at one moment
 
 Needs Chromium and the tools of `make setup-dev`. Runs in about two minutes; `--measured` and `--simulated` take
 finished runs instead of making them.
@@ -30,6 +31,8 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backgroun
 MEASURED = ("dissect", "--level", "quick", "--on", "threads")
 SIMULATED = ("dissect", "--on", "wormhole-n150")
 STUDY = ("reproduce", "vollo")
+DRAWN = ("draw", "allreduce/ring", "allreduce/recursive_doubling_latency", "--on", "dgx1-p100", "--size", "1M")
+MOMENT = 0.2  # of the time of the slower one
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ def main() -> None:
             Picture("measured", page_of(asked.measured, MEASURED, folder / "measured")),
             Picture("simulated", page_of(asked.simulated, SIMULATED, folder / "simulated")),
             Picture("study", page_of(None, STUDY, folder / "study"), "how-close"),
+            Picture("picture", drawn(folder / "picture.html")),
         ]
         asked.out.mkdir(parents=True, exist_ok=True)
         take(pictures, asked.out)
@@ -66,6 +70,12 @@ def page_of(run: Path | None, command: tuple[str, ...], folder: Path) -> Path:
         )
         (run,) = (path.parent.parent for path in folder.glob("*/report/index.html"))
     return run / "report" / "index.html"
+
+
+def drawn(file: Path) -> Path:
+    """The page of two schedules in step."""
+    subprocess.run([sys.executable, "-m", "linkwright", *DRAWN, "--out", file], check=True, stdout=subprocess.DEVNULL)
+    return file
 
 
 def picture_of_section(page: Page, section: str, file: Path) -> None:
@@ -90,7 +100,11 @@ def take(pictures: list[Picture], out: Path) -> None:
                 viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SCALE, color_scheme="light"
             )
             page.goto(picture.page.resolve().as_uri())
-            page.wait_for_selector("body[data-ready]")
+            page.wait_for_selector("body[data-ready], figure.lwp[data-ready]")
+            page.evaluate(
+                f"typeof LWPicture != 'undefined' && LWPicture.decks[0].seek({MOMENT} * LWPicture.decks[0].whole)"
+            )
+            page.wait_for_timeout(200)
             if picture.section:
                 picture_of_section(page, picture.section, file)
             else:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 _U8 = NDArray[np.uint8]
 _U32 = NDArray[np.uint32]
 _U64 = NDArray[np.uint64]
+_F32 = NDArray[np.float32]
 _F64 = NDArray[np.float64]
 _Options = Mapping[str, object] | None  # the docstrings name the keys; an unknown key is an error
 _Grid = tuple[int, ...] | None  # sides: columns, rows, ...
@@ -220,7 +221,18 @@ class _Limit(TypedDict):
     bytes: int
     rate: float | None  # bytes per second
 
+class _Timeline(TypedDict):
+    width_ps: int
+    bins: int
+    busy_share: _F32  # by (link, bin), flat
+    rank: _U32  # by interval, as the next three
+    state: _U8
+    begin_ps: _U64
+    end_ps: _U64
+
 class _Simulation(_Simulated, total=False):
+    timeline: _Timeline | None
+    op_slack_ps: _U64 | None  # by operation; None where barriers order operations
     links: _Links
     op_issued_ps: _U64  # by operation
     op_delivered_ps: _U64  # by operation

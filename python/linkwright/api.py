@@ -273,6 +273,7 @@ def simulate(
     seed: int = 0,
     links: bool = False,
     trace: bool = False,
+    bins: int = 0,
     serial_starts: bool = False,
 ) -> Result:
     """Simulate a schedule on a described machine.
@@ -297,6 +298,8 @@ def simulate(
         seed: the seed of random arrival times and of a fabric's random choices.
         links: whether to keep the load of every link, for `Result.links`.
         trace: whether to keep the times of every operation, for `Result.trace`, `critical_path` and `slack`.
+        bins: into how many bins of time at most to cut the busy time of each link, for `Result.timeline`; 0 keeps no
+            timeline. Links, operations and timeline are then all kept.
         serial_starts: whether transfers of a rank start one after another, whatever their lanes.
     Returns:
         Times, bandwidths, limits and counts.
@@ -325,12 +328,14 @@ def simulate(
     # Only a placement names endpoints, and a large machine has many.
     names = tuple(endpoint["name"] for endpoint in described.endpoints()) if placement else ()
     lowered = schedules.lowered(schedule, described, path)
-    asked = {**schedules.options(experiment), "seed": seed, "links": links, "operations": trace}
-    asked["serial_starts"] = serial_starts
+    if bins < 0:
+        raise UsageError(f"bins: {bins}; at least 1 is needed, or 0 for no timeline")
+    kept = {"links": links or bins > 0, "operations": trace or bins > 0, "bins": bins}
+    asked = {**schedules.options(experiment), **kept, "seed": seed, "serial_starts": serial_starts}
     asked["messages"] = experiment.collective is None
     found = _native.simulate(lowered, described, asked)
     context = rows.Context("", "", described.name, "sim", names)
-    insight = Insight(lowered, dtype_of(schedule.element_bytes), found)
+    insight = Insight(lowered, found)
     notes = remarks(_native.protocol_remark(schedule, described, path))
     return Result(rows.of_simulation(context, experiment, _METRICS, schedules.simulated(found), notes), insight)
 

@@ -4,18 +4,11 @@
     trace           when each operation was issued, and when it was complete
     critical path   the chain of operations that decided the makespan, and what the time of each was spent on
     slack           how much later an operation could end without a later end of the whole
+    timeline        links, ranks and the critical path over time, see timeline.py
 
-**Slack** follows from the times of the simulation, from the last operation to the first:
-
-    slack(i) = min( makespan - end(i),
-                    slack(j) + issue(j) - end(i)     for each j that waits for the arrival of i
-                    slack(k)                         for the operation k after it in its lane, and for each k of the
-                                                     same rank that waits for i to be free or done
-                    makespan - finish(rank)          if it is the last of its lane )
-
-So an operation is late together with all that its lane does afterwards, though the lane may have time to catch up: the
-slack is what is certain, and may be more. It does not see contention: an operation that comes later may meet others on
-its links, and then take longer than it did.
+An operation counts as late together with all that its lane does afterwards, though the lane may have time to catch up:
+the slack is what is certain, and may be more. It does not see contention: an operation that comes later may meet others
+on its links, and then take longer than it did.
 """
 
 from __future__ import annotations
@@ -28,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwright import _native, extras
+from linkwright import _native, extras, timeline
 from linkwright.errors import UsageError
+from linkwright.timeline import Timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
 Column = list[str] | npt.NDArray[Any]
 _SPENT = ("latency", "serialisation", "waiting", "overhead", "compute")
 _FEW = 10
-_ARRIVED = dict(_native.moment_codes())["arrived"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,8 @@ class Table:
 class Insight:
     """All tables of one simulation."""
 
-    def __init__(self, schedule: _native.Schedule, dtype: str, found: _native._Simulation) -> None:
-        self._schedule, self._dtype, self._found = schedule, dtype, found
+    def __init__(self, schedule: _native.Schedule, found: _native._Simulation) -> None:
+        self._schedule, self._found = schedule, found
 
     @functools.cached_property
     def links(self) -> Table:
@@ -119,6 +112,13 @@ class Insight:
         columns: dict[str, Column] = {"end_us": done / 1e6, "slack_us": self._slack_ps() / 1e6}
         return Table("slack", self._described(np.arange(len(done))) | columns)
 
+    @functools.cached_property
+    def timeline(self) -> Timeline:
+        """Links, ranks and the critical path over time."""
+        if not self._found["timeline"]:
+            raise UsageError(f"timeline: not recorded; simulate with bins={timeline.BINS}")
+        return timeline.of(self._schedule, self._found)
+
     def _times(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         if "op_done_ps" not in self._found:
             raise UsageError("times of operations: not recorded; simulate with trace=True")
@@ -136,24 +136,10 @@ class Insight:
         return columns
 
     def _slack_ps(self) -> npt.NDArray[Any]:
-        issued, done = (times.astype(np.int64) for times in self._times())
-        program = _native.rank_programs(self._schedule, {"dtype": self._dtype})
-        if len(program["kind"]) != len(done):
+        self._times()
+        slack = self._found["op_slack_ps"]
+        if slack is None:
             raise UsageError("slack: this machine has barriers of its own, whose order is not known by operation")
-        finish = self._found["finish_ps"].astype(np.int64)
-        last = int(finish.max())
-        slack = last - done
-        lanes: dict[tuple[int, int], int] = {}  # (rank, lane) -> slack of what the lane does next
-        ends, waits = program["wait_end"].tolist(), program["waits"].reshape(-1, 2).tolist()
-        ranks, lane = program["initiator"].tolist(), program["lane"].tolist()
-        for later in range(len(done) - 1, -1, -1):
-            place = ranks[later], lane[later]
-            after = lanes.get(place, last - int(finish[place[0]]))
-            lanes[place] = mine = min(int(slack[later]), after)
-            slack[later] = mine
-            for earlier, moment in waits[ends[later - 1] if later else 0 : ends[later]]:
-                room = max(0, int(issued[later] - done[earlier])) if moment == _ARRIVED else 0
-                slack[earlier] = min(int(slack[earlier]), mine + room)
         return slack
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from linkwright import extras, shown
 from linkwright.errors import UsageError, unknown
 from linkwright.insight import Insight, Table
+from linkwright.timeline import Timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,9 @@ class Result:
         True
         >>> result.links, len(result.trace)
         (<links: 4 rows of link, busy_us, busy_share, bytes, peak_messages>, 24)
+        >>> timeline = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp", bins=20).timeline
+        >>> timeline.links[0], timeline.busy.shape, len(timeline.path)
+        ('rank 0 out', (4, 18), 27)
     """
 
     rows: list[dict[str, Any]]
@@ -119,6 +123,12 @@ class Result:
         """How much later each operation could surely end without a later end of the whole. It may be more, because an
         operation counts as late together with what its lane does next, and less where it would meet other messages."""
         return self._insight().slack
+
+    @property
+    def timeline(self) -> Timeline:
+        """How busy each link was in each bin of time, what each rank did when, and the critical path, as arrays; asked
+        for by `simulate(..., bins=200)`."""
+        return self._insight().timeline
 
     def _insight(self) -> Insight:
         if self.insight is None:

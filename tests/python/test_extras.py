@@ -48,7 +48,7 @@ def test_every_extra_that_is_advised_exists():
     ]
     named = {name for names in called for name in re.findall(r"""["']([\w-]+)["']""", names)}
     written = [name for text in texts("docs/**/*.md", "README.md") for name in re.findall(r"'\.\[([\w-]+)\]'", text)]
-    advised = (named - {"pandas", "duckdb", "scipy"}) | set(written)
+    advised = (named - {"pandas", "duckdb", "scipy", "resvg_py"}) | set(written)
     assert {"cuda", "dask", "mpi", "compute", "analysis", "fit"} <= advised <= set(EXTRAS)
 
 

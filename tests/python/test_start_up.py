@@ -47,6 +47,8 @@ STANDARD = {"socket", "ssl", "subprocess", "multiprocessing", "tempfile", "impor
         ("list algorithms", {"numpy"} | LIBRARIES | WRITING | OTHERS | {"ssl", "subprocess"}),  # it looks for packages
         ("describe vollo", LIBRARIES),
         ("machines show loggp", LIBRARIES | WRITING),
+        ("draw --help", {"numpy", "linkwright._native"} | LIBRARIES | WRITING | OTHERS | STANDARD),
+        ("draw cell-be --out RUNS/x.svg", {"linkwright.report", "resvg_py"} | LIBRARIES | WRITING),
         (RUN, LIBRARIES - {"pandas"}),  # Arrow loads it
     ],
 )

@@ -5,11 +5,13 @@ use std::io::{self, BufWriter, Write};
 
 use linkwright_core::issue::Issue;
 use linkwright_core::{EndpointId, TimePs};
+use linkwright_schedule::ir::Schedule as Ordered;
 use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, remark, run, Modelled, Options as Choices};
-use linkwright_sim::trace::Trace;
-use linkwright_sim::{fabrics as models, CriticalPath, Spent};
+use linkwright_sim::states::States;
+use linkwright_sim::trace::{self, Form, Trace};
+use linkwright_sim::{fabrics as models, slack, CriticalPath, Spent};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -72,10 +74,11 @@ pub fn protocol_remark(
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, launch_ps` (of a
 /// library's collective, on each rank), `serial_starts` (transfers of a rank start one after another, whatever their
 /// lanes), `channels` (equal ones that a message stands for), `placement` (one endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
-/// file to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
+/// file to write), `trace_form` (`perfetto` or `chrome`); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
 /// first, of an allreduce on a path with a protocol, else empty; with `operations` also
 /// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation, and the critical `path`; with `messages`
-/// also `message_ps` by message and `sent_bytes` by participant; with `links` the load of every link.
+/// also `message_ps` by message and `sent_bytes` by participant; with `links` the load of every link; with `bins`
+/// (of time, at most, for each link) the `timeline`: links and ranks over time.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, options=None))]
 pub fn simulate<'py>(
@@ -89,8 +92,14 @@ pub fn simulate<'py>(
     let operations = asked.take("operations")?.unwrap_or(false);
     let links = asked.take("links")?.unwrap_or(false);
     let trace: Option<String> = asked.take("trace")?;
+    let form = trace_form(asked.take("trace_form")?)?;
+    let bins = asked.take("bins")?.unwrap_or(0);
     let mut choices = choices(&mut asked, machine, seed)?;
-    choices.record_operations = operations || trace.is_some();
+    choices.record_operations = operations || trace.is_some() || bins > 0;
+    choices.bins = match trace {
+        Some(_) => bins.max(trace::BINS),
+        None => bins,
+    };
     asked.finish()?;
     let described = &machine.described;
     let ordered = schedule.proved(py)?;
@@ -98,10 +107,16 @@ pub fn simulate<'py>(
         .detach(|| run(ordered, described, &choices))
         .map_err(errors::sim)?;
     if let Some(file) = trace {
-        py.detach(|| write_trace(&file, schedule, &modelled))?;
+        py.detach(|| write_trace((&file, form), schedule, &modelled))?;
     }
+    let timeline = (bins > 0).then(|| timeline(py, ordered, &modelled));
     let networks = modelled.setup.networks.clone();
+    let slack = operations.then(|| slack(ordered, &modelled.simulation));
     let found = table(py, modelled, operations, links)?;
+    found.set_item("timeline", timeline.transpose()?)?;
+    if let Some(slack) = slack.transpose().map_err(errors::sim)? {
+        found.set_item("op_slack_ps", slack.map(|ps| ps.into_pyarray(py)))?;
+    }
     if operations {
         let of = |op| networks.of(op);
         let column: Vec<u8> = ordered.ops().iter().map(of).collect();
@@ -124,6 +139,7 @@ pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyR
         operations_per_s: asked.take("operations_per_s")?,
         seed,
         record_operations: false,
+        bins: 0,
         messages: asked.take("messages")?.unwrap_or(false),
         buffer_sets: asked.take("buffer_sets")?.unwrap_or(1),
         serial_starts: asked.take("serial_starts")?.unwrap_or(false),
@@ -145,14 +161,30 @@ pub fn check_options(
     check(&machine.described, ranks, &choices).map_err(errors::sim)
 }
 
-fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult<()> {
+/// The form of a trace, by name.
+fn trace_form(name: Option<String>) -> PyResult<Form> {
+    match name.as_deref() {
+        None | Some("perfetto") => Ok(Form::Perfetto),
+        Some("chrome") => Ok(Form::Chrome),
+        Some(other) => {
+            let message = format!("trace_form `{other}`: there are `perfetto` and `chrome`");
+            Err(errors::raise("UsageError", message))
+        }
+    }
+}
+
+fn write_trace(
+    (file, form): (&str, Form),
+    schedule: &Schedule,
+    modelled: &Modelled,
+) -> PyResult<()> {
     // With its number: whoever named the file knows the cure of a full disk.
     let failed = |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
     let (setup, simulation) = (&modelled.setup, &modelled.simulation);
     let trace = Trace::new(schedule.ordered(), setup, simulation).map_err(errors::sim)?;
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     trace
-        .write(&mut out)
+        .write(form, &mut out)
         .and_then(|()| out.flush())
         .map_err(failed)
 }
@@ -214,6 +246,30 @@ pub fn table(
         table.set_item("op_delivered_ps", times.delivered.into_pyarray(py))?;
         table.set_item("path", path_table(py, &simulation.critical)?)?;
     }
+    Ok(table)
+}
+
+/// Busy shares by link and bin, and what ranks do when.
+fn timeline<'py>(
+    py: Python<'py>,
+    schedule: &Ordered,
+    modelled: &Modelled,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (setup, simulation) = (&modelled.setup, &modelled.simulation);
+    let states = py.detach(|| States::of(schedule, setup, simulation));
+    let states = states.map_err(errors::sim)?;
+    let table = PyDict::new(py);
+    if let Some(bins) = &simulation.links.bins {
+        let bins = bins.as_ref().clone().table(simulation.end_ps());
+        let used = bins.used(simulation.end_ps());
+        table.set_item("width_ps", bins.width_ps)?;
+        table.set_item("bins", used)?;
+        table.set_item("busy_share", bins.shares(used).into_pyarray(py))?;
+    }
+    table.set_item("rank", states.rank.into_pyarray(py))?;
+    table.set_item("state", states.state.into_pyarray(py))?;
+    table.set_item("begin_ps", states.begin_ps.into_pyarray(py))?;
+    table.set_item("end_ps", states.end_ps.into_pyarray(py))?;
     Ok(table)
 }
 

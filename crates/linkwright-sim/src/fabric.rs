@@ -10,6 +10,7 @@
 //! The three come in this order and may coincide. A fabric holding messages without a next event
 //! is *stuck*; the engine reports that as an error, never as a silent end.
 
+use crate::bins::Bins;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 
 /// What a message does.
@@ -209,6 +210,8 @@ pub struct LinkTable {
     pub bytes: Vec<u64>,
     /// Most messages that held or wanted the link at one instant.
     pub peak: Vec<u32>,
+    /// Busy time by bins, where the run asked for it.
+    pub bins: Option<Box<Bins>>,
 }
 
 impl LinkTable {
@@ -220,6 +223,21 @@ impl LinkTable {
             busy_ps: vec![0; links],
             bytes: vec![0; links],
             peak: vec![0; links],
+            bins: None,
+        }
+    }
+
+    /// From the next [`LinkTable::clear`] on, tell busy time by bins, or no longer.
+    pub fn watch(&mut self, watch: Watch) {
+        self.bins = watch.bins(self.names.len());
+    }
+
+    /// `link` moves something from `from` to `to`.
+    #[inline]
+    pub fn busy(&mut self, link: usize, from: TimePs, to: TimePs) {
+        self.busy_ps[link] += (to - from).0;
+        if let Some(bins) = &mut self.bins {
+            bins.add(link, from, to);
         }
     }
 
@@ -228,6 +246,25 @@ impl LinkTable {
         self.busy_ps.fill(0);
         self.bytes.fill(0);
         self.peak.fill(0);
+        if let Some(bins) = &mut self.bins {
+            bins.clear();
+        }
+    }
+}
+
+/// Whether the busy time of links is told by bins of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watch {
+    /// Bins of each link; 0: no.
+    pub bins: u32,
+    /// Time before the fabric's time zero.
+    pub ahead: TimePs,
+}
+
+impl Watch {
+    /// Bins for this many links, if any are asked for.
+    pub fn bins(self, links: usize) -> Option<Box<Bins>> {
+        (self.bins > 0).then(|| Box::new(Bins::new(links, self.bins as usize, self.ahead)))
     }
 }
 
@@ -247,6 +284,9 @@ pub trait Fabric {
     fn bundle(&mut self, channels: Option<u32>) {
         let _ = channels;
     }
+
+    /// From the next reset on, tell the busy time of links by bins of time, or no longer.
+    fn watch(&mut self, watch: Watch);
 
     /// Take all messages released at `now`, in operation order.
     fn offer(&mut self, now: TimePs, released: &[Msg]);

@@ -11,6 +11,7 @@
 //! Time is integer picoseconds; ties break by (time, sequence); the same input gives the same
 //! result on any number of threads.
 
+pub mod bins;
 mod costs;
 pub mod critical;
 mod engine;
@@ -36,6 +37,8 @@ mod residence;
 pub mod run;
 pub mod setup;
 mod simulated;
+mod slack;
+pub mod states;
 pub mod sweep;
 pub mod symmetric;
 pub mod trace;
@@ -52,3 +55,4 @@ pub use price::Pricer;
 pub use run::{lowered, run, Modelled, Options};
 pub use setup::{Issue, Setup};
 pub use simulated::SimulatedFabric;
+pub use slack::slack;

@@ -43,6 +43,19 @@ impl Simulation {
         }
     }
 
+    /// When the last rank had finished.
+    pub fn end_ps(&self) -> u64 {
+        self.finish.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Times of every operation, or what to do to get them.
+    pub(crate) fn recorded(&self) -> Result<&OperationTimes, SimError> {
+        self.operations.as_ref().ok_or_else(|| SimError::Option {
+            option: "record_operations",
+            problem: "the times of all operations are needed; switch it on".into(),
+        })
+    }
+
     /// Most messages that held or wanted one link at one instant.
     pub fn peak_load(&self) -> u32 {
         self.links.peak.iter().copied().max().unwrap_or(0)
@@ -74,7 +87,12 @@ impl Simulation {
         };
         self.critical.segments.insert(0, begun);
         if let Some(times) = &mut self.operations {
-            let all = [&mut times.issued, &mut times.delivered, &mut times.visible];
+            let all = [
+                &mut times.issued,
+                &mut times.offered,
+                &mut times.delivered,
+                &mut times.visible,
+            ];
             for at in all.into_iter().flatten().filter(|at| **at != NEVER) {
                 *at += ps;
             }
@@ -172,6 +190,8 @@ impl Totals {
 pub struct OperationTimes {
     /// When its lane took it up.
     pub issued: Vec<u64>,
+    /// When its software was done: a message then leaves, local work is then finished.
+    pub offered: Vec<u64>,
     /// When the fabric had delivered it, or the local work was finished; the last target's.
     pub delivered: Vec<u64>,
     /// When the last target had handled it.
@@ -183,6 +203,7 @@ impl OperationTimes {
     pub(crate) fn new(operations: usize) -> Self {
         OperationTimes {
             issued: vec![NEVER; operations],
+            offered: vec![NEVER; operations],
             delivered: vec![NEVER; operations],
             visible: vec![NEVER; operations],
         }

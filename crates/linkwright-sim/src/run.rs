@@ -5,6 +5,7 @@
 //! the verified schedule is the one that runs; [`lowered`] lowers it beforehand.
 
 use crate::error::SimError;
+use crate::fabric::Watch;
 use crate::fabrics;
 use crate::limits::{self, Demand, Limits};
 use crate::memory;
@@ -19,6 +20,9 @@ use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule, COMPUTE_LANE};
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{aggregations, barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
+
+/// Most bins of a link; a thousand links with as many take half a gigabyte.
+pub const MOST_BINS: u32 = 1 << 16;
 
 /// Choices of a run; the default is the machine's default path, blocking, everyone in place and
 /// in time.
@@ -46,6 +50,8 @@ pub struct Options {
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub record_operations: bool,
+    /// Bins of time for the busy time of each link; 0: none.
+    pub bins: u32,
     /// Whether to tell of single messages, see [`Messages`].
     pub messages: bool,
     /// Sets of buffers between which repetitions alternate, see [`crate::setup::Setup`].
@@ -68,6 +74,7 @@ impl Default for Options {
             operations_per_s: None,
             seed: 0,
             record_operations: false,
+            bins: 0,
             messages: false,
             buffer_sets: 1,
             serial_starts: false,
@@ -136,6 +143,10 @@ pub fn run(
     }
     let mut fabric = fabrics::lend(&machine)?;
     fabric.bundle(options.channels.or(setup.path.channels));
+    fabric.watch(Watch {
+        bins: options.bins,
+        ahead: options.launch,
+    });
     let mut simulation = crate::simulate(schedule, &mut **fabric, &setup)?;
     let times = simulation.operations.as_ref().filter(|_| options.messages);
     let messages = times.map(|times| Messages::of(schedule, times));
@@ -208,6 +219,15 @@ pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), Sim
         return Err(SimError::Option {
             option: "channels",
             problem: "0 channels carry nothing; at least 1 is needed".into(),
+        });
+    }
+    if options.bins > MOST_BINS {
+        return Err(SimError::Option {
+            option: "bins",
+            problem: format!(
+                "{} bins for each link; at most {MOST_BINS} are possible",
+                options.bins
+            ),
         });
     }
     Ok(options.skew.check(ranks)?)

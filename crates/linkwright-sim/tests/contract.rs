@@ -3,7 +3,7 @@
 mod files;
 
 use linkwright_core::{EndpointId, TimePs};
-use linkwright_sim::fabric::{Done, Event, Msg, MsgKind};
+use linkwright_sim::fabric::{Done, Event, Msg, MsgKind, Watch};
 use linkwright_sim::fabrics::{build, AnyFabric};
 use linkwright_sim::run::sized;
 use linkwright_sim::SimulatedFabric;
@@ -99,6 +99,34 @@ fn keeps_the_contract(file: &str, changes: &[(&str, &str)], plan: &Plan) {
     let links = fabric.links().clone();
     assert_eq!(drive(fabric, plan), all, "{file}");
     assert_eq!(*fabric.links(), links, "{file}");
+    tells_busy_time_by_bins(file, fabric, (plan, &all));
+}
+
+/// Who watches changes nothing, and bins add up to the busy time of their link, to the picosecond.
+fn tells_busy_time_by_bins(
+    file: &str,
+    fabric: &mut dyn SimulatedFabric,
+    (plan, all): (&Plan, &[Done]),
+) {
+    let busy = fabric.links().busy_ps.clone();
+    fabric.watch(Watch {
+        bins: 16,
+        ahead: TimePs(777),
+    });
+    assert_eq!(drive(fabric, plan), all, "{file}");
+    let table = fabric.links().bins.clone().unwrap().table(0);
+    for (link, bins) in table.busy_ps.chunks(16).enumerate() {
+        let name = &fabric.links().names[link];
+        assert_eq!(bins.iter().sum::<u64>(), busy[link], "{file}: {name}");
+        let most = bins.iter().max().unwrap();
+        assert!(
+            *most <= table.width_ps,
+            "{file}: {name} is never busier than always"
+        );
+    }
+    fabric.watch(Watch::default());
+    assert_eq!(drive(fabric, plan), all, "{file}");
+    assert!(fabric.links().bins.is_none(), "{file}");
 }
 
 fn plans(endpoints: u32) -> impl Strategy<Value = Plan> {

@@ -7,7 +7,7 @@ use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::find;
 use linkwright_schedule::{Buffer, Collective, Schedule};
-use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Stuck};
+use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Stuck, Watch};
 use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
 use linkwright_sim::{simulate, Issue, Setup, SimError, Simulation, Spent};
 
@@ -339,6 +339,8 @@ impl Fabric for BlackHole {
     fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
         1
     }
+    fn watch(&mut self, _: Watch) {}
+
     fn links(&self) -> &LinkTable {
         &self.links
     }

@@ -6,7 +6,7 @@ use linkwright_schedule::aggregations::gather_and_put;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::REGISTRY;
 use linkwright_schedule::{barriers, transforms, Schedule, ScheduleError};
-use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Times};
+use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Times, Watch};
 use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
 use linkwright_sim::{simulate, Issue, Setup, Simulation};
 use proptest::prelude::*;
@@ -39,6 +39,8 @@ impl Fabric for Ordered {
     fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
         self.0.hops(from, to, network)
     }
+    fn watch(&mut self, _: Watch) {}
+
     fn links(&self) -> &LinkTable {
         self.0.links()
     }

@@ -42,6 +42,7 @@ VERBS = {
     "query": "Query all runs at once, in SQL.",
     "export": "Write a run, or a schedule, in another format.",
     "import": "Read FILES of another tool into a new run folder.",
+    "draw": "Draw a machine, a simulated run, or schedules on a machine, and print the path.",
     "report": "Render the HTML report of RUN and print its path.",
     "completion": "Print the completion script for SHELL.",
 }

@@ -37,7 +37,7 @@ from linkwright.cli import options
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a trace that opens in Perfetto.",
+    help="Write a trace that ui.perfetto.dev opens: FILE.pftrace, or FILE.json for other viewers.",
 )
 @click.option(
     "--links",

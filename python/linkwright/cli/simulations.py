@@ -65,6 +65,9 @@ class Request:
         return [replace(experiment, **others) for experiment in expand(suite, target.extent)]
 
 
+# The form of a trace, by how its file is called.
+TRACES = {".pftrace": "perfetto", ".perfetto-trace": "perfetto", ".json": "chrome"}
+
 # The most endpoints of a machine that is simulated whole: even a message between every two takes a second.
 MOST_SIMULATED = 256
 
@@ -123,6 +126,8 @@ def _plan(request: Request) -> Planned:
         from linkwright import interop  # its formats are loaded if one is asked for
 
         interop.check_output(path)
+    if request.trace and request.trace.suffix not in TRACES:
+        raise UsageError(f"--trace {request.trace}: a trace is called {', '.join(TRACES)}; choose one of these endings")
     targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED, variant=request.variant)
     for file in request.files.values():
         check_place(file, str(file))
@@ -171,7 +176,8 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
         answer.update(_native.simulate(schedule, machine, {**asked, **more}))
 
     if request.trace:
-        write_whole(request.trace, lambda file: simulate(trace=str(file)))
+        form = TRACES[request.trace.suffix]
+        write_whole(request.trace, lambda file: simulate(trace=str(file), trace_form=form))
     else:
         simulate()
     answer["remark"] = _native.protocol_remark(built, machine, experiment.path)

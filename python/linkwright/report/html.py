@@ -26,10 +26,11 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
+from linkwright import picture
 from linkwright.stats import grade as grades
 
 from . import quantity, series
-from .model import BoxPlot, Cell, Choice, Column, Curve, HeatMap, Item, Plot, Report, Section, Table, Text
+from .model import BoxPlot, Cell, Choice, Column, Curve, HeatMap, Item, Moving, Plot, Report, Section, Table, Text
 
 MOST_FINDINGS = 5  # on the first screen; the others unfold
 _SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatmap.js", "choice.js", "start.js")
@@ -38,7 +39,8 @@ _LEAST_SIDE = 4  # rows and columns from which a matrix is a picture; below, a t
 
 def page(report: Report) -> str:
     """The whole page as text."""
-    scripts = _scripts()
+    moves = any(isinstance(item, Moving) for section in _walk(report.sections) for item in section.items)
+    scripts = _scripts(moves)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -48,7 +50,7 @@ def page(report: Report) -> str:
             most=MOST_FINDINGS,
             chart_data=partial(chart_data, looks=series.looks(report)),
             style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
-            style_first=_asset("assets", "first.css"),
+            style_first=_asset("assets", "first.css") + Markup(picture.style() if moves else ""),
             licence=_asset("vendor/uplot", "LICENSE"),
             scripts=scripts,
             policy=_policy(scripts),
@@ -56,11 +58,15 @@ def page(report: Report) -> str:
     )
 
 
-def _scripts() -> tuple[Markup, ...]:
-    """The scripts of a page: what must run before it is drawn, the chart library, and the rest."""
+def _scripts(moves: bool) -> tuple[Markup, ...]:
+    """The scripts of a page: what must run before it is drawn, the chart library, and the rest; of pictures if any."""
     base, theme, *others = (_asset("assets", name) for name in _SCRIPTS)
     first = Markup("").join([base, "LW.prefixes = ", _script_json(quantity.PREFIXES), ";", theme])
-    return first, _asset("vendor/uplot", "uPlot.iife.min.js"), Markup("").join(others)
+    return (
+        first,
+        _asset("vendor/uplot", "uPlot.iife.min.js"),
+        Markup("").join([*others, Markup(picture.script() if moves else "")]),
+    )
 
 
 def _policy(scripts: Sequence[str]) -> Markup:
@@ -83,13 +89,23 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(identity=id, runs_of_charts=runs_of_charts, breakable=breakable)
-    environment.globals.update(kind=kind, points=points, extremes=extremes, as_cell=as_cell)
+    environment.globals.update(
+        kind=kind, points=points, extremes=extremes, as_cell=as_cell, moving_figure=moving_figure
+    )
     return environment
 
 
 def kind(item: Item) -> str:
     """The macro of the template that draws the item."""
-    return {Table: "table", Plot: "plot", HeatMap: "heat", BoxPlot: "box", Choice: "choice", Text: "text"}[type(item)]
+    return {
+        Table: "table",
+        Plot: "plot",
+        HeatMap: "heat",
+        BoxPlot: "box",
+        Choice: "choice",
+        Text: "text",
+        Moving: "moving",
+    }[type(item)]
 
 
 def runs_of_charts(items: Sequence[Item]) -> list[tuple[bool, list[Item]]]:
@@ -138,6 +154,11 @@ def breakable(text: str) -> Markup:
 def as_cell(value: Cell | str) -> Cell:
     """A plain string becomes a cell without a sort key or a detail."""
     return value if isinstance(value, Cell) else Cell(value)
+
+
+def moving_figure(item: Moving) -> Markup:
+    """The picture of an item, which escapes all names itself."""
+    return Markup(picture.html(*item.scenes, title=item.title))
 
 
 def chart_data(item: Plot | HeatMap | BoxPlot, looks: dict[str, series.Look]) -> Markup:

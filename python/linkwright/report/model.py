@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -191,7 +191,15 @@ class Text:
     preformatted: bool = False
 
 
-Item = Table | Plot | HeatMap | BoxPlot | Choice | Text
+@dataclass(frozen=True)
+class Moving:
+    """The picture of a machine over time, of one schedule or of several in step: scenes of `linkwright.picture`."""
+
+    scenes: Sequence[Any]
+    title: str = ""
+
+
+Item = Table | Plot | HeatMap | BoxPlot | Choice | Text | Moving
 
 
 @dataclass(frozen=True)

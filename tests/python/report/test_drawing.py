@@ -13,7 +13,7 @@ from linkwright import _native, machines, registry
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.report import drawing
 from linkwright.report.drawing import host, svg
-from linkwright.report.drawing.links import described
+from linkwright.report.drawing import machine as machine_drawing
 from linkwright.report.drawing.pairs import Pairs
 from linkwright.store.topology import Topology
 
@@ -37,7 +37,7 @@ def test_every_shipped_machine_has_a_picture_within_its_frame(name):
     found = machine(name)
     names = [end["name"] for end in found.endpoints() if end["kind"] == "rank"][:64]
     values = {(names[0], other): 1e-7 * (1 + k) for k, other in enumerate(names[1:])}
-    drawn, _ = drawing._fabric(described(found, names), Pairs(8, values))
+    drawn, _ = machine_drawing.draw(found, Pairs(8, values))
     root = ElementTree.fromstring(drawn)
     _, _, width, height = map(float, root.get("viewBox").split())
     assert width == svg.WIDTH
@@ -50,16 +50,15 @@ def test_every_shipped_machine_has_a_picture_within_its_frame(name):
     assert told >= len(names) - 1
 
 
-def test_links_come_from_the_fabric():
-    dgx = described(machine("dgx1-p100"), [])
-    assert ("GPU 0", "GPU 4") in dgx.links
-    assert ("CPU 0", "PLX 1") in dgx.links
-    assert len([link for link in dgx.links if all("GPU" in end for end in link)]) == 16
-    assert described(machine("cell-be"), []).ring[:3] == ["PPE", "SPE1", "SPE3"]
+def test_a_link_between_endpoints_has_their_latency_and_directions_are_told():
+    drawn, caption = machine_drawing.draw(machine("dgx1-p100"), Pairs(8, {("GPU 0", "GPU 4"): 2e-6}))
+    arcs = [each for each in ElementTree.fromstring(drawn).iter("path") if "arc" in each.get("class")]
+    assert [each.findtext("title") for each in arcs] == ["GPU 0 – GPU 4: 2 µs"]
+    assert "that of their latency" in caption
     assert (
-        described(machine("wormhole-n150"), []).directions == "NoC 0 moves east and south; NoC 1 moves north and west"
+        machine_drawing.directions(machine("wormhole-n150")) == "NoC 0 moves east and south; NoC 1 moves north and west"
     )
-    assert list(described(machine("ipu-c2-board"), []).parts) == ["chip 0", "chip 1"]
+    assert list(machine_drawing.parts(machine("ipu-c2-board"), [])) == ["chip 0", "chip 1"]
 
 
 def test_colours_follow_the_value():

@@ -9,7 +9,7 @@ import pages
 import pytest
 
 ROOT = Path(__file__).parents[3]
-NAMES = ("measured", "simulated", "study")
+NAMES = ("measured", "simulated", "study", "picture")
 
 
 def size_of(picture):

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   cargo run --release -p linkwright-sim --example workloads -- [NAME...] [--json]
-//!             [--records] [--launches N] [--list]
+//!             [--records] [--bins N] [--launches N] [--list]
 //!   cargo run --release -p linkwright-sim --example workloads -- --once NAME...
 //! ```
 //!
 //! A NAME ending in `*` selects all workloads with that prefix; without names all run except those selected only by
 //! name. Each workload runs in its own process, which makes its peak memory measurable; `--launches` takes the median
-//! over several. `--records` keeps the times of every operation. `--once` runs each stage once, with all workloads in
+//! over several. `--records` keeps the times of every operation, `--bins` the busy time of every link by bins of time. `--once` runs each stage once, with all workloads in
 //! this process, as an instruction counter needs it.
 
 mod catalogue;
@@ -19,6 +19,7 @@ mod stages;
 
 use catalogue::{Workload, WORKLOADS};
 use report::Figures;
+use stages::Kept;
 use std::process::{exit, Command, Stdio};
 
 #[derive(Default)]
@@ -26,7 +27,7 @@ struct Options {
     names: Vec<String>,
     json: bool,
     list: bool,
-    records: bool,
+    kept: Kept,
     once: bool,
     child: bool,
     launches: usize,
@@ -42,7 +43,11 @@ fn options() -> Result<Options, String> {
         match word.as_str() {
             "--json" => options.json = true,
             "--list" => options.list = true,
-            "--records" => options.records = true,
+            "--records" => options.kept.records = true,
+            "--bins" => {
+                let count = words.next().and_then(|count| count.parse().ok());
+                options.kept.bins = count.ok_or("--bins needs a number")?;
+            }
             "--once" => options.once = true,
             "--child" => options.child = true,
             "--launches" => {
@@ -86,7 +91,10 @@ fn launched(workload: &Workload, options: &Options) -> Result<Figures, String> {
     for _ in 0..options.launches {
         let mut command = Command::new(&program);
         command.args(["--child", workload.name]);
-        if options.records {
+        if options.kept.bins > 0 {
+            command.args(["--bins", &options.kept.bins.to_string()]);
+        }
+        if options.kept.records {
             command.arg("--records");
         }
         let output = command
@@ -112,7 +120,7 @@ fn work() -> Result<(), String> {
     }
     if options.child || options.once {
         for workload in chosen {
-            let figures = stages::measure(workload, options.records, options.once)?;
+            let figures = stages::measure(workload, options.kept, options.once)?;
             println!("{}", figures.line());
         }
         return Ok(());

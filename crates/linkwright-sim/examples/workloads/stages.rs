@@ -12,6 +12,7 @@ use linkwright_core::Machine;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::verify::verify;
 use linkwright_schedule::{collectives, Schedule, Verified};
+use linkwright_sim::fabric::Watch;
 use linkwright_sim::fabrics::torus_noc::TorusNoc;
 use linkwright_sim::fabrics::{self, AnyFabric};
 use linkwright_sim::{
@@ -23,6 +24,15 @@ const LEAST: f64 = 0.5;
 /// Most rounds.
 const MOST: usize = 200;
 
+/// What a simulation keeps besides its result.
+#[derive(Clone, Copy, Default)]
+pub struct Kept {
+    /// Times of every operation.
+    pub records: bool,
+    /// Bins of the busy time of each link; 0: none.
+    pub bins: u32,
+}
+
 type Result<T> = std::result::Result<T, String>;
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -30,7 +40,7 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// Run `workload` and measure it.
-pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures> {
+pub fn measure(workload: &Workload, kept: Kept, once: bool) -> Result<Figures> {
     let base = memory().0;
     let mut first: Option<Figures> = None;
     let mut seconds: [Vec<f64>; 6] = Default::default();
@@ -38,7 +48,7 @@ pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures
     let begin = cpu_seconds();
     loop {
         let (round, whole_s) = timed(|| match &workload.kind {
-            Kind::Schedule(case) => scheduled(case, records),
+            Kind::Schedule(case) => scheduled(case, kept),
             Kind::Traffic(load) => Ok(traffic(load)),
         });
         let round = round?;
@@ -73,7 +83,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, cpu_seconds() - begin)
 }
 
-fn scheduled(case: &Case, records: bool) -> Result<Figures> {
+fn scheduled(case: &Case, kept: Kept) -> Result<Figures> {
     let (made, machine_s) = timed(|| machine(case));
     let (machine, mut fabric) = made?;
     let (schedule, build_s) = timed(|| build(case));
@@ -81,7 +91,11 @@ fn scheduled(case: &Case, records: bool) -> Result<Figures> {
     let schedule = schedule?;
     let (verified, verify_s) = timed(|| prove(&schedule));
     verified?;
-    let run = options(case, &machine, &schedule, records)?;
+    let run = options(case, &machine, &schedule, kept.records)?;
+    fabric.watch(Watch {
+        bins: kept.bins,
+        ..Watch::default()
+    });
     let (simulation, engine_s) = timed(|| engine(&schedule, &mut fabric, &run));
     let simulation = simulation?;
     let (bounded, limits_s) = timed(|| limits(&schedule, &machine, &mut fabric, &run, &simulation));

@@ -322,6 +322,9 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
 
     fn issued(&mut self, id: u32) {
         let op = self.op(id);
+        if let Some(times) = &mut self.recorded {
+            times.offered[id as usize] = self.now;
+        }
         match op.kind {
             OpKind::Local | OpKind::Compute | OpKind::Fence => return self.finished(id),
             OpKind::Barrier => self.at_barrier(id, op.to),

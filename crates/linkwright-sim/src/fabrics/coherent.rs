@@ -27,7 +27,7 @@
 
 use super::slab::Slab;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
+use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Watch};
 use crate::queue::TimeQueue;
 use linkwright_core::machine::Nearness;
 use linkwright_core::{Bytes, EndpointId, Machine, TimePs};
@@ -169,7 +169,7 @@ impl Coherent {
         if (1..=self.eager.0).contains(&m.bytes) {
             departs = now.max(self.next_departure[source]);
             self.next_departure[source] = departs + self.gap;
-            self.links.busy_ps[source] += self.gap.0;
+            self.links.busy(source, departs, departs + self.gap);
         }
         let mut crossed = false;
         for other in self.under_way.iter_mut() {
@@ -242,6 +242,10 @@ impl Fabric for Coherent {
         self.multicasts.clear();
         self.in_flight = 0;
         self.links.clear();
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.links.watch(watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

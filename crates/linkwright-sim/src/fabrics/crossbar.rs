@@ -28,7 +28,7 @@
 use super::completions::Completions;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wanted, Wire,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wanted, Watch, Wire,
 };
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -131,7 +131,7 @@ impl Crossbar {
             port.ends.pop_front();
         }
         port.ends.push_back(port.free);
-        self.links.busy_ps[index] += length.0;
+        self.links.busy(index, start, start + length);
         self.links.bytes[index] += bytes;
         self.links.peak[index] = self.links.peak[index].max(port.ends.len() as u32);
         start
@@ -194,6 +194,10 @@ impl Fabric for Crossbar {
         self.completions.clear();
         self.multicasts.clear();
         self.links.clear();
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.links.watch(watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

@@ -37,7 +37,9 @@
 
 use super::completions::Completions;
 use crate::error::SimError;
-use crate::fabric::{Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wire};
+use crate::fabric::{
+    Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Watch, Wire,
+};
 use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::cmp::Reverse;
@@ -252,7 +254,7 @@ impl LogGp {
         let depart = (now + request).max(self.next_departure[source]);
         let source_free = depart + serialisation;
         self.next_departure[source] = source_free + self.gap;
-        self.links.busy_ps[source] += (source_free - depart).0;
+        self.links.busy(source, depart, source_free);
         self.links.bytes[source] += m.bytes;
         self.links.peak[source] = 1;
         let delivered = source_free + latency;
@@ -273,6 +275,10 @@ impl Fabric for LogGp {
         self.sets = sets.to_vec();
         self.completions.clear();
         self.links.clear();
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.links.watch(watch);
     }
 
     #[inline(always)]

@@ -14,6 +14,7 @@
 
 use super::{build, AnyFabric};
 use crate::error::SimError;
+use crate::fabric::Watch;
 use linkwright_core::Machine;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,6 +43,7 @@ pub fn lend(machine: &Machine) -> Result<Lent, SimError> {
     let idle = pool.idle().pop();
     let fabric = match idle {
         Some(mut used) => {
+            used.watch(Watch::default());
             used.reset(0, &[]);
             used
         }

@@ -192,6 +192,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         rank.busy_until(leaves, &mut self.end, || Cause::edge(id));
         let at = Moments {
             issued: taken.ready,
+            offered: leaves,
             source_free: leaves,
             delivered: leaves,
             waited: 0,
@@ -267,6 +268,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         let (waited, visible) = self.arrive(id, op, message.bytes, leaves, times.delivered.0)?;
         let at = Moments {
             issued,
+            offered: leaves,
             source_free: times.source_free.0,
             delivered: times.delivered.0,
             waited,

@@ -18,6 +18,7 @@ const LONG: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 pub(super) struct Moments {
     pub issued: u64,
+    pub offered: u64,
     pub source_free: u64,
     pub delivered: u64,
     /// How long it then waited to be handled.
@@ -72,6 +73,7 @@ impl Times {
             long: Vec::new(),
             recorded: record.then(|| OperationTimes {
                 issued: room(),
+                offered: room(),
                 delivered: room(),
                 visible: room(),
             }),
@@ -187,6 +189,7 @@ impl Times {
 #[inline(never)]
 fn record(times: &mut OperationTimes, at: &Moments) {
     times.issued.push(at.issued);
+    times.offered.push(at.offered);
     times.delivered.push(at.delivered);
     times.visible.push(at.visible);
 }
@@ -216,6 +219,7 @@ mod tests {
             ];
             let all = lasts.map(|last| Moments {
                 issued: 7,
+                offered: 7,
                 source_free: 7 + last / 2,
                 delivered: 7 + last,
                 waited: last % 2,

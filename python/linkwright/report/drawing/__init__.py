@@ -1,8 +1,8 @@
 """One picture of a machine: its endpoints and links, coloured by what the run found.
 
-    host.py     processors, caches and memory of this host      torus.py    places on a grid
-    network.py  endpoints, switches and links                   ring.py     a ring, or a hub
-    cells.py    everything else, and everything large
+    host.py     processors, caches and memory of this host
+    machine.py  a described machine, laid out as everywhere (`linkwright.picture`)
+    cells.py    endpoints of which only the names are known, and very many
 
 The layout follows from the machine file (grid, levels, links) or from the topology that the kernel reports. A picture
 is one <svg> without scripts; its colours are classes of the page, so that it is legible in light, dark and on paper.
@@ -15,12 +15,12 @@ from linkwright.errors import LinkwrightError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 
 from ..model import Picture
-from ..runs import Run, natural
+from ..runs import Run
 from ..sections import levels as level_tables
 from ..sections import picture as overview
-from . import cells, host, network, ring, torus
-from .links import Described, described
-from .pairs import Pairs, pairs
+from . import cells, host
+from . import machine as machine_drawing
+from .pairs import pairs
 
 
 def picture(run: Run, machine: str) -> Picture | None:
@@ -30,7 +30,7 @@ def picture(run: Run, machine: str) -> Picture | None:
     if topology.rows:
         svg, caption = host.draw(topology, _levels(run, machine), found)
     elif (machine_file := _described(run, machine, found.names)) is not None:
-        svg, caption = _fabric(machine_file, found)
+        svg, caption = machine_drawing.draw(machine_file, found)
     elif found.names:
         svg, caption = cells.draw({"endpoints": found.names}, found)
     else:
@@ -56,7 +56,7 @@ def _levels(run: Run, machine: str) -> list[host.Row]:
     return rows
 
 
-def _described(run: Run, machine: str, taking_part: list[str]) -> Described | None:
+def _described(run: Run, machine: str, taking_part: list[str]) -> _native.Machine | None:
     path = run.folder / "machines" / f"{machine}.toml" if run.folder else None
     if path is None or not path.is_file():
         return None
@@ -66,20 +66,6 @@ def _described(run: Run, machine: str, taking_part: list[str]) -> Described | No
             grid = run.plan.get("request", {}).get("grid")
             grid = grid or (OPEN_GRID if found.open_size == "grid" else None)
             found = found.with_grid(*grid) if grid else found.with_endpoints(len(taking_part) or OPEN_RANKS)
-        return described(found, taking_part)
+        return found
     except (LinkwrightError, ValueError):  # a file of an earlier version: its numbers stand, its picture is left out
         return None
-
-
-def _fabric(machine: Described, found: Pairs) -> tuple[str, str]:
-    ends = machine.endpoints
-    if machine.places:
-        return torus.draw(machine, found)
-    if machine.ring and len(machine.ring) <= ring.MOST:
-        return ring.draw(machine.ring, set(ends), found)
-    joined = {name for link in machine.links for name in link} - set(ends)
-    if machine.links and len(ends) <= network.MOST and (len(joined) > 1 or not joined):
-        return network.draw(machine, found)
-    if len(ends) <= ring.MOST and len(machine.parts) == 1:
-        return ring.draw(ends, set(ends), found, hub=next(iter(joined), machine.fabric))
-    return cells.draw({name: sorted(members, key=natural) for name, members in machine.parts.items()}, found)

@@ -25,7 +25,7 @@ mod traffic;
 
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Wire,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Watch, Wire,
 };
 use config::Config;
 use ladder::{Ladder, Route};
@@ -101,15 +101,15 @@ impl Exchange {
     /// The gathering phase is complete: run it.
     fn close_phase(&mut self) {
         let length = (self.phase).length(&self.config, &self.gathering.0, &self.sets);
-        self.note_links();
+        self.note_links(length);
         self.running = (
             std::mem::take(&mut self.gathering.0),
             self.gathering.1 + length,
         );
     }
 
-    /// Add the loads of the phase to the table of links.
-    fn note_links(&mut self) {
+    /// Add the loads of the phase, which lasts `length`, to the table of links.
+    fn note_links(&mut self, length: TimePs) {
         let chip = &self.config.chip;
         let per_entry = match self.config.links {
             Some(_) => chip.tiles as usize,
@@ -130,7 +130,10 @@ impl Exchange {
         }
         for (link, (bytes, busy)) in loads.into_iter().enumerate().filter(|(_, l)| l.0 > 0) {
             self.links.bytes[link] += bytes;
-            self.links.busy_ps[link] += busy.0;
+            // All begin together, once everyone is there.
+            let before = chip.sync.min(length.saturating_sub(busy));
+            let from = self.gathering.1 + before;
+            self.links.busy(link, from, from + busy);
             self.links.peak[link] = 1;
         }
     }
@@ -162,6 +165,10 @@ impl Fabric for Exchange {
         self.gathering = (Vec::new(), TimePs::ZERO);
         self.phase.clear();
         self.links.clear();
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.links.watch(watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

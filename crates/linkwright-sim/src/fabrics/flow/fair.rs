@@ -21,6 +21,7 @@
 use super::job::{end_of, work, Job, WHOLE};
 use super::loads::Load;
 use super::uses::Use;
+use crate::bins::Bins;
 use linkwright_core::TimePs;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -48,6 +49,8 @@ pub(super) struct Fair {
     demand: Vec<u128>,
     /// What each resource carried.
     pub loads: Vec<Load>,
+    /// When each was busy, where it is asked for.
+    pub bins: Option<Box<Bins>>,
     /// Whether each resource could be full when rates were worked out.
     was_tight: Vec<bool>,
     active: Vec<Option<Active>>,
@@ -65,9 +68,10 @@ pub(super) struct Fair {
 }
 
 impl Fair {
-    pub fn new(capacity: &[u64]) -> Self {
+    pub fn new(capacity: &[u64], bins: Option<Box<Bins>>) -> Self {
         let n = capacity.len();
         Fair {
+            bins,
             capacity: capacity.to_vec(),
             members: vec![Vec::new(); n],
             demand: vec![0; n],
@@ -132,7 +136,10 @@ impl Fair {
             self.members[r].retain(|&member| member != slot);
             self.demand[r] -= u128::from(active.job.ceiling) * u128::from(each.weight());
             self.changed.push(r as u32);
-            self.loads[r].leave(at, self.members[r].len());
+            let since = self.loads[r].leave(at, self.members[r].len());
+            if let (Some(bins), Some(since)) = (&mut self.bins, since) {
+                bins.add(r, since, at);
+            }
         }
         self.vacant.push(slot);
         Some(active.job)

@@ -8,6 +8,7 @@
 use super::job::{end_of, work, Job};
 use super::loads::Load;
 use super::uses::Use;
+use crate::bins::Bins;
 use crate::fabrics::slab::Slab;
 use crate::queue::TimeQueue;
 use linkwright_core::TimePs;
@@ -33,11 +34,14 @@ pub(super) struct Fifo {
     ends: TimeQueue<u32>,
     /// Jobs that begin because another has ended.
     begin: Vec<u32>,
+    /// When each resource was busy, where it is asked for.
+    pub bins: Option<Box<Bins>>,
 }
 
 impl Fifo {
-    pub fn new(resources: usize) -> Self {
+    pub fn new(resources: usize, bins: Option<Box<Bins>>) -> Self {
         Fifo {
+            bins,
             lines: vec![Line::default(); resources],
             ..Fifo::default()
         }
@@ -85,7 +89,10 @@ impl Fifo {
         for each in uses {
             let line = &mut self.lines[each.resource()];
             line.jobs.pop_front();
-            line.load.leave(at, line.jobs.len());
+            let since = line.load.leave(at, line.jobs.len());
+            if let (Some(bins), Some(since)) = (&mut self.bins, since) {
+                bins.add(each.resource(), since, at);
+            }
             let Some(&first) = line.jobs.front() else {
                 continue;
             };

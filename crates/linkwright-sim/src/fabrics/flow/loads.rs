@@ -1,5 +1,6 @@
 //! What each resource carried, for results: bytes, time in use, most jobs at once.
 
+use crate::bins::Bins;
 use crate::fabric::LinkTable;
 use linkwright_core::TimePs;
 
@@ -24,12 +25,13 @@ impl Load {
         self.peak = self.peak.max(count as u32);
     }
 
-    /// A job has left, and `left` remain.
+    /// A job has left, and `left` remain; since when it was busy, if it is no longer.
     #[inline]
-    pub fn leave(&mut self, now: TimePs, left: usize) {
-        if left == 0 {
+    pub fn leave(&mut self, now: TimePs, left: usize) -> Option<TimePs> {
+        (left == 0).then(|| {
             self.busy_ps += now.saturating_sub(self.since).0;
-        }
+            self.since
+        })
     }
 }
 
@@ -37,11 +39,13 @@ impl Load {
 pub(super) fn table<'a>(
     names: &[String],
     each: impl Iterator<Item = &'a Load> + Clone,
+    bins: &Option<Box<Bins>>,
 ) -> LinkTable {
     LinkTable {
         names: names.to_vec(),
         busy_ps: each.clone().map(|load| load.busy_ps).collect(),
         bytes: each.clone().map(|load| load.bytes).collect(),
         peak: each.map(|load| load.peak).collect(),
+        bins: bins.clone(),
     }
 }

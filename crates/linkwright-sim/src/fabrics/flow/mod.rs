@@ -57,7 +57,8 @@ use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Wanted, Wire,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Wanted, Watch,
+    Wire,
 };
 use crate::queue::TimeQueue;
 use job::Job;
@@ -162,13 +163,15 @@ pub struct Flow {
     multicasts: HashMap<u32, Remaining>,
     /// By route.
     connections: Vec<Connection>,
+    watch: Watch,
 }
 
 /// The fabric that `machine` describes.
 pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
     let described = file::read(machine)?;
     let topology = &described.routing.topology;
-    let shared = Shared::new(described.sharing, &topology.capacity);
+    let watch = Watch::default();
+    let shared = Shared::new(described.sharing, &topology.capacity, watch);
     Ok(Flow {
         table: OnceCell::new(),
         shared,
@@ -181,6 +184,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
         transfers: Slab::default(),
         multicasts: HashMap::new(),
         connections: Vec::new(),
+        watch,
     })
 }
 
@@ -467,13 +471,17 @@ impl Fabric for Flow {
     fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
         self.sets = sets.to_vec();
         let topology = &self.routes.get_mut().routing.topology;
-        self.shared = Shared::new(self.sharing, &topology.capacity);
+        self.shared = Shared::new(self.sharing, &topology.capacity, self.watch);
         self.table.take();
         self.starts.clear();
         self.completions.clear();
         self.transfers.clear();
         self.multicasts.clear();
         self.connections.clear();
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.watch = watch;
     }
 
     fn bundle(&mut self, channels: Option<u32>) {

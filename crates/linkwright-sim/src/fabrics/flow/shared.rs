@@ -5,7 +5,7 @@ use super::fifo::Fifo;
 use super::job::Job;
 use super::loads;
 use super::routes::Routes;
-use crate::fabric::LinkTable;
+use crate::fabric::{LinkTable, Watch};
 use linkwright_core::TimePs;
 
 /// How flows share a resource.
@@ -23,10 +23,11 @@ pub(super) enum Shared {
 }
 
 impl Shared {
-    pub fn new(sharing: Sharing, capacity: &[u64]) -> Self {
+    pub fn new(sharing: Sharing, capacity: &[u64], watch: Watch) -> Self {
+        let bins = watch.bins(capacity.len());
         match sharing {
-            Sharing::Fair => Shared::Fair(Fair::new(capacity)),
-            Sharing::Fifo => Shared::Fifo(Fifo::new(capacity.len())),
+            Sharing::Fair => Shared::Fair(Fair::new(capacity, bins)),
+            Sharing::Fifo => Shared::Fifo(Fifo::new(capacity.len(), bins)),
         }
     }
 
@@ -66,8 +67,8 @@ impl Shared {
     /// What each resource carried.
     pub fn loads(&self, names: &[String]) -> LinkTable {
         match self {
-            Shared::Fair(fair) => loads::table(names, fair.loads.iter()),
-            Shared::Fifo(fifo) => loads::table(names, fifo.loads()),
+            Shared::Fair(fair) => loads::table(names, fair.loads.iter(), &fair.bins),
+            Shared::Fifo(fifo) => loads::table(names, fifo.loads(), &fifo.bins),
         }
     }
 }

@@ -16,7 +16,7 @@ struct Case {
 impl Case {
     fn new(capacity: &[u64]) -> Self {
         Case {
-            fair: Fair::new(capacity),
+            fair: Fair::new(capacity, None),
             uses: Uses::default(),
         }
     }
@@ -100,7 +100,7 @@ fn a_late_flow_halves_the_rate_and_an_early_end_gives_it_back() {
 #[test]
 fn a_queue_serves_one_after_another_and_blocks_at_its_head() {
     // a holds links 0 and 1 until 100; b waits for 0 and holds up c at 2, though 2 is idle.
-    let (mut fifo, mut all) = (Fifo::new(3), Uses::default());
+    let (mut fifo, mut all) = (Fifo::new(3, None), Uses::default());
     let plan = [(100, [(0, 1), (1, 1)]), (50, [(0, 1), (2, 1)])];
     for (token, (bytes, uses)) in (0..).zip(plan) {
         let job = job(&mut all, token, bytes, 1_000_000_000, &uses);

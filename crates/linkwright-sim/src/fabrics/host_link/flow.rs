@@ -121,8 +121,8 @@ impl HostLink {
 
     /// The whole message at once, on a resource that takes `length` for it.
     fn hold(&mut self, now: TimePs, id: u32, link: Link, length: TimePs) {
-        let (_, end) = self.wires[link as usize].hold(now, length);
-        self.used(link, self.flows[id as usize].bytes, length);
+        let (start, end) = self.wires[link as usize].hold(now, length);
+        self.used(link, self.flows[id as usize].bytes, (start, end));
         self.finish(id, end, end);
     }
 

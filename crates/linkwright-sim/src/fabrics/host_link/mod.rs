@@ -48,7 +48,7 @@ use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::Wire as HostWire;
-use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut};
+use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, Watch};
 use crate::queue::TimeQueue;
 use config::{Config, Role};
 use flow::{Flow, Kind};
@@ -130,14 +130,14 @@ impl HostLink {
     /// A packet of `bytes` with its header on a wire of the link; returns beginning and end.
     fn packet(&mut self, link: Link, now: TimePs, bytes: u64) -> (TimePs, TimePs) {
         let (start, end) = self.wires[link as usize].serve(now, bytes, self.usable);
-        self.used(link, bytes, end - start);
+        self.used(link, bytes, (start, end));
         (start, end)
     }
 
-    fn used(&mut self, link: Link, bytes: u64, length: TimePs) {
+    fn used(&mut self, link: Link, bytes: u64, (from, to): (TimePs, TimePs)) {
         let index = link as usize;
         self.links.bytes[index] += bytes;
-        self.links.busy_ps[index] += length.0;
+        self.links.busy(index, from, to);
         self.links.peak[index] = self.links.peak[index].max(self.wires[index].load());
     }
 
@@ -202,6 +202,10 @@ impl Fabric for HostLink {
         self.completions.clear();
         self.multicasts.clear();
         self.links.clear();
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.links.watch(watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

@@ -264,6 +264,9 @@ impl Chip {
         tally.cycles += length;
         tally.bytes += u64::from(line.bytes);
         self.lines += 1;
+        if self.links.bins.is_some() {
+            self.watch(now, &grant);
+        }
         if let Some(starts) = &mut self.starts {
             starts.push(Start {
                 cycle: now,
@@ -273,6 +276,20 @@ impl Chip {
                 length: line.length,
                 path: self.rings.segments(grant.ring, line.from, line.to).to_vec(),
             });
+        }
+    }
+
+    /// The links of a line that starts now are busy for as long as it is, one after the other.
+    fn watch(&mut self, now: u64, grant: &Grant) {
+        let Some(bins) = &mut self.links.bins else {
+            return;
+        };
+        let (line, period) = (grant.line, self.config.period_ps);
+        let way = (grant.ring, line.from, line.to);
+        for (link, hops) in links_of(&self.rings, self.units.len(), way) {
+            let from = now + hops;
+            let to = from + u64::from(line.length);
+            bins.add(link, TimePs(from * period), TimePs(to * period));
         }
     }
 
@@ -326,6 +343,11 @@ impl Chip {
             }
         }
         self.addresses += 1;
+        if let Some(bins) = &mut self.links.bins {
+            let (network, period) = (self.links.names.len() - 1, config.period_ps);
+            let slot = TimePs(address * period);
+            bins.add(network, slot, slot + TimePs(period));
+        }
         self.address_free = address + 1;
         let snooped = address + config.snoop;
         if !self.reserve(unit, kind, other, line_of) {
@@ -425,7 +447,6 @@ impl Chip {
     /// Bring the load of the links up to date.
     pub fn settle(&mut self) {
         let (count, period) = (self.units.len(), self.config.period_ps);
-        let ports = self.rings.len() * count;
         for index in std::mem::take(&mut self.tallied) {
             let index = index as usize;
             let tally = std::mem::take(&mut self.tallies[index]);
@@ -436,11 +457,8 @@ impl Chip {
                 links.bytes[link] += tally.bytes;
                 links.peak[link] = links.peak[link].max(1);
             };
-            for &segment in self.rings.segments(ring, from as u8, to as u8) {
-                carry(ring * count + usize::from(segment));
-            }
-            carry(ports + 2 * from);
-            carry(ports + 2 * to + 1);
+            links_of(&self.rings, count, (ring, from as u8, to as u8))
+                .for_each(|(link, _)| carry(link));
         }
         let network = self.links.busy_ps.len() - 1;
         self.links.busy_ps[network] = self.addresses * period;
@@ -454,4 +472,24 @@ impl Chip {
             .map(|queue| queue.used + queue.outside.len())
             .sum()
     }
+}
+
+/// Links of the way from one position to another on a ring, among `count` positions, and how many cycles later than at
+/// its source a line is there: segments, the port out, the port in.
+fn links_of(
+    rings: &Rings,
+    count: usize,
+    (ring, from, to): (usize, u8, u8),
+) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let segments = rings.segments(ring, from, to);
+    let last = (segments.len() as u64).max(1) - 1;
+    let ports = rings.len() * count;
+    let links = segments
+        .iter()
+        .map(move |&segment| ring * count + usize::from(segment));
+    let ends = [
+        (ports + 2 * usize::from(from), 0),
+        (ports + 2 * usize::from(to) + 1, last),
+    ];
+    links.zip(0..).chain(ends)
 }

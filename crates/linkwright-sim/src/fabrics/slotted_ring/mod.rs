@@ -45,7 +45,8 @@ use std::collections::VecDeque;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Wire,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Watch,
+    Wire,
 };
 use chip::News;
 pub use chip::{Chip, Start};
@@ -225,11 +226,18 @@ impl SlottedRing {
 
 impl Fabric for SlottedRing {
     fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
+        let bins = self.chip.links.bins.take();
         self.chip = Chip::new(&self.config);
+        self.chip.links.bins = bins;
+        self.chip.links.clear();
         self.transits.clear();
         self.sets = sets.to_vec();
         self.done.clear();
         self.in_flight = 0;
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.chip.links.watch(watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

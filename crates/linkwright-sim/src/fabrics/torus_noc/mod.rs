@@ -52,7 +52,10 @@ use std::collections::BTreeMap;
 
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
-use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Wire};
+use crate::bins::Bins;
+use crate::fabric::{
+    Done, Fabric, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Watch, Wire,
+};
 use crate::fabrics::slab::Slab;
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
@@ -113,6 +116,8 @@ pub struct TorusNoc {
     in_flight: usize,
     /// Loads of the links; dropped when anything changes.
     table: OnceCell<LinkTable>,
+    /// Busy time of the links by bins, where it is asked for.
+    bins: Option<Box<Bins>>,
 }
 
 impl TorusNoc {
@@ -146,6 +151,7 @@ impl TorusNoc {
             done: Vec::new(),
             in_flight: 0,
             table: OnceCell::new(),
+            bins: None,
             geometry,
             config,
         };
@@ -196,8 +202,15 @@ impl TorusNoc {
 }
 
 impl Fabric for TorusNoc {
+    fn watch(&mut self, watch: Watch) {
+        self.bins = watch.bins(self.links.len());
+    }
+
     fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
         self.calendar.clear();
+        if let Some(bins) = &mut self.bins {
+            bins.clear();
+        }
         let config = &self.config;
         let links = self.geometry.links().map(|(port, beyond, wraps)| {
             let latency = match port {
@@ -330,6 +343,7 @@ impl Fabric for TorusNoc {
             busy_ps: self.links.iter().map(|link| link.busy_ps).collect(),
             bytes: self.links.iter().map(|link| link.bytes).collect(),
             peak: self.links.iter().map(|link| link.peak).collect(),
+            bins: self.bins.clone(),
         })
     }
 

@@ -23,6 +23,7 @@ use super::lane::{
     Job, BUDDY, DATELINE, GOES_ON, HEAD_WAITS, LANES, NEVER, ON_TREE, TAIL_LEFT, TAIL_WAITS,
 };
 use super::{event, TorusNoc, NONE};
+use linkwright_core::TimePs;
 
 /// The state of the job on the link before, as its successor needs it.
 struct Before {
@@ -161,6 +162,10 @@ impl TorusNoc {
         (packet.head, packet.lane) = (new, lane);
         server.advance(now);
         let through = server.carry(new, packet, flit);
+        if let Some(bins) = &mut self.bins {
+            let work = u64::from(packet.flits) * u64::from(flit);
+            bins.serve((lane / LANES) as usize, TimePs(now), work);
+        }
         let before = match up {
             NONE => Before::nothing(packet.ready),
             _ => Before::of(&mut self.jobs, up, new),

@@ -1,0 +1,62 @@
+"""`linkwright draw`: pictures of machines and of what schedules do there over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.cli import options
+from linkwright.experiment import DTYPES
+
+if TYPE_CHECKING:
+    from linkwright.machines import Variant
+
+
+@click.command(name="draw")
+@click.argument("what", nargs=-1, required=True)
+@click.option("--on", metavar="MACHINE", help="Draw schedules on this described machine; each WHAT is a schedule.")
+@options.variant
+@click.option("--ranks", "-p", type=options.RANKS, help="Endpoints of an open machine, or ranks that take part.")
+@click.option("--grid", type=options.Grid(), help="Of a machine that leaves its grid open: columns x rows.")
+@click.option("--size", type=options.Size(), help="Message size of schedules; default: 1M, or that of a file.")
+@click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type.")
+@click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
+@click.option("--path", help="Software path of the machine file; default: its first.")
+@click.option("--dark", is_flag=True, help="Light on dark, for .svg and .png; a page follows its reader.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE",
+    help="Where to write: .svg and .png stand still, .html moves.",
+)  # fmt: skip
+@options.runs
+def command(
+    what: tuple[str, ...],
+    on: str | None,
+    variant: Variant,
+    ranks: int | None,
+    grid: tuple[int, ...] | None,
+    size: int | None,
+    dtype: str,
+    root: int,
+    path: str | None,
+    dark: bool,
+    out: Path,
+    root_folder: Path,
+) -> None:
+    """Draw a machine, a simulated run, or schedules on a machine, and print the path.
+
+    WHAT is a described machine or its file, or a run (an id, a path or `latest`): then its largest message by the
+    fastest algorithm. With --on, each WHAT is a schedule: COLLECTIVE/ALGORITHM such as `allreduce/ring`, a file
+    (own.lw) or a Python function (own.py:bucket). Several are played side by side, in step.
+
+    \b
+    linkwright draw hgx-h100 --nodes 4 --out cluster.svg
+    linkwright draw allreduce/ring allreduce/two_tree --on hgx-h100 --size 64M --out both.html
+    """
+    from linkwright.picture import files, subjects
+
+    files.check(out, len(what), dark)
+    asked = subjects.Asked(ranks, grid, size, dtype, root, path)
+    scenes = subjects.scenes(what, on, variant, asked, root_folder)
+    click.echo(str(files.write(out, scenes, dark=dark)))

@@ -1,0 +1,131 @@
+"""What is drawn: a machine, schedules on one, or a run of such."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkwright import _native, library, machines, schedules, sources, timeline, units
+from linkwright.errors import UsageError
+from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
+from linkwright.experiment import Experiment
+from linkwright.rows import given, largest
+from linkwright.store import run as runs
+from linkwright.store.files import read_text
+from linkwright.suite.expand import collective_experiment, own_experiment
+
+from .scene import Scene, scene
+
+USUAL_SIZE = 1 << 20
+MOST_OPERATIONS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How large machines and schedules are, and how the schedules run; None where the usual will do."""
+
+    ranks: int | None = None
+    grid: tuple[int, ...] | None = None
+    size: int | None = None
+    dtype: str = "f32"
+    root: int = 0
+    path: str | None = None
+
+
+def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked: Asked, root: Path) -> list[Scene]:
+    """The pictures of what a command names: schedules `on` a machine, or one machine or run."""
+    if on is not None:
+        machine = sized(machines.load(on, variant), asked)
+        return [of_schedule(machine, named, asked) for named in what]
+    if len(what) > 1:
+        raise UsageError(f"{len(what)} pictures: name the machine of the schedules with --on, or draw one thing")
+    if asked != Asked(asked.ranks, asked.grid):
+        raise UsageError("--size, --dtype, --root and --path are of schedules; name their machine with --on")
+    if _is_run(root, what[0]):
+        if variant or asked != Asked():
+            raise UsageError(f"{what[0]}: a run has the machine and the ranks that it was made with; leave options out")
+        return [of_run(runs.find(root, what[0]))]
+    if what[0].partition("/")[0] in _collectives():
+        raise UsageError(f"{what[0]}: a schedule is drawn on a machine; name it with --on")
+    machine = machines.load(what[0], variant)
+    if asked.ranks and not machine.open_size:
+        raise UsageError(f"--ranks: {machine.name} has the endpoints that its file says; leave --ranks out")
+    return [scene(sized(machine, asked))]
+
+
+def _is_run(root: Path, name: str) -> bool:
+    return name.startswith("latest") or any((folder / "run.json").is_file() for folder in (root / name, Path(name)))
+
+
+def _collectives() -> set[str]:
+    return {row["key"] for row in _native.collectives()}
+
+
+def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
+    """The machine with a size, if its file leaves that open."""
+    if not machine.open_size:
+        if asked.grid is not None:
+            raise UsageError(f"--grid: {machine.name} has the size that its file says; leave --grid out")
+        return machine
+    if asked.grid or (machine.open_size == "grid" and asked.ranks is None):
+        return machine.with_grid(*(asked.grid or OPEN_GRID))
+    return machine.with_endpoints(asked.ranks or OPEN_RANKS)
+
+
+def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
+    """`allreduce/ring`, or a source such as `own.py:bucket`, on a machine."""
+    collective, slash, algorithm = named.partition("/")
+    count = asked.ranks or machine.ranks
+    grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
+    how = {"root": asked.root, "grid": grid, "path": asked.path}
+    if slash and collective in _collectives():
+        size = USUAL_SIZE if asked.size is None else asked.size
+        return _simulated(
+            machine, collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how), named
+        )
+    if named in _collectives():
+        raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
+    source = sources.find(named)
+    own_size = USUAL_SIZE if asked.size is None and source.size_bytes is None else asked.size
+    ranks = asked.ranks or source.ranks or count
+    return _simulated(machine, own_experiment("", named, ranks, own_size, asked.dtype, "sum", **how), named)
+
+
+def _simulated(machine: _native.Machine, asked: Experiment, named: str) -> Scene:
+    planned = library.planned(machine, None, asked)
+    schedule = schedules.of(planned)
+    if len(schedule) > MOST_OPERATIONS:
+        count = f"{len(schedule):,} operations, of which no picture shows one"
+        raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
+    schedule.verify()
+    lowered = schedules.lowered(schedule, machine, planned.path)
+    options = {**schedules.options(planned), "links": True, "operations": True, "bins": timeline.BINS}
+    found = timeline.of(lowered, _native.simulate(lowered, machine, options))
+    size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
+    told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
+    return scene(machine, found, title=told, placement=planned.placement)
+
+
+def of_run(run: runs.Run) -> Scene:
+    """The fastest schedule of the largest message that a run simulated."""
+    rows = run.results()
+    timed = rows[
+        (rows["metric"] == "time") & (rows["executor"] == "sim") & given(rows["value"]) & given(rows["collective"])
+    ]
+    if not len(timed):
+        raise UsageError(f"{run.id}: holds no simulated collective; draw a run of `linkwright sweep`, or a machine")
+    row = timed[timed["size_bytes"] == largest(timed["size_bytes"])].least("value")
+    machine = _described(run, str(row["machine"]), int(row["ranks"]), row["grid"])
+    named = f"{row['collective']}/{row['algorithm']}"
+    return of_schedule(
+        machine, named, Asked(int(row["ranks"]), None, int(row["size_bytes"]), row["dtype"], int(row["root"]), None)
+    )
+
+
+def _described(run: runs.Run, name: str, ranks: int, grid: str | None) -> _native.Machine:
+    path = run.folder / "machines" / f"{name}.toml"
+    machine = _native.Machine.parse(read_text(path, "a machine file"), path.name)
+    sides = tuple(map(int, grid.split("x"))) if grid and machine.open_size else None
+    return sized(machine, Asked(ranks, sides))
