@@ -98,7 +98,10 @@ def run(request: Request) -> int:
 
         interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
     if request.mode and all(row["status"] == "waived" for row in rows):
-        return 2  # nothing can be folded or streamed; the table says why
+        click.echo(
+            f"linkwright: no experiment can be simulated with --{request.mode}; the lines above say why", err=True
+        )
+        return 2
     if all(row["value"] is None for row in rows):
         click.echo("linkwright: no experiment gave a value; the lines above say why", err=True)
         return 1
