@@ -72,7 +72,7 @@ def test_no_package_is_advised_that_is_not_published():
     ("lock", "its"),
     [
         ("requirements.lock", ["build"]),  # `make setup` builds with what this file pins
-        ("requirements-dev.lock", ["build", "compute", "dev", "analysis", "fit"]),
+        ("requirements-dev.lock", ["build", "compute", "dev", "analysis", "fit", "png"]),
         ("requirements-docs.lock", ["docs"]),
         ("requirements-release.lock", ["release"]),
     ],
