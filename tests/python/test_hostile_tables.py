@@ -118,6 +118,8 @@ def test_every_field_of_a_log_may_be_anything():
 RIGHT = {
     "list": "list machines",
     "describe": "describe ring",
+    "draw": "draw allreduce/ring --on loggp -p 4 --size 64",
+    "explain": "explain log.txt --on loggp",
     "machines": "machines show loggp",
     "verify": "verify allreduce/ring -p 4",
     "simulate": "simulate allreduce -a ring --on loggp -p 4 --sizes 8",

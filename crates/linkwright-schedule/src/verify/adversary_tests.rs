@@ -74,7 +74,9 @@ fn permuted(p: u32, places: &[Vec<u32>]) -> Schedule {
     b.step();
     b.local(0, sum.range(0..p), data.range(0..p));
     b.step();
-    (1..p).for_each(|rank| drop(b.put(0, data.range(0..p), rank, data.range(0..p))));
+    for rank in 1..p {
+        b.put(0, data.range(0..p), rank, data.range(0..p));
+    }
     b.finish().unwrap()
 }
 

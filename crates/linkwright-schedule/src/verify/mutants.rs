@@ -140,7 +140,7 @@ fn retargeted(s: &Schedule, op: &Op) -> Vec<Op> {
 
 /// The schedule with one change.
 pub fn apply(s: &Schedule, change: &Change) -> Schedule {
-    let (mut ops, mut spec) = (s.ops.clone(), s.spec.clone());
+    let (mut ops, mut spec) = (s.ops.clone(), s.spec);
     let mut waits: Vec<Vec<Edge>> = (0..ops.len())
         .map(|id| s.after(id as u32).to_vec())
         .collect();
