@@ -64,7 +64,10 @@ test-python: setup-dev
 	$(BIN)/python -m pytest
 
 fuzz: setup-dev ## mutants of every kind of file and command line for FUZZ seconds each, from seed SEED
-	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py
+	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -v -s tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py tests/python/test_hostile_tables.py
+	LINKWRIGHT_FAULTS=200 LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q tests/python/test_faults.py
+	LINKWRIGHT_MUTANTS=$(MUTANTS) LINKWRIGHT_FUZZ_SEED=$(SEED) cargo test --locked --release -p linkwright-schedule --lib of_every_kind
+	cargo test --locked --release -p linkwright-plans --lib -- --include-ignored mutants fuzz
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-schedule --test text_fuzz
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-sim --test machine_fuzz
 
@@ -117,6 +120,9 @@ $(VENV)/.release: requirements-release.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.lock
 	@touch $@
 
+# The library names the sources of crates in its messages: without the folder that they happen to lie in, the same
+# sources give the same wheel wherever it is built.
+wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 wheel: $(VENV)/.release ## wheels for x86-64 and ARM in dist/, which need no compiler (rustup brings the other target)
 	@for target in $(WHEEL_TARGETS); do \
 	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \

@@ -3,10 +3,13 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -125,9 +128,31 @@ def test_after_ctrl_c_only_the_rest_is_run(tmp_path, expected):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers, each a process of its own."""
-    with dask._processes(2) as opened:
-        yield opened
+    """Two workers, each a process of its own, that whoever knows the address may use, as of `dask scheduler`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dask, "_private", lambda: contextlib.nullcontext({}))
+        with dask._processes(2) as opened:
+            yield opened
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+def test_who_lacks_the_key_of_a_sweep_cannot_use_its_workers(tmp_path, suite_file):
+    from distributed import Client
+    from distributed.security import Security
+
+    with dask._processes(1) as opened:
+        address = opened.scheduler_address
+        assert address.startswith("tls://127.0.0.1:")
+        folder = Path(opened.security.tls_scheduler_key).parent
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        with dask._private() as other:  # a certificate, but another sweep's
+            for security in (None, other["security"], Security(require_encryption=False)):
+                with pytest.raises((OSError, TypeError)):
+                    Client(address.replace("tls", "tcp") if security is None else address, timeout=3, security=security)
+        result = invoke("sweep", suite_file, "--backend", "dask", "--scheduler", address, "--runs", str(tmp_path))
+        assert result.status == 1
+        assert "configured with no certificate" in result.err
+    assert not folder.exists()
 
 
 def pids(cluster):

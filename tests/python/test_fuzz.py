@@ -29,7 +29,8 @@ from linkwright_cases import invoke
 CORPUS = Path(__file__).parent.parent / "corpus"
 FIRST = int(os.environ.get("LINKWRIGHT_FUZZ_SEED", "0"))
 SECONDS = float(os.environ.get("LINKWRIGHT_FUZZ_SECONDS", "0"))
-SLOW_S = 20.0  # on a busy machine; a hang takes for ever
+# Seconds of work, whatever else the machine does meanwhile; a hang takes for ever. Waiting is allowed for longer.
+SLOW_S, STUCK_S = 20.0, 400.0
 
 SMALL_SUITE = """
 [suite]
@@ -150,6 +151,7 @@ def seeds(count):
     end = time.monotonic() + SECONDS
     for seed in itertools.count(FIRST):
         if time.monotonic() > end if SECONDS else seed >= FIRST + count:
+            print(f"{seed - FIRST} mutants from seed {FIRST}")  # `make fuzz` shows it
             return
         yield seed, random.Random(seed)
 
@@ -157,7 +159,7 @@ def seeds(count):
 @contextlib.contextmanager
 def judged(target, seed, mutant):
     """Fails with the seed and the mutant if anything but an error of ours comes out, or if it takes long."""
-    began = time.monotonic()
+    began, worked = time.monotonic(), _worked()
     try:
         yield
     except LinkwrightError:
@@ -166,8 +168,15 @@ def judged(target, seed, mutant):
         if isinstance(error, KeyboardInterrupt | pytest.fail.Exception):
             raise
         pytest.fail(f"{target}, seed {seed}: {type(error).__name__}: {error}\n{mutant}")
-    if (took := time.monotonic() - began) > SLOW_S:
-        pytest.fail(f"{target}, seed {seed}: took {took:.0f} s\n{mutant}")
+    took, worked = time.monotonic() - began, _worked() - worked
+    if worked > SLOW_S or took > STUCK_S:
+        pytest.fail(f"{target}, seed {seed}: worked {worked:.0f} s, took {took:.0f} s\n{mutant}")
+
+
+def _worked():
+    """Seconds of processors that this process and its children used."""
+    spent = os.times()
+    return spent.user + spent.children_user
 
 
 def one_message(result):

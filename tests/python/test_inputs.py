@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from linkwright import executors, registry
 from linkwright.errors import FileError, StoreError, UsageError
 from linkwright.machines import load
+from linkwright.store import files
 from linkwright.suite import load as suites
 from linkwright.suite.backends import Dask, Local
 from linkwright.suite.session import Request, Watcher, resume, start
@@ -183,3 +185,32 @@ def test_every_process_that_the_package_starts_is_isolated():
             if "sys.executable" in line and "pip install" not in line and not line.lstrip().startswith("#"):
                 assert 'sys.executable, "-P"' in line, f"{path}: {line}"
     assert sys.executable
+
+
+def test_the_random_numbers_of_the_proofs_are_recorded_and_repeated(tmp_path, monkeypatch):
+    run = begun(tmp_path, "loggp")
+    key = run.environment["proof_key"]
+    assert re.fullmatch("[0-9a-f]{32}", key)
+    asked = [sys.executable, "-c", "from linkwright._native import proof_key; print(proof_key())"]
+    drawn = {subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)}
+    assert len(drawn | {key}) == 3
+    monkeypatch.setenv("LINKWRIGHT_PROOF_KEY", key)
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() == key
+
+
+@pytest.mark.parametrize("key", ["", "xyz", "-1", "1" * 33])
+def test_a_wrong_key_of_the_proofs_is_refused(monkeypatch, key):
+    monkeypatch.setenv("LINKWRIGHT_PROOF_KEY", key)
+    result = invoke("list", "fabrics")
+    assert result.status == 2
+    assert "LINKWRIGHT_PROOF_KEY" in result.err
+
+
+@pytest.mark.parametrize("words", ["import --as osu -p 2 /dev/zero", "predict /dev/zero --on loggp", "sweep /dev/zero"])
+def test_a_file_that_never_ends_is_refused(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    result = invoke(*words.split())
+    assert result.status == 2
+    assert "/dev/zero" in result.err
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@
 //! of schedules. Every number of a machine carries its unit, status and source.
 
 pub mod error;
+pub mod free_memory;
 pub mod ids;
 pub mod issue;
 pub mod machine;

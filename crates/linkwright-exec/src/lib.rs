@@ -13,7 +13,6 @@ pub mod dtype;
 pub mod error;
 pub mod executor;
 pub mod fill;
-pub mod free_memory;
 pub mod guard;
 pub mod lowered;
 mod mapping;

@@ -64,7 +64,7 @@ mod _native {
     #[pymodule_export]
     use super::sampling::sample_work;
     #[pymodule_export]
-    use super::schedule::Schedule;
+    use super::schedule::{proof_key, Schedule};
     #[pymodule_export]
     use super::simulate::{check_options, fabrics, lower, protocol_remark, quiet, simulate};
     #[pymodule_export]

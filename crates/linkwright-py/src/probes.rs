@@ -184,7 +184,7 @@ pub fn cycles_ns(py: Python<'_>, cpus: Option<Vec<u32>>) -> Vec<Option<f64>> {
 /// Bytes that this process may still take, by machine, control group and its own limit; None: unknown.
 #[pyfunction]
 pub fn available_memory() -> Option<u64> {
-    linkwright_exec::free_memory::available_memory()
+    linkwright_core::free_memory::available_memory()
 }
 
 /// Caches that the first processor sees, nearest first: `level, kind, bytes, shared_by` each.

@@ -566,3 +566,9 @@ fn hint_name(hint: Hint) -> &'static str {
     let known = HINTS.iter().find(|known| known.1 == hint);
     known.expect("every hint is listed").0
 }
+
+/// The random bits from which the proofs of this process follow, 32 hexadecimal digits.
+#[pyfunction]
+pub fn proof_key() -> String {
+    format!("{:032x}", verify::proof_key())
+}

@@ -35,7 +35,7 @@ from linkwright.experiment import DTYPES
     "--sizes", metavar="A,B,C", help="Of a limit: message sizes; default: 8,64K. Of a schedule of yours: its size."
 )
 @click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="With --limit.")
-@click.option("--root", "-r", type=click.IntRange(0), default=0, show_default=True, help="With --limit.")
+@click.option("--root", "-r", type=options.ROOT, default=0, show_default=True, help="With --limit.")
 @click.option("--path", help="With --limit: software path of the machine file; default: its first.")
 @click.pass_context
 def command(

@@ -102,10 +102,20 @@ def status_of(arguments: list[str] | None = None) -> int:
         return _status_of(arguments)
 
 
+def _check_proof_key(digits: str) -> None:
+    """Refuse a wrong `LINKWRIGHT_PROOF_KEY`, before the first proof would stop at it."""
+    if not (0 < len(digits) <= 32 and set(digits) <= set("0123456789abcdef")):
+        raise UsageError(
+            "LINKWRIGHT_PROOF_KEY is not a hexadecimal number of up to 32 digits, as `environment.json` of a run "
+            "states it; correct it, or unset it for new random numbers"
+        )
+
+
 def _status_of(arguments: list[str] | None) -> int:
     try:
         # `auto` is click's rule, colour on a terminal; https://no-color.org is not part of it.
         colour = False if os.environ.get("NO_COLOR") else None
+        _check_proof_key(os.environ.get("LINKWRIGHT_PROOF_KEY", "0"))
         status = linkwright.main(arguments, prog_name="linkwright", standalone_mode=False, color=colour)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0

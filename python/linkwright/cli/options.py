@@ -100,6 +100,7 @@ class Watts(click.ParamType):
 
 
 RANKS = click.IntRange(1, MAX_RANKS)
+ROOT = click.IntRange(0, MAX_RANKS - 1)
 
 
 class RankCounts(click.ParamType):
@@ -162,7 +163,7 @@ data = _together(
     click.option(
         "-r",
         "--root",
-        type=click.IntRange(0),
+        type=ROOT,
         default=0,
         show_default=True,
         help="Root of rooted collectives.",

@@ -67,7 +67,7 @@ _OPTIONS = (
         help="Training: precision of the products; default: that of the network. Tensor cores serve all but single.",
     ),
     click.option(
-        "--samples", type=click.IntRange(1), metavar="N",
+        "--samples", type=click.IntRange(1, 1 << 53), metavar="N",
         help="Training: samples of the whole training, for the time to train; default: data set x epochs of the file.",
     ),
     click.option("--peak", type=Positive(), help="Training: operations per second of a device whose file states none."),

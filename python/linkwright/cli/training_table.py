@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from linkwright.predict.training.workload import Workload
 
 WIDTH = 80
-_LONG = (("s", 60.0, 1.0), ("min", 60.0, 60.0), ("h", 48.0, 3600.0), ("days", 1e9, 86400.0))
+_LONG = (("s", 60.0, 1.0), ("min", 60.0, 60.0), ("h", 48.0, 3600.0), ("days", math.inf, 86400.0))
 
 
 def show(made: Training, wide: bool) -> None:
@@ -145,10 +146,8 @@ def span(low_ns: float, high_ns: float) -> str:
 
 def long(seconds: float) -> str:
     """`45 s`, `3.4 h`, `12.5 days`."""
-    for unit, most, scale in _LONG:
-        if seconds / scale < most:
-            return f"{seconds / scale:,.3g} {unit}" if seconds / scale < 1000 else f"{seconds / scale:,.0f} {unit}"
-    raise AssertionError("unreachable")
+    unit, scale = next((unit, scale) for unit, most, scale in _LONG if seconds / scale < most)
+    return f"{seconds / scale:,.3g} {unit}" if seconds / scale < 1000 else f"{seconds / scale:,.0f} {unit}"
 
 
 def short(value: float) -> str:

@@ -29,7 +29,7 @@ USUAL_RANKS, USUAL_SIZE = 8, 64 << 10
 @click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`.")
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: 8, or those of a file.")
 @click.option("--size", type=options.Size(), help="Message size in bytes; default: 64K, or that of a file.")
-@click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
+@click.option("-r", "--root", type=options.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
 @click.option("--on", "machine", metavar="MACHINE", help="Lower it for the default path of this machine first.")
 @options.variant

@@ -15,7 +15,6 @@ so nothing behind this module checks them again.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,11 @@ from linkwright.errors import StoreError
 from linkwright.rows import Rows, unique
 
 from . import schema, tables, upgrade
+from .files import kept
 from .tables import AGAIN
 
 Form = Any
 NONE = "none"  # the form of `...` where no other key may stand
-MOST_BYTES = 1 << 30  # of a JSON file, which is read as a whole
 
 _NAMED = {"key": str, "unit": str}
 _CPU = {
@@ -172,11 +171,9 @@ RECORD = {"samples?": _SAMPLES, "ended?": _ENDED, "rows?": [_ROW]}
 def read(path: Path, form: Form, cure: str = AGAIN) -> Any:
     """The value of a JSON file of this form; a `StoreError` names the file, the place in it and the cure."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise StoreError(f"{path}: is larger than {MOST_BYTES >> 30} GiB; {cure}")
-        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        found = json.loads(kept(path).decode("utf-8"), parse_constant=_no_number)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}; {cure}") from error
+        raise StoreError(f"{path}: cannot be read: {error.strerror}; {cure}") from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path}: is not JSON ({_brief(error)}); {cure}") from error
     check(found, form, path, cure)

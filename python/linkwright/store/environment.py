@@ -15,6 +15,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from linkwright._native import proof_key
+
 from .naming import host_name
 
 _PACKAGES = ("linkwright", "numpy")
@@ -44,6 +46,7 @@ def collect() -> dict[str, object]:
         "virtual": _flag_in_cpuinfo("hypervisor"),
         "cgroup_cpu_max": _read("/sys/fs/cgroup/cpu.max"),
         "transparent_hugepage": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "proof_key": proof_key(),
     }
 
 

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from linkwright.errors import StoreError, UsageError
 
+# Of a file that is read as a whole.
+MOST_BYTES = 1 << 30
+
 _CURES = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
@@ -93,10 +96,26 @@ def write_text(path: Path, text: str) -> None:
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
+def content(path: Path) -> bytes:
+    """What a file holds. Raises an `OSError` for more than any file of ours or of a log has: /dev/zero never ends."""
+    with path.open("rb") as file:
+        held = file.read(MOST_BYTES + 1)
+    if len(held) > MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return held
+
+
+def kept(path: Path) -> bytes:
+    """What a file of a run folder holds. Raises an `OSError` also for a device: linkwright keeps nothing in one."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.ENXIO, "it is a device, not a file")
+    return content(path)
+
+
 def read_text(path: Path, what: str) -> str:
     """The text of a file that the user named; `what` says in messages what it should be."""
     try:
-        return path.read_text(encoding="utf-8")
+        return content(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not text in UTF-8; give the path of {what}") from error
     except OSError as error:

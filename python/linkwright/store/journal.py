@@ -22,7 +22,7 @@ from pathlib import Path
 from linkwright.errors import StoreError
 
 from . import documents
-from .files import named
+from .files import kept, named
 
 
 class Journal:
@@ -71,7 +71,11 @@ def read(path: Path) -> Iterator[dict]:
     """All whole records of a journal, in order; none if it does not exist."""
     if not path.exists():
         return
-    whole = path.read_bytes()[: _whole_bytes(path)]
+    try:
+        held = kept(path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}; remove it, or make the run again") from error
+    whole = held[: held.rfind(b"\n") + 1]
     for number, line in enumerate(whole.splitlines(), 1):
         place, cure = Path(f"{path}:{number}"), "the file was changed by hand: remove that line to go on"
         try:
@@ -84,4 +88,4 @@ def read(path: Path) -> Iterator[dict]:
 
 def _whole_bytes(path: Path) -> int:
     """The length up to and including the last newline."""
-    return path.read_bytes().rfind(b"\n") + 1
+    return kept(path).rfind(b"\n") + 1

@@ -29,7 +29,7 @@ from linkwright.errors import StoreError, UsageError, unknown
 from linkwright.rows import Rows
 
 from . import documents, environment, journal, schema, tables
-from .files import make_folder, named, read_text, write_text
+from .files import kept, make_folder, named, read_text, write_text
 from .record import Record, counting
 
 # Where run folders are, unless --runs says otherwise.
@@ -144,9 +144,11 @@ class Run:
         """The text of a schedule of the user's."""
         path = self.folder / "schedules" / f"{digest}.lw"
         try:
-            return path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise StoreError(f"{path}: is gone, so its experiments cannot be run again; make the run again") from error
+            return kept(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError(
+                f"{path}: is gone or damaged, so its experiments cannot be run again; make the run again"
+            ) from error
 
     def forget_machine(self) -> None:
         """Reduce the environment to time, command and versions, because the numbers come from elsewhere."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +19,7 @@ from linkwright.errors import StoreError
 from linkwright.rows import Column, Rows, given
 
 from . import schema
-from .files import write_whole
+from .files import kept, write_whole
 
 AGAIN = "it is damaged: restore it, or make the run again"
 Declared = Mapping[str, tuple[str, bool, str]]
@@ -94,9 +93,9 @@ _KINDS = {"string": "O", "int64": "i", "int32": "i", "double": "f", "bool": "b"}
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return kept(path)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}; {AGAIN}") from error
+        raise StoreError(f"{path}: cannot be read: {error.strerror}; {AGAIN}") from error
 
 
 def _damaged(path: Path, error: Exception) -> StoreError:
@@ -107,7 +106,7 @@ def _damaged(path: Path, error: Exception) -> StoreError:
 def _noted(path: Path) -> str | None:
     """The digest that the run noted; None of a run of an earlier version."""
     try:
-        plan = json.loads((path.parent / "run.json").read_text(encoding="utf-8"))
+        plan = json.loads(kept(path.parent / "run.json").decode("utf-8"))
         return plan.get("tables", {}).get(path.name)
     except (OSError, ValueError, AttributeError):
         return None  # `run.json` has a message of its own

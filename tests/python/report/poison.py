@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,17 @@ def spoilt(value: Any, payloads: Iterator[str], key: str = "") -> Any:
     if isinstance(value, str) and key not in WORDS:
         return value + next(payloads)
     return value
+
+
+def toml(text: str) -> str:
+    """A machine file or a suite with a payload behind every text that only people read."""
+    payloads = itertools.cycle(PAYLOADS)
+
+    def poisoned(found: re.Match) -> str:
+        return found[1] + json.dumps(tomllib.loads(f"x = {found[2]}")["x"] + next(payloads))
+
+    text = re.sub(r"\"\"\".*?\"\"\"", '"long"', text, flags=re.DOTALL)
+    return re.sub(r'\b((?:summary|description|source|note|title|cure) *= *)("(?:[^"\\]|\\.)*")', poisoned, text)
 
 
 def study(made: dict) -> dict:

@@ -8,8 +8,9 @@ import poison
 import pytest
 import synthetic
 
-from linkwright import report
+from linkwright import registry, report
 from linkwright.report import model
+from linkwright_cases import invoke
 
 pytestmark = pytest.mark.browser
 
@@ -216,6 +217,37 @@ def visited(browser):
     yield open_page
     for page in pages:
         page.close()
+
+
+def pages_of_files(folder):
+    """Pages of a sweep on a poisoned machine by a poisoned suite, of an import, and of a forecast."""
+    machine, suite, log = folder / "m.toml", folder / "s.toml", folder / "log.txt"
+    shipped = [registry.machine_path("loggp"), registry.suite_path("scaling")]
+    for path, put in zip(shipped, (machine, suite), strict=True):
+        put.write_text(poison.toml(path.read_text(encoding="utf-8")), encoding="utf-8")
+    log.write_text("# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)\n4    1.46\n8    1.50\n")
+    runs = folder / "runs"
+    swept = invoke("sweep", str(suite), "--on", str(machine), "-p", "4", "--level", "quick", "--runs", str(runs))
+    words = ["import", "--as", "osu", "-p", "4", str(log), "--runs", str(runs)]
+    imported = [invoke(*words, "--machine", payload) for payload in poison.PAYLOADS]
+    page = folder / "forecast.html"
+    asked = ["predict", "resnet", "--batch", "16", "--gpus", "1", "--on", str(folder / "gpus.toml"), "--report"]
+    (folder / "gpus.toml").write_text(poison.toml(registry.machine_path("dgx1-p100").read_text(encoding="utf-8")))
+    forecast = invoke(*asked, str(page))
+    assert swept.status == forecast.status == 0, swept.err + forecast.err
+    made = [Path(one.out.split()[-1]) for one in imported if one.status == 0]
+    assert len(made) > len(poison.PAYLOADS) / 2  # others are refused: they hold what no terminal shows
+    return [*sorted(runs.glob("*/report/index.html")), page]
+
+
+def test_files_of_strangers_run_no_script(visited, tmp_path):
+    drawn = pages_of_files(tmp_path)
+    assert sum(path.read_text(encoding="utf-8").count("window.pwned=1") for path in drawn) > 20
+    for path in drawn:
+        page = visited(path)
+        page.evaluate("document.querySelectorAll('*').forEach((it) => it.focus && it.focus())")
+        assert page.evaluate("window.pwned") is None, path
+        assert "Content-Security-Policy" in path.read_text(encoding="utf-8")
 
 
 def test_texts_of_strangers_run_no_script(visited, tmp_path):

@@ -6,8 +6,8 @@
 
 use super::probe::{waived, Setting};
 use crate::error::Result;
-use crate::free_memory::available_memory;
 use crate::mapping::Mapping;
+use linkwright_core::free_memory::available_memory;
 use linkwright_core::probes::Description;
 use std::fs;
 

@@ -34,7 +34,7 @@ mod print;
 mod race;
 mod write;
 
-use crate::error::{PlanError, Result};
+use crate::error::{few_enough, PlanError, Result};
 use crate::format::Format;
 use cells::Cells;
 use links::{Links, NONE};
@@ -144,6 +144,7 @@ fn kept_order(plan: &Plan, links: &Links) -> Result<Vec<u32>> {
 
 /// Write a schedule, and read it again: what is returned is what a reader accepts.
 fn write(schedule: &Schedule) -> Result<String> {
+    few_enough(schedule, limits::MAX_STEPS)?; // each is a step at least
     let text = print::print(&write::plan(schedule)?);
     match read(&text) {
         Ok(_) => Ok(text),

@@ -24,6 +24,8 @@ pub(crate) mod buffer;
 use std::sync::OnceLock;
 
 use crate::error::ScheduleError;
+use linkwright_core::free_memory::most_memory;
+
 pub(crate) use buffer::{add_scratch, MAX_BUFFERS};
 pub use buffer::{Buffer, BufferId, Owner, MAX_CHUNKS};
 
@@ -33,14 +35,12 @@ pub const MAX_OPS: usize = 1 << 30;
 /// Bytes that an operation takes while its schedule is made and proved.
 const OP_BYTES: u64 = 100;
 
-/// Largest number of operations that the memory of this machine holds, at most [`MAX_OPS`].
+/// Largest number of operations that the memory of this machine, or what this process may have of it, holds; at most
+/// [`MAX_OPS`].
 pub fn most_ops() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();
     *MOST.get_or_init(|| {
-        let said = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let total = said.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-        let kib = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-        kib.map_or(MAX_OPS, |kib| MAX_OPS.min((kib * 1024 / OP_BYTES) as usize))
+        most_memory().map_or(MAX_OPS, |bytes| MAX_OPS.min((bytes / OP_BYTES) as usize))
     })
 }
 

@@ -58,11 +58,7 @@ impl Pattern {
             return Err(self.waive("1 rank has nobody to send to; use 2 ranks or more"));
         }
         // The lists of messages must fit before the schedule can tell whether it does.
-        let messages = u64::from(traffic.shape.ranks) * u64::from(traffic.count);
-        match messages > most_ops() as u64 / 4 {
-            true => Err(ScheduleError::TooLarge(most_ops() as u64 / 4)),
-            false => Ok(()),
-        }
+        few_enough(traffic.shape.ranks as usize, traffic)
     }
 
     /// Every rank's messages, except to itself, `count` times.
@@ -76,6 +72,39 @@ impl Pattern {
             .flat_map(of_rank)
             .filter(|(from, to)| from != to)
             .collect();
+        few_enough(messages.len(), traffic)?;
         traffic.rounds(|| messages.clone())
+    }
+}
+
+/// Refuse more messages, of this many pairs, than memory holds.
+fn few_enough(pairs: usize, traffic: &Traffic) -> Result<()> {
+    let ways = 1 + u64::from(traffic.both_ways);
+    let (messages, most) = (
+        pairs as u64 * u64::from(traffic.count) * ways,
+        most_ops() as u64 / 4,
+    );
+    match messages > most {
+        true => Err(ScheduleError::TooLarge(most)),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::Shape;
+    use crate::patterns::find;
+
+    #[test]
+    fn messages_are_counted_before_they_are_written() {
+        let pattern = find("neighbour").unwrap();
+        let mut traffic = Traffic::new(Shape::new(16, 8));
+        // Each rank sends to four; a quarter of the most is one message too many per rank.
+        traffic.count = (most_ops() / 4 / 16 / 2) as u32;
+        assert!(matches!(
+            (pattern.build)(&traffic),
+            Err(ScheduleError::TooLarge(_))
+        ));
     }
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! f(c) is the product of four random numbers: two for the high and the low digits of the rank, two
-//! for those of the chunk. Each process draws their tables from the operating system's randomness.
+//! for those of the chunk. Their tables are SipHash-2-4 under the [`proof_key`] of this process, which
+//! comes from the operating system's randomness.
 //!
 //! A chunk whose count reaches 2^63 equals no other. Where two fingerprints are equal, every m(c) is
 //! therefore below 2^63 in both, and if their multisets differ, some difference m(c) - m'(c) is not 0
@@ -18,7 +19,7 @@
 //! doubling, repetition or other structure of a schedule can do better.
 
 use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -59,20 +60,50 @@ struct Tables {
     chunk: [Vec<u64>; 2],
 }
 
+/// The 128 random bits from which the numbers of this process follow: those of the operating system, or of the
+/// environment variable `LINKWRIGHT_PROOF_KEY`, which repeats the proofs of another process.
+///
+/// # Panics
+/// If that variable is not a hexadecimal number of 128 bits.
+pub fn proof_key() -> u128 {
+    static KEY: OnceLock<u128> = OnceLock::new();
+    *KEY.get_or_init(|| match std::env::var("LINKWRIGHT_PROOF_KEY") {
+        Ok(digits) => u128::from_str_radix(&digits, 16).expect(
+            "LINKWRIGHT_PROOF_KEY is no hexadecimal number of 128 bits; correct or unset it",
+        ),
+        // The keys of a `RandomState` are the operating system's; two of its hashes hide them.
+        Err(_) => {
+            let drawn = RandomState::new();
+            u128::from(drawn.hash_one(0)) << 64 | u128::from(drawn.hash_one(1))
+        }
+    })
+}
+
+#[expect(
+    deprecated,
+    reason = "the only keyed hash of the standard library that is the same in every version"
+)]
+fn hash(key: u128, of: (u32, u32)) -> u64 {
+    let mut hasher = std::hash::SipHasher::new_with_keys((key >> 64) as u64, key as u64);
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Tables {
     fn get() -> &'static Self {
         static TABLES: OnceLock<Tables> = OnceLock::new();
-        TABLES.get_or_init(|| {
-            let key = RandomState::new();
-            let table = |which: u32, bits: u32| {
-                let numbers = (0..1u32 << bits).map(|digit| key.hash_one((which, digit)) % PRIME);
-                numbers.collect()
-            };
-            Tables {
-                rank: [table(0, RANK_BITS), table(1, RANK_BITS)],
-                chunk: [table(2, CHUNK_BITS), table(3, CHUNK_BITS)],
-            }
-        })
+        TABLES.get_or_init(|| Self::of(proof_key()))
+    }
+
+    fn of(key: u128) -> Self {
+        let table = |which: u32, bits: u32| {
+            let numbers = (0..1u32 << bits).map(|digit| hash(key, (which, digit)) % PRIME);
+            numbers.collect()
+        };
+        Tables {
+            rank: [table(0, RANK_BITS), table(1, RANK_BITS)],
+            chunk: [table(2, CHUNK_BITS), table(3, CHUNK_BITS)],
+        }
     }
 
     #[inline]
@@ -239,6 +270,15 @@ mod tests {
         assert_eq!(times(PRIME - 1, 7), PRIME - 7);
         assert_eq!(times(1 << 32, 1 << 32), 59);
         assert_eq!(times(0, PRIME - 1), 0);
+    }
+
+    #[test]
+    fn a_key_gives_the_same_numbers_and_another_gives_others() {
+        let number = |key| Tables::of(key).number(5000, 9000);
+        assert_eq!(number(7), number(7));
+        assert_ne!(number(7), number(8));
+        assert_ne!(number(7), number(7 << 64));
+        assert_eq!(proof_key(), proof_key());
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod race;
 mod semantics;
 mod shape;
 
+pub use contributions::proof_key;
 pub(crate) use hazard::meets;
 pub use outcome::{Verified, VerifyError};
 pub(crate) use shape::check as check_shape;

@@ -1,7 +1,9 @@
 //! Verify and the oracle agree: on every algorithm, on schedules with one mistake, on random ones.
 
-use super::mutants::{apply, changes};
+use super::contributions::{Exact, Fingerprint};
+use super::mutants::{apply, changes, Change};
 use super::oracle::{exhaust, judge, judge_order, try_at_random};
+use super::semantics::replay;
 use super::{bounds, order, race, verify, Cells, Verified, VerifyError};
 use crate::builder::{Builder, Shape, Slot};
 use crate::collectives::{find, Algorithm, REGISTRY};
@@ -40,6 +42,11 @@ pub(super) fn agree(name: &str, schedule: &Schedule, change: &dyn Debug) -> bool
         "{name}: {change:?}: verify says {found:?}, the oracle {due:?}\n{}",
         print(schedule)
     );
+    if let Ok(cells) = bounds::check(schedule).and_then(|()| Cells::of(schedule)) {
+        let exact = replay::<Exact>(schedule, &cells).is_ok();
+        let quick = replay::<Fingerprint>(schedule, &cells).is_ok();
+        assert_eq!(exact, quick, "{name}: {change:?}\n{}", print(schedule));
+    }
     found.is_ok()
 }
 
@@ -107,6 +114,44 @@ fn agrees_on_mutants_of_more_ranks() {
             left -= 1;
         }
     }
+}
+
+/// Mutants of every kind over 2 to 9 ranks, 5,000 or as many as `LINKWRIGHT_MUTANTS` says, from the seed
+/// `LINKWRIGHT_FUZZ_SEED`.
+#[test]
+fn agrees_on_mutants_of_every_kind() {
+    let asked = |name: &str| std::env::var(name).ok().and_then(|said| said.parse().ok());
+    let most = asked("LINKWRIGHT_MUTANTS").unwrap_or(5000u64);
+    let mut choose = random(asked("LINKWRIGHT_FUZZ_SEED").unwrap_or(24));
+    let mut seen = std::collections::BTreeMap::new();
+    let mut tried = 0;
+    while tried < most {
+        let algorithm = REGISTRY[choose(REGISTRY.len())];
+        let made = schedule(algorithm, 2 + choose(8) as u32);
+        let Some(schedule) = made.filter(|made| made.ops().len() < 300) else {
+            continue;
+        };
+        let mut kinds: Vec<Vec<Change>> = Vec::new();
+        for change in changes(&schedule) {
+            let same = |kind: &&mut Vec<Change>| kind[0].kind() == change.kind();
+            match kinds.iter_mut().find(same) {
+                Some(kind) => kind.push(change),
+                None => kinds.push(vec![change]),
+            }
+        }
+        for kind in &kinds {
+            let change = &kind[choose(kind.len())];
+            let right = agree(&algorithm.key(), &apply(&schedule, change), change);
+            let (all, wrong) = seen.entry(change.kind()).or_insert((0, 0));
+            (*all, *wrong) = (*all + 1, *wrong + u64::from(!right));
+            tried += 1;
+        }
+    }
+    assert_eq!(seen.len(), 11, "{seen:?}");
+    assert!(
+        seen.values().all(|&(all, wrong)| wrong > all / 50),
+        "{seen:?}"
+    );
 }
 
 /// A schedule over two ranks and what verify says of it.

@@ -22,8 +22,11 @@ import importlib.metadata
 import logging
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -208,6 +211,11 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
                 f"--scheduler {scheduler}: no Dask scheduler answers there; start one with `dask scheduler`, "
                 "or leave out --scheduler for processes of this machine"
             ) from error
+        except TypeError as error:  # Dask's, for an address of TLS
+            raise BackendError(
+                f"--scheduler {scheduler}: Dask is configured with no certificate for it; set `distributed.comm.tls` "
+                "in its configuration"
+            ) from error
         try:
             client.wait_for_workers(1, timeout=PATIENCE_S)
         except TimeoutError as error:
@@ -223,9 +231,10 @@ def _processes(jobs: int) -> Iterator[LocalCluster]:
     from dask import config
     from distributed import LocalCluster
 
-    with config.set({"distributed.comm.timeouts.connect": LOST_AFTER}), _safe_path():
+    with config.set({"distributed.comm.timeouts.connect": LOST_AFTER}), _safe_path(), _private() as security:
         with _deaf_to_ctrl_c():
             cluster = LocalCluster(
+                **security,
                 n_workers=jobs or None,
                 threads_per_worker=1,
                 host=LOOPBACK,
@@ -237,6 +246,28 @@ def _processes(jobs: int) -> Iterator[LocalCluster]:
             )
         with cluster:
             yield cluster
+
+
+@contextlib.contextmanager
+def _private() -> Iterator[dict[str, object]]:
+    """Options by which only processes with the key of this sweep connect, not other users of this machine.
+
+    The key lies in a folder that only this user can read. Without the program `openssl` there is none.
+    """
+    from distributed.security import Security
+
+    if not (openssl := shutil.which("openssl")):
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="linkwright-") as folder:
+        key, certificate = f"{folder}/key.pem", f"{folder}/certificate.pem"
+        words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "365"]
+        words += ["-subj", "/CN=linkwright", "-keyout", key, "-out", certificate]
+        subprocess.run([openssl, *words], check=True, capture_output=True)
+        roles = {f"tls_{role}_{what}": path for role in ("client", "scheduler", "worker")
+                 for what, path in (("key", key), ("cert", certificate))}  # fmt: skip
+        security = Security(tls_ca_file=certificate, require_encryption=True, **roles)
+        yield {"protocol": "tls://", "security": security}
 
 
 @contextlib.contextmanager

@@ -22,14 +22,18 @@ mod tokens;
 use super::json::{Channel, ChannelType, File, Gpu, Op};
 use super::layout::{Layout, Sizes};
 use super::read;
-use crate::error::{PlanError, Result};
+use crate::error::{few_enough, PlanError, Result};
 use check::{cannot, difference, expressible};
 use linkwright_schedule::ir::{self, Combine, OpKind};
 use linkwright_schedule::{transforms, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Most operations that are written: of more, reading them again would find more waits than it takes.
+const MAX_WRITTEN: usize = 1 << 20;
+
 /// Write a schedule, and read it again: what is returned says what the schedule says.
 pub(super) fn write(schedule: &Schedule) -> Result<String> {
+    few_enough(schedule, MAX_WRITTEN)?;
     expressible(schedule)?;
     let put_reduces = |op: &ir::Op| op.kind == OpKind::Put && op.combine == Combine::Reduce;
     let unfused;

@@ -1,7 +1,7 @@
 //! The machine of the oracle: what has happened so far, what may happen next, and what is in the chunks.
 
 use crate::ir::{Buffer, BufferId, Combine, Edge, Op, OpKind, Schedule};
-use crate::spec::Expected;
+use crate::spec::{Collective, Expected};
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -335,6 +335,19 @@ impl<'a> Machine<'a> {
         let s = self.schedule;
         if !self.status.iter().all(|status| status.acknowledged) {
             return Err("stuck".to_string());
+        }
+        let has_output = |who: u32| {
+            let mut outputs = s.buffers.iter().filter(|buffer| buffer.name == "output");
+            outputs.any(|buffer| buffer.owner.includes(who, s.ranks))
+        };
+        // Who has nowhere to put its result has not got it.
+        let lacks = match s.spec.collective {
+            Collective::Barrier | Collective::Pattern => false,
+            Collective::Gather | Collective::Reduce => !has_output(s.spec.root),
+            _ => !(0..s.ranks).all(has_output),
+        };
+        if lacks {
+            return Err("a rank that is due a result has no output".to_string());
         }
         for (who, id, chunk) in places(s) {
             let buffer = &s.buffers[id];

@@ -16,12 +16,23 @@ use std::path::{Path, PathBuf};
 
 /// Bytes that can be allocated and used; `None` where nothing is known.
 pub fn available_memory() -> Option<u64> {
-    let left = [of_machine(), of_groups(Path::new("/")), of_process()];
+    let left = [of_machine("MemAvailable:"), left_to_process()];
     left.into_iter().flatten().min()
 }
 
-fn of_machine() -> Option<u64> {
-    field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:").map(|kib| kib << 10)
+/// Bytes that this process could have if the others took none: what it may do must not depend on them.
+pub fn most_memory() -> Option<u64> {
+    let most = [of_machine("MemTotal:"), left_to_process()];
+    most.into_iter().flatten().min()
+}
+
+fn left_to_process() -> Option<u64> {
+    let left = [of_groups(Path::new("/")), of_process()];
+    left.into_iter().flatten().min()
+}
+
+fn of_machine(what: &str) -> Option<u64> {
+    field(&fs::read_to_string("/proc/meminfo").ok()?, what).map(|kib| kib << 10)
 }
 
 /// The number behind a word at the start of a line.
@@ -90,17 +101,10 @@ fn left_in(folder: &Path, files: &Files) -> Option<u64> {
 }
 
 fn of_process() -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: fills the structure that it is given.
-    let status = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    if status != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
-        return None;
-    }
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let soft = field(&limits, "Max address space")?; // `unlimited` is none
     let mapped = field(&fs::read_to_string("/proc/self/status").ok()?, "VmSize:")? << 10;
-    Some(limit.rlim_cur.saturating_sub(mapped))
+    Some(soft.saturating_sub(mapped))
 }
 
 #[cfg(test)]

@@ -1,0 +1,190 @@
+"""Every file of a run, every field of a log and every option of a verb, each damaged in all the ways that we know.
+
+Where `test_fuzz.py` draws mutants, these tables are complete: nothing that is added later escapes them. Each answer is
+a value or one message, without a traceback and without a folder that is half made.
+"""
+
+import itertools
+import re
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+
+import test_fuzz
+from linkwright.cli.main import VERBS, linkwright
+from linkwright.errors import LinkwrightError
+from linkwright.interop import IMPORTERS
+from linkwright.interop.importing import Defaults
+from linkwright_cases import invoke
+
+good_runs = test_fuzz.good_runs
+
+
+# --- run folders ------------------------------------------------------------------------------------
+
+
+def _another(path):
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGE = {
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "without its last byte": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "noise": lambda path: path.write_bytes(bytes(range(256)) * 4),
+    "text of another encoding": lambda path: path.write_bytes("é\n".encode("utf-16")),
+    "a list": lambda path: path.write_text("[1, 2]"),
+    "a number": lambda path: path.write_text("1e999"),
+    "a table without keys": lambda path: path.write_text("{}"),
+    "deeply nested": lambda path: path.write_text("[" * 100_000),
+    "doubled": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "a folder": _another,
+    "a link to itself": lambda path: (path.unlink(), path.symlink_to(path)),
+    "a link to what never ends": lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
+}
+ASKED = (
+    ("report", "RUN"),
+    ("export", "RUN", "--as", "csv", "--out", "OUT"),
+    ("compare", "RUN", "OTHER"),
+    ("fit", "RUN"),
+    ("sweep", "--resume", "RUN"),
+)
+
+
+def damages(good_runs):
+    """(run, file, kind of damage) of every file that a run holds for later."""
+    for run in sorted(good_runs.iterdir()):
+        for path in sorted(path for path in run.rglob("*") if path.is_file() and "report" not in path.parts):
+            for kind in DAMAGE:
+                yield run, path.relative_to(run), kind
+
+
+def test_every_file_of_a_run_may_be_damaged_in_every_way(tmp_path, good_runs):
+    cases = list(damages(good_runs))
+    assert len(cases) >= 160
+    seen = set()
+    for (run, path, kind), asked in zip(cases, itertools.cycle(ASKED), strict=False):
+        if (run.name.split("-")[-1], path, kind) in seen:  # both sweeps have the same files
+            continue
+        seen.add((run.name.split("-")[-1], path, kind))
+        root = tmp_path / "runs"
+        shutil.copytree(good_runs, root)
+        DAMAGE[kind](root / run.name / path)
+        other = next(entry.name for entry in sorted(root.iterdir()) if entry.name != run.name)
+        words = {"RUN": run.name, "OTHER": other, "OUT": str(tmp_path / "x.csv")}
+        with test_fuzz.judged("run folder", kind, f"{run.name}/{path} {asked}"):
+            test_fuzz.one_message(invoke(*(words.get(word, word) for word in asked), "--runs", str(root)))
+            listed = invoke("list", "runs", "--runs", str(root))
+            assert (listed.status, listed.out.count("\n") >= 2) == (0, True), listed
+        shutil.rmtree(root)
+    assert len(seen) >= 100
+
+
+# --- imports ----------------------------------------------------------------------------------------
+
+FIELDS = ("", "-1", "0", "16.5", "1e300", "1e308", str(1 << 63), "9" * 23, "nan", "inf", "x", "\x1b[2J", "٣", "1_0")
+
+
+def test_every_field_of_a_log_may_be_anything():
+    tried = 0
+    for importer in IMPORTERS:
+        text = test_fuzz.OSU if importer.key == "osu" else test_fuzz.NCCL
+        for field in re.finditer(r"[^\s#]+", text):
+            for put in FIELDS:
+                changed = text[: field.start()] + put + text[field.end() :]
+                with test_fuzz.judged("import", f"{field.group()} -> {put!r}", changed):
+                    try:
+                        rows = importer.parse(Path("log.txt"), changed, Defaults("allreduce", 4))
+                    except LinkwrightError as error:
+                        said = str(error)
+                        rows = []
+                    else:
+                        said = "log.txt"
+                    assert said.startswith("log.txt"), said
+                    assert "\x1b" not in said
+                    assert all(0 <= row.size_bytes <= 1 << 50 and row.machine.isprintable() for row in rows)
+                tried += 1
+    assert tried >= 500
+
+
+# --- command lines ----------------------------------------------------------------------------------
+
+# A quick and right command line for each verb; its options are then tried one by one.
+RIGHT = {
+    "list": "list machines",
+    "describe": "describe ring",
+    "draw": "draw allreduce/ring --on loggp -p 4 --size 64",
+    "explain": "explain log.txt --on loggp",
+    "machines": "machines show loggp",
+    "verify": "verify allreduce/ring -p 4",
+    "simulate": "simulate allreduce -a ring --on loggp -p 4 --sizes 8",
+    "run": "run allreduce -a ring --on reference -p 2 --sizes 8 --time-budget 1s",
+    "probe": "probe memory_latency --on loggp",
+    "dissect": "dissect --suite x.toml --on loggp -p 2",
+    "sweep": "sweep x.toml --on loggp -p 2",
+    "reproduce": "reproduce vollo --on loggp",
+    "predict": "predict resnet --batch 16 --gpus 1 --on dgx1-p100",
+    "plan": "plan io --on vollo-ia420f",
+    "synthesize": "synthesize broadcast --on loggp -p 2 --sizes 8 --budget 1s",
+    "tune": "tune latest --as openmpi-rules",
+    "fit": "fit latest --name x",
+    "compare": "compare latest latest~1",
+    "query": "query select",
+    "export": "export allreduce/ring -p 4 --size 64 --as goal",
+    "import": "import log.txt --as nccl-tests",
+    "report": "report latest",
+    "completion": "completion bash",
+}
+VALUES = ("", "nan", "-1", "9" * 400, "\x1b[31mred", "x" * 5000, "a\nb", "../../x", "18446744073709551616", "0")
+# A number of processes is bounded, but a thousand of them are allowed.
+TAKES_LONG = {"--jobs", "--backend", "--scheduler"}
+
+
+def options(verb):
+    """The options of a verb, or of the subcommand of it that `RIGHT` names."""
+    command = linkwright.get_command(click.Context(linkwright), verb)
+    if isinstance(command, click.Group):
+        command = command.get_command(click.Context(command), RIGHT[verb].split()[1])
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.is_flag and not TAKES_LONG & set(option.opts):
+            yield max(option.opts, key=len)
+
+
+def test_every_option_may_be_given_anything(tmp_path, monkeypatch, good_runs):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(good_runs, "runs")
+    Path("x.toml").write_text(test_fuzz.RUN_SUITE, encoding="utf-8")
+    Path("log.txt").write_text(test_fuzz.NCCL, encoding="utf-8")
+    assert set(RIGHT) == set(VERBS)
+    tried, refused, wrong = 0, 0, []
+    # One value for each option, or all of them (`make fuzz`).
+    values = itertools.cycle([[value] for value in VALUES] if not test_fuzz.SECONDS else [VALUES])
+    for verb in VERBS:
+        for option, value in ((option, value) for option in options(verb) for value in next(values)):
+            try:
+                with test_fuzz.judged("command", f"{verb} {option}", value[:80]):
+                    result = invoke(*RIGHT[verb].split(), option, value)
+                    test_fuzz.one_message(result)
+                    assert len(result.err) < 5000
+            except pytest.fail.Exception as error:
+                wrong.append(str(error))
+            tried, refused = tried + 1, refused + (result.status == 2)
+    assert not wrong, "\n".join(wrong)
+    assert tried >= 150
+    assert refused > tried / 2
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_without_its_words_is_no_traceback(verb, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if verb in ("dissect", "sweep", "probe", "run", "list"):  # these have defaults that measure for a minute
+        verb += " \x1b[31m"
+    result = invoke(*verb.split(" "))
+    assert result.status in (0, 1, 2), result
+    assert "Traceback" not in result.err
+    assert "\x1b" not in result.err
