@@ -120,6 +120,9 @@ $(VENV)/.release: requirements-release.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.lock
 	@touch $@
 
+# The library names the sources of crates in its messages: without the folder that they happen to lie in, the same
+# sources give the same wheel wherever it is built.
+wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 wheel: $(VENV)/.release ## wheels for x86-64 and ARM in dist/, which need no compiler (rustup brings the other target)
 	@for target in $(WHEEL_TARGETS); do \
 	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \

@@ -1,9 +1,11 @@
 """Pages of the documentation site that follow from the program itself.
 
-index.md               the README of the repository
-reference/commands.md  the help of every verb
-reference/python.md    what `import linkwright` offers, from its docstrings
-machines/NAME.md       every shipped machine: what it is, and each number with its source
+index.md                the README of the repository, with its pictures side by side
+reference/commands.md   the help of every verb
+reference/python.md     what `import linkwright` offers, from its docstrings
+reference/keys.md       the keys of files, from their schemas
+machines/all.md         every shipped machine, as a picture
+machines/NAME.md        one of them: published against predicted, each number with its source
 
 MkDocs calls the functions `on_*`. A link that leaves docs/ leads to a file of the repository, which the site does not
 hold; it becomes the name of that file.
@@ -15,39 +17,41 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
+import machine_pages
+import reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-
-import linkwright
-from linkwright import machines, registry
-from linkwright.cli.main import VERBS
-from linkwright.cli.main import linkwright as program
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
-WIDTH = 96
+STYLE = "assets/site.css"
 _LEAVING = re.compile(
     r"\[([^\]]*)\]\(((?:\.\./)+(?:python|crates|examples|benches|tests)/[^)]*|(?:\.\./)*[A-Z]+\.md[^)]*)\)"
 )
+_ROW = re.compile(r"^\| `([\w-]+)` \|", re.MULTILINE)
+_PICTURES = re.compile(r"^\| (!\[.*)\|\n\|[-|]+\|\n\| (.*) \|\n", re.MULTILINE)
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
+    """Add the generated pages and pictures, and the style."""
     for path, text in _pages():
         files.append(File.generated(config, path, content=text))
+    files.append(File.generated(config, STYLE, content=(ROOT / "website" / "site.css").read_text(encoding="utf-8")))
     return files
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """List the generated pages in the navigation."""
     listed = {next(iter(part)): next(iter(part.values())) for part in config.nav or []}
-    listed["Reference"] += ["reference/commands.md", "reference/python.md"]
-    listed["Machines"].append({"Described machines": [f"machines/{key}.md" for key in _machines()]})
+    listed["Reference"][:0] = ["reference/commands.md", "reference/python.md", "reference/keys.md"]
+    listed["Machines"].insert(
+        1, {"All machines": ["machines/all.md", *(f"machines/{k}.md" for k in machine_pages.names())]}
+    )
     return config
 
 
-def on_page_markdown(markdown: str, *, page: object, config: MkDocsConfig, files: Files) -> str:
-    """Name what a link outside of the site leads to."""
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Name what a link outside of the site leads to, and link the machines that a table lists to their pages."""
 
     def named(link: re.Match[str]) -> str:
         words, target = link[1], link[2]
@@ -55,69 +59,39 @@ def on_page_markdown(markdown: str, *, page: object, config: MkDocsConfig, files
             return link[0]
         return words if words.strip("`").split("/")[-1] in target else f"{words} (`{target.lstrip('./')}`)"
 
-    return _LEAVING.sub(named, markdown)
+    return _machines_linked(_LEAVING.sub(named, markdown), page.file.src_uri)
+
+
+def _machines_linked(markdown: str, path: str) -> str:
+    """The page with a link from each row whose first column names a machine."""
+    up = "../" * path.count("/")
+
+    def linked(row: re.Match[str]) -> str:
+        return f"| [`{row[1]}`]({up}machines/{row[1]}.md) |" if row[1] in machine_pages.names() else row[0]
+
+    return _ROW.sub(linked, markdown)
 
 
 def _pages() -> Iterator[tuple[str, str]]:
     yield "index.md", _home()
-    yield "reference/commands.md", _commands()
-    yield "reference/python.md", _python()
-    for key in _machines():
-        yield f"machines/{key}.md", _machine(key)
+    yield "reference/commands.md", reference.commands()
+    yield "reference/python.md", reference.python()
+    yield "reference/keys.md", reference.keys()
+    yield "machines/all.md", machine_pages.gallery()
+    for key in machine_pages.names():
+        yield f"machines/{key}.md", machine_pages.page(key)
+        yield from machine_pages.drawings(key)
 
 
 def _home() -> str:
-    return (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    return _PICTURES.sub(_side_by_side, readme)
 
 
-def _commands() -> str:
-    return "# Commands\n\n" + "\n".join(_helped(["linkwright", verb]) for verb in VERBS)
-
-
-def _helped(words: list[str]) -> str:
-    """The help of a verb, and of the commands below it."""
-    command: click.Command = program
-    context = click.Context(program, info_name=words[0], max_content_width=WIDTH, terminal_width=WIDTH)
-    for word in words[1:]:
-        assert isinstance(command, click.Group)
-        found = command.get_command(context, word)
-        assert found is not None
-        command, context = found, click.Context(found, context, word, max_content_width=WIDTH, terminal_width=WIDTH)
-    text = f"## `{' '.join(words)}`\n\n```text\n{command.get_help(context)}\n```\n"
-    below = command.list_commands(context) if isinstance(command, click.Group) else []
-    return "\n".join([text, *(_helped([*words, name]) for name in below)])
-
-
-def _python() -> str:
-    names = [name for name in linkwright.__all__ if name[0].islower()] + ["Builder", "Result", "Proof"]
-    modules = linkwright._EXPORTS
-    return "# Python\n\n" + "\n".join(f"::: linkwright.{modules[name]}.{name}\n" for name in names)
-
-
-def _machines() -> list[str]:
-    return [str(entry["key"]) for entry in registry.entries("machines")]
-
-
-def _machine(key: str) -> str:
-    machine = machines.load(key)
-    rows = [
-        f"| `{n['key']}` | {n['value']} {n['unit']} | {n['status']} | {_cell(n['source'])} |" for n in machine.numbers()
-    ]
-    rules = [f"- **{rule['name']}**: {rule['statement']}. {rule['evidence']}." for rule in machine.rules()]
-    return "\n\n".join(
-        [
-            f"# {key}",
-            f"{machine.summary}.",
-            machine.description,
-            f"Fabric `{machine.fabric}`, paths {', '.join(f'`{path}`' for path in machine.paths)}.",
-            "## Numbers",
-            "\n".join(["| number | value | status | source |", "|---|---|---|---|", *rows]),
-            *(["## Rules", "\n".join(rules)] if rules else []),
-            "## Sources",
-            "\n".join(f"- {source}" for source in machine.sources),
-        ]
+def _side_by_side(table: re.Match[str]) -> str:
+    """The table of pictures as figures, which become one column on a narrow screen."""
+    pairs = zip(table[1].split("|"), table[2].split("|"), strict=False)
+    figures = "".join(
+        f"<figure markdown>{shown.strip()}<figcaption>{told.strip()}</figcaption></figure>\n" for shown, told in pairs
     )
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return f'<div class="pictures" markdown>\n{figures}</div>\n'

@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .api import schedule as schedule
     from .api import simulate as simulate
     from .api import verify as verify
+    from .costs import CostTable as CostTable
+    from .costs import estimate as estimate
     from .errors import LinkwrightError as LinkwrightError
     from .errors import UsageError as UsageError
     from .errors import VerifyError as VerifyError
@@ -31,6 +33,7 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
 # Public name -> module that defines it.
 _EXPORTS = {
     "Builder": "writing",
+    "CostTable": "costs",
     "LinkwrightError": "errors",
     "Machine": "_native",
     "Proof": "api",
@@ -39,6 +42,7 @@ _EXPORTS = {
     "UsageError": "errors",
     "VerifyError": "errors",
     "WaivedError": "errors",
+    "estimate": "costs",
     "limits": "api",
     "load": "api",
     "machine": "api",

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from linkwright.errors import UsageError
 
+_OWN = "linkwright["
 _CHECKOUT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
@@ -29,8 +30,10 @@ def install(extra: str, instead: str | None = None) -> str:
 
 
 def _packages(extra: str) -> list[str]:
-    """The packages of an extra, by the metadata of the installed package."""
+    """The packages of an extra, by the metadata of the installed package; those of an extra inside it, too."""
     from importlib import metadata  # 30 ms
 
     needed = (found.split(";") for found in metadata.requires("linkwright") or ())
-    return [f"'{words[0].strip()}'" for words in needed if f"extra == '{extra}'" in words[-1].replace('"', "'")]
+    named = [words[0].strip() for words in needed if f"extra == '{extra}'" in words[-1].replace('"', "'")]
+    inner = [(_packages(name[len(_OWN) : -1]) if name.startswith(_OWN) else [f"'{name}'"]) for name in named]
+    return [package for packages in inner for package in packages]

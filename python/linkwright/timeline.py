@@ -59,7 +59,7 @@ class Timeline:
     """One simulated schedule over time.
 
     Attributes:
-        span_us: until the last rank has finished.
+        span_us: until the last rank has finished all that it does.
         edges_us: where bins begin, and the end of the last one, which is `span_us` or later; all are equally long.
             Their number is that asked for or somewhat less, down to half of it.
         links: names of the links.
@@ -92,7 +92,7 @@ def of(schedule: _native.Schedule, found: _native._Simulation) -> Timeline:
     assert times is not None
     edges = np.arange(times["bins"] + 1) * (times["width_ps"] / 1e6)
     return Timeline(
-        span_us=float(found["finish_ps"].max()) / 1e6,
+        span_us=float(max(found["finish_ps"].max(), times["end_ps"].max(initial=0))) / 1e6,
         edges_us=edges,
         links=tuple(links["name"]),
         bytes=links["bytes"],

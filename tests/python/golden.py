@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from linkwright import registry
+from linkwright.cli import plan
 from linkwright.cli.main import VERBS
 from linkwright_cases import invoke
 from tables import RESULTS, shown
@@ -18,8 +19,8 @@ def _printed(*arguments: str) -> str:
 
 
 def _help() -> str:
-    pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS), _printed("plan", "io", "--help")]
-    return "\n".join(pages)
+    pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS)]
+    return "\n".join([*pages, *(_printed("plan", subject.name, "--help") for subject in plan.SUBJECTS)])
 
 
 _SIMULATED = ("simulate", "allreduce", "--on", "wormhole-n150", "--sizes", "1K,128K")

@@ -34,6 +34,15 @@ def test_outside_a_checkout_the_packages_are_named(monkeypatch):
     assert [word.split(">")[0] for word in install("analysis").split("'")[1::2]] == ["duckdb", "pandas", "pytz"]
 
 
+def test_an_extra_of_an_extra_is_named_by_its_packages(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDED)
+    monkeypatch.setattr(extras, "_CHECKOUT", Path("/nowhere"))
+    named = [word.split(">")[0] for word in install("cuda-libraries").split("'")[1::2]]
+    assert named[:2] == ["cuda-bindings", "nvidia-cuda-nvrtc-cu12"]
+    assert "cupy-cuda12x" in named
+    assert not [name for name in named if name.startswith("linkwright")]
+
+
 def test_what_is_missing_is_named_with_its_cure(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match=r"^a data frame needs pandas, which is not installed; `.*\[analysis\]"):
@@ -63,7 +72,7 @@ def test_no_package_is_advised_that_is_not_published():
     ("lock", "its"),
     [
         ("requirements.lock", ["build"]),  # `make setup` builds with what this file pins
-        ("requirements-dev.lock", ["build", "compute", "dev", "analysis", "fit"]),
+        ("requirements-dev.lock", ["build", "compute", "dev", "analysis", "fit", "png"]),
         ("requirements-docs.lock", ["docs"]),
         ("requirements-release.lock", ["release"]),
     ],
@@ -76,3 +85,12 @@ def test_a_lock_pins_what_its_step_uses(lock, its):
 
 def canonical(requirement):
     return re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
+
+
+def test_the_page_of_packages_names_each_once_with_its_extra():
+    page = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
+    core, extras_ = page.split("## Extras")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {canonical(package) for package in project["dependencies"]} <= set(re.findall(r"^\| `(\w+)`", core, re.M))
+    listed = {name for row in re.findall(r"^\| (`[^|]*) \|", extras_, re.M) for name in re.findall(r"`([\w-]+)`", row)}
+    assert listed == set(EXTRAS) - {"build", "dev", "docs", "release"}

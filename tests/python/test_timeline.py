@@ -110,7 +110,7 @@ def test_of_any_simulation(machine, shape, size, bins, issue):
     # The critical path has no holes.
     path = found.path
     assert path.begin_us[1:].tolist() == path.end_us[:-1].tolist()
-    assert path.end_us[-1] == pytest.approx(found.span_us)
+    assert path.end_us[-1] == pytest.approx(found.span_us) if runs == 1 else path.end_us[-1] <= found.span_us
 
 
 def test_a_launch_and_late_ranks_come_before_everything():

@@ -260,8 +260,10 @@ fn timeline<'py>(
     let states = states.map_err(errors::sim)?;
     let table = PyDict::new(py);
     if let Some(bins) = &simulation.links.bins {
-        let bins = bins.as_ref().clone().table(simulation.end_ps());
-        let used = bins.used(simulation.end_ps());
+        let last = states.end_ps.iter().copied().max().unwrap_or(0);
+        let end_ps = simulation.end_ps().max(last); // several runs end later than the one that is timed
+        let bins = bins.as_ref().clone().table(end_ps);
+        let used = bins.used(end_ps);
         table.set_item("width_ps", bins.width_ps)?;
         table.set_item("bins", used)?;
         table.set_item("busy_share", bins.shares(used).into_pyarray(py))?;

@@ -51,6 +51,12 @@ from linkwright.cli import options
     metavar="FILE",
     help="Write a timeline that ttnn-visualizer opens, of a Tenstorrent chip.",
 )
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Write a page: figures, limits, what binds, a picture over time, the load of every link.",
+)
 @options.view
 @options.outputs
 def command(

@@ -21,6 +21,7 @@ from linkwright.suite.load import Suite
 from linkwright.suite.model import Finished, Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
 from linkwright.suite.rows import Context, Row
+from linkwright.timeline import BINS
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Request:
     trace: Path | None
     links: Path | None
     noc_trace: Path | None
+    report: Path | None
     outputs: tuple[Path, ...]
     how: Mapping[str, object]  # fields of every experiment
 
@@ -53,7 +55,12 @@ class Request:
     @property
     def files(self) -> dict[str, Path]:
         """Files of one experiment, by their option."""
-        files = {"--trace": self.trace, "--links": self.links, "--noc-trace": self.noc_trace}
+        files = {
+            "--trace": self.trace,
+            "--links": self.links,
+            "--noc-trace": self.noc_trace,
+            "--report": self.report,
+        }
         return {option: file for option, file in files.items() if file}
 
     def experiments(self, target: Target) -> list[Experiment]:
@@ -122,6 +129,8 @@ def _plan(request: Request) -> Planned:
         raise UsageError(
             f"{option}: --{request.mode} forgets operations and links on the way; leave one of the two out"
         )
+    if request.report and request.report.suffix != ".html":
+        raise UsageError(f"--report {request.report}: the page is HTML; give a name that ends in .html")
     for path in request.outputs:
         from linkwright import interop  # its formats are loaded if one is asked for
 
@@ -170,7 +179,13 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
     built = schedules.of(experiment)
     schedule = schedules.lowered(built, machine, experiment.path)
     placed = on_sample(work.target, experiment)
-    asked = {**schedules.options(placed), "seed": work.seed, "links": True, "operations": bool(request.noc_trace)}
+    asked = {
+        **schedules.options(placed),
+        "seed": work.seed,
+        "links": True,
+        "operations": bool(request.noc_trace or request.report),
+        "bins": BINS if request.report else 0,
+    }
 
     def simulate(**more: object) -> None:
         answer.update(_native.simulate(schedule, machine, {**asked, **more}))
@@ -189,6 +204,12 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
         placement = placed.placement or range(experiment.ranks)
         timeline = noc_trace.timeline(schedule, machine, placement, answer)
         write_text(request.noc_trace, json.dumps(timeline, separators=(",", ":")) + "\n")
+    if request.report:
+        from linkwright.report import html  # as above
+        from linkwright.report import simulation as page
+
+        rows = work.rows(experiment, answer)
+        write_text(request.report, html.page(page.simulation(machine, schedule, answer, experiment, rows)))
 
 
 def _write_links(file: Path, rows: list[dict[str, object]]) -> None:

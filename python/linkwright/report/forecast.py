@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.predict.training.lead import COMMUNICATION, crossovers, ratio, verdict
 
-from . import quantity
+from . import quantity, what_if
 from .model import Axis, Cell, Column, Curve, Plot, Report, Section, Table, Text
 
 if TYPE_CHECKING:
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from linkwright.predict.training.step import Step
 
 _NOTHING = Cell("—", -1, tone="quiet")  # the reason stands in the first such cell of the row
-# Heading -> causes of a step; together they are the whole step.
-_BREAKDOWN = {
-    "Compute": ("compute",),
-    "Exposed messages": tuple(cause for cause in COMMUNICATION if cause != "waiting"),
-    "Waiting": ("waiting", "late rank"),
-    "Input": ("input",),
-}
 _HELP = {
     "Compute": "forward and backward pass on one device",
     "Exposed messages": "allreduces that the backward pass does not hide: latency, bytes, software, adding",
@@ -49,6 +42,7 @@ def training(made: Training) -> Report:
     sections = [
         Section("How long a step takes", [_conclusion(made), _chart(made)]),
         Section("Where the time of a step goes", [_breakdown(machine, steps) for machine, steps in made.steps.items()]),
+        *([Section("What if", sliders)] if (sliders := what_if.training(made)) else []),
         Section("Times and rates", [_times(made)]),
         *([Section("Side by side", [_against(made.leads)])] if made.leads else []),
         Section("Assumptions", [_assumptions(made)]),
@@ -117,15 +111,15 @@ def _by_batch(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 def _breakdown(machine: str, steps: Sequence[Step]) -> Table:
     columns = [Column("Batch", numeric=True), Column("GPUs", numeric=True), Column("Step", "s", numeric=True)]
-    columns += [Column(name, "%", numeric=True, help=_HELP[name]) for name in _BREAKDOWN]
+    columns += [Column(name, "%", numeric=True, help=_HELP[name]) for name in what_if.PARTS]
     return Table(machine, columns, [_shares(step) for step in steps], "A bar is the share of the step.")
 
 
 def _shares(step: Step) -> list[Cell | str]:
     head = [_count(step.batch), _count(step.gpus)]
     if not step.causes_ns:
-        return [*head, Cell("—", detail=step.why, tone="quiet"), *[_NOTHING] * len(_BREAKDOWN)]
-    shares = [step.share(*causes) for causes in _BREAKDOWN.values()]
+        return [*head, Cell("—", detail=step.why, tone="quiet"), *[_NOTHING] * len(what_if.PARTS)]
+    shares = [step.share(*causes) for causes in what_if.PARTS.values()]
     return [*head, _time(step.time_ns), *(_share(share) for share in shares)]
 
 

@@ -30,10 +30,35 @@ from linkwright import picture
 from linkwright.stats import grade as grades
 
 from . import quantity, series
-from .model import BoxPlot, Cell, Choice, Column, Curve, HeatMap, Item, Moving, Plot, Report, Section, Table, Text
+from .model import (
+    BoxPlot,
+    Cell,
+    Choice,
+    Column,
+    Curve,
+    HeatMap,
+    Item,
+    Moving,
+    Plot,
+    Report,
+    Section,
+    Table,
+    Text,
+    WhatIf,
+)
 
 MOST_FINDINGS = 5  # on the first screen; the others unfold
-_SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatmap.js", "choice.js", "start.js")
+_SCRIPTS = (
+    "base.js",
+    "theme.js",
+    "table.js",
+    "curve.js",
+    "boxplot.js",
+    "heatmap.js",
+    "choice.js",
+    "whatif.js",
+    "start.js",
+)
 _LEAST_SIDE = 4  # rows and columns from which a matrix is a picture; below, a table says more
 
 
@@ -90,7 +115,12 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(identity=id, runs_of_charts=runs_of_charts, breakable=breakable)
     environment.globals.update(
-        kind=kind, points=points, extremes=extremes, as_cell=as_cell, moving_figure=moving_figure
+        kind=kind,
+        points=points,
+        extremes=extremes,
+        as_cell=as_cell,
+        moving_figure=moving_figure,
+        what_if_data=what_if_data,
     )
     return environment
 
@@ -105,6 +135,7 @@ def kind(item: Item) -> str:
         Choice: "choice",
         Text: "text",
         Moving: "moving",
+        WhatIf: "whatif",
     }[type(item)]
 
 
@@ -166,6 +197,13 @@ def chart_data(item: Plot | HeatMap | BoxPlot, looks: dict[str, series.Look]) ->
     if isinstance(item, Plot):
         return _script_json(_plot(item, looks))
     return _script_json(_heat(item) if isinstance(item, HeatMap) else _box(item))
+
+
+def what_if_data(item: WhatIf) -> Markup:
+    """The JSON block of sliders: points as [texts, shares], null where there is none."""
+    points = [[list(each.texts), [round(s, 5) for s in each.shares]] if each else None for each in item.points]
+    counts = [len(slider.stops) for slider in item.sliders]
+    return _script_json({"counts": counts, "stops": [list(s.stops) for s in item.sliders], "points": points})
 
 
 def _script_json(value: Any) -> Markup:

@@ -13,6 +13,7 @@ knows nothing about collectives, machines or papers. A new kind of result theref
         Plot       Axis, Curve    points with intervals, modelled lines, limits
         HeatMap                   any size up to a few million cells
         BoxPlot    Box            spread over ranks or launches
+        WhatIf     Slider, Point  sliders over points that were computed before
         Choice                    one of several charts, which the reader chooses
         Text                      paragraphs or preformatted text
 
@@ -22,6 +23,7 @@ measured curve is drawn as points with intervals, which a faint line joins, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -199,7 +201,45 @@ class Moving:
     title: str = ""
 
 
-Item = Table | Plot | HeatMap | BoxPlot | Choice | Text | Moving
+@dataclass(frozen=True)
+class Slider:
+    """One thing that the reader may change: its values in order, and the one that it has first."""
+
+    title: str
+    stops: Sequence[str]
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is true at one setting of all sliders: a text for each name, and a share for each part."""
+
+    texts: Sequence[str]
+    shares: Sequence[float]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """Sliders over points that were computed before.
+
+    The point of stops (i, j, ...) is the one at i, j, ... of an array whose last slider varies fastest; None if there
+    is no value. `parts` are the shares of a whole that its bar shows.
+    """
+
+    title: str
+    sliders: Sequence[Slider]
+    names: Sequence[str]  # of what a point tells
+    points: Sequence[Point | None]
+    parts: Sequence[str]
+    how_to_read: str = ""
+
+    def __post_init__(self) -> None:
+        expected = math.prod(len(slider.stops) for slider in self.sliders)
+        if len(self.points) != expected:
+            raise ValueError(f"what-if {self.title!r}: {len(self.points)} points, its sliders have {expected}")
+
+
+Item = Table | Plot | HeatMap | BoxPlot | Choice | Text | Moving | WhatIf
 
 
 @dataclass(frozen=True)

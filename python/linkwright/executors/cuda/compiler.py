@@ -18,7 +18,7 @@ from pathlib import Path
 from linkwright.errors import CudaError, NoGpuError
 from linkwright.extras import install
 
-CURE = f"install it with {install('cuda', 'cuda13')}; the second needs a driver from 580 on"
+CURE = f"install it with {install('cuda')}; for drivers from 580 on, {install('cuda13')} does as well"
 KERNELS = Path(str(resources.files("linkwright") / "kernels"))
 # The first architecture with ordering loads and stores.
 LEAST = "sm_70"

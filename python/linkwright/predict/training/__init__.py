@@ -60,6 +60,7 @@ class Training:
     notes: list[str]
     steps: dict[str, list[Step]]
     leads: list[Lead]
+    trainers: list[Trainer]  # by which what-if questions are answered
 
     @property
     def algorithms(self) -> list[str]:
@@ -122,6 +123,7 @@ def training(document: Table, head: Table, machines: list[_native.Machine], want
         [note for t in trainers for note in t.notes()],
         steps,
         [lead for other in trainers[1:] for lead in leads(trainers[0], other, cases)],
+        trainers,
     )
 
 

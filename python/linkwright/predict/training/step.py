@@ -181,6 +181,13 @@ class Trainer:
         choice = allreduce.balanced(order[-1][0]).choice
         return Step(*head, sum(low.values()), sum(high.values()), alone, usual, choice)
 
+    def what_if(self, step: Step, faster: float, choices: Choices) -> Step:
+        """A step that has a time, with a device that computes `faster` times as fast, under other choices."""
+        allreduce, staging = self._on(step.gpus)
+        order = buckets(self._workload.layers, choices.bucket_bytes)
+        compute_ns = self.compute.time_ns(step.images) / faster
+        return replace(step, causes_ns=self._causes(compute_ns, step.images, allreduce, staging, order, choices))
+
     def _on(self, gpus: int) -> tuple[Allreduce, Staging]:
         if gpus not in self._parts:
             machine = sized(self.machine, gpus)

@@ -16,6 +16,7 @@ LW.draw = async (target) => {
 LW.start = async () => {
   document.querySelectorAll("table.sortable").forEach(LW.sortable);
   document.querySelectorAll(".choice").forEach(LW.choice);
+  document.querySelectorAll(".whatif").forEach(LW.whatIf);
   document.getElementById("theme").addEventListener("click", () => LW.theme.next());
   for (const target of document.querySelectorAll("[data-chart]")) if (!target.closest("[hidden]")) await LW.draw(target);
   LW.theme.apply();

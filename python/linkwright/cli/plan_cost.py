@@ -1,0 +1,97 @@
+"""`linkwright plan cost`: a table of what collectives cost, for schedulers and planners."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.cli import options
+from linkwright.cli.output import print_json, print_table
+from linkwright.errors import UsageError
+from linkwright.experiment import DTYPES
+
+if TYPE_CHECKING:
+    from linkwright.costs import CostTable, Error
+    from linkwright.machines import Variant
+
+
+@click.command(name="cost")
+@click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
+@click.option(
+    "--on", "machine", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="A described machine, or the path of its file.",
+)  # fmt: skip
+@options.variant
+@click.option(
+    "--algorithm", "-a", "algorithms", default="all", metavar="A,B",
+    help="Algorithms or a library, such as `nccl-2.27`; of several the fastest counts.  [default: all]",
+)  # fmt: skip
+@click.option(
+    "--ranks", "-p", type=options.RankCounts(),
+    help="Number of ranks, or several: `8`, `2,4,8`; default: all that the machine has.",
+)  # fmt: skip
+@click.option("--grid", type=options.Grid(), help="Arrange the ranks in columns x rows, for an open grid.")
+@click.option(
+    "--sizes", metavar="A,B", help="Sizes to start from, such as `1K,64K,4M`; default: 64 B to 1 GiB by factors of 4."
+)
+@click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write the table; the suffix, .json or .npz, chooses the format.",
+)  # fmt: skip
+@options.as_json
+def command(
+    collectives: str, machine: str, variant: Variant, algorithms: str, ranks: tuple[int, ...] | None,
+    grid: tuple[int, ...] | None, sizes: str | None, dtype: str, out: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Tabulate what a COLLECTIVE takes by size, for programs that ask often.
+
+    The times are simulated once. Between the points a straight line answers, and a larger size never takes less. The
+    printed error compares such answers with simulations at sizes that are not in the table.
+
+    In Python, `lw.CostTable.load(FILE)` reads the table without simulating, and `lw.estimate` answers from it.
+    """
+    from linkwright import costs, costs_build
+    from linkwright.interop import cost_table
+    from linkwright.store.files import check_place
+    from linkwright.units import parse_size
+
+    if out is not None:
+        cost_table.check_suffix(out)
+        check_place(out, f"--out {out}")
+    asked = [parse_size(size) for size in sizes.split(",")] if sizes else costs.SIZES
+    names = [name.strip() for name in collectives.split(",")]
+    if not all(names):
+        raise UsageError(f"`{collectives}` has an empty name; write collectives as `allreduce,alltoall`")
+    made = costs_build.table(machine, names, ranks, algorithms, asked, dtype, grid, variant)
+    if out is not None:
+        made.save(out)
+    if as_json:
+        print_json(costs.as_dict(made))
+    else:
+        _print(made)
+
+
+def _print(table: CostTable) -> None:
+    from linkwright.units import format_size
+
+    click.echo(f"{table.machine}: fastest of {table.wanted}, {table.dtype}")
+    click.echo("error: of sizes between the points, against the simulation\n")
+    rows = [
+        [
+            curve.collective,
+            str(curve.ranks),
+            f"{format_size(curve.sizes[0])} to {format_size(curve.sizes[-1])}",
+            str(len(curve.sizes)),
+            str(curve.error.checked),
+            *(_shown(curve.error, share) for share in (curve.error.median, curve.error.p90, curve.error.largest)),
+        ]
+        for curve in table.curves
+    ]
+    print_table(["collective", "ranks", "bytes", "points", "checked", "median", "p90", "largest"], rows)
+
+
+def _shown(error: Error, share: float) -> str:
+    return f"{share:.2%}" if error.checked else "-"

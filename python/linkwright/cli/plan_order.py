@@ -1,0 +1,175 @@
+"""`linkwright plan order`: which rank goes where, so that no link gets more load than it must."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.cli import options
+from linkwright.cli.output import print_json
+from linkwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from linkwright import _native
+    from linkwright.machines import Variant
+    from linkwright.plans.order import Order
+    from linkwright.plans.traffic import Axis, Group
+
+_MOST = 1024  # ranks: routes of more take hours
+
+
+class AxisSize(click.ParamType):
+    """Ranks of a group and what they exchange: `8:1G`."""
+
+    name = "N:SIZE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Axis:
+        """The size of groups and their bytes."""
+        from linkwright.plans.traffic import Axis
+        from linkwright.units import parse_size
+
+        count, _, size = str(value).partition(":")
+        if not re.fullmatch(r"[1-9]\d{0,6}", count, re.ASCII) or not size:
+            self.fail(f"`{value}` is no group; write ranks and bytes, such as `8:256M`", param, ctx)
+        return Axis(int(count), parse_size(size))
+
+
+class Ranks(click.ParamType):
+    """Named ranks and what they exchange: `0,4,8:64M`."""
+
+    name = "R,R:SIZE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Group:
+        """The group."""
+        from linkwright.plans.traffic import Group
+        from linkwright.units import parse_size
+
+        names, _, size = str(value).partition(":")
+        if not re.fullmatch(r"\d{1,7}(,\d{1,7})+", names, re.ASCII) or not size:
+            self.fail(f"`{value}` is no group; write ranks and bytes, such as `0,4,8:64M`", param, ctx)
+        return Group("group", tuple(map(int, names.split(","))), parse_size(size))
+
+
+@click.command(name="order")
+@click.option(
+    "--on", "name", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="A described machine, or the path of its file.",
+)  # fmt: skip
+@options.variant
+@click.option("--grid", type=options.Grid(), help="Arrange the endpoints in columns x rows, for an open grid.")
+@click.option("--tensor", type=AxisSize(), help="Ranks of a tensor group, and bytes of its allreduces in a step.")
+@click.option("--data", type=AxisSize(), help="Ranks of a data group, and bytes of its gradients.")
+@click.option("--pipeline", type=AxisSize(), help="Stages of a pipeline, and bytes between two of them, each way.")
+@click.option(
+    "--group", "groups", type=Ranks(), multiple=True, help="Ranks of one allreduce, instead; may be repeated."
+)
+@click.option("--hosts", metavar="LIST", help="Names of the nodes, in the order of the machine: `node[01-04]`, `a,b`.")
+@click.option("--as", "form", type=click.Choice(["openmpi", "mpich", "slurm"]), help="Format of the file.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the file for --as; needs --hosts.")
+@options.seed
+@options.as_json
+def command(
+    name: str, variant: Variant, grid: tuple[int, ...] | None, tensor: Axis | None, data: Axis | None,
+    pipeline: Axis | None, groups: tuple[Group, ...], hosts: str | None, form: str | None, out: Path | None, seed: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Choose where ranks go, so that the busiest link gets the least load.
+
+    Ranks are numbered with the tensor group fastest, then data, then pipeline. Load is bytes over the rate of a link,
+    for all groups at once. The time of this traffic is simulated in the chosen order and in that of the endpoints.
+
+    Ranks take the first endpoints of the machine, as many as there are ranks. Up to 16 ranks the order is exact if the
+    search ends; otherwise a bound says how much better another could be.
+
+    With --as and --hosts the order becomes a file: a rankfile of Open MPI, a host file of MPICH, or the list that
+    Slurm takes by SLURM_HOSTFILE with `--distribution=arbitrary`.
+    """
+    from linkwright.plans import order, traffic
+
+    given = {"tensor": tensor, "data": data, "pipeline": pipeline}
+    axes = {key: axis for key, axis in given.items() if axis}
+    if bool(axes) == bool(groups):
+        raise UsageError("give sizes of groups (--tensor, --data, --pipeline), or the groups themselves (--group)")
+    ranks = math.prod(axis.size for axis in axes.values()) if axes else 1 + max(max(g.ranks) for g in groups)
+    machine = _machine(name, variant, grid, ranks)
+    file = _file(machine, hosts, form, out)
+    flows = traffic.flows_of(traffic.groups_of(axes) if axes else groups, ranks)
+    if not flows:
+        raise UsageError("the groups exchange nothing; give one with at least two ranks, and bytes")
+    found = order.Search(machine, flows, ranks, seed).run(traffic.nested_orders(axes) if axes else ())
+    _show(machine, found, as_json)
+    if file:
+        _write(found, *file)
+
+
+def _machine(name: str, variant: Variant, grid: tuple[int, ...] | None, ranks: int) -> _native.Machine:
+    from linkwright import machines
+
+    if ranks > _MOST:
+        raise UsageError(f"{ranks:,} ranks: at most {_MOST:,} can be ordered; order the nodes of a smaller part")
+    found = machines.load(name, variant)
+    found = found.with_grid(*grid) if grid else found.with_endpoints(ranks) if found.open_size else found
+    if found.ranks < ranks:
+        raise UsageError(f"{ranks} ranks: {found.name} has {found.ranks} endpoints; add --nodes, or use smaller groups")
+    return found
+
+
+def _file(
+    machine: _native.Machine, hosts: str | None, form: str | None, out: Path | None
+) -> tuple[list[str], int, str, Path] | None:
+    """Hosts, endpoints of each, format and place of the file; None if none is asked for."""
+    from linkwright.discovery import hostlists
+    from linkwright.store.files import check_place
+
+    if hosts is None and form is None and out is None:
+        return None
+    if hosts is None or form is None or out is None:
+        raise UsageError("a file needs --hosts, --as and --out together")
+    check_place(out, f"--out {out}")
+    named = hostlists.expand(hosts, "--hosts")
+    level, count = machine.levels()[0]
+    if level == "node" and count != len(named):
+        raise UsageError(f"--hosts: {len(named)} given, and {machine.name} has {count} nodes; name each of them")
+    if machine.ranks % len(named):
+        raise UsageError(f"--hosts: {machine.ranks} endpoints are no whole number for each of {len(named)} hosts")
+    return named, machine.ranks // len(named), form, out
+
+
+def _write(found: Order, hosts: list[str], each: int, form: str, out: Path) -> None:
+    from linkwright.plans import host_order
+    from linkwright.store.files import write_text
+
+    write_text(out, host_order.text(form, host_order.places(hosts, found.endpoints, each)))
+
+
+def _show(machine: _native.Machine, found: Order, as_json: bool) -> None:
+    from linkwright.units import format_time
+
+    names = [machine.endpoints()[endpoint]["name"] for endpoint in found.endpoints]
+    if as_json:
+        print_json({"machine": machine.name, **vars(found), "gap": found.gap, "names": names})
+        return
+    for rank, endpoint in enumerate(names):
+        click.echo(f"{rank:>6}  {endpoint}")
+    click.echo(f"\nbusiest link   {found.busiest}: {format_time(1e3 * found.peak_us)}")
+    gain = 1 - found.peak_us / found.identity_peak_us if found.identity_peak_us else 0.0
+    click.echo(f"in plain order {format_time(1e3 * found.identity_peak_us)}; {gain:.1%} less")
+    simulated = (format_time(1e3 * time) for time in (found.time_us, found.identity_time_us))
+    click.echo("simulated      {} instead of {}, all groups at once".format(*simulated))
+    if found.peak_us < found.identity_peak_us and found.time_us >= found.identity_time_us:
+        click.echo("note           the time does not fall with the load: latency or the order of messages decides")
+    click.echo(f"how good       {_quality(found)}")
+
+
+def _quality(found: Order) -> str:
+    from linkwright.units import format_time
+
+    if found.exact:
+        return "exact: no order has less load on its busiest link"
+    if not found.bound_us:
+        return "no bound is known for this machine"
+    return f"at most {found.gap:.1%} above the best; no order goes below {format_time(1e3 * found.bound_us)}"
