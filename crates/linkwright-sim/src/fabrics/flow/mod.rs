@@ -611,6 +611,15 @@ impl Fabric for Flow {
         route.map_or(TimePs::ZERO, |route| routes.timing(route).lead(m.bytes))
     }
 
+    fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
+        let mut routes = self.routes.borrow_mut();
+        let route = routes.find(key(from, to, network));
+        route.map_or((TimePs::ZERO, TimePs::ZERO), |route| {
+            let timing = routes.timing(route);
+            (timing.least_lead(), timing.latency)
+        })
+    }
+
     fn capacities(&self) -> Vec<u64> {
         self.routes.borrow().routing.topology.capacity.clone()
     }
