@@ -5,14 +5,10 @@
 //!            the first byte moves; with serial starts, behind the last start of its sender
 //!   arrival  issue + start + bytes / rate + latency
 //!   link     busy for bytes / capacity from the first byte on
-//!   pair     busy for bytes / rate, divided by the messages that fill its links side by side
 //! ```
 
 use super::wires::{time_ps, Wires};
 use std::collections::VecDeque;
-
-/// Messages of a pair that may move side by side, each at most at the rate of one.
-pub(super) const SIDE_BY_SIDE: u64 = 2;
 
 /// The state of all pairs and links.
 pub(super) struct Clock<'a> {
@@ -82,8 +78,7 @@ impl<'a> Clock<'a> {
     pub fn issue(&mut self, pair: u32, now: u64) -> u64 {
         let described = self.wires.pair(pair);
         let moves = now + described.start_ps;
-        let beside = (self.window as u64).min(SIDE_BY_SIDE);
-        self.pair_free[pair as usize] = moves + described.moving_ps(self.bytes) / beside;
+        self.pair_free[pair as usize] = moves + described.moving_ps(self.bytes);
         for &(link, weight) in &described.uses {
             let capacity = self.wires.capacity()[link as usize];
             let busy = time_ps(self.bytes * u64::from(weight), capacity);

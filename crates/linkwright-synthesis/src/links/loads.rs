@@ -10,14 +10,12 @@
 //! comes close to the least possible load of the busiest link: the fractional optimum is what multiplicative weights
 //! converge to, and here whole units are routed, so nothing has to be rounded.
 //!
-//! A pair whose rate is below that of its links is a link of its own, for as many messages side by side as
-//! [`super::clock`] admits.
+//! A pair whose rate is below that of its links is a link of its own.
 //!
 //! Source: Plotkin, Shmoys and Tardos, "Fast approximation algorithms for fractional packing and covering problems"
 //! (Math. Oper. Res. 1995); Garg and Könemann, "Faster and simpler algorithms for multicommodity flow and other
 //! fractional packing problems" (SIAM J. Comput. 2007).
 
-use super::clock::SIDE_BY_SIDE;
 use super::wires::Wires;
 
 /// Loads and prices of all links, and behind them of all pairs.
@@ -33,10 +31,7 @@ pub(super) struct Loads<'a> {
 
 impl<'a> Loads<'a> {
     pub fn new(wires: &'a Wires) -> Self {
-        let rates = wires
-            .pairs()
-            .iter()
-            .map(|pair| pair.rate.saturating_mul(SIDE_BY_SIDE));
+        let rates = wires.pairs().iter().map(|pair| pair.rate);
         let all = wires.capacity().iter().copied().chain(rates);
         let unit: Vec<f64> = all.map(|rate| 1e9 / rate.max(1) as f64).collect();
         let mut loads = Loads {
