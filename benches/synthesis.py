@@ -10,8 +10,8 @@ again with `serial_starts`. `drawn` is the share of draws of the fabric's rates 
 of 2 %, and the least gain; `binds` what takes most of the critical path of the best known, and of what was found. With
 `--serial-starts` the search obeys them, too. A machine is written NAME[*NODES[@NETWORK]][:RANKS or :8x8][/PATH]. A cell
 that the machine does not hold is named with the reason and counts nowhere. `--merge` adds the cells to those of a
-file, in which a cell replaces the one before it; with `--bounds` nothing is searched, and all cells of that file get
-the bounds of this version. `--write` replaces the table between the markers of the page.
+file, which keeps the fastest of several searches of one cell; with `--bounds` nothing is searched, and all cells of
+that file get the bounds of this version. `--write` replaces the table between the markers of the page.
 """
 
 import argparse
@@ -128,7 +128,8 @@ def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...]
     return Cell(machine, collective, task.experiment.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
                 best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, serial[0] / serial[1],
                 sum(lasting) / len(lasting) if lasting else None, min(gains, default=None),
-                (binds(task, known), binds(task, best)), best["method"], seconds, outcome.unseen, task.budget_s)  # fmt: skip
+                (binds(task, known), binds(task, best)), best["method"], seconds, outcome.unseen,
+                task.budget_s)  # fmt: skip
 
 
 Parts = tuple[str, int | None, tuple[int, ...] | None, Variant]
@@ -285,8 +286,11 @@ def read(file: Path) -> list[Cell]:
 
 
 def merged(before: list[Cell], now: list[Cell]) -> list[Cell]:
-    """All of them, in the order in which they first came."""
-    return list({cell.key: cell for cell in [*before, *now]}.values())
+    """All of them, in the order in which they first came; of a cell that was searched again the fastest."""
+    best: dict[tuple[str, str, int], Cell] = {}
+    for cell in [*before, *now]:
+        best[cell.key] = min(best.get(cell.key, cell), cell, key=lambda one: one.found)
+    return list(best.values())
 
 
 def stored(cells: list[Cell]) -> str:

@@ -39,14 +39,18 @@ impl Ends {
         })
     }
 
-    fn limit(self, what: &str, bytes: u64, rate: BytesPerSec) -> Limit {
+    /// `None` where bytes wait for nothing.
+    fn limit(self, what: &str, bytes: u64, rate: BytesPerSec) -> Option<Limit> {
+        if self.first + self.last == 0 {
+            return None;
+        }
         let first = self.first as f64 / 1e3;
         let what = format!("{what}, none before {first:.1} ns");
         let passing = Limit::of_rate("arrival", what, bytes, rate);
-        Limit {
+        Some(Limit {
             time: TimePs(self.first + passing.time.0 + self.last),
             ..passing
-        }
+        })
     }
 }
 
@@ -95,14 +99,14 @@ impl Table {
     /// Of what all must receive together, at the rate of all ports together.
     pub fn total(&self, bytes: u64, rate: BytesPerSec) -> Option<Limit> {
         let ends = self.least(|_, _| true)?;
-        Some(ends.limit("into all ranks and memories together", bytes, rate))
+        ends.limit("into all ranks and memories together", bytes, rate)
     }
 
     /// Of `bytes` across `cut`, at a rate. Nodes other than ranks may be on either side.
     pub fn across(&self, cut: &NetworkCut, bytes: u64, rate: BytesPerSec) -> Option<Limit> {
         let known = cut.inside.len() == self.nodes;
         let ends = self.least(|a, b| !known || cut.inside[a] != cut.inside[b])?;
-        Some(ends.limit("across the narrowest cut", bytes, rate))
+        ends.limit("across the narrowest cut", bytes, rate)
     }
 
     /// Of what must leave and enter `rank` through its port.
@@ -110,7 +114,7 @@ impl Table {
         let (out, into) = demand.through(&[rank as u32])[0];
         let leaving = port.out.filter(|_| out > 0).and_then(|rate| {
             let ends = self.least(|a, _| a == rank)?;
-            Some(ends.limit(&format!("out of rank {rank}"), out, rate))
+            ends.limit(&format!("out of rank {rank}"), out, rate)
         });
         let entering = port.into.filter(|_| into > 0);
         let entering = entering.and_then(|rate| self.into(demand, rank, (into, rate)));
@@ -132,7 +136,7 @@ impl Table {
         // Of blocks, each waits for its own source; of sums, all bytes wait for the farthest.
         let each = shares(demand, rank).map_or(bytes, |count| bytes / count.max(1));
         let what = format!("into rank {rank}");
-        let limits = (1u64..).zip(sources).map(|(count, first)| {
+        let limits = (1u64..).zip(sources).filter_map(|(count, first)| {
             let bytes = each.saturating_mul(count).min(bytes);
             Ends { first, last }.limit(&what, bytes, rate)
         });
