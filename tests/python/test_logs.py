@@ -289,6 +289,16 @@ def test_a_nonblocking_collective_takes_its_time_without_computing(read):
     assert (table.collective, table.rows[0].time) == ("allreduce", 19.9)
 
 
+@pytest.mark.parametrize(
+    ("title", "header", "row", "time"),
+    [("Barrier Latency", "# Avg Latency(us)", "3.50", 3.5),
+     ("Non-blocking Barrier Latency", "#     Overall(us)   Compute(us)   Pure Comm.(us)   Overlap(%)", "9 5 4.5 1", 4.5)],
+)  # fmt: skip
+def test_a_barrier_has_no_size(read, title, header, row, time):
+    (table,) = read(f"# OSU MPI {title} Test v7.3\n{header}\n{row}\n").tables
+    assert [(row.size, row.time) for row in table.rows] == [(0, time)]
+
+
 def test_a_test_of_osu_that_is_not_read_is_named(read):
     with pytest.raises(FileError, match="the test `MPI Bi-Directional Bandwidth` is not read"):
         read(osu("Bi-Directional Bandwidth", "# Size      Bandwidth (MB/s)"))

@@ -43,21 +43,23 @@ class _Table:
         # One-sided tests, those both ways, and those of several pairs are about other things.
         self.known = self.collective is not None or words in _PAIRS
         self.dtype: str | None = None
-        self.column = 0 if self.collective == "barrier" else 1
-        self.unit: float | None = _MICROS["us"] if self.collective == "barrier" else None
+        self.sized = True
+        self.column = 1
+        self.unit: float | None = None
         self.rows: list[LogRow] = []
 
     def head(self, text: str) -> None:
         """Take the heading: of a non-blocking collective, the time without computing is that of the collective."""
         columns = re.split(r" {2,}|\t+", text.strip()[:400].removeprefix("#").strip())
-        self.column = next((at for at, name in enumerate(columns) if name.startswith("Pure Comm")), 1)
+        self.sized = columns[0] == "Size"  # a barrier has none
+        self.column = next((at for at, name in enumerate(columns) if name.startswith("Pure Comm")), int(self.sized))
         name = columns[self.column] if self.column < len(columns) else ""
         unit = name[name.rfind("(") + 1 : name.rfind(")")] if "(" in name else ""
         self.unit = (_RATES if self.quantity == "bandwidth" else _MICROS).get(unit)
 
     def row(self, at: int, words: list[str]) -> bool:
         """Take a row; whether it is one."""
-        size = 0 if self.column == 0 else whole(words[0], MOST_SIZE)
+        size = 0 if not self.sized else whole(words[0], MOST_SIZE)
         value = number(words[self.column] if self.column < len(words) else "", MOST_RATE * 1e3)
         if size is None or value is None or self.unit is None:
             return False
@@ -84,6 +86,7 @@ class _Reading:
         self.gathered, self.complaints = gathered, Complaints()
         self.tables: list[_Table] = []
         self.current: dict[str, _Table] = {}
+        self.unread: set[str] = set()
         self.skipped = 0
 
     def line(self, at: int, label: str, text: str) -> None:
@@ -93,7 +96,7 @@ class _Reading:
             self._begin(at, label, title)
         elif table and words[:2] == ["#", "Datatype:"] and len(words) > 2:
             table.dtype = words[2].rstrip(".")
-        elif table and words[:2] == ["#", "Size"]:
+        elif table and not table.rows and words[:1] == ["#"] and "(" in text:
             table.head(text)
         elif table and table.known and words and _NUMBER.fullmatch(words[0]):
             self._row(at, table, words, text)
@@ -105,7 +108,8 @@ class _Reading:
         if len(self.tables) < MOST_ROWS:
             self.tables.append(table)
             self.current[label] = table
-        if not table.known:
+        if not table.known and title not in self.unread:
+            self.unread.add(title)
             self.complaints.add(at, f"the test `{shown(title)}` is not read: collectives, latency and bandwidth are")
 
     def _row(self, at: int, table: _Table, words: list[str], text: str) -> None:
