@@ -96,7 +96,7 @@ class _Reading:
             self._begin(at, label, title)
         elif table and words[:2] == ["#", "Datatype:"] and len(words) > 2:
             table.dtype = words[2].rstrip(".")
-        elif table and not table.rows and words[:1] == ["#"] and "(" in text:
+        elif table and not table.rows and "(" in text and ("(us)" in text or words[0] == "#"):
             table.head(text)
         elif table and table.known and words and _NUMBER.fullmatch(words[0]):
             self._row(at, table, words, text)
