@@ -37,7 +37,7 @@ VERBS = {
     "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",
     "tune": "Write tables that make a communication runtime use the fastest of its own algorithms.",
     "fit": "Fit a machine file to what RUN measured.",
-    "explain": "Explain a number: what binds it, what is wrong, what would be faster.",
+    "explain": "Explain a number: why it is what it is, what binds it, and what would be faster.",
     "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
     "query": "Query all runs at once, in SQL.",
     "export": "Write a run, or a schedule, in another format.",

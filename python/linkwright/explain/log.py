@@ -210,7 +210,7 @@ def _system(
     if ranks % nodes:
         raise UsageError(f"{ranks} ranks on {nodes} nodes: every node has as many; give --ranks and --nodes")
     facts = log.facts
-    names = list(facts.devices)
+    names = table.devices or tuple(facts.devices)
     if machine is None and len(names) != 1:
         said = f"names {len(names)} kinds of devices" if names else "names no device"
         raise UsageError(f"the log {said}, so the machine is not known; give it with --on (`linkwright list machines`)")

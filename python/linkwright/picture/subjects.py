@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from linkwright import _native, library, machines, schedules, sources, timeline, units
 from linkwright.errors import UsageError
+from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.experiment import Experiment
 from linkwright.rows import given, largest
@@ -111,9 +114,9 @@ def _simulated(machine: _native.Machine, asked: Experiment, named: str) -> Scene
 def of_run(run: runs.Run) -> Scene:
     """The fastest schedule of the largest message that a run simulated."""
     rows = run.results()
-    timed = rows[
-        (rows["metric"] == "time") & (rows["executor"] == "sim") & given(rows["value"]) & given(rows["collective"])
-    ]
+    modelled = [key for key, executor in EXECUTORS.items() if executor.modelled]
+    simulated = np.isin(rows["executor"], modelled)
+    timed = rows[(rows["metric"] == "time") & simulated & given(rows["value"]) & given(rows["collective"])]
     if not len(timed):
         raise UsageError(f"{run.id}: holds no simulated collective; draw a run of `linkwright sweep`, or a machine")
     row = timed[timed["size_bytes"] == largest(timed["size_bytes"])].least("value")
