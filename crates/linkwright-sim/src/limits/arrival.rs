@@ -182,8 +182,10 @@ fn ends<F: Fabric + ?Sized>(distances: &Distances<'_, F>, a: usize, b: usize) ->
     let open = |network: &&u8| fabric.no_route(from, to, **network).is_none();
     let ends = |&network: &u8| {
         let (first, last) = fabric.ends(from, to, network);
+        // Where a fabric does not know them, software is not counted either.
+        let known = first + last > TimePs::ZERO;
         Ends {
-            first: begin + first.0,
+            first: if known { begin + first.0 } else { 0 },
             last: last.0,
         }
     };
