@@ -221,7 +221,7 @@ def test_tools_may_follow_one_another(read):
         ("1024 256 float sum -1 -5.0 1.0 1.0 0", "a time or a rate is no number"),
         ("1024 256 float sum -1 5.0", "columns are missing"),
         ("1024 256 float sum -1 5.0 1.0 1.0 0 5.0 1.0", "columns in place are missing"),
-        ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is no size"),
+        ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is no whole number"),
     ],
 )
 def test_a_line_that_looks_like_a_row_and_is_none_is_named(read, row, says):

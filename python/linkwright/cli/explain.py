@@ -107,7 +107,7 @@ def _log(name: str, machine: str | None, variant: Variant, ranks: int | None, on
             answer = logs.answer(log, table, machine, variant, ranks)
             if number > 1 and only is None:
                 yield ""
-            yield from shown.of_log(answer, name, log.skipped, log.complaints)
+            yield from shown.of_log(answer, name, log.skipped, (*log.complaints, *log.left_out))
 
 
 def _schedule(name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None) -> Found:

@@ -215,7 +215,7 @@ def _system(
         said = f"names {len(names)} kinds of devices" if names else "names no device"
         raise UsageError(f"the log {said}, so the machine is not known; give it with --on (`linkwright list machines`)")
     version = f"{facts.library or 'NCCL'} {facts.version}" if facts.version else ""
-    words = machine or names[0]
+    words = names[0] if machine is None else machine
     collective = table.collective or ""
     found = settle(Condition("log", words, ranks, nodes, collective, library_version=version))
     if isinstance(found, Refusal):

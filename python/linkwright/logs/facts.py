@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .kinds import Facts
 
+_RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
     r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]{0,40}\]\s+(.+)"
 )
@@ -60,8 +61,9 @@ class Gathered:
 
     def see(self, line: str, label: str = "") -> bool:
         """Take what a line says; whether it says anything."""
-        if "Rank" in line and (match := _DEVICE.search(line)):
-            return self._device(label, int(match[1][:9]), match[2], match[3].strip()[:200])
+        if "Rank" in line and (match := _RANK.search(line)):
+            named = _DEVICE.search(line)
+            return self._device(label, int(match[1]), *((named[2], named[3].strip()[:200]) if named else ("", "")))
         if "CCL" not in line and " via " not in line and "nccl-library" not in line:
             return False
         found = False
@@ -83,10 +85,11 @@ class Gathered:
         group.ranks = max(group.ranks, min(rank + 1, _MOST_COUNT))
         if len(group.places) < _MOST_COUNT and len(self.facts.devices) < _MOST_NAMES:
             group.places.add(rank)
-            group.hosts.add(host)
-            group.devices[name] = group.devices.get(name, 0) + 1
-            self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
-            self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
+            if host:
+                group.hosts.add(host)
+                group.devices[name] = group.devices.get(name, 0) + 1
+                self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
+                self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
         return True
 
     def _connection(self, label: str, line: str) -> bool:

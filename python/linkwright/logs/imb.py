@@ -61,7 +61,7 @@ class _Table:
 
 class _Reading:
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints = gathered, Complaints()
+        self.gathered, self.complaints, self.left_out = gathered, Complaints(), Complaints()
         self.tables: list[_Table] = []
         self.skipped = 0
 
@@ -71,7 +71,7 @@ class _Reading:
         if match := _BEGIN.search(text):
             self.tables.append(_Table(match[1]))
             if self.tables[-1].name not in _COLLECTIVES:
-                self.complaints.add(at, f"benchmark `{shown(match[1])}` is not known")
+                self.left_out.add(at, f"the benchmark `{shown(match[1])}` is not known")
         elif table and (match := _RANKS.search(text)):
             table.ranks = int(match[1])
         elif table and "#repetitions" in words:
@@ -84,7 +84,9 @@ class _Reading:
 
     def log(self) -> Log:
         found = tuple(table.finished() for table in self.tables if table.rows and table.name in _COLLECTIVES)
-        return Log(TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first))
+        return Log(
+            TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first), tuple(self.left_out.first)
+        )
 
 
 READER = TextReader(
