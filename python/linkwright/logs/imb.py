@@ -68,7 +68,7 @@ class _Reading:
     def line(self, at: int, label: str, text: str) -> None:
         words = text.split()
         table = self.tables[-1] if self.tables else None
-        if match := _BEGIN.search(text):
+        if match := _begin(text):
             self.tables.append(_Table(match[1]))
             if self.tables[-1].name not in _COLLECTIVES:
                 self.left_out.add(at, f"the benchmark `{shown(match[1])}` is not known")
@@ -89,6 +89,10 @@ class _Reading:
         )
 
 
+def _begin(text: str) -> re.Match[str] | None:
+    return _BEGIN.search(text) if "Benchmarking" in text else None
+
+
 READER = TextReader(
-    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide", _BEGIN.search, _Reading
+    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide", _begin, _Reading
 )

@@ -120,11 +120,12 @@ class _Reading:
         self.rows = 0
 
     def line(self, at: int, label: str, text: str) -> None:
-        text = _LABEL_WITHIN.sub(" ", text)
+        if "[" in text:
+            text = _LABEL_WITHIN.sub(" ", text)
         stream = self.streams.setdefault(label if len(self.streams) < 4096 else "", _Stream())
         words = text.split()
         place = _type_at(words)
-        if match := _PROGRAM.search(text):
+        if "_perf" in text and (match := _PROGRAM.search(text)):
             self._start(stream, COLLECTIVES[match[1]])
         elif match := _STARTING.match(text):
             self._start(stream, None, known=False)
