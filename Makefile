@@ -63,7 +63,7 @@ test-slow: ## the Rust tests that take minutes and are off by default
 test-python: setup-dev
 	$(BIN)/python -m pytest
 
-fuzz: setup-dev ## mutants of every kind of file and command line for FUZZ seconds each, from seed SEED
+fuzz: setup-dev ## mutants of every kind of file and command line, FUZZ seconds of work for each, from seed SEED
 	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -v -s tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py tests/python/test_hostile_tables.py
 	LINKWRIGHT_FAULTS=200 LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q tests/python/test_faults.py
 	LINKWRIGHT_MUTANTS=$(MUTANTS) LINKWRIGHT_FUZZ_SEED=$(SEED) cargo test --locked --release -p linkwright-schedule --lib of_every_kind

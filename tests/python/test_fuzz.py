@@ -2,7 +2,7 @@
 
 An outcome is right if it has status 0, 1 or 2, and with a status other than 0 one message, no traceback, no folder that
 is half made, and an answer within seconds. Seeds are counted from `LINKWRIGHT_FUZZ_SEED`, and each target runs for
-`LINKWRIGHT_FUZZ_SECONDS` (`make fuzz`) or for a few hundred mutants. What was found once lies in `tests/corpus/`.
+`LINKWRIGHT_FUZZ_SECONDS` of processor time (`make fuzz`) or for a few hundred mutants. What was found once lies in `tests/corpus/`.
 """
 
 import contextlib
@@ -147,11 +147,12 @@ COMMANDS = [
 
 
 def seeds(count):
-    """As many seeds as were asked for, or as the time allows."""
-    end = time.monotonic() + SECONDS
+    """As many seeds as were asked for, or as the processor time allows."""
+    began = _worked()
     for seed in itertools.count(FIRST):
-        if time.monotonic() > end if SECONDS else seed >= FIRST + count:
-            print(f"{seed - FIRST} mutants from seed {FIRST}")  # `make fuzz` shows it
+        spent = _worked() - began
+        if spent > SECONDS if SECONDS else seed >= FIRST + count:
+            print(f"{seed - FIRST} mutants from seed {FIRST} in {spent:.0f} s of processor time")  # `make fuzz` shows it
             return
         yield seed, random.Random(seed)
 
