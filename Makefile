@@ -71,13 +71,14 @@ fuzz: setup-dev ## mutants of every kind of file and command line, FUZZ seconds 
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-schedule --test text_fuzz
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-sim --test machine_fuzz
 
-lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatters
+lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatters, licences
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	cargo fmt --all -- --check
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/python/licences.py
 	.ci/audit
 
 audit: ## known vulnerabilities of what is pinned (needs pip-audit, cargo-deny and a network)
