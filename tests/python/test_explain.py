@@ -10,11 +10,13 @@ from linkwright.explain import run, schedule, sensitivity
 from linkwright.explain.hypotheses import HYPOTHESES, cases
 from linkwright.explain.system import System, few
 from linkwright.logs import LogRow, LogTable
+from linkwright.picture import subjects
 from linkwright_cases import invoke
-from log_cases import nccl, osu, rates
+from log_cases import nccl, osu
 
 SIZES = [1 << at for at in range(13, 31)]
 NODE = System("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce")
+ASKED = subjects.Asked(size=64 << 20)
 PAIR = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce")
 
 
@@ -101,7 +103,7 @@ def test_what_is_twice_as_good_is_simulated():
 def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
     machine = lw.machine("dgx1-p100")
     ring = lw.schedule("allreduce", "ring", ranks=8, size="64M")
-    found = schedule.explain("allreduce/ring", ring, machine, ring.size_bytes, None)
+    found = schedule.explain("ring", subjects.experiment(machine, "allreduce/ring", ASKED), machine)
     assert found.time_us == pytest.approx(lw.simulate(ring, machine).time_us)
     assert sum(share for _, share in found.spent) == pytest.approx(1, abs=0.03)
     assert found.limit_us < found.time_us
@@ -112,26 +114,26 @@ def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
 # ---- what users see
 
 
+def written(folder, system, sizes, name="NVIDIA H100 80GB HBM3", factor=1.0):
+    """The log of nccl-tests on a system."""
+    times = {size: system.time(size).time_us * factor for size in sizes}
+    text = nccl(times=times, in_place=False, ranks=system.ranks, nodes=system.nodes, name=name)
+    file = folder / "all_reduce.log"
+    file.write_text(f"NCCL version 2.27.3+cuda12.9\n{text}")
+    return file
+
+
 @pytest.fixture
 def log(tmp_path):
     """The log of eight H100s with a ring where NVLS should be."""
-    ring, file = NODE.having(algorithm="nccl-2.27/ring"), tmp_path / "all_reduce.log"
-    lines = nccl(sizes=[1 << 20, 1 << 26, 1 << 30], in_place=False, between=()).splitlines()
-    for size in (1 << 20, 1 << 26, 1 << 30):
-        time = ring.time(size).time_us
-        algbw, busbw = rates("allreduce", 8, size, time)
-        at = next(number for number, line in enumerate(lines) if line.split()[:1] == [str(size)])
-        words = lines[at].split()
-        lines[at] = "  ".join([*words[:5], f"{time:.1f}", f"{algbw:.2f}", f"{busbw:.2f}", "0"])
-    file.write_text("\n".join(["NCCL version 2.27.3+cuda12.9", *lines]) + "\n")
-    return file
+    return written(tmp_path, NODE.having(algorithm="nccl-2.27/ring"), (1 << 20, 1 << 26, 1 << 30))
 
 
 def test_a_log_is_explained_on_one_screen(log):
     answer = invoke("explain", str(log))
     assert answer.status == 0
     assert "healthy machine: hgx-h100, nccl-2.27" in answer.out
-    assert "verdict: suspicious. At 1G you have 360 GB/s, a healthy machine has 477" in answer.out
+    assert "Verdict: suspicious. At 1G you have 360 GB/s, a healthy machine has 477" in answer.out
     assert "1. 0% away: the library uses Ring" in answer.out
     assert all(len(line) <= 88 for line in answer.out.replace(str(log), "").splitlines())
 
@@ -139,7 +141,7 @@ def test_a_log_is_explained_on_one_screen(log):
 def test_the_machine_may_be_given(log):
     assert "(given: " not in invoke("explain", str(log)).out
     answer = invoke("explain", str(log), "--on", "dgx-a100")
-    assert "verdict: faster than expected" in answer.out
+    assert "Verdict: faster than expected" in answer.out
 
 
 @pytest.mark.parametrize(
@@ -171,6 +173,28 @@ def test_markup_of_a_log_stays_text(tmp_path):
     assert "\x07" not in answer.out + answer.err
 
 
+def test_a_plan_of_a_library_is_a_schedule():
+    """At 1 GiB the plan stands for a longer one; its time is that of the library."""
+    machine = NODE.described
+    asked = subjects.experiment(machine, "allreduce/nccl-2.27/ring/simple", subjects.Asked(size=1 << 30))
+    found = schedule.explain("nccl", asked, machine)
+    assert found.time_us == pytest.approx(NODE.having(algorithm="nccl-2.27/ring/simple").time(1 << 30).time_us)
+    assert found.words.startswith("Ring Simple")
+    assert "allreduce/nccl-2.27" in dict(found.better)
+
+
+def test_a_source_runs_on_all_ranks_of_the_machine():
+    answer = invoke("explain", "examples/own_allreduce.py:bucket", "--on", "torus-2d")
+    assert answer.status == 0, answer.err
+    assert "on torus-2d, 64 ranks" in answer.out
+
+
+def test_a_collective_alone_is_no_schedule():
+    assert (
+        "add one of its algorithms, such as `allreduce/ring`" in invoke("explain", "allreduce", "--on", "torus-2d").err
+    )
+
+
 def test_a_schedule_needs_a_machine():
     assert "give the machine that carries it out with --on" in invoke("explain", "allreduce/ring").err
     answer = invoke("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M")
@@ -190,11 +214,11 @@ def test_a_run_names_its_fastest_algorithms():
     rows = [ROW | {"algorithm": name, "experiment": name, "value": value} for name, value in times.items()]
     (found,) = run.fastest(rows)
     assert (found.algorithm, found.share, found.others) == ("tree", 0.5, (("ring", 2.0),))
-    text = "\n".join(run.of_row(rows, "ring"))
+    text = "\n".join(run.of_row(run.row(rows, "ring")))
     assert "25% of the limit (cut)" in text
     assert "faster in this run: tree (-50%)" in text
 
 
 def test_an_unknown_experiment_suggests_the_nearest():
     with pytest.raises(lw.errors.UnknownNameError, match="did you mean `ring`"):
-        list(run.of_row([ROW | {"algorithm": "ring", "experiment": "ring", "value": 1.0}], "rang"))
+        run.row([ROW | {"algorithm": "ring", "experiment": "ring", "value": 1.0}], "rang")

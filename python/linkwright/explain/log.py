@@ -5,9 +5,6 @@
 
 The distance of two curves is the root of the mean square of ln(time / time) over all sizes; nothing is fitted. It is
 shown as the factor that it stands for: 1.10 is ten percent apart.
-
-The verdict looks at the largest sizes, where rates are. Nine in ten published tables of healthy nodes are within a
-quarter of the model there (`linkwright reproduce modern`), so less than that is no finding.
 """
 
 from __future__ import annotations
@@ -24,12 +21,11 @@ from linkwright.machines import Variant
 from linkwright.studies.modern.conditions import COLLECTIVES, Condition
 from linkwright.studies.modern.mapping import Refusal, settle
 
+from . import verdict
 from .hypotheses import Case, cases
 from .sensitivity import Effect, effects
 from .system import System, few
 
-FINE, BROKEN = 0.80, 0.50  # of the healthy rate
-LARGEST = 3  # sizes that the verdict looks at
 SHOWN = 5  # hypotheses
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 
@@ -68,12 +64,20 @@ class Answer:
     system: System
     why: str  # how the machine was found
     choice: str  # what the library does at the largest size
-    points: Sequence[Point]
+    measured: Mapping[int, float]  # all sizes: us
+    points: Sequence[Point]  # some of them, against the healthy machine
     share: float  # of the healthy rate, at the largest sizes
     verdict: str
     distance: float  # to the healthy machine
     suspects: Sequence[Suspect]
     binds: Sequence[Effect]
+
+    @property
+    def worst_size(self) -> int:
+        """The size at which it is the farthest from the healthy machine, if anything is suspected; else the largest."""
+        if not self.suspects:
+            return self.points[-1].size
+        return max(self.points, key=lambda point: abs(math.log(point.time / point.healthy))).size
 
 
 def tables(log: Log) -> list[LogTable]:
@@ -118,31 +122,26 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
         )
         for size in sizes
     ]  # fmt: skip
-    share = statistics.median(point.healthy / point.time for point in points[-LARGEST:])
+    share = verdict.share(points)
     apart = distance({point.size: point.healthy for point in points}, measured)
-    suspects = _suspects(system, measured, sizes) if share < FINE or apart > 1 / FINE else []
+    suspects = _suspects(system, measured, sizes) if share < verdict.FINE or apart > 1 / verdict.FINE else []
     last = sizes[-1]
     return Answer(
-        table, system, why, healthy[last].choice, points, share, _verdict(share), apart,
+        table, system, why, healthy[last].choice, measured, points, share, verdict.of(share), apart,
         [one for one in suspects if one.distance < apart][:SHOWN],
         effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN],
     )  # fmt: skip
 
 
 def _time_on(system: System, machine: _native.Machine, size: int) -> float:
-    from linkwright.studies.modern.predict import OneMachine, Shape
+    from linkwright.studies.modern.predict import OneMachine
 
-    shape = Shape(
-        system.machine, system.nodes, system.gpus, system.fabric, system.algorithm, system.collective,
-        system.one_process,
-    )  # fmt: skip
-    return OneMachine(machine).time(shape, size).time_us
+    return OneMachine(machine).time(system.shape, size).time_us
 
 
-def _verdict(share: float) -> str:
-    if share > 1 / FINE:
-        return "faster than expected"
-    return "fine" if share >= FINE else "suspicious" if share >= BROKEN else "broken"
+def apart_in_words(factor: float) -> str:
+    """The distance of two curves."""
+    return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {factor:.2g}"
 
 
 def _measured(table: LogTable) -> dict[int, float]:

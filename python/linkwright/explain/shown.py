@@ -8,12 +8,25 @@ from typing import TYPE_CHECKING
 
 from linkwright import units
 
+from .log import apart_in_words
+from .verdict import told
+
 if TYPE_CHECKING:
+    from linkwright.logs import Log
+
     from .log import Answer, Suspect
     from .schedule import Found
     from .sensitivity import Effect
 
 WIDTH = 80
+
+
+def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
+    """The answers to the tables of a log."""
+    for number, answer in enumerate(answers):
+        if number:
+            yield ""
+        yield from of_log(answer, source, log.skipped, log.complaints)
 
 
 def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
@@ -41,26 +54,10 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
             f"   {share:5.0%} {bar}"
         )
     yield ""
-    yield from _wrapped(_verdict(answer))
+    for sentences in told(answer):
+        yield from _wrapped(sentences)
     yield from _suspects(answer.suspects, answer.distance)
     yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
-
-
-def _verdict(answer: Answer) -> str:
-    from .log import BROKEN, FINE, bus_factor
-
-    last = answer.points[-1]
-    rule = {
-        "fine": f"above {FINE:.0%}, which is as near as the model is to healthy machines",
-        "suspicious": f"between {BROKEN:.0%} and {FINE:.0%}",
-        "broken": f"below {BROKEN:.0%}",
-        "faster than expected": f"above {1 / FINE:.0%}: look at what the tool counts, and at the machine that is named",
-    }[answer.verdict]
-    return (
-        f"verdict: {answer.verdict}. At {units.format_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
-        f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At the largest sizes yours has {answer.share:.0%} "
-        f"of its rate: {rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
-    )
 
 
 def _doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
@@ -76,20 +73,17 @@ def _suspects(suspects: Sequence[Suspect], apart: float) -> Iterator[str]:
     if not suspects:
         return
     yield ""
+    away = apart_in_words(apart)
     yield from _wrapped(
-        f"what would give your numbers, simulated, the nearest first; the healthy machine is {_apart(apart)} away"
+        f"what would give your numbers, simulated, the nearest first; the healthy machine is {away} away"
     )
     for number, suspect in enumerate(suspects, 1):
-        first = f"{number}. {_apart(suspect.distance)} away: "
+        first = f"{number}. {apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
             yield from _wrapped(first + case.what, indent="   ")
             for word, text in (("why", case.cause), ("check", case.check), ("cure", case.cure)):
                 yield from _wrapped(f"   {word}: {text}", indent="     ")
             first = "   or, which takes as long: "
-
-
-def _apart(factor: float) -> str:
-    return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {factor:.2g}"
 
 
 def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
@@ -106,7 +100,11 @@ def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
 
 def of_schedule(found: Found) -> Iterator[str]:
     """The answer to a schedule."""
-    yield from _wrapped(f"{found.name} on {found.machine}: {found.ranks} ranks, {units.format_size(found.size)}")
+    asked = found.experiment
+    chosen = f": {found.words}" if found.words else ""
+    yield from _wrapped(
+        f"{found.name} on {found.machine.name}, {asked.ranks} ranks, {units.format_size(found.size)}{chosen}"
+    )
     yield ""
     limit = (
         f"{found.limit_us / found.time_us:.0%} of the limit ({found.limit})" if found.limit_us else "no limit is known"

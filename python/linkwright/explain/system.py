@@ -45,6 +45,13 @@ class System:
         return self.nodes * self.gpus
 
     @property
+    def shape(self) -> Shape:
+        """What the model of measured conditions calls it."""
+        return Shape(
+            self.machine, self.nodes, self.gpus, self.fabric, self.algorithm, self.collective, self.one_process
+        )
+
+    @property
     def variant(self) -> Variant:
         """What the options of the command line make of the machine file."""
         fabric = self.fabric if self.nodes > 1 else None
@@ -65,10 +72,7 @@ class System:
         Raises:
             LinkwrightError: the machine, or the library on it, cannot do it.
         """
-        shape = Shape(
-            self.machine, self.nodes, self.gpus, self.fabric, self.algorithm, self.collective, self.one_process
-        )
-        return self._model.time(shape, size_bytes)
+        return self._model.time(self.shape, size_bytes)
 
     def times(self, sizes: Sequence[int]) -> dict[int, float]:
         """Size -> us, of the sizes that the system can do."""
