@@ -5,8 +5,8 @@ import math
 import pytest
 
 import linkwright as lw
+from linkwright.explain import detours, run, schedule, sensitivity
 from linkwright.explain import log as logs
-from linkwright.explain import run, schedule, sensitivity
 from linkwright.explain.hypotheses import HYPOTHESES, cases
 from linkwright.explain.system import System, few
 from linkwright.logs import LogRow, LogTable
@@ -17,7 +17,18 @@ from log_cases import nccl, osu
 SIZES = [1 << at for at in range(13, 31)]
 NODE = System("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce")
 ASKED = subjects.Asked(size=64 << 20)
+DGX1 = System("dgx1-p100", 1, 8, None, "nccl-2.3.5", "allreduce")
+GX8 = System("gx8-p100", 1, 8, None, "nccl-2.3.5", "allreduce")
+CHIP = System("wormhole-n150", 1, 64, None, "", "allreduce")
 PAIR = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce")
+
+
+PCIE = System("l40s", 1, 8, None, "nccl-2.27", "allreduce")
+
+
+def hypothesis(system, kind):
+    """The first case of a kind, as a system."""
+    return next(case.system for case in cases(system) if case.kind == kind)
 
 
 def table(system, factor=1.0, sizes=SIZES):
@@ -59,6 +70,10 @@ def test_verdicts_follow_their_thresholds(factor, verdict):
         (PAIR, PAIR.on("gpudirect=0"), "no GPUDirect"),
         (PAIR, PAIR.having(fabric="sockets"), "sockets"),
         (PAIR, PAIR.lacking("NIC 6", "NIC 7"), "missing ports"),
+        (NODE, NODE.slowed("GPU 3", 0.5), "slow rank"),
+        (NODE, hypothesis(NODE, "low clock"), "low clock"),
+        (PAIR, PAIR.slowed_all([f"node 0 NIC {at} - leaf {at}" for at in range(8)], 0.25), "neighbour"),
+        (PCIE, hypothesis(PCIE, "no peer access"), "no peer access"),
     ],
 )
 def test_a_fault_is_recognised_by_its_curve(healthy, fault, kind):
@@ -111,15 +126,64 @@ def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
     assert all(time < found.time_us for _, time in found.better)
 
 
+# What is wrong with a machine of our own, the log that it gives, and the words of the true cause.
+OWN = {
+    "dgx1-p100": (DGX1.lacking("GPU 2 - GPU 3"), SIZES[::3], "one link between GPUs is gone"),
+    "gx8-p100": (GX8.having(detours=True), SIZES[::3], "through the processor and not through their switch"),
+    "wormhole-n150": (CHIP.lacking("NoC 0"), [1 << 15, 1 << 17], "NoC 0 carries nothing"),
+}
+
+
+@pytest.mark.parametrize("machine", OWN)
+def test_the_true_cause_is_among_the_first_three(tmp_path, machine):
+    """The link that is gone is another one than the one that is tried."""
+    system, sizes, cause = OWN[machine]
+    file = written(tmp_path, system, sizes, name="P", factor=1.02, version="2.3.5")
+    answer = invoke("explain", str(file), "--on", machine)
+    assert answer.status == 0, answer.err
+    places = " ".join(answer.out.partition("what would give your numbers")[2].partition("4. ")[0].split())
+    assert cause in places
+
+
+def test_a_detour_goes_through_the_switch_above():
+    links = [("pcie", "root", "riser"), ("pcie", "riser", "GPU 0"), ("pcie", "riser", "GPU 1"), ("pcie", "root", "NIC")]
+    route = 'route = ["riser", "root", "riser"]'
+    pairs = ('"GPU 0 -> GPU 1"', '"GPU 1 -> GPU 0"')
+    assert detours.text(links) == "".join(f"\n[fabric.pair.{pair}]\n{route}\n" for pair in pairs)
+    assert detours.text(links[1:3]) == ""
+    assert not DGX1.can_detour  # its GPUs have links of their own
+
+
+def test_a_low_clock_leaves_links_alone():
+    """Start-ups take 1 / 0.7 times as long and channels carry 0.7 times as much."""
+    slow = hypothesis(NODE, "low clock").described
+    before, after = ({row["key"]: float(row["value"]) for row in machine.numbers() if row["unit"] in ("us", "GB/s")}
+                     for machine in (NODE.described, slow))  # fmt: skip
+    factors = {key: after[key] / value for key, value in before.items() if value}
+    assert factors["fabric.transport.nvlink_simple.start"] == pytest.approx(1 / 0.7)
+    assert factors["fabric.transport.nvlink_simple.channel"] == pytest.approx(0.7)
+    assert factors["fabric.links.nvlink.bandwidth"] == 1
+
+
+def test_what_to_type_is_of_the_vendor():
+    assert "amd-smi" in System("mi300x", 1, 8, None, "rccl-2.22", "allreduce").command("links")
+    assert "nvidia-smi" in NODE.command("links")
+
+
+def test_a_protocol_without_a_way_through_the_host_takes_the_usual_one():
+    """Without the links between GPUs and NICs, 256 KiB go by LL128 over the memory of the host."""
+    assert PAIR.lacking("nic").time(1 << 18).time_us > PAIR.time(1 << 18).time_us
+
+
 # ---- what users see
 
 
-def written(folder, system, sizes, name="NVIDIA H100 80GB HBM3", factor=1.0):
+def written(folder, system, sizes, name="NVIDIA H100 80GB HBM3", factor=1.0, version="2.27.3"):
     """The log of nccl-tests on a system."""
     times = {size: system.time(size).time_us * factor for size in sizes}
     text = nccl(times=times, in_place=False, ranks=system.ranks, nodes=system.nodes, name=name)
     file = folder / "all_reduce.log"
-    file.write_text(f"NCCL version 2.27.3+cuda12.9\n{text}")
+    file.write_text(f"NCCL version {version}+cuda12.9\n{text}")
     return file
 
 
@@ -184,7 +248,7 @@ def test_a_plan_of_a_library_is_a_schedule():
 
 
 def test_a_source_runs_on_all_ranks_of_the_machine():
-    answer = invoke("explain", "examples/own_allreduce.py:bucket", "--on", "torus-2d")
+    answer = invoke("explain", "examples/own_allreduce.py:bucket", "--on", "torus-2d", "--size", "16K")
     assert answer.status == 0, answer.err
     assert "on torus-2d, 64 ranks" in answer.out
 

@@ -27,6 +27,7 @@ from .sensitivity import Effect, effects
 from .system import System, few
 
 SHOWN = 5  # hypotheses
+ALIKE = 0.01  # of a time: curves nearer than this are one
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 
 
@@ -196,8 +197,8 @@ def _suspects(system: System, measured: Mapping[int, float], sizes: Sequence[int
 
 
 def _same(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
-    """Whether two curves agree wherever both have a time."""
-    return all(one[size] == other[size] for size in one.keys() & other.keys())
+    """Whether two curves agree wherever both have a time, as well as times of a log can tell."""
+    return all(abs(one[size] / other[size] - 1) <= ALIKE for size in one.keys() & other.keys())
 
 
 def _system(
@@ -220,7 +221,7 @@ def _system(
     if isinstance(found, Refusal):
         if machine is None:
             raise UsageError(f"{found.reason}; give a machine with --on (`linkwright list machines`)")
-        return _given(machine, nodes, ranks, fabric, collective), f"given: {machine}"
+        return _given(machine, nodes, ranks, fabric, collective, facts.version or ""), f"given: {machine}"
     name, network = machine or found.machine, fabric or found.fabric
     system = System(
         name, found.nodes, found.gpus_per_node, network, _algorithm(name, found.library, found.version, collective),
@@ -230,10 +231,19 @@ def _system(
     return system, "; ".join(([f"from `{names[0]}`"] if machine is None else []) + rules)
 
 
-def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str) -> System:
+def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str, version: str) -> System:
     if nodes > 1 and fabric is None:
         raise UsageError(f"{nodes} nodes of {machine}: give their network with --fabric (`linkwright list networks`)")
-    return System(machine, nodes, ranks // nodes, fabric, _algorithm(machine, "", "", collective), collective)
+    return System(machine, nodes, ranks // nodes, fabric, _of_version(machine, version, collective), collective)
+
+
+def _of_version(machine: str, version: str, collective: str) -> str:
+    """The library's plan whose version the log names, or the machine's own."""
+    from linkwright import library, machines
+
+    known = library.algorithms(machines.load(machine), collective)
+    same = (name for name in known if version.startswith(name.partition("-")[2]))
+    return next(same, _algorithm(machine, "", "", collective))
 
 
 def _algorithm(machine: str, library_key: str, version: str, collective: str) -> str:
