@@ -5,11 +5,12 @@ import math
 import pytest
 
 import linkwright as lw
-from linkwright.explain import detours, run, schedule, sensitivity
+from linkwright.explain import detours, faster, run, schedule, sensitivity
 from linkwright.explain import log as logs
 from linkwright.explain.hypotheses import HYPOTHESES, cases
 from linkwright.explain.system import System, few
 from linkwright.logs import LogRow, LogTable
+from linkwright.machines import Variant
 from linkwright.picture import subjects
 from linkwright_cases import invoke
 from log_cases import nccl, osu
@@ -286,3 +287,42 @@ def test_a_run_names_its_fastest_algorithms():
 def test_an_unknown_experiment_suggests_the_nearest():
     with pytest.raises(lw.errors.UnknownNameError, match="did you mean `ring`"):
         run.row([ROW | {"algorithm": "ring", "experiment": "ring", "value": 1.0}], "rang")
+
+
+# ---- what a search finds
+
+
+def searched(size, collective="allreduce", launch_ps=0):
+    return faster.search("loggp", Variant(), collective, 4, size, 0.5, launch_ps)
+
+
+def test_a_search_says_how_to_switch_its_winner_on():
+    found = searched(1 << 16)
+    file = "found/allreduce-loggp-4-64K.msccl-xml"
+    asked = "linkwright synthesize allreduce --on loggp --ranks 4 --sizes 64K --budget 0.5s --seed 1 --out found"
+    assert found.write == f"{asked} --as msccl-xml"
+    assert found.switch_on.endswith(f"MSCCL_XML_FILES={file} NCCL_ALGO=MSCCL,RING,TREE")
+    assert sum(found.spent.values()) == pytest.approx(1, abs=0.01)
+
+
+def test_the_start_of_a_library_is_added_to_what_a_search_finds():
+    first, second = (searched(16, launch_ps=launch).time_us for launch in (0, 5_000_000))
+    assert second - first == pytest.approx(5)
+
+
+def test_what_cannot_be_searched_has_no_answer():
+    assert searched(1 << 10, collective="sendrecv") is None
+
+
+def test_a_found_schedule_stands_in_text_and_page(tmp_path):
+    asked = ("allreduce/ring", "--on", "loggp", "--ranks", "4", "--size", "1K", "--search", "500ms")
+    answer = invoke("explain", *asked, "--out", str(tmp_path / "a.html"))
+    assert answer.status == 0, answer.err
+    assert "what a search found" in answer.out
+    text = (tmp_path / "a.html").read_text()
+    assert "Why it is faster" in text
+    assert "found by a search" in text
+
+
+def test_a_run_is_not_searched():
+    assert "--search says nothing of a run" in invoke("explain", "latest", "--search", "1s").err

@@ -26,6 +26,10 @@ Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answ
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that took part, if a log does not say; of a schedule.")
 @click.option("--size", type=options.Size(), help="Message size of a schedule; default: 1M, or that of a file.")
 @click.option("--table", type=click.IntRange(1), help="Only this table of a log, from 1.")
+@click.option(
+    "--search", "search_s", type=options.Duration(), metavar="TIME",
+    help="Search this long for a faster schedule, and say how to switch it on.",
+)  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
 @options.variant
 @options.runs
@@ -35,6 +39,7 @@ def command(
     ranks: int | None,
     size: int | None,
     table: int | None,
+    search_s: float | None,
     out: Path | None,
     variant: Variant,
     root_folder: Path,
@@ -54,12 +59,13 @@ def command(
         _check(out)
     if _is_log(something):
         _refuse(something, "a log", {"--size": size})
-        lines, page = _log(something, machine, variant, ranks, table)
+        lines, page = _log(something, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table})
-        lines, page = _schedule(something, machine, variant, ranks, size)
+        lines, page = _schedule(something, machine, variant, ranks, size, search_s or 0)
     else:
-        given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes}
+        given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
+                 "--search": search_s}  # fmt: skip
         _refuse(something, "a run", given | {"--without": variant.without, "--degrade": variant.degrade})
         lines, page = _run(root_folder, something)
     for line in lines:
@@ -106,7 +112,9 @@ def _is_schedule(root: Path, name: str) -> bool:
     return sources.is_source(name) or name.partition("/")[0] in {entry["key"] for entry in _native.collectives()}
 
 
-def _log(name: str, machine: str | None, variant: Variant, ranks: int | None, only: int | None) -> Answered:
+def _log(
+    name: str, machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
+) -> Answered:
     from linkwright.errors import UsageError
     from linkwright.explain import log as logs
     from linkwright.explain import shown
@@ -119,7 +127,7 @@ def _log(name: str, machine: str | None, variant: Variant, ranks: int | None, on
     if only and only > len(tables):
         raise UsageError(f"--table {only}: {name} has {len(tables)} tables that can be explained")
     chosen = [tables[only - 1]] if only else tables
-    answers = [logs.answer(log, table, machine, variant, ranks) for table in chosen]
+    answers = [logs.answer(log, table, machine, variant, ranks, search_s) for table in chosen]
 
     def page() -> Report:
         from linkwright.explain import moving, pages
@@ -129,7 +137,9 @@ def _log(name: str, machine: str | None, variant: Variant, ranks: int | None, on
     return shown.of_logs(answers, name, log), page
 
 
-def _schedule(name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None) -> Answered:
+def _schedule(
+    name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None, search_s: float
+) -> Answered:
     from linkwright import machines
     from linkwright.errors import UsageError
     from linkwright.explain import schedule, shown
@@ -140,6 +150,8 @@ def _schedule(name: str, machine: str | None, variant: Variant, ranks: int | Non
     asked = subjects.Asked(ranks, size=size)
     described = subjects.sized(machines.load(machine, variant), asked)
     found = schedule.explain(name, subjects.experiment(described, name, asked), described)
+    if search_s:
+        found = schedule.searched(found, machine, variant, search_s)
 
     def page() -> Report:
         from linkwright.explain import moving, pages

@@ -21,7 +21,8 @@ from linkwright.machines import Variant
 from linkwright.studies.modern.conditions import COLLECTIVES, Condition
 from linkwright.studies.modern.mapping import Refusal, settle
 
-from . import verdict
+from . import faster, verdict
+from .faster import Faster
 from .hypotheses import Case, cases
 from .sensitivity import Effect, effects
 from .system import System, few
@@ -72,6 +73,7 @@ class Answer:
     distance: float  # to the healthy machine
     suspects: Sequence[Suspect]
     binds: Sequence[Effect]
+    faster: Faster | None = None  # what a search found at the largest size
 
     @property
     def worst_size(self) -> int:
@@ -93,7 +95,9 @@ def tables(log: Log) -> list[LogTable]:
     ]
 
 
-def answer(log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None) -> Answer:
+def answer(
+    log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None, search_s: float = 0
+) -> Answer:
     """What is to be said of a table.
 
     Args:
@@ -103,12 +107,22 @@ def answer(log: Log, table: LogTable, machine: str | None, variant: Variant, ran
         variant: nodes (None: from the log), network (None: what machines of this generation mostly have), and what
             the machine never had.
         ranks: how many; None: from the log.
+        search_s: how long to search for a faster schedule.
 
     Raises:
         UsageError: the log does not say enough, or no described machine is like it.
     """
     system, why = _system(log, table, machine, variant.nodes, variant.fabric, ranks)
-    return explained(table, system.having(without=variant.without, degrade=variant.degrade), why)
+    found = explained(table, system.having(without=variant.without, degrade=variant.degrade), why)
+    return replace(found, faster=_searched(found, search_s)) if search_s else found
+
+
+def _searched(found: Answer, search_s: float) -> Faster | None:
+    system = found.system
+    launch_ps = (system.described.library() or {"launch_ps": 0})["launch_ps"]
+    return faster.search(
+        system.machine, system.variant, system.collective, system.ranks, found.points[-1].size, search_s, launch_ps
+    )
 
 
 def explained(table: LogTable, system: System, why: str) -> Answer:

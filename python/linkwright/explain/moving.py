@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from linkwright.picture.scene import Scene
     from linkwright.store.run import Run
 
+    from .faster import Faster
     from .log import Answer
     from .schedule import Found
     from .system import System
@@ -59,12 +60,24 @@ def of_schedule(found: Found) -> list[Scene]:
     """The schedule, and beside it the fastest known one where that can be drawn."""
     asked, machine = found.experiment, found.machine
     scenes = [_drawn(machine, asked, f"{found.name}: {units.format_time(found.time_us * 1e3)}")]
+    if found.faster and all(found.faster.time_us <= time_us for _, time_us in found.better):
+        scenes.append(_of_found(machine, found.faster))
+        return [scene for scene in scenes if scene is not None] if scenes[0] else []
     for name, time_us in found.better[:1]:
         other = replace(
             asked, collective=name.partition("/")[0], algorithm=name.partition("/")[2], path=None, issue=None, own=None
         )
         scenes.append(_drawn(machine, other, f"{name}: {units.format_time(time_us * 1e3)}"))
     return [scene for scene in scenes if scene is not None] if scenes[0] else []
+
+
+def _of_found(machine: _native.Machine, found: Faster) -> Scene | None:
+    from linkwright.picture import subjects
+
+    with contextlib.suppress(LinkwrightError):
+        title = f"found by a search: {units.format_time(found.time_us * 1e3)}"
+        return subjects.of_built(machine, found.schedule, found.options, found.recipe, title)
+    return None
 
 
 def of_run(run: Run, experiment: str | None = None) -> list[Scene]:

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from linkwright import _native, library, schedules
 from linkwright.errors import LinkwrightError
 from linkwright.experiment import Experiment, continued
+from linkwright.machines import Variant
 
+from . import faster
+from .faster import Faster
 from .sensitivity import Effect, effects
 
 SHOWN = 5
@@ -31,6 +34,7 @@ class Found:
         busiest: (link, share of the time that it is busy).
         binds: the numbers of the machine that it depends on.
         better: (algorithm, us) of faster known ones.
+        faster: what a search found; None where none was asked for.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Found:
     busiest: Sequence[tuple[str, float]]
     binds: Sequence[Effect]
     better: Sequence[tuple[str, float]]
+    faster: Faster | None = None
 
     @property
     def size(self) -> int:
@@ -98,16 +103,25 @@ def _busiest(whole: _native._Simulation) -> list[tuple[str, float]]:
     return [(name, time / whole["makespan_ps"]) for name, time in busy[:3] if time]
 
 
+def launch_ps(experiment: Experiment) -> int:
+    """What a library takes to start it."""
+    return experiment.own.launch_ps if experiment.own else 0
+
+
 def _better(asked: Experiment, machine: _native.Machine, time_us: float) -> list[tuple[str, float]]:
-    """The known algorithms that are faster: registered ones on the machine's first path, and those of its library."""
+    """The known algorithms that are faster: registered ones on the machine's first path, and those of its library.
+
+    Beside a plan of a library, all others are started as it is.
+    """
     if asked.collective is None:
         return []
+    launch = launch_ps(asked)
     found = []
     for algorithm in _known(machine, asked.collective):
         other = replace(asked, algorithm=algorithm, path=None, issue=None, own=None)
         try:
             planned = library.planned(machine, None, other)
-            takes = time(schedules.of(planned), planned, machine)
+            takes = time(schedules.of(planned), planned, machine) + (0 if planned.own else launch / 1e6)
         except LinkwrightError:
             continue
         if takes < time_us * (1 - LEAST):
@@ -120,3 +134,13 @@ def _known(machine: _native.Machine, collective: str) -> Iterator[str]:
     for entry in _native.algorithms():
         if entry["collective"] == collective:
             yield entry["key"].partition("/")[2]
+
+
+def searched(found: Found, on: str, variant: Variant, search_s: float) -> Found:
+    """The same with what a search on this machine finds; nothing for a pattern."""
+    asked = found.experiment
+    collective = schedules.of(asked).collective
+    if collective is None:
+        return found
+    looked = faster.search(on, variant, collective, asked.ranks, found.size, search_s, launch_ps(asked))
+    return replace(found, faster=looked)

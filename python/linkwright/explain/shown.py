@@ -14,11 +14,14 @@ from .verdict import told
 if TYPE_CHECKING:
     from linkwright.logs import Log
 
+    from .faster import Faster
     from .log import Answer, Suspect
     from .schedule import Found
     from .sensitivity import Effect
 
 WIDTH = 80
+ADVISED = 3  # hypotheses with what to do; a page has it for all
+LEAST = 0.01  # of a time, to be faster
 
 
 def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
@@ -57,6 +60,7 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
     for sentences in told(answer):
         yield from _wrapped(sentences)
     yield from _suspects(answer.suspects, answer.distance)
+    yield from _faster(answer.faster, answer.points[-1].healthy)
     yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
 
 
@@ -81,7 +85,8 @@ def _suspects(suspects: Sequence[Suspect], apart: float) -> Iterator[str]:
         first = f"{number}. {apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
             yield from _wrapped(first + case.what, indent="   ")
-            for word, text in (("why", case.cause), ("check", case.check), ("cure", case.cure)):
+            advice = (("why", case.cause), ("check", case.check), ("cure", case.cure))
+            for word, text in advice if number <= ADVISED else ():
                 yield from _wrapped(f"   {word}: {text}", indent="     ")
             first = "   or, which takes as long: "
 
@@ -90,7 +95,7 @@ def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
     if not effects:
         return
     yield ""
-    yield f"{title}: what if this were twice as good, simulated again"
+    yield f"{title}: each twice as good, simulated again"
     for one in effects:
         yield (
             f"  {one.key:38} {one.value:>14}  {units.format_time(one.time_us * 1e3):>9}  {-one.gain:+.0%}"
@@ -115,6 +120,7 @@ def of_schedule(found: Found) -> Iterator[str]:
     for name, share in found.busiest:
         yield from _wrapped(f"busy {share:.0%} of the time: {name}")
     yield from _effects(found.binds, "what binds it")
+    yield from _faster(found.faster, found.time_us)
     if found.better:
         yield ""
         yield "what would be faster"
@@ -122,7 +128,25 @@ def of_schedule(found: Found) -> Iterator[str]:
             yield f"  {name:46} {units.format_time(time * 1e3):>9}  {time / found.time_us - 1:+.0%}"
     else:
         yield ""
-        yield "no known algorithm is faster here; `linkwright synthesize` looks for new ones"
+        looks = "" if found.faster else "; `--search 10s` looks for new ones"
+        yield f"no known algorithm is faster here{looks}"
+
+
+def _faster(found: Faster | None, time_us: float) -> Iterator[str]:
+    """What a search found, beside a time on the healthy machine."""
+    if found is None:
+        return
+    yield ""
+    if found.time_us >= time_us * (1 - LEAST):
+        yield "the search found nothing faster"
+        return
+    kind = "a new schedule" if found.new else "a known algorithm"
+    takes = units.format_time(found.time_us * 1e3)
+    yield from _wrapped(f"what a search found: {kind}, {takes}, {found.time_us / time_us - 1:+.0%}: {found.recipe}")
+    cause, share = max(found.spent.items(), key=lambda one: one[1])
+    yield from _wrapped(f"  why: {share:.0%} of its critical path is {cause}", indent="    ")
+    yield from _wrapped(f"  write it: {found.write}", indent="    ")
+    yield from _wrapped(f"  switch it on {found.switch_on}", indent="    ")
 
 
 def _wrapped(text: str, indent: str = "  ") -> Iterable[str]:

@@ -15,7 +15,7 @@ from linkwright.explain.verdict import told
 from linkwright.report import quantity
 from linkwright.report.model import Axis, Cell, Column, Curve, Item, Moving, Plot, Report, Section, Table, Text
 
-from .shared import effects, share, time
+from .shared import duration, effects, share, time
 
 if TYPE_CHECKING:
     from linkwright.explain.log import Answer, Suspect
@@ -73,6 +73,7 @@ def _parts(answer: Answer, scenes: Sequence[Scene]) -> list[Section]:
         *_suspects(answer),
         *([_motion(answer, scenes)] if scenes else []),
         Section("Every size", [_points(answer)]),
+        *_faster(answer),
         *effects(answer.binds, f"What binds a healthy machine at {size}"),
     ]
 
@@ -156,6 +157,16 @@ def _points(answer: Answer) -> Table:
         for one in answer.points
     ]  # fmt: skip
     return Table("Yours beside the healthy machine", columns, body)
+
+
+def _faster(answer: Answer) -> list[Section]:
+    found, healthy = answer.faster, answer.points[-1].healthy
+    if found is None:
+        return []
+    less = 1 - found.time_us / healthy
+    told = f"A search on the healthy machine found {duration(found.time_us)}, {less:.0%} less: {found.recipe}."
+    words = [told, f"Write it: {found.write}", f"Switch it on {found.switch_on}"]
+    return [Section("What would be faster", [Text(words if less > 0 else ["A search found nothing faster."])])]
 
 
 def _read(log: Log) -> list[Section]:

@@ -32,7 +32,7 @@ def schedule(found: Found, scenes: Sequence[Scene]) -> Report:
             Section("In short", [_conclusion(found), *_moving(scenes)]),
             Section("What the time is spent on", [_spent(found), _busiest(found)]),
             *effects(found.binds, "What binds it"),
-            Section("What would be faster", [_better(found)]),
+            Section("What would be faster", [*_searched(found), _better(found)]),
         ],
     )
 
@@ -64,6 +64,33 @@ def _spent(found: Found) -> Table:
 def _busiest(found: Found) -> Table:
     body = [[Cell(link, tone="strong"), share(its)] for link, its in found.busiest]
     return Table("The busiest links", [Column("Link"), Column("Busy", "%", numeric=True)], body)
+
+
+def _searched(found: Found) -> list[Item]:
+    """What a search found: what its time is spent on beside what this one's is, and how to switch it on."""
+    its = found.faster
+    if its is None:
+        return []
+    kind = "A search found a new schedule" if its.new else "The search found nothing faster than a known algorithm"
+    told = [f"{kind}: {duration(its.time_us)}, {1 - its.time_us / found.time_us:.0%} less. {its.recipe}."]
+    told += [f"Write it: {its.write}", f"Switch it on {its.switch_on}"]
+    before = dict(found.spent)
+    causes = sorted({*before, *its.spent}, key=lambda cause: -its.spent.get(cause, 0))
+    body = [
+        [Cell(cause, tone="strong"), *(_part(time_us, shares.get(cause, 0)) for time_us, shares in
+                                       ((found.time_us, before), (its.time_us, its.spent)))]
+        for cause in causes
+    ]  # fmt: skip
+    columns = [
+        Column("Critical path"),
+        Column("This schedule", "s", numeric=True),
+        Column("The one found", "s", numeric=True),
+    ]
+    return [Text(told), Table("Why it is faster", columns, body)]
+
+
+def _part(time_us: float, part: float) -> Cell:
+    return Cell(duration(time_us * part), time_us * part, f"{part:.0%}", share=part)
 
 
 def _better(found: Found) -> Table:
