@@ -151,6 +151,11 @@ class Log:
     complaints: tuple[tuple[int, str], ...] = ()
     left_out: tuple[tuple[int, str], ...] = ()
 
+    @property
+    def named(self) -> tuple[tuple[int, str], ...]:
+        """Both of these, by line."""
+        return tuple(sorted((*self.complaints, *self.left_out)))
+
 
 class Reading(Protocol):
     """A text that is being read, line by line."""
