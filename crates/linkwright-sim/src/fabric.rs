@@ -312,6 +312,12 @@ pub trait Fabric {
         false
     }
 
+    /// Most bytes that move at once, where a message is simulated in packets or lines, one by one; `None` where its
+    /// size does not change the work.
+    fn piece_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// `answer` where every endpoint sends the like of `m` at the same time, so that what `m.from` gets
     /// is what `m.to` gets; asked in the order of sending.
     fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {

@@ -277,6 +277,10 @@ impl Fabric for TorusNoc {
         until
     }
 
+    fn piece_bytes(&self) -> Option<u64> {
+        Some(self.config.packet_bytes)
+    }
+
     fn in_flight(&self) -> usize {
         self.in_flight
     }
