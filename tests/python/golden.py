@@ -1,11 +1,15 @@
 """Texts that people read, as this version prints them: name -> function that makes the text."""
 
+import contextlib
+import tempfile
 from pathlib import Path
 
 from linkwright import registry
 from linkwright.cli import plan
 from linkwright.cli.main import VERBS
+from linkwright.explain.system import System
 from linkwright_cases import invoke
+from log_cases import nccl
 from tables import RESULTS, shown
 
 FOLDER = Path(__file__).parent.parent / "golden"
@@ -23,6 +27,17 @@ def _help() -> str:
     return "\n".join([*pages, *(_printed("plan", subject.name, "--help") for subject in plan.SUBJECTS)])
 
 
+def _explained(*without: str) -> str:
+    """The answer to the log of two nodes, without some of their network ports."""
+    system = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce", without)
+    times = {size: 1.03 * system.time(size).time_us for size in (1 << 10, 1 << 16, 1 << 22, 1 << 26, 1 << 30)}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        log = Path("all_reduce.log")
+        log.write_text("NCCL version 2.27.3+cuda12.9\n" + nccl(times=times, in_place=False, ranks=16, nodes=2))
+        asked = ("--on", "hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree")
+        return _printed("explain", str(log), *asked)
+
+
 _SIMULATED = ("simulate", "allreduce", "--on", "wormhole-n150", "--sizes", "1K,128K")
 TEXTS = {
     "table-measured.txt": lambda: shown(*RESULTS),
@@ -38,6 +53,9 @@ TEXTS = {
     "predict-trace.txt": lambda: _printed(
         "predict", str(EXAMPLES / "recorded_step.toml"), "--on", "dgx1-p100,gx8-p100"
     ),
+    "explain-fine.txt": lambda: _explained(),
+    "explain-broken.txt": lambda: _explained("NIC 7", "NIC 6", "NIC 5", "NIC 4"),
+    "explain-schedule.txt": lambda: _printed("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M"),
     **{
         f"machine-{name}.txt": lambda name=name: _printed("machines", "show", name)
         for name in registry.keys("machines")

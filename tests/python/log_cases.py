@@ -20,9 +20,10 @@ def time_of(size, slower=1.0):
 
 def nccl(
     collective="allreduce", ranks=8, dtype="float", *, columns=FULL, wrong="0", title=True, devices=True, between=(),
-    in_place=True, sizes=SIZES, checked_in_place=True, end=True, name="NVIDIA H100 80GB HBM3", nodes=1,
+    in_place=True, sizes=SIZES, checked_in_place=True, end=True, name="NVIDIA H100 80GB HBM3", nodes=1, times=None,
 ):  # fmt: skip
-    """The text of nccl-tests."""
+    """The text of nccl-tests; `times`, size -> us, take the place of sizes."""
+    sizes = times or sizes
     program = {"allreduce": "all_reduce", "allgather": "all_gather"}.get(collective, collective)
     redop = "sum" if collective in ("allreduce", "reduce_scatter", "reduce") else "none"
     root = "0" if collective in ("broadcast", "reduce") else "-1"
@@ -40,7 +41,7 @@ def nccl(
         said = {"size": size, "count": size // 4, "type": dtype, "redop": redop, "root": root}
         row = "  ".join(f"{said[column]:>12}" for column in columns)
         for place in range(1 + in_place):
-            time = time_of(size, 1 + place / 10)
+            time = times[size] if times else time_of(size, 1 + place / 10)
             algbw, busbw = rates(collective, ranks, size, time)
             row += f"  {time:8.2f} {algbw:7.2f} {busbw:7.2f} {wrong if not place or checked_in_place else 'N/A':>6}"
         lines += [row, *between]

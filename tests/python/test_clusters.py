@@ -487,7 +487,10 @@ def test_every_verb_takes_variants(pair):
     ("arguments", "says"),
     [
         (["torus-2d", "--nodes", "2"], "--nodes 2: torus-2d.toml has no [cluster], so it is no node"),
-        (["torus-2d", "--without", "nvlink"], "--without and --degrade are for `flow` fabrics with links"),
+        (["crossbar", "--without", "nvlink"], "--without and --degrade are for `flow` fabrics with links"),
+        (["wormhole-n150", "--without", "NoC 7"], "unknown network `NoC 7`; did you mean `NoC 0`"),
+        (["wormhole-n150", "--without", "NoC 0", "--without", "NoC 1"], "no network is left"),
+        (["wormhole-n150", "--degrade", "NoC 0=0.5"], "--without takes a network away"),
         (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,gpudirect=2"], "gpudirect is `2`; write 0 or 1"),
         (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,gpudirect=-1"], "such as `gpudirect=1`"),
         (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,ports=2.5"], "ports is `2.5`; write a whole number"),
@@ -514,3 +517,12 @@ def test_spread_deals_runs_of_nodes_out_to_groups():
     assert first_group(2) == [f"node {k} NIC 0" for k in (0, 1, 4, 5)]
     assert first_group(1) == [f"node {k} NIC 0" for k in (0, 2, 4, 6)]
     assert first_group(0) == [f"node {k} NIC 0" for k in (0, 1, 2, 3)]
+
+
+def test_a_chip_without_a_network_sends_all_on_the_other():
+    """The ring of the thesis travels on NoC 0 alone: without NoC 1 nothing changes, without NoC 0 it takes longer."""
+    ring = lw.schedule("allreduce", "ring", ranks=64, size="64K")
+    whole, *one = (lw.simulate(ring, machines.load("wormhole-n150", Variant.of(None, None, gone, {}))).time_us
+                   for gone in ((), ("NoC 1",), ("NoC 0",)))  # fmt: skip
+    assert one[0] == whole
+    assert one[1] > whole

@@ -5,17 +5,31 @@ import math
 import pytest
 
 import linkwright as lw
+from linkwright.explain import detours, faster, run, schedule, sensitivity
 from linkwright.explain import log as logs
-from linkwright.explain import run, schedule, sensitivity
 from linkwright.explain.hypotheses import HYPOTHESES, cases
 from linkwright.explain.system import System, few
 from linkwright.logs import LogRow, LogTable
+from linkwright.machines import Variant
+from linkwright.picture import subjects
 from linkwright_cases import invoke
-from log_cases import nccl, osu, rates
+from log_cases import nccl, osu
 
 SIZES = [1 << at for at in range(13, 31)]
 NODE = System("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce")
+ASKED = subjects.Asked(size=64 << 20)
+DGX1 = System("dgx1-p100", 1, 8, None, "nccl-2.3.5", "allreduce")
+GX8 = System("gx8-p100", 1, 8, None, "nccl-2.3.5", "allreduce")
+CHIP = System("wormhole-n150", 1, 64, None, "", "allreduce")
 PAIR = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce")
+
+
+PCIE = System("l40s", 1, 8, None, "nccl-2.27", "allreduce")
+
+
+def hypothesis(system, kind):
+    """The first case of a kind, as a system."""
+    return next(case.system for case in cases(system) if case.kind == kind)
 
 
 def table(system, factor=1.0, sizes=SIZES):
@@ -57,6 +71,10 @@ def test_verdicts_follow_their_thresholds(factor, verdict):
         (PAIR, PAIR.on("gpudirect=0"), "no GPUDirect"),
         (PAIR, PAIR.having(fabric="sockets"), "sockets"),
         (PAIR, PAIR.lacking("NIC 6", "NIC 7"), "missing ports"),
+        (NODE, NODE.slowed("GPU 3", 0.5), "slow rank"),
+        (NODE, hypothesis(NODE, "low clock"), "low clock"),
+        (PAIR, PAIR.slowed_all([f"node 0 NIC {at} - leaf {at}" for at in range(8)], 0.25), "neighbour"),
+        (PCIE, hypothesis(PCIE, "no peer access"), "no peer access"),
     ],
 )
 def test_a_fault_is_recognised_by_its_curve(healthy, fault, kind):
@@ -101,7 +119,7 @@ def test_what_is_twice_as_good_is_simulated():
 def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
     machine = lw.machine("dgx1-p100")
     ring = lw.schedule("allreduce", "ring", ranks=8, size="64M")
-    found = schedule.explain("allreduce/ring", ring, machine, ring.size_bytes, None)
+    found = schedule.explain("ring", subjects.experiment(machine, "allreduce/ring", ASKED), machine)
     assert found.time_us == pytest.approx(lw.simulate(ring, machine).time_us)
     assert sum(share for _, share in found.spent) == pytest.approx(1, abs=0.03)
     assert found.limit_us < found.time_us
@@ -109,29 +127,78 @@ def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
     assert all(time < found.time_us for _, time in found.better)
 
 
+# What is wrong with a machine of our own, the log that it gives, and the words of the true cause.
+OWN = {
+    "dgx1-p100": (DGX1.lacking("GPU 2 - GPU 3"), SIZES[::3], "one link between GPUs is gone"),
+    "gx8-p100": (GX8.having(detours=True), SIZES[::3], "through the processor and not through their switch"),
+    "wormhole-n150": (CHIP.lacking("NoC 0"), [1 << 15, 1 << 17], "NoC 0 carries nothing"),
+}
+
+
+@pytest.mark.parametrize("machine", OWN)
+def test_the_true_cause_is_among_the_first_three(tmp_path, machine):
+    """The link that is gone is another one than the one that is tried."""
+    system, sizes, cause = OWN[machine]
+    file = written(tmp_path, system, sizes, name="P", factor=1.02, version="2.3.5")
+    answer = invoke("explain", str(file), "--on", machine)
+    assert answer.status == 0, answer.err
+    places = " ".join(answer.out.partition("what would give your numbers")[2].partition("4. ")[0].split())
+    assert cause in places
+
+
+def test_a_detour_goes_through_the_switch_above():
+    links = [("pcie", "root", "riser"), ("pcie", "riser", "GPU 0"), ("pcie", "riser", "GPU 1"), ("pcie", "root", "NIC")]
+    route = 'route = ["riser", "root", "riser"]'
+    pairs = ('"GPU 0 -> GPU 1"', '"GPU 1 -> GPU 0"')
+    assert detours.text(links) == "".join(f"\n[fabric.pair.{pair}]\n{route}\n" for pair in pairs)
+    assert detours.text(links[1:3]) == ""
+    assert not DGX1.can_detour  # its GPUs have links of their own
+
+
+def test_a_low_clock_leaves_links_alone():
+    """Start-ups take 1 / 0.7 times as long and channels carry 0.7 times as much."""
+    slow = hypothesis(NODE, "low clock").described
+    before, after = ({row["key"]: float(row["value"]) for row in machine.numbers() if row["unit"] in ("us", "GB/s")}
+                     for machine in (NODE.described, slow))  # fmt: skip
+    factors = {key: after[key] / value for key, value in before.items() if value}
+    assert factors["fabric.transport.nvlink_simple.start"] == pytest.approx(1 / 0.7)
+    assert factors["fabric.transport.nvlink_simple.channel"] == pytest.approx(0.7)
+    assert factors["fabric.links.nvlink.bandwidth"] == 1
+
+
+def test_what_to_type_is_of_the_vendor():
+    assert "amd-smi" in System("mi300x", 1, 8, None, "rccl-2.22", "allreduce").command("links")
+    assert "nvidia-smi" in NODE.command("links")
+
+
+def test_a_protocol_without_a_way_through_the_host_takes_the_usual_one():
+    """Without the links between GPUs and NICs, 256 KiB go by LL128 over the memory of the host."""
+    assert PAIR.lacking("nic").time(1 << 18).time_us > PAIR.time(1 << 18).time_us
+
+
 # ---- what users see
+
+
+def written(folder, system, sizes, name="NVIDIA H100 80GB HBM3", factor=1.0, version="2.27.3"):
+    """The log of nccl-tests on a system."""
+    times = {size: system.time(size).time_us * factor for size in sizes}
+    text = nccl(times=times, in_place=False, ranks=system.ranks, nodes=system.nodes, name=name)
+    file = folder / "all_reduce.log"
+    file.write_text(f"NCCL version {version}+cuda12.9\n{text}")
+    return file
 
 
 @pytest.fixture
 def log(tmp_path):
     """The log of eight H100s with a ring where NVLS should be."""
-    ring, file = NODE.having(algorithm="nccl-2.27/ring"), tmp_path / "all_reduce.log"
-    lines = nccl(sizes=[1 << 20, 1 << 26, 1 << 30], in_place=False, between=()).splitlines()
-    for size in (1 << 20, 1 << 26, 1 << 30):
-        time = ring.time(size).time_us
-        algbw, busbw = rates("allreduce", 8, size, time)
-        at = next(number for number, line in enumerate(lines) if line.split()[:1] == [str(size)])
-        words = lines[at].split()
-        lines[at] = "  ".join([*words[:5], f"{time:.1f}", f"{algbw:.2f}", f"{busbw:.2f}", "0"])
-    file.write_text("\n".join(["NCCL version 2.27.3+cuda12.9", *lines]) + "\n")
-    return file
+    return written(tmp_path, NODE.having(algorithm="nccl-2.27/ring"), (1 << 20, 1 << 26, 1 << 30))
 
 
 def test_a_log_is_explained_on_one_screen(log):
     answer = invoke("explain", str(log))
     assert answer.status == 0
     assert "healthy machine: hgx-h100, nccl-2.27" in answer.out
-    assert "verdict: suspicious. At 1G you have 360 GB/s, a healthy machine has 477" in answer.out
+    assert "Verdict: suspicious. At 1G you have 360 GB/s, a healthy machine has 477" in answer.out
     assert "1. 0% away: the library uses Ring" in answer.out
     assert all(len(line) <= 88 for line in answer.out.replace(str(log), "").splitlines())
 
@@ -139,7 +206,7 @@ def test_a_log_is_explained_on_one_screen(log):
 def test_the_machine_may_be_given(log):
     assert "(given: " not in invoke("explain", str(log)).out
     answer = invoke("explain", str(log), "--on", "dgx-a100")
-    assert "verdict: faster than expected" in answer.out
+    assert "Verdict: faster than expected" in answer.out
 
 
 @pytest.mark.parametrize(
@@ -171,6 +238,28 @@ def test_markup_of_a_log_stays_text(tmp_path):
     assert "\x07" not in answer.out + answer.err
 
 
+def test_a_plan_of_a_library_is_a_schedule():
+    """At 1 GiB the plan stands for a longer one; its time is that of the library."""
+    machine = NODE.described
+    asked = subjects.experiment(machine, "allreduce/nccl-2.27/ring/simple", subjects.Asked(size=1 << 30))
+    found = schedule.explain("nccl", asked, machine)
+    assert found.time_us == pytest.approx(NODE.having(algorithm="nccl-2.27/ring/simple").time(1 << 30).time_us)
+    assert found.words.startswith("Ring Simple")
+    assert "allreduce/nccl-2.27" in dict(found.better)
+
+
+def test_a_source_runs_on_all_ranks_of_the_machine():
+    answer = invoke("explain", "examples/own_allreduce.py:bucket", "--on", "torus-2d", "--size", "16K")
+    assert answer.status == 0, answer.err
+    assert "on torus-2d, 64 ranks" in answer.out
+
+
+def test_a_collective_alone_is_no_schedule():
+    assert (
+        "add one of its algorithms, such as `allreduce/ring`" in invoke("explain", "allreduce", "--on", "torus-2d").err
+    )
+
+
 def test_a_schedule_needs_a_machine():
     assert "give the machine that carries it out with --on" in invoke("explain", "allreduce/ring").err
     answer = invoke("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M")
@@ -190,11 +279,50 @@ def test_a_run_names_its_fastest_algorithms():
     rows = [ROW | {"algorithm": name, "experiment": name, "value": value} for name, value in times.items()]
     (found,) = run.fastest(rows)
     assert (found.algorithm, found.share, found.others) == ("tree", 0.5, (("ring", 2.0),))
-    text = "\n".join(run.of_row(rows, "ring"))
+    text = "\n".join(run.of_row(run.row(rows, "ring")))
     assert "25% of the limit (cut)" in text
     assert "faster in this run: tree (-50%)" in text
 
 
 def test_an_unknown_experiment_suggests_the_nearest():
     with pytest.raises(lw.errors.UnknownNameError, match="did you mean `ring`"):
-        list(run.of_row([ROW | {"algorithm": "ring", "experiment": "ring", "value": 1.0}], "rang"))
+        run.row([ROW | {"algorithm": "ring", "experiment": "ring", "value": 1.0}], "rang")
+
+
+# ---- what a search finds
+
+
+def searched(size, collective="allreduce", launch_ps=0):
+    return faster.search("loggp", Variant(), collective, 4, size, 0.5, launch_ps)
+
+
+def test_a_search_says_how_to_switch_its_winner_on():
+    found = searched(1 << 16)
+    file = "found/allreduce-loggp-4-64K.msccl-xml"
+    asked = "linkwright synthesize allreduce --on loggp --ranks 4 --sizes 64K --budget 0.5s --seed 1 --out found"
+    assert found.write == f"{asked} --as msccl-xml"
+    assert found.switch_on.endswith(f"MSCCL_XML_FILES={file} NCCL_ALGO=MSCCL,RING,TREE")
+    assert sum(found.spent.values()) == pytest.approx(1, abs=0.01)
+
+
+def test_the_start_of_a_library_is_added_to_what_a_search_finds():
+    first, second = (searched(16, launch_ps=launch).time_us for launch in (0, 5_000_000))
+    assert second - first == pytest.approx(5)
+
+
+def test_what_cannot_be_searched_has_no_answer():
+    assert searched(1 << 10, collective="sendrecv") is None
+
+
+def test_a_found_schedule_stands_in_text_and_page(tmp_path):
+    asked = ("allreduce/ring", "--on", "loggp", "--ranks", "4", "--size", "1K", "--search", "500ms")
+    answer = invoke("explain", *asked, "--out", str(tmp_path / "a.html"))
+    assert answer.status == 0, answer.err
+    assert "what a search found" in answer.out
+    text = (tmp_path / "a.html").read_text()
+    assert "Why it is faster" in text
+    assert "found by a search" in text
+
+
+def test_a_run_is_not_searched():
+    assert "--search says nothing of a run" in invoke("explain", "latest", "--search", "1s").err

@@ -20,12 +20,13 @@ import pytest
 import mutants
 from linkwright import executors, registry
 from linkwright.errors import LinkwrightError
-from linkwright.interop import IMPORTERS
 from linkwright.interop.importing import Defaults
+from linkwright.interop.logs import take
 from linkwright.predict import keys_of
 from linkwright.suite import load
 from linkwright.suite.expand import expand_on
 from linkwright_cases import invoke
+from log_cases import KINDS
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 FIRST = int(os.environ.get("LINKWRIGHT_FUZZ_SEED", "0"))
@@ -237,10 +238,9 @@ def test_programs(tmp_path):
 
 def test_imports():
     for seed, rng in seeds(400):
-        importer = rng.choice(IMPORTERS)
-        text = mutants.text(rng, OSU if importer.key == "osu" else NCCL)
+        text = mutants.text(rng, rng.choice([OSU, NCCL, *KINDS.values()]))
         with judged("import", seed, text):
-            for row in importer.parse(Path("log.txt"), text, Defaults("allreduce", 4)):
+            for row in take(Path("log.txt"), Defaults("allreduce", 4), text=text).rows:
                 assert 0 <= row.size_bytes <= 1 << 50
                 assert row.machine.isprintable()
 

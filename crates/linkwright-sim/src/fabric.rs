@@ -371,6 +371,13 @@ pub trait Fabric {
         TimePs::ZERO
     }
 
+    /// Least time of any message with data from `from` to `to` before its first byte enters a port or crosses a cut, and
+    /// from when its last one has until its delivery. Zero where none is known.
+    fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
+        let _ = (from, to, network);
+        (TimePs::ZERO, TimePs::ZERO)
+    }
+
     /// Bytes per second of each link of [`Fabric::wire`].
     fn capacities(&self) -> Vec<u64> {
         Vec::new()

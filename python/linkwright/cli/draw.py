@@ -47,8 +47,9 @@ def command(
     """Draw a machine, a simulated run, or schedules on a machine, and print the path.
 
     WHAT is a described machine or its file, or a run (an id, a path or `latest`): then its largest message by the
-    fastest algorithm. With --on, each WHAT is a schedule: COLLECTIVE/ALGORITHM such as `allreduce/ring`, a file
-    (own.lw) or a Python function (own.py:bucket). Several are played side by side, in step.
+    fastest algorithm, or the experiment that RUN:EXPERIMENT names. With --on, each WHAT is a schedule:
+    COLLECTIVE/ALGORITHM such as `allreduce/ring`, a file (own.lw) or a Python function (own.py:bucket). Several are
+    played side by side, in step.
 
     \b
     linkwright draw hgx-h100 --nodes 4 --out cluster.svg

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,10 @@ import click
 from linkwright.cli import options
 
 if TYPE_CHECKING:
-    from linkwright.explain.schedule import Found
     from linkwright.machines import Variant
+    from linkwright.report import Report
 
-USUAL_SIZE = 1 << 20
+Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answer, and what makes its page
 
 
 @click.command(name="explain")
@@ -26,6 +26,11 @@ USUAL_SIZE = 1 << 20
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that took part, if a log does not say; of a schedule.")
 @click.option("--size", type=options.Size(), help="Message size of a schedule; default: 1M, or that of a file.")
 @click.option("--table", type=click.IntRange(1), help="Only this table of a log, from 1.")
+@click.option(
+    "--search", "search_s", type=options.Duration(), metavar="TIME",
+    help="Search this long for a faster schedule, and say how to switch it on.",
+)  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
 @options.variant
 @options.runs
 def command(
@@ -34,6 +39,8 @@ def command(
     ranks: int | None,
     size: int | None,
     table: int | None,
+    search_s: float | None,
+    out: Path | None,
     variant: Variant,
     root_folder: Path,
 ) -> int:
@@ -49,21 +56,35 @@ def command(
     linkwright explain all_reduce.log --on hgx-h100 --nodes 2 --fabric ndr-fat-tree
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """
-    from linkwright.explain import shown
-
+    if out:
+        _check(out)
     if _is_log(something):
         _refuse(something, "a log", {"--size": size})
-        lines = _log(something, machine, variant, ranks, table)
-    elif _is_schedule(something):
+        lines, page = _log(something, machine, variant, ranks, table, search_s or 0)
+    elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table})
-        lines = shown.of_schedule(_schedule(something, machine, variant, ranks, size))
+        lines, page = _schedule(something, machine, variant, ranks, size, search_s or 0)
     else:
-        given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes}
+        given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
+                 "--search": search_s}  # fmt: skip
         _refuse(something, "a run", given | {"--without": variant.without, "--degrade": variant.degrade})
-        lines = _run(root_folder, something)
+        lines, page = _run(root_folder, something)
     for line in lines:
         click.echo(line)
+    if out:
+        from linkwright import report
+
+        click.echo(f"\nwrote {report.render(page(), out)}")
     return 0
+
+
+def _check(out: Path) -> None:
+    from linkwright.errors import UsageError
+    from linkwright.store.files import check_place
+
+    if out.suffix != ".html":
+        raise UsageError(f"--out {out}: the page is HTML; give a name that ends in .html")
+    check_place(out, f"--out {out}")
 
 
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
@@ -82,15 +103,19 @@ def _is_log(name: str) -> bool:
     return Path(name).is_file() and (not sources.is_named_so(name) or is_log(name))
 
 
-def _is_schedule(name: str) -> bool:
+def _is_schedule(root: Path, name: str) -> bool:
+    """Whether it is named as schedules are; a collective alone is a slip."""
     from linkwright import _native, sources
+    from linkwright.picture import subjects
 
-    if (Path(name) / "run.json").is_file():
+    if subjects.is_run(root, name.partition(":")[0]):
         return False
-    return sources.is_source(name) or name in {entry["key"] for entry in _native.algorithms()}
+    return sources.is_source(name) or name.partition("/")[0] in {entry["key"] for entry in _native.collectives()}
 
 
-def _log(name: str, machine: str | None, variant: Variant, ranks: int | None, only: int | None) -> Iterable[str]:
+def _log(
+    name: str, machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
+) -> Answered:
     from linkwright.errors import UsageError
     from linkwright.explain import log as logs
     from linkwright.explain import shown
@@ -99,37 +124,57 @@ def _log(name: str, machine: str | None, variant: Variant, ranks: int | None, on
     log = read_log(name)
     tables = logs.tables(log)
     if not tables:
-        raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; `import` reads the others")
+        raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")
     if only and only > len(tables):
         raise UsageError(f"--table {only}: {name} has {len(tables)} tables that can be explained")
-    for number, table in enumerate(tables, 1):
-        if only in (None, number):
-            answer = logs.answer(log, table, machine, variant, ranks)
-            if number > 1 and only is None:
-                yield ""
-            yield from shown.of_log(answer, name, log.skipped, log.complaints)
+    chosen = [tables[only - 1]] if only else tables
+    answers = [logs.answer(log, table, machine, variant, ranks, search_s) for table in chosen]
+
+    def page() -> Report:
+        from linkwright.explain import moving, pages
+
+        return pages.log(Path(name).name, log, answers, moving.of_logs(answers))
+
+    return shown.of_logs(answers, name, log), page
 
 
-def _schedule(name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None) -> Found:
-    from linkwright import api, machines, sources
+def _schedule(
+    name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None, search_s: float
+) -> Answered:
+    from linkwright import machines
     from linkwright.errors import UsageError
-    from linkwright.explain import schedule
+    from linkwright.explain import schedule, shown
+    from linkwright.picture import subjects
 
     if machine is None:
         raise UsageError(f"{name} is a schedule; give the machine that carries it out with --on")
-    described = machines.load(machine, variant)
-    if sources.is_source(name):
-        found = api.load(name, ranks=ranks, size=size)
-    else:
-        collective, _, algorithm = name.partition("/")
-        found = api.schedule(collective, algorithm, ranks=ranks or described.ranks, size=size or USUAL_SIZE)
-    return schedule.explain(name, found, described, found.size_bytes, None)
+    asked = subjects.Asked(ranks, size=size)
+    described = subjects.sized(machines.load(machine, variant), asked)
+    found = schedule.explain(name, subjects.experiment(described, name, asked), described)
+    if search_s:
+        found = schedule.searched(found, machine, variant, search_s)
+
+    def page() -> Report:
+        from linkwright.explain import moving, pages
+
+        return pages.schedule(found, moving.of_schedule(found))
+
+    return shown.of_schedule(found), page
 
 
-def _run(root: Path, name: str) -> Iterable[str]:
+def _run(root: Path, name: str) -> Answered:
     from linkwright.explain import run
     from linkwright.store import run as runs
 
     run_name, _, experiment = name.partition(":")
-    rows = runs.find(root, run_name).results().records()
-    return run.of_row(rows, experiment) if experiment else run.of_run(rows)
+    made = runs.find(root, run_name)
+    rows = made.results().records()
+
+    def page() -> Report:
+        from linkwright.explain import moving, pages
+
+        if experiment:
+            return pages.row(made.id, run.row(rows, experiment), moving.of_run(made, experiment))
+        return pages.run(made.id, run.fastest(rows), moving.of_run(made))
+
+    return run.of_row(run.row(rows, experiment)) if experiment else run.of_run(rows), page

@@ -41,7 +41,7 @@ VERBS = {
     "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
     "query": "Query all runs at once, in SQL.",
     "export": "Write a run, or a schedule, in another format.",
-    "import": "Read FILES of another tool into a new run folder.",
+    "import": "Read FILES of benchmarks and profilers into a new run folder.",
     "draw": "Draw a machine, a simulated run, or schedules on a machine, and print the path.",
     "report": "Render the HTML report of RUN and print its path.",
     "completion": "Print the completion script for SHELL.",

@@ -4,6 +4,7 @@
     log.py         the answer to a log          schedule.py    to a schedule        run.py    to rows of a run
     hypotheses/    what may be wrong with a machine: one file each, one line in `HYPOTHESES`
     sensitivity.py which number of a machine a time depends on
+    verdict.py     fine, suspicious or broken       moving.py      what it looks like over time
 
-Each answer is plain values; `shown.py` prints them.
+Each answer is plain values; `shown.py` prints them, and `pages/` draws them.
 """

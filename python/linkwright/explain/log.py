@@ -5,9 +5,6 @@
 
 The distance of two curves is the root of the mean square of ln(time / time) over all sizes; nothing is fitted. It is
 shown as the factor that it stands for: 1.10 is ten percent apart.
-
-The verdict looks at the largest sizes, where rates are. Nine in ten published tables of healthy nodes are within a
-quarter of the model there (`linkwright reproduce modern`), so less than that is no finding.
 """
 
 from __future__ import annotations
@@ -24,13 +21,14 @@ from linkwright.machines import Variant
 from linkwright.studies.modern.conditions import COLLECTIVES, Condition
 from linkwright.studies.modern.mapping import Refusal, settle
 
+from . import faster, verdict
+from .faster import Faster
 from .hypotheses import Case, cases
 from .sensitivity import Effect, effects
 from .system import System, few
 
-FINE, BROKEN = 0.80, 0.50  # of the healthy rate
-LARGEST = 3  # sizes that the verdict looks at
 SHOWN = 5  # hypotheses
+ALIKE = 0.01  # of a time: curves nearer than this are one
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 
 
@@ -68,12 +66,21 @@ class Answer:
     system: System
     why: str  # how the machine was found
     choice: str  # what the library does at the largest size
-    points: Sequence[Point]
+    measured: Mapping[int, float]  # all sizes: us
+    points: Sequence[Point]  # some of them, against the healthy machine
     share: float  # of the healthy rate, at the largest sizes
     verdict: str
     distance: float  # to the healthy machine
     suspects: Sequence[Suspect]
     binds: Sequence[Effect]
+    faster: Faster | None = None  # what a search found at the largest size
+
+    @property
+    def worst_size(self) -> int:
+        """The size at which it is the farthest from the healthy machine, if anything is suspected; else the largest."""
+        if not self.suspects:
+            return self.points[-1].size
+        return max(self.points, key=lambda point: abs(math.log(point.time / point.healthy))).size
 
 
 def tables(log: Log) -> list[LogTable]:
@@ -88,7 +95,9 @@ def tables(log: Log) -> list[LogTable]:
     ]
 
 
-def answer(log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None) -> Answer:
+def answer(
+    log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None, search_s: float = 0
+) -> Answer:
     """What is to be said of a table.
 
     Args:
@@ -98,12 +107,22 @@ def answer(log: Log, table: LogTable, machine: str | None, variant: Variant, ran
         variant: nodes (None: from the log), network (None: what machines of this generation mostly have), and what
             the machine never had.
         ranks: how many; None: from the log.
+        search_s: how long to search for a faster schedule.
 
     Raises:
         UsageError: the log does not say enough, or no described machine is like it.
     """
     system, why = _system(log, table, machine, variant.nodes, variant.fabric, ranks)
-    return explained(table, system.having(without=variant.without, degrade=variant.degrade), why)
+    found = explained(table, system.having(without=variant.without, degrade=variant.degrade), why)
+    return replace(found, faster=_searched(found, search_s)) if search_s else found
+
+
+def _searched(found: Answer, search_s: float) -> Faster | None:
+    system = found.system
+    launch_ps = (system.described.library() or {"launch_ps": 0})["launch_ps"]
+    return faster.search(
+        system.machine, system.variant, system.collective, system.ranks, found.points[-1].size, search_s, launch_ps
+    )
 
 
 def explained(table: LogTable, system: System, why: str) -> Answer:
@@ -118,31 +137,26 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
         )
         for size in sizes
     ]  # fmt: skip
-    share = statistics.median(point.healthy / point.time for point in points[-LARGEST:])
+    share = verdict.share(points)
     apart = distance({point.size: point.healthy for point in points}, measured)
-    suspects = _suspects(system, measured, sizes) if share < FINE or apart > 1 / FINE else []
+    suspects = _suspects(system, measured, sizes) if share < verdict.FINE or apart > 1 / verdict.FINE else []
     last = sizes[-1]
     return Answer(
-        table, system, why, healthy[last].choice, points, share, _verdict(share), apart,
+        table, system, why, healthy[last].choice, measured, points, share, verdict.of(share), apart,
         [one for one in suspects if one.distance < apart][:SHOWN],
         effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN],
     )  # fmt: skip
 
 
 def _time_on(system: System, machine: _native.Machine, size: int) -> float:
-    from linkwright.studies.modern.predict import OneMachine, Shape
+    from linkwright.studies.modern.predict import OneMachine
 
-    shape = Shape(
-        system.machine, system.nodes, system.gpus, system.fabric, system.algorithm, system.collective,
-        system.one_process,
-    )  # fmt: skip
-    return OneMachine(machine).time(shape, size).time_us
+    return OneMachine(machine).time(system.shape, size).time_us
 
 
-def _verdict(share: float) -> str:
-    if share > 1 / FINE:
-        return "faster than expected"
-    return "fine" if share >= FINE else "suspicious" if share >= BROKEN else "broken"
+def apart_in_words(factor: float) -> str:
+    """The distance of two curves."""
+    return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {factor:.2g}"
 
 
 def _measured(table: LogTable) -> dict[int, float]:
@@ -197,8 +211,8 @@ def _suspects(system: System, measured: Mapping[int, float], sizes: Sequence[int
 
 
 def _same(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
-    """Whether two curves agree wherever both have a time."""
-    return all(one[size] == other[size] for size in one.keys() & other.keys())
+    """Whether two curves agree wherever both have a time, as well as times of a log can tell."""
+    return all(abs(one[size] / other[size] - 1) <= ALIKE for size in one.keys() & other.keys())
 
 
 def _system(
@@ -215,13 +229,13 @@ def _system(
         said = f"names {len(names)} kinds of devices" if names else "names no device"
         raise UsageError(f"the log {said}, so the machine is not known; give it with --on (`linkwright list machines`)")
     version = f"{facts.library or 'NCCL'} {facts.version}" if facts.version else ""
-    words = machine or names[0]
+    words = names[0] if machine is None else machine
     collective = table.collective or ""
     found = settle(Condition("log", words, ranks, nodes, collective, library_version=version))
     if isinstance(found, Refusal):
         if machine is None:
             raise UsageError(f"{found.reason}; give a machine with --on (`linkwright list machines`)")
-        return _given(machine, nodes, ranks, fabric, collective), f"given: {machine}"
+        return _given(machine, nodes, ranks, fabric, collective, facts.version or ""), f"given: {machine}"
     name, network = machine or found.machine, fabric or found.fabric
     system = System(
         name, found.nodes, found.gpus_per_node, network, _algorithm(name, found.library, found.version, collective),
@@ -231,10 +245,19 @@ def _system(
     return system, "; ".join(([f"from `{names[0]}`"] if machine is None else []) + rules)
 
 
-def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str) -> System:
+def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str, version: str) -> System:
     if nodes > 1 and fabric is None:
         raise UsageError(f"{nodes} nodes of {machine}: give their network with --fabric (`linkwright list networks`)")
-    return System(machine, nodes, ranks // nodes, fabric, _algorithm(machine, "", "", collective), collective)
+    return System(machine, nodes, ranks // nodes, fabric, _of_version(machine, version, collective), collective)
+
+
+def _of_version(machine: str, version: str, collective: str) -> str:
+    """The library's plan whose version the log names, or the machine's own."""
+    from linkwright import library, machines
+
+    known = library.algorithms(machines.load(machine), collective)
+    same = (name for name in known if version.startswith(name.partition("-")[2]))
+    return next(same, _algorithm(machine, "", "", collective))
 
 
 def _algorithm(machine: str, library_key: str, version: str, collective: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,34 +63,68 @@ def share_of(row: Row) -> float | None:
     return known / row["value"] if known and row["value"] else None
 
 
-def of_row(rows: Iterable[Row], experiment: str) -> Iterator[str]:
-    """One experiment: its values with their precision, its limit, and what was faster in the same run."""
+@dataclass(frozen=True)
+class OneRow:
+    """One experiment of a run.
+
+    Attributes:
+        experiment: its name.
+        rows: its values, one row for each metric.
+        share: of its time of the limit, or of the best that was seen; None where neither is known or there is no time.
+        of: what that is a share of, in words.
+        faster: (algorithm, time over its time) of the faster ones in the same run; None where it has no time.
+    """
+
+    experiment: str
+    rows: Sequence[Row]
+    share: float | None
+    of: str
+    faster: Sequence[tuple[str, float]] | None
+
+    @property
+    def machine(self) -> str:
+        """What it ran on."""
+        return str(self.rows[0]["machine"])
+
+
+def row(rows: Iterable[Row], experiment: str) -> OneRow:
+    """One experiment of a run.
+
+    Raises:
+        UnknownNameError: the run has no such experiment.
+    """
     rows = list(rows)
     its = [row for row in rows if row["experiment"] == experiment]
     if not its:
         raise unknown("experiment of this run", experiment, {row["experiment"] for row in rows})
-    yield f"{experiment} on {its[0]['machine']}"
-    for row in its:
-        yield f"  {row['metric']:16} {_value(row)}"
-        if row["reason"]:
-            yield f"  {'':16} {row['reason']}"
     time = next((row for row in its if row["metric"] == "time" and row["value"]), None)
     if time is None:
-        return
-    share = share_of(time)
-    what = time["limit_name"] or time["best_seen_name"]
-    yield (
-        f"  {share:.0%} of the {'limit' if time['limit'] else 'best seen'} ({what})" if share else "  no limit is known"
-    )
+        return OneRow(experiment, its, None, "", None)
+    of = f"limit ({time['limit_name']})" if time["limit"] else f"best seen ({time['best_seen_name']})"
     same = ("machine", "collective", "ranks", "size_bytes", "dtype", "metric")
     others = [row for row in rows if row["status"] == "ok" and all(row[name] == time[name] for name in same)]
     faster = sorted((row for row in others if row["value"] < time["value"]), key=lambda row: row["value"])
+    shares = [(str(row["algorithm"]), row["value"] / time["value"]) for row in faster[:5]]
+    return OneRow(experiment, its, share_of(time), of, shares)
+
+
+def of_row(found: OneRow) -> Iterator[str]:
+    """One experiment: its values with their precision, its limit, and what was faster in the same run."""
+    yield f"{found.experiment} on {found.machine}"
+    for row in found.rows:
+        yield f"  {row['metric']:16} {value(row)}"
+        if row["reason"]:
+            yield f"  {'':16} {row['reason']}"
+    if found.faster is None:
+        return
+    yield f"  {found.share:.0%} of the {found.of}" if found.share else "  no limit is known"
     yield "  faster in this run: " + (
-        ", ".join(f"{row['algorithm']} ({row['value'] / time['value'] - 1:+.0%})" for row in faster[:5]) or "nothing"
+        ", ".join(f"{name} ({part - 1:+.0%})" for name, part in found.faster) or "nothing"
     )
 
 
-def _value(row: Row) -> str:
+def value(row: Row) -> str:
+    """The value with its precision, or why there is none."""
     if row["value"] is None:
         return str(row["status"])
     value = units.format_time(row["value"]) if row["unit"] == "ns" else f"{row['value']:.4g} {row['unit']}"

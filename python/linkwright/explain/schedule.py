@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from linkwright import _native
+from linkwright import _native, library, schedules
 from linkwright.errors import LinkwrightError
+from linkwright.experiment import Experiment, continued
+from linkwright.machines import Variant
 
+from . import faster
+from .faster import Faster
 from .sensitivity import Effect, effects
 
 SHOWN = 5
@@ -20,9 +24,9 @@ class Found:
 
     Attributes:
         name: of the schedule.
-        machine: its name.
-        ranks: how many.
-        size: bytes of the message.
+        machine: on which it runs.
+        experiment: as it runs.
+        words: what a library chose, or "".
         time_us: the simulated time.
         limit_us: what no schedule beats; None where none is known.
         limit: which limit that is.
@@ -30,12 +34,13 @@ class Found:
         busiest: (link, share of the time that it is busy).
         binds: the numbers of the machine that it depends on.
         better: (algorithm, us) of faster known ones.
+        faster: what a search found; None where none was asked for.
     """
 
     name: str
-    machine: str
-    ranks: int
-    size: int
+    machine: _native.Machine
+    experiment: Experiment
+    words: str
     time_us: float
     limit_us: float | None
     limit: str | None
@@ -43,34 +48,53 @@ class Found:
     busiest: Sequence[tuple[str, float]]
     binds: Sequence[Effect]
     better: Sequence[tuple[str, float]]
+    faster: Faster | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the message."""
+        return self.experiment.size_bytes or 0
 
 
-def explain(name: str, schedule: _native.Schedule, machine: _native.Machine, size: int, path: str | None) -> Found:
+def explain(name: str, experiment: Experiment, machine: _native.Machine) -> Found:
     """What is to be said of a schedule.
 
     Args:
         name: what it is called.
-        schedule: verified.
+        experiment: as it runs; of a library, as it planned it.
         machine: described, with a size.
-        size: bytes of the message, of the schedule.
-        path: the path of the machine that messages take; None: its first.
 
     Raises:
         LinkwrightError: the machine cannot carry it out.
     """
-    options = {"path": path} if path else {}
-
-    def time(on: _native.Machine) -> float:
-        return float(_native.simulate(_native.lower(schedule, on, path), on, options)["makespan_ps"]) / 1e6
-
-    whole = _native.simulate(_native.lower(schedule, machine, path), machine, {**options, "links": True})
-    limit = whole["limit_ps"]
+    schedule = schedules.of(experiment)
+    schedule.verify()
+    experiment = replace(experiment, size_bytes=experiment.size_bytes or schedule.size_bytes)
+    whole = _simulated(schedule, experiment, machine, links=True)
+    time_us, limit = time(schedule, experiment, machine), whole["limit_ps"]
     return Found(
-        name, machine.name, schedule.ranks, size, whole["makespan_ps"] / 1e6, None if limit is None else limit / 1e6,
-        whole["limit_name"],
+        name, machine, experiment, (experiment.own and experiment.own.words) or "", time_us,
+        None if limit is None else limit / 1e6, whole["limit_name"],
         [(part, share) for part, share in sorted(whole["critical"].items(), key=lambda one: -one[1]) if share >= LEAST],
-        _busiest(whole), effects(machine, time)[:SHOWN], _better(schedule, machine, size, whole["makespan_ps"] / 1e6),
+        _busiest(whole), effects(machine, lambda on: time(schedule, experiment, on))[:SHOWN],
+        _better(replace(experiment, collective=schedule.collective), machine, time_us),
     )  # fmt: skip
+
+
+def time(schedule: _native.Schedule, experiment: Experiment, machine: _native.Machine) -> float:
+    """How long it takes, in us; of a schedule that stands for a longer one, what the longer one takes."""
+    longer = _simulated(schedule, experiment, machine)["makespan_ps"] / 1e6
+    line = experiment.own.continued if experiment.own else None
+    if line is None:
+        return longer
+    return continued(_simulated(line.shorter, experiment, machine)["makespan_ps"] / 1e6, longer, line.times)
+
+
+def _simulated(
+    schedule: _native.Schedule, experiment: Experiment, machine: _native.Machine, **more: object
+) -> _native._Simulation:
+    options = {**schedules.options(experiment), **more}
+    return _native.simulate(schedules.lowered(schedule, machine, experiment.path), machine, options)
 
 
 def _busiest(whole: _native._Simulation) -> list[tuple[str, float]]:
@@ -79,19 +103,44 @@ def _busiest(whole: _native._Simulation) -> list[tuple[str, float]]:
     return [(name, time / whole["makespan_ps"]) for name, time in busy[:3] if time]
 
 
-def _better(schedule: _native.Schedule, machine: _native.Machine, size: int, time_us: float) -> list[tuple[str, float]]:
-    """The registered algorithms that are faster, each on the machine's first path."""
-    found, elements = [], size // schedule.element_bytes
-    for entry in _native.algorithms():
-        if entry["collective"] != schedule.collective:
-            continue
+def launch_ps(experiment: Experiment) -> int:
+    """What a library takes to start it."""
+    return experiment.own.launch_ps if experiment.own else 0
+
+
+def _better(asked: Experiment, machine: _native.Machine, time_us: float) -> list[tuple[str, float]]:
+    """The known algorithms that are faster: registered ones on the machine's first path, and those of its library.
+
+    Beside a plan of a library, all others are started as it is.
+    """
+    if asked.collective is None:
+        return []
+    launch = launch_ps(asked)
+    found = []
+    for algorithm in _known(machine, asked.collective):
+        other = replace(asked, algorithm=algorithm, path=None, issue=None, own=None)
         try:
-            other = _native.Schedule.build(
-                entry["key"], schedule.ranks, elements, element_bytes=schedule.element_bytes, root=schedule.root
-            )
-            time = _native.simulate(_native.lower(other, machine), machine, {})["makespan_ps"] / 1e6
+            planned = library.planned(machine, None, other)
+            takes = time(schedules.of(planned), planned, machine) + (0 if planned.own else launch / 1e6)
         except LinkwrightError:
             continue
-        if time < time_us * (1 - LEAST):
-            found.append((entry["key"], time))
+        if takes < time_us * (1 - LEAST):
+            found.append((f"{asked.collective}/{algorithm}", takes))
     return sorted(found, key=lambda one: one[1])[:SHOWN]
+
+
+def _known(machine: _native.Machine, collective: str) -> Iterator[str]:
+    yield from library.algorithms(machine, collective)[:1]
+    for entry in _native.algorithms():
+        if entry["collective"] == collective:
+            yield entry["key"].partition("/")[2]
+
+
+def searched(found: Found, on: str, variant: Variant, search_s: float) -> Found:
+    """The same with what a search on this machine finds; nothing for a pattern."""
+    asked = found.experiment
+    collective = schedules.of(asked).collective
+    if collective is None:
+        return found
+    looked = faster.search(on, variant, collective, asked.ranks, found.size, search_s, launch_ps(asked))
+    return replace(found, faster=looked)

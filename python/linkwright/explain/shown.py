@@ -8,12 +8,28 @@ from typing import TYPE_CHECKING
 
 from linkwright import units
 
+from .log import apart_in_words
+from .verdict import told
+
 if TYPE_CHECKING:
+    from linkwright.logs import Log
+
+    from .faster import Faster
     from .log import Answer, Suspect
     from .schedule import Found
     from .sensitivity import Effect
 
 WIDTH = 80
+ADVISED = 3  # hypotheses with what to do; a page has it for all
+LEAST = 0.01  # of a time, to be faster
+
+
+def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
+    """The answers to the tables of a log."""
+    for number, answer in enumerate(answers):
+        if number:
+            yield ""
+        yield from of_log(answer, source, log.skipped, log.named)
 
 
 def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
@@ -41,26 +57,11 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
             f"   {share:5.0%} {bar}"
         )
     yield ""
-    yield from _wrapped(_verdict(answer))
+    for sentences in told(answer):
+        yield from _wrapped(sentences)
     yield from _suspects(answer.suspects, answer.distance)
+    yield from _faster(answer.faster, answer.points[-1].healthy)
     yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
-
-
-def _verdict(answer: Answer) -> str:
-    from .log import BROKEN, FINE, bus_factor
-
-    last = answer.points[-1]
-    rule = {
-        "fine": f"above {FINE:.0%}, which is as near as the model is to healthy machines",
-        "suspicious": f"between {BROKEN:.0%} and {FINE:.0%}",
-        "broken": f"below {BROKEN:.0%}",
-        "faster than expected": f"above {1 / FINE:.0%}: look at what the tool counts, and at the machine that is named",
-    }[answer.verdict]
-    return (
-        f"verdict: {answer.verdict}. At {units.format_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
-        f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At the largest sizes yours has {answer.share:.0%} "
-        f"of its rate: {rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
-    )
 
 
 def _doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
@@ -76,27 +77,25 @@ def _suspects(suspects: Sequence[Suspect], apart: float) -> Iterator[str]:
     if not suspects:
         return
     yield ""
+    away = apart_in_words(apart)
     yield from _wrapped(
-        f"what would give your numbers, simulated, the nearest first; the healthy machine is {_apart(apart)} away"
+        f"what would give your numbers, simulated, the nearest first; the healthy machine is {away} away"
     )
     for number, suspect in enumerate(suspects, 1):
-        first = f"{number}. {_apart(suspect.distance)} away: "
+        first = f"{number}. {apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
             yield from _wrapped(first + case.what, indent="   ")
-            for word, text in (("why", case.cause), ("check", case.check), ("cure", case.cure)):
+            advice = (("why", case.cause), ("check", case.check), ("cure", case.cure))
+            for word, text in advice if number <= ADVISED else ():
                 yield from _wrapped(f"   {word}: {text}", indent="     ")
             first = "   or, which takes as long: "
-
-
-def _apart(factor: float) -> str:
-    return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {factor:.2g}"
 
 
 def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
     if not effects:
         return
     yield ""
-    yield f"{title}: what if this were twice as good, simulated again"
+    yield f"{title}: each twice as good, simulated again"
     for one in effects:
         yield (
             f"  {one.key:38} {one.value:>14}  {units.format_time(one.time_us * 1e3):>9}  {-one.gain:+.0%}"
@@ -106,7 +105,11 @@ def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
 
 def of_schedule(found: Found) -> Iterator[str]:
     """The answer to a schedule."""
-    yield from _wrapped(f"{found.name} on {found.machine}: {found.ranks} ranks, {units.format_size(found.size)}")
+    asked = found.experiment
+    chosen = f": {found.words}" if found.words else ""
+    yield from _wrapped(
+        f"{found.name} on {found.machine.name}, {asked.ranks} ranks, {units.format_size(found.size)}{chosen}"
+    )
     yield ""
     limit = (
         f"{found.limit_us / found.time_us:.0%} of the limit ({found.limit})" if found.limit_us else "no limit is known"
@@ -117,6 +120,7 @@ def of_schedule(found: Found) -> Iterator[str]:
     for name, share in found.busiest:
         yield from _wrapped(f"busy {share:.0%} of the time: {name}")
     yield from _effects(found.binds, "what binds it")
+    yield from _faster(found.faster, found.time_us)
     if found.better:
         yield ""
         yield "what would be faster"
@@ -124,7 +128,25 @@ def of_schedule(found: Found) -> Iterator[str]:
             yield f"  {name:46} {units.format_time(time * 1e3):>9}  {time / found.time_us - 1:+.0%}"
     else:
         yield ""
-        yield "no known algorithm is faster here; `linkwright synthesize` looks for new ones"
+        looks = "" if found.faster else "; `--search 10s` looks for new ones"
+        yield f"no known algorithm is faster here{looks}"
+
+
+def _faster(found: Faster | None, time_us: float) -> Iterator[str]:
+    """What a search found, beside a time on the healthy machine."""
+    if found is None:
+        return
+    yield ""
+    if found.time_us >= time_us * (1 - LEAST):
+        yield "the search found nothing faster"
+        return
+    kind = "a new schedule" if found.new else "a known algorithm"
+    takes = units.format_time(found.time_us * 1e3)
+    yield from _wrapped(f"what a search found: {kind}, {takes}, {found.time_us / time_us - 1:+.0%}: {found.recipe}")
+    cause, share = max(found.spent.items(), key=lambda one: one[1])
+    yield from _wrapped(f"  why: {share:.0%} of its critical path is {cause}", indent="    ")
+    yield from _wrapped(f"  write it: {found.write}", indent="    ")
+    yield from _wrapped(f"  switch it on {found.switch_on}", indent="    ")
 
 
 def _wrapped(text: str, indent: str = "  ") -> Iterable[str]:

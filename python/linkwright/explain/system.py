@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from linkwright import _native, machines
 from linkwright.errors import LinkwrightError
 from linkwright.machines import Variant
 from linkwright.studies.modern.predict import OneMachine, Predicted, Shape
+
+from . import commands, detours
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class System:
         without: links, classes or nodes of the graph that are gone.
         degrade: (link, class or node, factor of its rate).
         one_process: whether one process starts the work of all ranks of a node.
+        scales: (key of the machine file, factor of its number).
+        detours: whether GPUs of one PCIe switch reach each other through the one above it.
     """
 
     machine: str
@@ -38,11 +42,20 @@ class System:
     without: tuple[str, ...] = ()
     degrade: tuple[tuple[str, float], ...] = ()
     one_process: bool = False
+    scales: tuple[tuple[str, float], ...] = ()
+    detours: bool = False
 
     @property
     def ranks(self) -> int:
         """How many take part."""
         return self.nodes * self.gpus
+
+    @property
+    def shape(self) -> Shape:
+        """What the model of measured conditions calls it."""
+        return Shape(
+            self.machine, self.nodes, self.gpus, self.fabric, self.algorithm, self.collective, self.one_process
+        )
 
     @property
     def variant(self) -> Variant:
@@ -53,7 +66,27 @@ class System:
     @functools.cached_property
     def described(self) -> _native.Machine:
         """The machine."""
+        found = self._stated
+        if self.detours:
+            made, name = machines.source(self.machine, self.variant)
+            found = _native.Machine.parse(made + detours.text(self._links), name)
+        for key, factor in self.scales:
+            found = found.with_value(key, f"{factor * self.numbers[key]:.9g}")
+        return found
+
+    @functools.cached_property
+    def _stated(self) -> _native.Machine:
+        """The machine as its file and the variant have it."""
         return machines.load(self.machine, self.variant)
+
+    @functools.cached_property
+    def numbers(self) -> dict[str, float]:
+        """Key of the machine file -> value, before `scales`."""
+        found = {}
+        for row in self._stated.numbers():
+            with contextlib.suppress(ValueError):  # such as a version
+                found[row["key"]] = float(str(row["value"]))
+        return found
 
     @functools.cached_property
     def _model(self) -> OneMachine:
@@ -65,10 +98,7 @@ class System:
         Raises:
             LinkwrightError: the machine, or the library on it, cannot do it.
         """
-        shape = Shape(
-            self.machine, self.nodes, self.gpus, self.fabric, self.algorithm, self.collective, self.one_process
-        )
-        return self._model.time(shape, size_bytes)
+        return self._model.time(self.shape, size_bytes)
 
     def times(self, sizes: Sequence[int]) -> dict[int, float]:
         """Size -> us, of the sizes that the system can do."""
@@ -88,12 +118,57 @@ class System:
 
     def slowed(self, name: str, factor: float) -> System:
         """The same with slower links."""
-        return self.having(degrade=(*self.degrade, (name, factor)))
+        return self.slowed_all([name], factor)
+
+    def slowed_all(self, names: Iterable[str], factor: float) -> System:
+        """The same with several slower links."""
+        return self.having(degrade=(*self.degrade, *((name, factor) for name in names)))
+
+    def scaled(self, factors: Mapping[str, float]) -> System:
+        """The same with other numbers."""
+        return self.having(scales=(*self.scales, *factors.items()))
 
     def has(self, *classes: str) -> bool:
         """Whether there are links of all these classes."""
-        keys = {row["key"] for row in self.described.numbers()}
-        return all(f"fabric.links.{name}.bandwidth" in keys for name in classes)
+        return all(f"fabric.links.{name}.bandwidth" in self.numbers for name in classes)
+
+    def transports(self, *stems: str) -> list[str]:
+        """Names of transports that begin so."""
+        found = (key.split(".")[2] for key in self.numbers if key.startswith("fabric.transport."))
+        return [name for name in dict.fromkeys(found) if name.startswith(stems)]
+
+    @functools.cached_property
+    def _links(self) -> list[tuple[str, str, str]]:
+        """(class, end, end) of every link of the graph; none of a machine that is no graph."""
+        edges = self._stated.edges()
+        return list(zip(edges["class"], edges["a"], edges["b"], strict=True)) if edges else []
+
+    @property
+    def can_detour(self) -> bool:
+        """Whether GPUs without links of their own share a PCIe switch that is below another one."""
+        return not (self.has("nvlink") or self.has("xgmi")) and bool(detours.text(self._links))
+
+    @property
+    def first_gpu(self) -> str | None:
+        """The name of one GPU; None where the graph has none."""
+        return next((end for _, *ends in self._links for end in ends if "GPU" in end), None)
+
+    @property
+    def peers(self) -> list[tuple[str, str]]:
+        """The links between the first GPU and other ones, without a switch."""
+        return [(a, b) for _, a, b in self._links if a == self.first_gpu and "GPU" in b]
+
+    @property
+    def ports_of_a_node(self) -> list[str]:
+        """The links by which the NICs of one node reach the network."""
+        ports = [(a, b) for kind, a, b in self._links if kind == "port"]
+        node = ports[0][0].split(" NIC")[0] if ports else ""
+        return [f"{a} - {b}" for a, b in ports if a.split(" NIC")[0] == node]
+
+    def command(self, wanted: commands.Wanted) -> str:
+        """What to type on these machines."""
+        library = (self.described.library() or {"name": "nccl"})["name"]
+        return commands.BY_LIBRARY[library][wanted]
 
     def on(self, setting: str) -> System:
         """The same with another setting of its network, such as `sharp=0`."""

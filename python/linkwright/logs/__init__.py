@@ -21,7 +21,7 @@ from .facts import Gathered
 from .kinds import Facts, Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
 
-__all__ = ["READERS", "Facts", "Log", "LogRow", "LogTable", "Matrix", "is_log", "read_log"]
+__all__ = ["READERS", "Facts", "Log", "LogRow", "LogTable", "Matrix", "Source", "is_log", "read_log", "read_source"]
 
 DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
 TEXTS: tuple[TextReader, ...] = (
@@ -59,15 +59,20 @@ def read_log(path: Path | str) -> Log:
         ('allreduce', 29)
 
     """
-    source = Source(Path(path))
+    return read_source(Source(Path(path)))
+
+
+def read_source(source: Source) -> Log:
+    """The same of an open log, or of a text that stands for one."""
     document = next((one for one in DOCUMENTS if one.recognises(source)), None)
     found = document.read(source) if document else _texts(source)
     if found is None:
         tools = ", ".join(dict.fromkeys(one.tool for one in READERS))
-        raise FileError(f"{path}: holds no table of a known tool; read are the outputs of {tools}")
+        raise FileError(f"{source.path}: holds no table of a known tool; read are the outputs of {tools}")
     if not found.tables and not found.matrices:
-        line, text = found.complaints[0] if found.complaints else (source.count, "the file ends before a number")
-        raise FileError(f"{path}:{line}: {text}; no row of {found.tool} could be read")
+        said = found.complaints or found.left_out or ((source.count, "the file ends before a number"),)
+        line, text = said[0]
+        raise FileError(f"{source.path}:{line}: {text}; no row of {found.tool} could be read")
     return found
 
 
@@ -87,11 +92,15 @@ def _texts(source: Source) -> Log | None:
     if not known:
         return None
     logs = [reading.log() for reading in readings.values()]
+    complaints = [complaint for log in logs for complaint in log.complaints]
+    if source.open_ended and any(table.rows[-1].line == source.count for log in logs for table in log.tables):
+        complaints.append((source.count, "the last line has no end, so its last number may be cut"))
     return Log(
         ", ".join(known),
         tuple(sorted((table for log in logs for table in log.tables), key=lambda table: table.rows[0].line)),
         gathered.facts,
         tuple(matrix for log in logs for matrix in log.matrices),
         sum(log.skipped for log in logs),
-        tuple(sorted(complaint for log in logs for complaint in log.complaints)[:MOST_COMPLAINTS]),
+        tuple(sorted(complaints)[:MOST_COMPLAINTS]),
+        tuple(sorted(one for log in logs for one in log.left_out)[:MOST_COMPLAINTS]),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .kinds import Facts
 
+_RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
     r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]{0,40}\]\s+(.+)"
 )
@@ -60,16 +61,17 @@ class Gathered:
 
     def see(self, line: str, label: str = "") -> bool:
         """Take what a line says; whether it says anything."""
-        if "Rank" in line and (match := _DEVICE.search(line)):
-            return self._device(label, int(match[1][:9]), match[2], match[3].strip()[:200])
+        if "Rank" in line and (match := _RANK.search(line)):
+            named = _DEVICE.search(line)
+            return self._device(label, int(match[1]), *((named[2], named[3].strip()[:200]) if named else ("", "")))
         if "CCL" not in line and " via " not in line and "nccl-library" not in line:
             return False
         found = False
-        if match := _VERSION.search(line):
+        if "ersion" in line and (match := _VERSION.search(line)):
             self.facts.library, self.facts.version, found = match[1].upper(), match[2], True
-        elif match := _LIBRARY.search(line):
+        elif "nccl-library" in line and (match := _LIBRARY.search(line)):
             self.facts.library, self.facts.version, found = "NCCL", _dotted(int(match[1][:9])), True
-        for name, value in _SETTING.findall(line)[:64]:
+        for name, value in _SETTING.findall(line)[:64] if "CCL_" in line else ():
             if len(self.facts.settings) < _MOST_NAMES:
                 self.facts.settings[name], found = value[:200], True
         return self._connection(label, line) or found
@@ -83,20 +85,23 @@ class Gathered:
         group.ranks = max(group.ranks, min(rank + 1, _MOST_COUNT))
         if len(group.places) < _MOST_COUNT and len(self.facts.devices) < _MOST_NAMES:
             group.places.add(rank)
-            group.hosts.add(host)
-            group.devices[name] = group.devices.get(name, 0) + 1
-            self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
-            self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
+            if host:
+                group.hosts.add(host)
+                group.devices[name] = group.devices.get(name, 0) + 1
+                self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
+                self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
         return True
 
     def _connection(self, label: str, line: str) -> bool:
-        via, channel = _VIA.search(line), _CHANNEL.search(line)
+        via = _VIA.search(line) if " via " in line else None
+        channel = _CHANNEL.search(line) if "Channel" in line else None
         if via:
             name = _transport(via[1])
             self.facts.transports[name] = self.facts.transports.get(name, 0) + 1
         if channel and not via:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))
-        ranks, nodes = _RANKS.search(line), _NODES.search(line)
+        ranks = _RANKS.search(line) if "anks" in line else None
+        nodes = _NODES.search(line) if "nNodes" in line else None
         if ranks or nodes:
             self._size(label, *(min(int(match[1][:9]), _MOST_COUNT) if match else 0 for match in (ranks, nodes)))
         return bool(via or channel or ranks or nodes)

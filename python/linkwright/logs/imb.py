@@ -61,17 +61,17 @@ class _Table:
 
 class _Reading:
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints = gathered, Complaints()
+        self.gathered, self.complaints, self.left_out = gathered, Complaints(), Complaints()
         self.tables: list[_Table] = []
         self.skipped = 0
 
     def line(self, at: int, label: str, text: str) -> None:
         words = text.split()
         table = self.tables[-1] if self.tables else None
-        if match := _BEGIN.search(text):
+        if match := _begin(text):
             self.tables.append(_Table(match[1]))
             if self.tables[-1].name not in _COLLECTIVES:
-                self.complaints.add(at, f"benchmark `{shown(match[1])}` is not known")
+                self.left_out.add(at, f"the benchmark `{shown(match[1])}` is not known")
         elif table and (match := _RANKS.search(text)):
             table.ranks = int(match[1])
         elif table and "#repetitions" in words:
@@ -84,9 +84,15 @@ class _Reading:
 
     def log(self) -> Log:
         found = tuple(table.finished() for table in self.tables if table.rows and table.name in _COLLECTIVES)
-        return Log(TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first))
+        return Log(
+            TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first), tuple(self.left_out.first)
+        )
+
+
+def _begin(text: str) -> re.Match[str] | None:
+    return _BEGIN.search(text) if "Benchmarking" in text else None
 
 
 READER = TextReader(
-    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide", _BEGIN.search, _Reading
+    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide", _begin, _Reading
 )

@@ -92,5 +92,5 @@ def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict
 
 READER = Reader(
     TOOL, "the JSON lines of NCCL's Inspector plugin", "NCCL, plugins/profiler/inspector, README",
-    lambda source: source.has(lambda text: '"coll_perf"' in text), read,
+    lambda source: (source.begins("{") or source.begins("[")) and source.has(lambda text: '"coll_perf"' in text), read,
 )  # fmt: skip

@@ -40,6 +40,15 @@ class LogRow:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a table that linkwright exported says of itself."""
+
+    algorithm: str
+    executor: str
+    machine: str
+
+
+@dataclass(frozen=True)
 class LogTable:
     """The rows of one operation.
 
@@ -56,6 +65,8 @@ class LogTable:
         per_rank: whether `size` counts one rank's block and not the whole vector.
         inferred: whether the collective is inferred from rates and columns.
         devices: the kinds of devices that took part; empty if nothing says.
+        ended: whether the tool's last line is there; None where it prints none.
+        origin: of a table that linkwright exported: what it measured.
     """
 
     tool: str
@@ -70,6 +81,8 @@ class LogTable:
     per_rank: bool = False
     inferred: bool = False
     devices: tuple[str, ...] = ()
+    ended: bool | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +140,7 @@ class Log:
         facts: what else it says.
         skipped: how many lines belong to no table.
         complaints: (line, what is wrong) of lines that look like rows and are none; the first hundred.
+        left_out: (line, which) of tables that are not read; the first hundred.
     """
 
     tool: str
@@ -135,6 +149,12 @@ class Log:
     matrices: tuple[Matrix, ...] = ()
     skipped: int = 0
     complaints: tuple[tuple[int, str], ...] = ()
+    left_out: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def named(self) -> tuple[tuple[int, str], ...]:
+        """Both of these, by line."""
+        return tuple(sorted((*self.complaints, *self.left_out)))
 
 
 class Reading(Protocol):

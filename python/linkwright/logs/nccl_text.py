@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .facts import Gathered, Group
-from .kinds import Log, LogRow, LogTable, TextReader
+from .kinds import Log, LogRow, LogTable, Origin, TextReader
 from .lines import (
     MOST_MICROS,
     MOST_RATE,
@@ -45,7 +45,12 @@ COLLECTIVES = {
     "alltoallv": "alltoallv", "broadcast": "broadcast", "reduce": "reduce", "sendrecv": "sendrecv", "gather": "gather",
     "scatter": "scatter", "hypercube": "hypercube",
 }  # fmt: skip
-_PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_perf\b")
+_PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_perf(?:_mpi)?\b")
+_STARTING = re.compile(r"#\s*Collective test starting: (\w{1,60})_perf")
+_END = "Out of bounds values"
+# The comment above a table of ours: `# allreduce/ring, 8 ranks, threads on box`.
+_OURS = re.compile(r"# (\w{1,60})/(\S{1,200}), (\d{1,60}) ranks, (\S{1,200}) on (.{1,400})")
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?", re.IGNORECASE)
 # MPICH labels every piece that a rank writes, also within a line.
 _LABEL_WITHIN = re.compile(r"(?<=[\w.])\[\d+\](?=\s)")
 _UNIT = re.compile(r"\(([\w/]{1,12})\)")
@@ -83,10 +88,12 @@ class _Table:
 
     group: Group
     collective: str | None
+    origin: Origin | None = None
     dtype: str = ""
     reduction: str | None = None
     root: int | None = None
     rows: list[LogRow] = field(default_factory=list)
+    ended: bool = False
 
 
 @dataclass
@@ -96,35 +103,59 @@ class _Stream:
     columns: Sequence[str] = ()
     units: _Units = _Units()
     collective: str | None = None
+    origin: Origin | None = None
+    group: Group | None = None  # of a table of ours, which states its ranks
+    known: bool = True  # whether the test is one that is read
     table: _Table | None = None
+    open: list[_Table] = field(default_factory=list)  # tables whose end is still to come
 
 
 class _Reading:
     def __init__(self, gathered: Gathered) -> None:
         self.gathered = gathered
-        self.complaints = Complaints()
+        self.complaints, self.left_out = Complaints(), Complaints()
         self.streams: dict[str, _Stream] = {}
         self.tables: list[_Table] = []
         self.skipped = 0
         self.rows = 0
 
     def line(self, at: int, label: str, text: str) -> None:
-        text = _LABEL_WITHIN.sub(" ", text)
+        if "[" in text:
+            text = _LABEL_WITHIN.sub(" ", text)
         stream = self.streams.setdefault(label if len(self.streams) < 4096 else "", _Stream())
         words = text.split()
         place = _type_at(words)
-        if match := _PROGRAM.search(text):
-            stream.collective, stream.table = COLLECTIVES[match[1]], None
+        if "_perf" in text and (match := _PROGRAM.search(text)):
+            self._start(stream, COLLECTIVES[match[1]])
+        elif match := _STARTING.match(text):
+            self._start(stream, None, known=False)
+            self.left_out.add(at, f"the collective `{match[1]}` is not known")
+        elif match := _OURS.fullmatch(text):
+            self._start(stream, match[1], Origin(match[2], match[4], match[5]))
+            stream.group = Group(ranks=int(match[3]))
+        elif _END in text:
+            for table in stream.open:
+                table.ended = True
+            stream.open.clear()
         if place is not None and "#" not in "".join(words[:place]):
             self._row(at, text, words[place - 2 :], stream, label)
         elif "size" in words and "count" in words and "time" in words:
             stream.columns, stream.units, stream.table = words[words.index("size") :], _Units(), None
+        elif stream.table and stream.open and 0 < len(words) < 3 and all(word.isdecimal() for word in words):
+            self.complaints.add(at, f"columns are missing, so the line is cut: `{shown(text)}`")
         elif stream.columns and not stream.table and (units := _units(text)):
             stream.units = units
         elif not self.gathered.see(text, label) and words:
             self.skipped += 1
 
+    def _start(self, stream: _Stream, collective: str | None, origin: Origin | None = None, *, known: bool = True):
+        stream.collective, stream.origin, stream.known = collective, origin, known
+        stream.group = stream.table = None
+
     def _row(self, at: int, text: str, words: list[str], stream: _Stream, label: str) -> None:
+        if not stream.known:
+            self.skipped += 1
+            return
         read = stream.units.unknown or _columns(words, stream.columns)
         if isinstance(read, str):
             self.complaints.add(at, f"{read}: `{shown(text)}`")
@@ -135,10 +166,11 @@ class _Reading:
         table = stream.table
         same = table and (table.dtype, table.reduction, table.root) == (dtype, reduction, root)
         if table is None or not same or (table.rows and size < table.rows[-1].size):
-            group = self.gathered.group(label)
+            group = stream.group or self.gathered.group(label)
             group.measured = True
-            table = stream.table = _Table(group, stream.collective, dtype, reduction, root)
+            table = stream.table = _Table(group, stream.collective, stream.origin, dtype, reduction, root)
             self.tables.append(table)
+            stream.open.append(table)
         for place, (time, algbw, busbw, wrong) in groups:
             self.rows += 1
             if size and self.rows <= MOST_ROWS:
@@ -148,13 +180,16 @@ class _Reading:
 
     def log(self) -> Log:
         tables = tuple(_finished(table) for table in self.tables if table.rows)
-        return Log(TOOL, tables, self.gathered.facts, (), self.skipped, tuple(self.complaints.first))
+        return Log(
+            TOOL, tables, self.gathered.facts, (), self.skipped, tuple(self.complaints.first),
+            tuple(self.left_out.first),
+        )  # fmt: skip
 
 
 def _type_at(words: Sequence[str]) -> int | None:
-    """Where the data type of a row stands, behind two whole numbers."""
+    """Where the data type of a row stands, behind two numbers."""
     for place in range(2, min(len(words), 12)):
-        if words[place] in TYPES and words[place - 1].isdecimal() and words[place - 2].isdecimal():
+        if words[place] in TYPES and all(_NUMBER.fullmatch(word) for word in words[place - 2 : place]):
             return place
     return None
 
@@ -168,7 +203,7 @@ def _columns(
     """(size, type, operator, root, [(0 out of place or 1 in place, numbers)], whether it is cut), or a complaint."""
     size = whole(words[0], MOST_SIZE)
     if size is None:
-        return "the size is no size"
+        return "the size is no whole number of bytes, or beyond any"
     first = _first_time(words, header)
     width = _width(header[header.index("time") :]) if "time" in header else 4
     between, rest = words[3:first], words[first:]
@@ -219,6 +254,7 @@ def _finished(table: _Table) -> LogTable:
     return LogTable(
         TOOL, collective, ranks, nodes, table.dtype, table.reduction, table.root, tuple(table.rows),
         inferred=collective is not None and table.collective is None, devices=tuple(group.devices),
+        ended=table.ended, origin=table.origin,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, num
 
 TOOL = "OSU"
 _TITLE = re.compile(r"# ?OSU ((?:MPI|[NR]CCL)\S* .*?) (?:Test ?)?v?\d+\.\d+", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{0,30})?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?", re.IGNORECASE)
 # The unit of the value -> what it is in us, or in 10^9 B/s.
 _MICROS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 _RATES = {"MB/s": 1e-3, "GB/s": 1.0}
@@ -83,7 +83,7 @@ class _Table:
 
 class _Reading:
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints = gathered, Complaints()
+        self.gathered, self.complaints, self.left_out = gathered, Complaints(), Complaints()
         self.tables: list[_Table] = []
         self.current: dict[str, _Table] = {}
         self.unread: set[str] = set()
@@ -110,17 +110,21 @@ class _Reading:
             self.current[label] = table
         if not table.known and title not in self.unread:
             self.unread.add(title)
-            self.complaints.add(at, f"the test `{shown(title)}` is not read: collectives, latency and bandwidth are")
+            self.left_out.add(at, f"the test `{shown(title)}` is not read: collectives, latency and bandwidth are")
 
     def _row(self, at: int, table: _Table, words: list[str], text: str) -> None:
         if table.unit is None:
             self.complaints.add(at, f"a row below a heading without a known unit: `{shown(text)}`")
+        elif table.rows and words[0].isdecimal() and int(words[0][:30]) <= table.rows[-1].size:
+            self.complaints.add(at, f"size {words[0][:30]} follows {table.rows[-1].size}, so two outputs were mixed")
         elif len(table.rows) >= MOST_ROWS or not table.row(at, words):
             self.complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
 
     def log(self) -> Log:
         found = tuple(table.finished() for table in self.tables if table.rows)
-        return Log(TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first))
+        return Log(
+            TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first), tuple(self.left_out.first)
+        )
 
 
 def _title(text: str) -> str | None:

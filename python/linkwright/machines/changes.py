@@ -3,7 +3,8 @@
     nvlink                 a class of links                 net_simple     a transport
     GPU 3 - NVSwitch       the links between two nodes      NIC 3          a switch: all of its links
 
-In a cluster, a name without its `node 5` means that place in every node.
+In a cluster, a name without its `node 5` means that place in every node. What chips have in place of links is in
+`networks.py`.
 """
 
 from __future__ import annotations
@@ -14,22 +15,27 @@ from typing import Any
 from linkwright import toml
 from linkwright.errors import UsageError, nearest, unknown
 
-from . import cluster, edges
+from . import cluster, edges, networks
 from .variant import Variant
 
 Table = dict[str, Any]
 Chosen = Callable[[edges.Pair], bool]
 
 
-def check(machine: Table, place: toml.Place) -> None:
-    """Refuse a machine whose fabric is no graph of links."""
+def check(machine: Table, variant: Variant, place: toml.Place) -> None:
+    """Refuse a machine whose fabric is no graph of links and has no networks side by side."""
     fabric = cluster.table(machine, "fabric", place)
-    if fabric.get("kind") != "flow" or not isinstance(fabric.get("links"), dict):
+    if networks.has(fabric):
+        networks.check(variant, place)
+    elif fabric.get("kind") != "flow" or not isinstance(fabric.get("links"), dict):
         raise UsageError(f"{place.file}: --without and --degrade are for `flow` fabrics with links")
 
 
 def apply(machine: Table, variant: Variant, place: toml.Place) -> None:
     """Change `machine` as the variant says."""
+    if networks.has(machine["fabric"]):
+        networks.apply(machine, variant, place)
+        return
     graph = _Graph(machine, place)
     for name in variant.without:
         graph.remove(name)
@@ -43,7 +49,6 @@ class _Graph:
     """The fabric of a machine, with its names resolved."""
 
     def __init__(self, machine: Table, place: toml.Place):
-        check(machine, place)
         fabric = machine["fabric"]
         self._machine, self._place = machine, place
         self._ranks = cluster.rank_names(machine, place)

@@ -183,5 +183,9 @@ def _join(
     if not added:
         raise FileError(f"{joined.about['name']}: no transport leads from node to node; add [network.transport.simple]")
     usual = added.get("simple") or next(iter(added.values()))
+    staged = [way for way in usual if way.startswith("host_net_")]
     for name, one in fabric["network"].items():
-        one["transports"] = [*one.get("transports", []), *added.get(name, usual)]
+        ways = added.get(name, usual)
+        # A protocol without a way of its own through the host takes the usual one where no NIC reaches a GPU.
+        others = [] if any(way.startswith("host_net_") for way in ways) else staged
+        one["transports"] = [*one.get("transports", []), *ways, *others]

@@ -15,7 +15,7 @@ from linkwright import registry, toml
 from linkwright.errors import FileError, UsageError, unknown
 from linkwright.store.files import read_text
 
-from . import changes, cluster, form, writer
+from . import changes, cluster, form, networks, writer
 from .variant import Variant
 
 Table = dict[str, Any]
@@ -41,8 +41,9 @@ def finished(text: str, path: Path, variant: Variant) -> str:
     if variant.nodes is not None and node is None:
         raise UsageError(f"--nodes {variant.nodes}: {path.name} has no [cluster], so it is no node; {_nodes()}")
     if variant.without or variant.degrade:
-        changes.check(document, place)
-    form.check(document, form.MACHINE, place)
+        changes.check(document, variant, place)
+    of_chip = networks.has(cluster.table(document, "fabric", place))
+    form.check(document, form.CHIP if of_chip else form.MACHINE, place)
     if variant.nodes is not None and node is not None:
         document = cluster.of(document, node, variant.nodes, variant.fabric, place)
     if variant.without or variant.degrade:

@@ -31,6 +31,12 @@ MACHINE: Form = {
     "path": {...: {}},
     "library": {"modes": {}},
 }
+# A chip with networks side by side.
+CHIP: Form = {
+    **MACHINE,
+    "fabric": {"network": [{"name": str}]},
+    "hints": {"networks": [str], "axis": {...: str}, "lane": {...: str}},
+}
 _WORDS = {dict: "a table", list: "a list", str: "a text", (int, float): "a number"}
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from linkwright import _native, library, machines, schedules, sources, timeline, units
-from linkwright.errors import UsageError
+from linkwright.errors import UsageError, unknown
 from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.experiment import Experiment
-from linkwright.rows import given, largest
+from linkwright.rows import Rows, given, largest
 from linkwright.store import run as runs
 from linkwright.store.files import read_text
 from linkwright.suite.expand import collective_experiment, own_experiment
@@ -46,10 +47,11 @@ def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked
         raise UsageError(f"{len(what)} pictures: name the machine of the schedules with --on, or draw one thing")
     if asked != Asked(asked.ranks, asked.grid):
         raise UsageError("--size, --dtype, --root and --path are of schedules; name their machine with --on")
-    if _is_run(root, what[0]):
+    run, _, experiment = what[0].partition(":")
+    if is_run(root, run):
         if variant or asked != Asked():
-            raise UsageError(f"{what[0]}: a run has the machine and the ranks that it was made with; leave options out")
-        return [of_run(runs.find(root, what[0]))]
+            raise UsageError(f"{run}: a run has the machine and the ranks that it was made with; leave options out")
+        return [of_run(runs.find(root, run), experiment)]
     if what[0].partition("/")[0] in _collectives():
         raise UsageError(f"{what[0]}: a schedule is drawn on a machine; name it with --on")
     machine = machines.load(what[0], variant)
@@ -58,7 +60,8 @@ def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked
     return [scene(sized(machine, asked))]
 
 
-def _is_run(root: Path, name: str) -> bool:
+def is_run(root: Path, name: str) -> bool:
+    """Whether a name is that of a run: `latest`, an id or a path."""
     return name.startswith("latest") or any((folder / "run.json").is_file() for folder in (root / name, Path(name)))
 
 
@@ -79,52 +82,79 @@ def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
 
 def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
     """`allreduce/ring`, or a source such as `own.py:bucket`, on a machine."""
+    return of_experiment(machine, experiment(machine, named, asked), named)
+
+
+def experiment(machine: _native.Machine, named: str, asked: Asked) -> Experiment:
+    """`allreduce/ring`, or a source such as `own.py:bucket`, as it runs on a machine that has a size."""
     collective, slash, algorithm = named.partition("/")
     count = asked.ranks or machine.ranks
     grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
     how = {"root": asked.root, "grid": grid, "path": asked.path}
     if slash and collective in _collectives():
         size = USUAL_SIZE if asked.size is None else asked.size
-        return _simulated(
-            machine, collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how), named
-        )
+        made = collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how)
+        return library.planned(machine, None, made)
     if named in _collectives():
         raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
     source = sources.find(named)
     own_size = USUAL_SIZE if asked.size is None and source.size_bytes is None else asked.size
     ranks = asked.ranks or source.ranks or count
-    return _simulated(machine, own_experiment("", named, ranks, own_size, asked.dtype, "sum", **how), named)
+    return own_experiment("", named, ranks, own_size, asked.dtype, "sum", **how)
 
 
-def _simulated(machine: _native.Machine, asked: Experiment, named: str) -> Scene:
-    planned = library.planned(machine, None, asked)
-    schedule = schedules.of(planned)
+def of_experiment(machine: _native.Machine, asked: Experiment, named: str, title: str = "") -> Scene:
+    """An experiment on a machine that has a size; `named` is what it is called, `title` what stands above it."""
+    planned = asked if asked.own else library.planned(machine, None, asked)
+    return of_built(machine, schedules.of(planned), schedules.options(planned), named, title, planned.placement)
+
+
+def of_built(
+    machine: _native.Machine,
+    schedule: _native.Schedule,
+    options: Mapping[str, Any],
+    named: str,
+    title: str = "",
+    placement: Sequence[int] | None = None,
+) -> Scene:
+    """A schedule with the options of the native `simulate`."""
     if len(schedule) > MOST_OPERATIONS:
         count = f"{len(schedule):,} operations, of which no picture shows one"
         raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
     schedule.verify()
-    lowered = schedules.lowered(schedule, machine, planned.path)
-    options = {**schedules.options(planned), "links": True, "operations": True, "bins": timeline.BINS}
-    found = timeline.of(lowered, _native.simulate(lowered, machine, options))
+    lowered = schedules.lowered(schedule, machine, options.get("path"))
+    recorded = {**options, "links": True, "operations": True, "bins": timeline.BINS}
+    found = timeline.of(lowered, _native.simulate(lowered, machine, recorded))
     size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
     told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
-    return scene(machine, found, title=told, placement=planned.placement)
+    return scene(machine, found, title=title or told, placement=placement)
 
 
-def of_run(run: runs.Run) -> Scene:
-    """The fastest schedule of the largest message that a run simulated."""
+def of_run(run: runs.Run, experiment: str | None = None) -> Scene:
+    """One experiment that a run simulated; without a name, the fastest schedule of its largest message."""
     rows = run.results()
     modelled = [key for key, executor in EXECUTORS.items() if executor.modelled]
     simulated = np.isin(rows["executor"], modelled)
     timed = rows[(rows["metric"] == "time") & simulated & given(rows["value"]) & given(rows["collective"])]
     if not len(timed):
         raise UsageError(f"{run.id}: holds no simulated collective; draw a run of `linkwright sweep`, or a machine")
+    if experiment:
+        timed = _named(rows, timed, experiment)
     row = timed[timed["size_bytes"] == largest(timed["size_bytes"])].least("value")
     machine = _described(run, str(row["machine"]), int(row["ranks"]), row["grid"])
     named = f"{row['collective']}/{row['algorithm']}"
     return of_schedule(
         machine, named, Asked(int(row["ranks"]), None, int(row["size_bytes"]), row["dtype"], int(row["root"]), None)
     )
+
+
+def _named(rows: Rows, timed: Rows, experiment: str) -> Rows:
+    found: Rows = timed[timed["experiment"] == experiment]
+    if not len(found):
+        if (rows["experiment"] == experiment).any():
+            raise UsageError(f"{experiment}: was not simulated, or is no collective, so there is nothing to draw")
+        raise unknown("simulated experiment of this run", experiment, set(timed["experiment"]))
+    return found
 
 
 def _described(run: runs.Run, name: str, ranks: int, grid: str | None) -> _native.Machine:

@@ -11,16 +11,23 @@ from collections.abc import Iterator
 from linkwright.explain.system import System
 
 from . import (
+    access_control,
     algorithm_forced,
     gpudirect_off,
     host_path,
     link_down,
+    low_clock,
+    missing_link,
     missing_ports,
+    neighbour,
     network_slow,
+    no_peer,
+    one_network,
     one_process,
     pcie_only,
     protocol_forced,
     sharp_off,
+    slow_rank,
     sockets,
     version,
 )
@@ -32,6 +39,8 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     algorithm_forced.HYPOTHESIS, protocol_forced.HYPOTHESIS, version.HYPOTHESIS, one_process.HYPOTHESIS,
     pcie_only.HYPOTHESIS, link_down.HYPOTHESIS, missing_ports.HYPOTHESIS, gpudirect_off.HYPOTHESIS,
     host_path.HYPOTHESIS, sockets.HYPOTHESIS, sharp_off.HYPOTHESIS, network_slow.HYPOTHESIS,
+    slow_rank.HYPOTHESIS, low_clock.HYPOTHESIS, neighbour.HYPOTHESIS, missing_link.HYPOTHESIS, no_peer.HYPOTHESIS,
+    one_network.HYPOTHESIS, access_control.HYPOTHESIS,
 )  # fmt: skip
 
 

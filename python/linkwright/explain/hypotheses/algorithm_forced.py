@@ -12,6 +12,8 @@ _NAMES = {"ring": "Ring", "tree": "Tree", "nvls": "NVLS", "nvls_tree": "NVLSTree
 
 
 def _cases(system: System) -> Iterator[Case]:
+    if system.described.library() is None:
+        return
     library = system.algorithm.split("/")[0]
     for key, name in _NAMES.items():
         yield Case(

@@ -16,7 +16,7 @@ def _cases(system: System) -> Iterator[Case]:
                 yield Case(
                     f"links of class {links} run at {part:.0%} of their rate", system.slowed(links, part), "links down",
                     "links are down, trained at a lower rate or width, or shared with another job",
-                    "nvidia-smi nvlink --status; lspci -vv | grep LnkSta; nvidia-smi -q -d PERFORMANCE",
+                    system.command("links"),
                     "reset the GPUs, reseat the card; compare with a node that is well",
                 )  # fmt: skip
 

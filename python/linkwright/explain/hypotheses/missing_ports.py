@@ -12,8 +12,9 @@ from .kind import Case, Hypothesis
 def _cases(system: System) -> Iterator[Case]:
     if system.nodes < 2:
         return
-    for missing in (1, 2, 4):
-        names = tuple(f"NIC {port}" for port in range(8 - missing, 8))
+    nics = [end.partition(" - ")[0].removeprefix("node 0 ") for end in system.ports_of_a_node]
+    for missing in (number for number in (1, 2, 4) if number < len(nics)):
+        names = nics[-missing:]
         yield Case(
             f"{missing} of the network ports of a node take no part", system.lacking(*names), "missing ports",
             "a port is down, has no address, or NCCL_IB_HCA leaves it out",

@@ -15,7 +15,7 @@ def _cases(system: System) -> Iterator[Case]:
             yield Case(
                 "GPUs talk over PCIe and not over their links", system.lacking(links), "no links",
                 "peer access or the fabric manager is off, or NCCL_P2P_DISABLE=1 is set",
-                "nvidia-smi topo -m; nvidia-smi nvlink --status; env | grep NCCL_P2P; grep 'via' in the log",
+                f"{system.command('links')}; env | grep NCCL_P2P; grep ' via ' in the log",
                 "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv",
             )  # fmt: skip
 

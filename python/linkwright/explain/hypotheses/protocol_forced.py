@@ -12,6 +12,8 @@ _NAMES = {"simple": "Simple", "ll": "LL", "ll128": "LL128"}
 
 
 def _cases(system: System) -> Iterator[Case]:
+    if system.described.library() is None:
+        return
     library = system.algorithm.split("/")[0]
     for key, name in _NAMES.items():
         yield Case(

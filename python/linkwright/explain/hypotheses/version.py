@@ -15,7 +15,7 @@ def _cases(system: System) -> Iterator[Case]:
     for name in library.algorithms(system.described, system.collective):
         if name != stem and "/" not in name and name.partition("-")[0] == stem.partition("-")[0]:
             yield Case(
-                f"{name} chooses", system.having(algorithm=name), "version",
+                f"the library is {name}", system.having(algorithm=name), "version",
                 "the program loads another version of the library than the one that was looked at",
                 "NCCL_DEBUG=VERSION; ldd on the program; LD_LIBRARY_PATH", "load the newer library",
             )  # fmt: skip

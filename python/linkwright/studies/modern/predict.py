@@ -133,11 +133,16 @@ def launch_each_us(machine: _native.Machine) -> float:
 
 
 def _planned(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
-    experiment = collective_experiment(
+    plan = library.plan(machine, experiment(machine, shape, size_bytes))
+    return Predicted(plan.time_ps(machine) / 1e6, plan.words)
+
+
+def experiment(machine: _native.Machine, shape: Shape, size_bytes: int) -> Experiment:
+    """A collective of a machine with a library, as it is simulated."""
+    asked = collective_experiment(
         "", shape.collective, shape.algorithm, shape.ranks, _whole(shape, size_bytes), DTYPE, "sum"
     )
-    plan = library.plan(machine, _placed(experiment, machine, shape))
-    return Predicted(plan.time_ps(machine) / 1e6, plan.words)
+    return _placed(asked, machine, shape)
 
 
 def _placed(experiment: Experiment, machine: _native.Machine, shape: Shape) -> Experiment:

@@ -351,6 +351,17 @@ impl Fabric for TorusNoc {
         })
     }
 
+    /// The head of a packet must have come; what is in the interface has passed the port.
+    fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
+        let memory = |at: EndpointId| self.config.sites[at.index()].channel.is_some();
+        if memory(from) || memory(to) {
+            return (TimePs::ZERO, TimePs::ZERO);
+        }
+        let way = self.way(network, self.place(from), self.place(to));
+        let inside = self.config.interface_in.0;
+        (TimePs(way - inside), TimePs(inside))
+    }
+
     /// Puts of whole packets.
     fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
         if usize::from(network) >= self.config.networks.len() {
