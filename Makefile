@@ -63,7 +63,7 @@ test-slow: ## the Rust tests that take minutes and are off by default
 test-python: setup-dev
 	$(BIN)/python -m pytest
 
-fuzz: setup-dev ## mutants of every kind of file and command line for FUZZ seconds each, from seed SEED
+fuzz: setup-dev ## mutants of every kind of file and command line, FUZZ seconds of work for each, from seed SEED
 	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -v -s tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py tests/python/test_hostile_tables.py
 	LINKWRIGHT_FAULTS=200 LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q tests/python/test_faults.py
 	LINKWRIGHT_MUTANTS=$(MUTANTS) LINKWRIGHT_FUZZ_SEED=$(SEED) cargo test --locked --release -p linkwright-schedule --lib of_every_kind
@@ -71,13 +71,14 @@ fuzz: setup-dev ## mutants of every kind of file and command line for FUZZ secon
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-schedule --test text_fuzz
 	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-sim --test machine_fuzz
 
-lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatters
+lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatters, licences
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	cargo fmt --all -- --check
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/python/licences.py
 	.ci/audit
 
 audit: ## known vulnerabilities of what is pinned (needs pip-audit, cargo-deny and a network)

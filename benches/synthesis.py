@@ -1,7 +1,7 @@
 """Compares what synthesis finds with known algorithms, their transforms, and what no schedule beats.
 
     python3 benches/synthesis.py [--machines A,B] [--collectives A,B] [--sizes 1K,1M] [--budget 4s] [--serial-starts]
-                                 [--json FILE] [--write docs/synthesis.md]
+                                 [--merge benches/synthesis.json] [--bounds] [--write docs/synthesis.md]
 
 Run with the interpreter of .venv. A cell is a machine, a collective and a size. `known` is the best of the library
 under several issue policies, `portfolio` the best with the transforms besides; all come from one search. `serial` is
@@ -9,8 +9,9 @@ the gain over `known` that is left where the start-ups of a rank wait for each o
 again with `serial_starts`. `drawn` is the share of draws of the fabric's rates and times within 20 % that leave a gain
 of 2 %, and the least gain; `binds` what takes most of the critical path of the best known, and of what was found. With
 `--serial-starts` the search obeys them, too. A machine is written NAME[*NODES[@NETWORK]][:RANKS or :8x8][/PATH]. A cell
-that the machine does not hold is named with the reason and counts nowhere. `--write` replaces the table between the
-markers of the page.
+that the machine does not hold is named with the reason and counts nowhere. `--merge` adds the cells to those of a
+file, which keeps the fastest of several searches of one cell; with `--bounds` nothing is searched, and all cells of
+that file get the bounds of this version. `--write` replaces the table between the markers of the page.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import re
 import sys
 import textwrap
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from linkwright import _native, machines, synthesis
@@ -71,6 +72,13 @@ class Cell:
     seconds: float
     # Known algorithms that were not looked at for lack of time.
     unseen: int
+    # Time that the search was given, in seconds.
+    budget: float
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What it is about."""
+        return self.machine, self.collective, self.size
 
     @property
     def gain(self) -> float:
@@ -93,14 +101,21 @@ class Cell:
         return "" if self.gain < LASTING else "yes" if self.serial >= LASTING else "no"
 
 
-def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...], seed: int, obey: bool) -> Cell:
-    """Search once, and simulate the best known and the best found with serial starts."""
+def asked_of(
+    machine: str, collective: str, size: int, budgets: tuple[float, ...], seed: int, obey: bool
+) -> synthesis.Task:
+    """The task of a cell."""
     name, _, path = machine.partition("/")
     name, ranks, grid, variant = parts(name)
     target = synthesis.described(resolve_one(name, ranks, grid, variant=variant))
     budget_s = budgets[target.extent.ranks > MANY]
-    task = synthesis.task(target, collective, size, dtype="f32", op="sum", root=0, grid=grid, path=path or None,
+    return synthesis.task(target, collective, size, dtype="f32", op="sum", root=0, grid=grid, path=path or None,
                           seed=seed, budget_s=budget_s, methods=(), serial_starts=obey)  # fmt: skip
+
+
+def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...], seed: int, obey: bool) -> Cell:
+    """Search once, and simulate the best known and the best found with serial starts."""
+    task = asked_of(machine, collective, size, budgets, seed, obey)
     heard: list[dict] = []
     begun = time.perf_counter()
     outcome = task.search(heard.append)
@@ -113,7 +128,8 @@ def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...]
     return Cell(machine, collective, task.experiment.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
                 best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, serial[0] / serial[1],
                 sum(lasting) / len(lasting) if lasting else None, min(gains, default=None),
-                (binds(task, known), binds(task, best)), best["method"], seconds, outcome.unseen)  # fmt: skip
+                (binds(task, known), binds(task, best)), best["method"], seconds, outcome.unseen,
+                task.budget_s)  # fmt: skip
 
 
 Parts = tuple[str, int | None, tuple[int, ...] | None, Variant]
@@ -257,6 +273,31 @@ def measured(asked: argparse.Namespace) -> list[Cell]:
     return cells
 
 
+def bounded(cell: Cell) -> Cell:
+    """The cell with the bound of this version."""
+    bound = asked_of(cell.machine, cell.collective, cell.size, (0.0, 0.0), 0, False).bound()
+    return replace(cell, bound=bound and bound["time_ps"] / 1e3)
+
+
+def read(file: Path) -> list[Cell]:
+    """The cells of a file; none where there is no file."""
+    rows = json.loads(file.read_text()) if file.exists() else []
+    return [Cell(**row | {"binds": tuple(row["binds"])}) for row in rows]
+
+
+def merged(before: list[Cell], now: list[Cell]) -> list[Cell]:
+    """All of them, in the order in which they first came; of a cell that was searched again the fastest."""
+    best: dict[tuple[str, str, int], Cell] = {}
+    for cell in [*before, *now]:
+        best[cell.key] = min(best.get(cell.key, cell), cell, key=lambda one: one.found)
+    return list(best.values())
+
+
+def stored(cells: list[Cell]) -> str:
+    """JSON with a line for each."""
+    return "[\n" + ",\n".join(json.dumps(asdict(cell)) for cell in cells) + "\n]\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", default=MACHINES)
@@ -266,19 +307,19 @@ def main() -> None:
     parser.add_argument("--large-budget", default="60s", help=f"the same on machines of more than {MANY} ranks")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--serial-starts", action="store_true", help="search for schedules that need no other starts")
-    parser.add_argument("--cells", type=Path, nargs="*", default=[], help="files of --json, instead of searches")
-    parser.add_argument("--json", type=Path, help="write all cells to this file")
+    parser.add_argument("--merge", type=Path, help="file of cells that these are added to")
+    parser.add_argument("--bounds", action="store_true", help="no searches, only the bounds of the cells of --merge")
     parser.add_argument("--write", type=Path, help="page whose table is replaced")
     asked = parser.parse_args()
-    cells = [Cell(**row) for file in asked.cells for row in json.loads(file.read_text())] or measured(asked)
+    before = read(asked.merge) if asked.merge else []
+    cells = [bounded(cell) for cell in before] if asked.bounds else merged(before, measured(asked))
     if not cells:
         sys.exit("no cell could be measured")
-    if asked.json:
-        asked.json.write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
-    told = (
-        f"Budget {asked.budget} a cell, {asked.large_budget} on more than {MANY} ranks; seed {asked.seed}, "
-        f"{len(cells)} cells."
-    )
+    if asked.merge:
+        asked.merge.write_text(stored(cells))
+    budgets = sorted({cell.budget for cell in cells})
+    told = f"Budget {' to '.join(f'{one:g} s' for one in dict.fromkeys([budgets[0], budgets[-1]]))} a cell, "
+    told += f"seed {asked.seed}, {len(cells)} cells."
     text = "\n".join([told, "", *map(wrapped, summary(cells)), "", *table(cells)]) + "\n"
     if asked.write is None:
         print(text, end="")

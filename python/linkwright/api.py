@@ -248,7 +248,7 @@ def limits(
         ShapeError: the root is not one of the ranks.
     Example:
         >>> import linkwright as lw
-        >>> port, latency, _ = lw.limits("allreduce", "loggp", ranks=4, size="1M")
+        >>> _, port, latency, _ = lw.limits("allreduce", "loggp", ranks=4, size="1M")
         >>> port.name, port.time_us, port.derivation
         ('port', 125.82912, '6291456 B out of all ranks and memories together / 50 GB/s')
         >>> latency.derivation

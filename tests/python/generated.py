@@ -143,9 +143,15 @@ def _licences() -> str:
     return _table(["crate", "version", "licence"], [[f"`{name}`", *rest] for name, *rest in licences.crates()])
 
 
+def _packages() -> str:
+    rows = [[f"`{name}`", extras or "always", licence] for name, extras, licence in licences.packages()]
+    return _table(["package", "installed by", "licence"], rows)
+
+
 SWITCHES = ("gpudirect", "forwarding", "ports", "sharp")
 TABLES = {
     "licences": _licences,
+    "packages": _packages,
     "nvidia": lambda: _nodes("nvidia"),
     "amd": lambda: _nodes("amd"),
     "accelerators": lambda: _nodes(None),

@@ -57,6 +57,17 @@ def test_a_closed_stderr_changes_no_status(closed, words, status):
     assert subprocess.run(["sh", "-c", command], check=False).returncode == status
 
 
+def test_packets_are_counted_before_they_are_simulated():
+    began = time.process_time()
+    # A ring over 2 ranks has 2 phases, in each of which both send 512 GiB: 2 TiB in packets of 8 KiB.
+    result = invoke("simulate", "allreduce", "-a", "ring", "--on", "torus-2d", "--grid", "2x1", "--sizes", "1T,64K")
+    assert time.process_time() - began < 10
+    assert f"{2 * (1 << 40) // 8192} packets" in " ".join(result.out.split())
+    assert result.status == 0  # the other size has a value
+    beyond = invoke("simulate", "pattern/ping_pong", "--on", "vollo-ia420f", "--sizes", "1T")
+    assert (beyond.status, time.process_time() - began < 20) == (1, True)
+
+
 SLEEPS = """
 import json, sys, time
 json.load(sys.stdin)

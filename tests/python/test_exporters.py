@@ -2,13 +2,15 @@
 
 import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from linkwright import interop
-from linkwright.errors import StoreError, UsageError
+from linkwright.errors import FileError, StoreError
 from linkwright.interop.importing import Defaults
+from linkwright.interop.logs import take
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright_cases import invoke
@@ -109,10 +111,9 @@ def test_a_run_without_any_value_is_written_or_refused_with_a_reason(known, expo
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\x00\x01", "# a comment\n", "1 2 3\n"], ids=repr)
-@pytest.mark.parametrize("importer", interop.IMPORTERS, ids=lambda i: i.key)
-def test_every_importer_refuses_what_is_not_its_own(importer, text, tmp_path):
-    with pytest.raises(UsageError, match=r"x:\d+: "):
-        importer.parse(tmp_path / "x", text, Defaults(ranks=2))
+def test_what_no_tool_printed_is_not_imported(text):
+    with pytest.raises(FileError, match="x: holds no table of a known tool"):
+        take(Path("x"), Defaults(ranks=2), text=text)
 
 
 def test_the_matrix_of_a_quick_run_is_that_of_messages(known):

@@ -12,11 +12,12 @@ from pathlib import Path
 import click
 import pytest
 
+import log_cases
 import test_fuzz
 from linkwright.cli.main import VERBS, linkwright
 from linkwright.errors import LinkwrightError
-from linkwright.interop import IMPORTERS
 from linkwright.interop.importing import Defaults
+from linkwright.interop.logs import take
 from linkwright_cases import invoke
 
 good_runs = test_fuzz.good_runs
@@ -92,14 +93,13 @@ FIELDS = ("", "-1", "0", "16.5", "1e300", "1e308", str(1 << 63), "9" * 23, "nan"
 
 def test_every_field_of_a_log_may_be_anything():
     tried = 0
-    for importer in IMPORTERS:
-        text = test_fuzz.OSU if importer.key == "osu" else test_fuzz.NCCL
+    for text in (test_fuzz.OSU, test_fuzz.NCCL, log_cases.nccl(), log_cases.imb(), log_cases.PINGPONG, log_cases.RING):
         for field in re.finditer(r"[^\s#]+", text):
             for put in FIELDS:
                 changed = text[: field.start()] + put + text[field.end() :]
                 with test_fuzz.judged("import", f"{field.group()} -> {put!r}", changed):
                     try:
-                        rows = importer.parse(Path("log.txt"), changed, Defaults("allreduce", 4))
+                        rows = take(Path("log.txt"), Defaults("allreduce", 4), text=changed).rows
                     except LinkwrightError as error:
                         said = str(error)
                         rows = []

@@ -37,34 +37,31 @@ def test_the_good_ones_are_read(tmp_path):
 
 
 BAD_OSU = [
-    ("4    1.46", "1e300 1.46", "log.txt:3: size `1e300` is not a whole number"),
-    ("4    1.46", f"{1 << 63} 1.46", f"log.txt:3: size `{1 << 63}` is beyond 1125899906842624"),
-    ("4    1.46", "16.5 1.46", "log.txt:3: size `16.5` is not a whole number"),
-    ("8    1.50", "8 1e308", "log.txt:4: time `1e308` is beyond 3.16224e+14; the line is damaged"),
-    ("8    1.50", "8 nan", "log.txt:4: time `nan` is not a number"),
-    ("8    1.50", "8 1_0", "log.txt:4: time `1_0` is not a number"),
-    ("8    1.50", "8 ٣", "log.txt:4: time `٣` is not a number"),
-    ("8    1.50", f"8 {'9' * 5000}", "log.txt:4: time `9999"),
-    ("Allreduce Latency", "Allfrobnicate Latency", "log.txt:1: test `allfrobnicate"),
+    *((find, put, f"log.txt:{line}: a size or a value is no number") for find, put, line in (
+        ("4    1.46", "1e300 1.46", 3), ("4    1.46", f"{1 << 63} 1.46", 3), ("4    1.46", "16.5 1.46", 3),
+        ("8    1.50", "8 1e308", 4), ("8    1.50", "8 nan", 4), ("8    1.50", "8 1_0", 4), ("8    1.50", "8 ٣", 4),
+        ("8    1.50", f"8 {'9' * 5000}", 4),
+    )),
+    ("16   1.61", f"{1 << 55} 1.61", f"log.txt:5: size {1 << 55} is beyond 1125899906842624"),
+    ("Allreduce Latency", "Allfrobnicate Latency", "log.txt:1: the test `MPI Allfrobnicate"),
     ("16   1.61\n", "16   1.61", "log.txt:5: the last line has no end"),
     ("16   1.61\n", "4   1.61\n", "log.txt:5: size 4 follows 8"),
-]
+]  # fmt: skip
 BAD_NCCL = [
-    ("all_reduce_perf", "all_frob_perf", "log.txt:1: collective `allfrob` is unknown"),
-    ("2048 ", "2048.5 ", "log.txt:6: size `2048.5` is not a whole number"),
-    (" sum ", " frob ", "log.txt:5: redop `frob` is not one of none, sum"),
-    ("      -1    12.34", "  7    12.34", "log.txt:5: root `7` is beyond 1"),
-    ("12.34", "1e308", "log.txt:5: time `1e308` is beyond"),
-    ("# Out of bounds values : 0 OK\n", "", "log.txt:6: the file ends before"),
+    ("all_reduce_perf", "all_frob_perf", "log.txt:1: the collective `all_frob` is not known"),
+    ("2048 ", "2048.5 ", "log.txt:6: the size is no whole number"),
+    (" sum ", " frob ", "log.txt:5: a time or a rate is no number"),
+    ("      -1    12.34", "  7    12.34", "log.txt:5: root 7 is none of 2 ranks"),
+    ("12.34", "1e308", "log.txt:5: a time or a rate is no number"),
     (
         "# Collective test starting: all_reduce_perf",
         f"# allreduce/ring, {'9' * 23} ranks, t on m",
-        "log.txt:1: number of",
+        f"log.txt:5: {'9' * 23} ranks are beyond",
     ),
     (
         "# Collective test starting: all_reduce_perf",
-        "# allreduce/ring, 2 ranks, t on \x1b[2Jm",
-        "log.txt:1: `?[2Jm` is no",
+        f"# allreduce/ring, 2 ranks, t on {'m' * 300}",
+        "log.txt:5: `mmm",
     ),
 ]
 
@@ -88,6 +85,21 @@ def test_a_format_without_an_end_says_where_a_file_ends(tmp_path):
     result = imported(tmp_path, OSU.removesuffix("16   1.61\n"))
     assert result.status == 0
     assert "log.txt: ends at 8; the format marks no end" in result.err
+
+
+def test_a_file_without_its_last_line_says_so(tmp_path):
+    result = imported(tmp_path, NCCL.replace("# Out of bounds values : 0 OK\n", ""), kind="nccl-tests")
+    assert result.status == 0
+    assert "log.txt: ends at 2K without `# Out of bounds values`" in result.err
+
+
+def test_control_characters_of_a_name_are_gone(tmp_path):
+    title = "# allreduce/ring, 2 ranks, t on \x1b[2Jm"
+    result = imported(tmp_path, NCCL.replace("# Collective test starting: all_reduce_perf", title), kind="nccl-tests")
+    assert result.status == 0
+    assert (
+        invoke("query", "select distinct machine from results", "--runs", str(tmp_path / "runs")).out.split()[-1] == "m"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright import interop
-from linkwright.errors import StoreError, UsageError
+from linkwright.errors import LinkwrightError, StoreError, UsageError
 from linkwright.interop.importing import Defaults
+from linkwright.interop.logs import merged, take
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright_cases import invoke
+from log_cases import KINDS, SIZES, nccl, nvbandwidth
 
 CACHES = [
     {"level": "1", "type": "Data", "size": "32K", "shared_cpu_list": "{cpu}"},
@@ -76,6 +78,10 @@ def made(tmp_path):
 
 MATRIX = [pair("cpu 0", "cpu 1", 67.4), pair("cpu 1", "cpu 0", 71.6)]
 RING = {"collective": "allreduce", "algorithm": "ring", "op": "sum"}
+
+
+def read(text, **stated):
+    return take(Path("x"), Defaults(**stated), text=text).rows
 
 
 def collective(size, ns, **more):
@@ -159,7 +165,7 @@ def test_what_is_exported_is_imported_to_three_digits(tmp_path_factory, sizes, n
     rows = [r for size in sorted(sizes) for r in collective(4 * size, ns)]
     run.write_results(rows, runs.samples_table(run, []))
     text = interop.exporter("nccl-tests").render(interop.content(run))
-    found = interop.importer("nccl-tests").parse(Path("x"), text, Defaults())
+    found = read(text)
     assert [item.size_bytes for item in found] == [4 * size for size in sorted(sizes)]
     for item in found:
         assert (item.collective, item.algorithm, item.ranks, item.machine) == ("allreduce", "ring", 2, "box")
@@ -172,7 +178,7 @@ def test_a_run_without_collectives_has_nothing_for_nccl_tests(made):
 
 
 def test_what_nccl_tests_printed_is_read():
-    found = interop.importer("nccl-tests").parse(Path("x"), NCCL, Defaults(machine="dgx"))
+    found = read(NCCL, machine="dgx")
     assert [(i.collective, i.ranks, i.size_bytes, i.value, i.op, i.machine) for i in found] == [
         ("allreduce", 2, 8, 30050.0, "sum", "dgx"),
         ("allreduce", 2, 16, 31000.0, "sum", "dgx"),
@@ -184,13 +190,13 @@ def test_nccl_tests_among_other_output_are_read():
     assert zero != NCCL_LINES[7]
     noise = "user@node1:~$ mpirun -np 2 all_reduce_perf\nnode1:71:71 [0] NCCL INFO Bootstrap: Using eth0\n"
     among = "".join([*NCCL_LINES[:7], zero, zero, NCCL_LINES[7], "node1:71:80 [0] NCCL WARN slow\n", *NCCL_LINES[8:]])
-    read = interop.importer("nccl-tests").parse(Path("x"), noise + among, Defaults(machine="dgx"))
-    plain = interop.importer("nccl-tests").parse(Path("x"), NCCL, Defaults(machine="dgx"))
-    assert [(row.size_bytes, row.value) for row in read] == [(row.size_bytes, row.value) for row in plain]
+    found = read(noise + among, machine="dgx")
+    plain = read(NCCL, machine="dgx")
+    assert [(row.size_bytes, row.value) for row in found] == [(row.size_bytes, row.value) for row in plain]
 
 
 def test_what_osu_printed_is_read_and_blocks_are_counted_by_rank():
-    found = interop.importer("osu").parse(Path("x"), OSU, Defaults(ranks=4))
+    found = read(OSU, ranks=4)
     assert [(i.collective, i.size_bytes, i.value) for i in found] == [
         ("allgather", 16, 1500.0),
         ("allgather", 32, 1750.0),
@@ -199,33 +205,91 @@ def test_what_osu_printed_is_read_and_blocks_are_counted_by_rank():
 
 NCCL_LINES = NCCL.splitlines(keepends=True)
 BROKEN = {
-    "cut at the end": ("nccl-tests", "".join(NCCL_LINES[:9]), r"x:9: .*ends before"),
-    "cut in a line": ("nccl-tests", "".join(NCCL_LINES[:8]) + "   16   4  float", r"x:9: 3 columns.*cut"),
-    "two mixed": ("nccl-tests", "".join([*NCCL_LINES[:9], NCCL_LINES[7], *NCCL_LINES[9:]]), r"x:10: size 8 follows 16"),
-    "two joined": ("nccl-tests", NCCL + NCCL_LINES[7], r"x:12: .*joined"),
-    "without header": ("nccl-tests", "".join(NCCL_LINES[7:]), r"x:1: numbers before the header"),
-    "wrong sums": ("nccl-tests", NCCL.replace("0    29.83", "7    29.83", 1), r"x:8: 7 wrong elements"),
-    "no number": ("nccl-tests", NCCL.replace("30.05", "3O.05"), r"x:8: time `3O.05` is not a number"),
-    "osu cut": ("osu", OSU.rstrip("\n"), r"x:5: .*cut"),
-    "osu cut in a line": ("osu", OSU + "16\n", r"x:6: 1 columns"),
-    "osu without title": ("osu", "4 1.5\n", r"x:1: numbers before a title"),
-    "osu of another test": ("osu", OSU.replace("Allgather", "Tennis"), r"x:1: test `tennis latency`"),
+    "cut in a line": ("".join(NCCL_LINES[:8]) + "   16   4  float\n", r"x:9: columns are missing.*cut"),
+    "cut before the type": ("".join(NCCL_LINES[:8]) + "   16   4\n", r"x:9: columns are missing.*cut"),
+    "cut in the last number": ("".join(NCCL_LINES[:9]).rstrip(), r"x:9: the last line has no end"),
+    "wrong sums": (NCCL.replace("0    29.83", "7    29.83", 1), r"x:8: 7 wrong elements"),
+    "no number": (NCCL.replace("30.05", "3O.05"), r"x:8: a time or a rate is no number"),
+    "osu cut": (OSU.rstrip("\n"), r"x:5: the last line has no end"),
+    "osu cut in a line": (OSU + "16\n", r"x:6: a size or a value is no number"),
+    "osu without title": ("4 1.5\n", r"holds no table of a known tool"),
+    "osu of another test": (OSU.replace("Allgather", "Tennis"), r"x:1: the test `MPI Tennis Latency` is not read"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_file_is_refused_with_its_line(name):
-    key, text, message = BROKEN[name]
-    with pytest.raises(UsageError, match=message):
-        interop.importer(key).parse(Path("x"), text, Defaults(ranks=4))
+    text, message = BROKEN[name]
+    with pytest.raises(LinkwrightError, match=message):
+        read(text, ranks=4)
 
 
 def test_what_a_file_does_not_say_must_be_given():
     with pytest.raises(UsageError, match="give it with --ranks"):
-        interop.importer("osu").parse(Path("x"), OSU, Defaults())
-    unnamed = NCCL.replace("# Collective test starting: all_reduce_perf\n", "")
+        read(OSU)
+    unnamed = NCCL.replace("# Collective test starting: all_reduce_perf\n", "").replace("sum ", "none")
     with pytest.raises(UsageError, match="give it with --collective"):
-        interop.importer("nccl-tests").parse(Path("x"), unnamed, Defaults())
+        read(unnamed)
+    assert {row.collective for row in read(unnamed, collective="allgather")} == {"allgather"}
+
+
+def test_without_its_last_line_a_file_may_be_cut():
+    taken = take(Path("x"), Defaults(), text="".join(NCCL_LINES[:9]))
+    assert "x: ends at 16 without `# Out of bounds values`, so it may be cut; compare that" in taken.told
+    assert not any("cut" in told for told in take(Path("x"), Defaults(), text=NCCL).told)
+
+
+def test_a_repeated_test_gives_the_median():
+    twice = read(NCCL + NCCL.replace("30.05", "32.05"))
+    assert [(row.size_bytes, row.value, row.count) for row in merged(twice)] == [(8, 31050.0, 2), (16, 31000.0, 2)]
+
+
+def test_tables_of_other_things_are_named_and_left_out():
+    taken = take(Path("x"), Defaults(), text=NCCL + NCCL.replace("all_reduce", "sendrecv"))
+    assert len(taken.rows) == 2
+    assert "x:19: left out: `sendrecv` is no collective of linkwright" in taken.told
+    with pytest.raises(UsageError, match="no time of a collective"):
+        read(nvbandwidth())
+
+
+def test_tables_of_one_tool_are_taken_where_several_stand_in_a_file():
+    assert {row.executor for row in take(Path("x"), Defaults(ranks=2), "OSU", NCCL + OSU).rows} == {"osu"}
+    with pytest.raises(UsageError, match="holds numbers of nccl-tests, and --as asks for OSU"):
+        take(Path("x"), Defaults(), "OSU", NCCL)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"nvbandwidth"}))
+def test_every_log_that_is_explained_is_imported(tmp_path, kind):
+    (tmp_path / "a.log").write_text(KINDS[kind], encoding="utf-8")
+    words = (
+        "import",
+        str(tmp_path / "a.log"),
+        "--runs",
+        str(tmp_path / "runs"),
+        "-p",
+        "8",
+        "--collective",
+        "allreduce",
+    )
+    result = invoke(*words)
+    assert result.status == 0, result.err
+    again = invoke("export", "--as", "csv", "--runs", str(tmp_path / "runs"))
+    assert again.status == 0
+    assert "ok" in again.out
+
+
+@pytest.mark.parametrize("dtype", ["half", "fp8_e4m3", "int8", "uint64"])
+def test_types_that_linkwright_does_not_compute_with_are_shown(tmp_path, dtype):
+    (tmp_path / "a.log").write_text(nccl(dtype=dtype), encoding="utf-8")
+    root = ("--runs", str(tmp_path / "runs"))
+    assert invoke("import", str(tmp_path / "a.log"), *root).status == 0
+    assert invoke("import", str(tmp_path / "a.log"), *root).status == 0
+    for words in (("compare", "latest~1", "latest"), ("report", "latest"), ("list", "runs"), ("explain", "latest")):
+        result = invoke(*words, *root)
+        assert result.status == 0, f"{words}: {result.err}"
+    (tmp_path / "b.log").write_text(invoke("export", "--as", "nccl-tests", *root).out, encoding="utf-8")
+    again = take(tmp_path / "b.log", Defaults()).rows
+    assert [row.size_bytes for row in again] == list(SIZES)
 
 
 # --- verbs ------------------------------------------------------------------------------------------
@@ -264,7 +328,7 @@ def test_queries_without_a_statement_and_numbers_that_json_lacks(tmp_path):
 
 
 def test_a_refused_file_leaves_no_run(tmp_path):
-    (tmp_path / "nccl.txt").write_text("".join(NCCL_LINES[:9]))
+    (tmp_path / "nccl.txt").write_text("".join(NCCL_LINES[:9]).rstrip())
     result = invoke("import", str(tmp_path / "nccl.txt"), "--as", "nccl-tests", "--runs", str(tmp_path / "runs"))
     assert result.status == 2
     assert not (tmp_path / "runs").exists()

@@ -14,8 +14,9 @@ def test_every_limit_comes_with_its_arithmetic():
         next(one for one in lw.limits("alltoall", "dgx1-p100", ranks=8, size="64M") if one.name == name)
         for name in ("port", "cut", "latency")
     )
-    # Four NVLinks of 18.5 GB/s between the halves, and half of what a socket receives and sends.
-    assert cut.rate == pytest.approx(4 * 18.5e9 + 35.6e9 / 2)
+    # Four NVLinks of 18.5 GB/s between the halves, of which a pair takes 0.866, and half of what a socket receives and
+    # sends.
+    assert cut.rate == pytest.approx(4 * 0.866 * 18.5e9 + 35.6e9 / 2)
     assert (cut.size_bytes, cut.what) == (4 * 4 * (64 << 20) // 8, "out of ranks 0, 1, 2, 3")
     for one in (port, cut):
         assert one.time_us == pytest.approx(one.size_bytes / one.rate * 1e6, rel=1e-6)
@@ -29,7 +30,7 @@ def test_describe_prints_the_largest_first():
     title, _, header, *lines = out.splitlines()
     assert title == "alltoall, 8 ranks of dgx1-p100; no schedule beats the first of a size"
     assert header.split() == ["size", "limit", "time", "from"]
-    assert [line.split()[:2] for line in lines[:2]] == [["8", "none"], ["64M", "cut"]]
+    assert [line.split()[:2] for line in lines[:2]] == [["8", "none"], ["64M", "arrival"]]
     status, out, _ = invoke("describe", "allreduce/ring", "--limit", "--on", "loggp", "-p", "4", "--json")
     times = [(row["size_bytes"], row["time_us"]) for row in json.loads(out)]
     assert times == sorted(times, key=lambda row: (row[0], -row[1]))

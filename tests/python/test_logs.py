@@ -1,7 +1,10 @@
 """Logs as people have them: every variant is read, no line is fatal, and what is no row is named."""
 
+import contextlib
 import json
 import random
+import signal
+import tracemalloc
 
 import pytest
 
@@ -38,6 +41,24 @@ def read(tmp_path):
 
 def times(table, *, in_place=False):
     return {row.size: row.time for row in table.rows if row.in_place is in_place}
+
+
+@pytest.fixture
+def alarm():
+    @contextlib.contextmanager
+    def within(seconds):
+        def ring(*_):
+            raise AssertionError(f"still at it after {seconds} s")
+
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.alarm(seconds)
+        try:
+            yield
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
+
+    return within
 
 
 # ---- nccl-tests
@@ -148,6 +169,52 @@ def test_two_jobs_in_one_another(read):
     assert all(len(table.rows) == 2 * len(SIZES) for table in log.tables)
 
 
+def test_each_table_is_of_the_group_that_ran_it(read):
+    """A sweep over machines, kept in one file: no run has the ranks, nodes or devices of another."""
+    log = read(nccl(ranks=8) + nccl(ranks=16, nodes=2, name="NVIDIA A100-SXM4-40GB") + nccl("allgather", ranks=2))
+    assert [(table.ranks, table.nodes) for table in log.tables] == [(8, 1), (16, 2), (2, 1)]
+    h100, a100 = ("NVIDIA H100 80GB HBM3",), ("NVIDIA A100-SXM4-40GB",)
+    assert [table.devices for table in log.tables] == [h100, a100, h100]
+    assert log.facts.devices == {h100[0]: 8, a100[0]: 16}
+
+
+def test_two_jobs_in_one_another_have_ranks_of_their_own(read):
+    first, second = nccl(ranks=2).splitlines(), nccl("allgather", ranks=4).splitlines()
+    mixed = "".join(f"0: {a}\n1: {b}\n" for a, b in zip([*first, "", ""], second, strict=True))
+    assert [(table.collective, table.ranks) for table in read(mixed).tables] == [("allreduce", 2), ("allgather", 4)]
+
+
+def test_ranks_that_only_the_library_states_are_those_of_the_next_table(read):
+    def said(ranks):
+        return f"node0:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks {ranks} nNodes 1\n" + nccl(devices=False)
+
+    assert [table.ranks for table in read(said(8) + said(4)).tables] == [8, 4]
+
+
+@pytest.mark.parametrize(("unit", "rate", "times", "rates"), [("ms", "GB/s", 1e3, 1), ("us", "MB/s", 1, 1e-3)])
+def test_units_of_a_heading_are_obeyed(read, unit, rate, times, rates):
+    plain = read(nccl()).tables[0].rows
+    scaled = read(nccl().replace("(us)  (GB/s)", f"({unit})  ({rate})")).tables[0].rows
+    assert [row.time for row in scaled] == pytest.approx([row.time * times for row in plain])
+    assert [row.busbw for row in scaled] == pytest.approx([row.busbw * rates for row in plain])
+
+
+@pytest.mark.parametrize(("units", "says"), [("(fortnights)", "`fortnights` is not known"), ("(us) (ms)", "mixed")])
+def test_rows_below_units_that_are_not_known_are_refused(read, units, says):
+    with pytest.raises(FileError, match=says):
+        read(nccl().replace("(us)", units))
+
+
+def test_tools_may_follow_one_another(read):
+    log = read(osu() + nccl(ranks=4) + imb() + nvbandwidth() + osu("Allgather Latency"))
+    assert [(table.tool, table.collective) for table in log.tables] == [
+        ("OSU", "allreduce"), ("nccl-tests", "allreduce"), ("IMB", "allreduce"), ("OSU", "allgather"),
+    ]  # fmt: skip
+    assert [len(table.rows) for table in log.tables] == [3, 6, 3, 3]
+    assert len(log.matrices) == 2
+    assert log.complaints == ()
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [
@@ -155,7 +222,7 @@ def test_two_jobs_in_one_another(read):
         ("1024 256 float sum -1 -5.0 1.0 1.0 0", "a time or a rate is no number"),
         ("1024 256 float sum -1 5.0", "columns are missing"),
         ("1024 256 float sum -1 5.0 1.0 1.0 0 5.0 1.0", "columns in place are missing"),
-        ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is no size"),
+        ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is no whole number"),
     ],
 )
 def test_a_line_that_looks_like_a_row_and_is_none_is_named(read, row, says):
@@ -206,6 +273,38 @@ def test_rates_of_osu_are_of_ten_to_the_sixth(read):
     assert (table.quantity, table.rows[0].time, table.rows[0].algbw) == ("bandwidth", None, 12.5)
 
 
+@pytest.mark.parametrize(("unit", "us"), [("us", 1.0), ("ms", 1e3)])
+def test_units_of_osu_are_obeyed(read, unit, us):
+    (table,) = read(osu(header=f"# Size       Avg Latency({unit})", value=lambda size: "2.5")).tables
+    assert times(table) == dict.fromkeys(SIZES, 2.5 * us)
+
+
+def test_rows_of_osu_below_an_unknown_unit_are_refused(read):
+    with pytest.raises(FileError, match="without a known unit"):
+        read(osu(header="# Size       Avg Latency(jiffies)"))
+
+
+def test_a_nonblocking_collective_takes_its_time_without_computing(read):
+    header = "# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)"
+    (table,) = read(osu("Non-blocking Allreduce Latency", header, lambda size: "40.1 20.2 19.9 12.3")).tables
+    assert (table.collective, table.rows[0].time) == ("allreduce", 19.9)
+
+
+@pytest.mark.parametrize(
+    ("title", "header", "row", "time"),
+    [("Barrier Latency", "# Avg Latency(us)", "3.50", 3.5),
+     ("Non-blocking Barrier Latency", "    Overall(us)   Compute(us)   Pure Comm.(us)   Overlap(%)", "9 5 4.5 1", 4.5)],
+)  # fmt: skip
+def test_a_barrier_has_no_size(read, title, header, row, time):
+    (table,) = read(f"# OSU MPI {title} Test v7.3\n{header}\n{row}\n").tables
+    assert [(row.size, row.time) for row in table.rows] == [(0, time)]
+
+
+def test_a_test_of_osu_that_is_not_read_is_named(read):
+    with pytest.raises(FileError, match="the test `MPI Bi-Directional Bandwidth` is not read"):
+        read(osu("Bi-Directional Bandwidth", "# Size      Bandwidth (MB/s)"))
+
+
 def test_full_columns_labels_and_unknown_tests_of_osu(read):
     full = osu(
         "Allreduce Latency", "# Size  Avg Latency(us)  Min Latency(us)", lambda size: f"{time_of(size)} 1.0 99.0"
@@ -247,6 +346,14 @@ def test_kineto_gives_collectives_with_sizes_and_groups(read):
     assert log.skipped == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "says"), [("NPKIT_EVENT_ALL_REDUCE_RING_ENTRY", "a trace of NPKit"), ("gemm", "no kernel of the trace")]
+)
+def test_a_trace_without_collectives_says_why(read, name, says):
+    with pytest.raises(FileError, match=says):
+        read(json.dumps({"traceEvents": [{"ph": "B", "cat": "GPU", "name": name, "args": {"size_0": 4096}}]}))
+
+
 def test_mpi4py_bench(read):
     (pairs,) = read(PINGPONG).tables
     assert (pairs.quantity, pairs.rows[0].time, pairs.rows[0].algbw) == ("latency", 0.25, 0.004)
@@ -279,8 +386,44 @@ def test_a_long_log_streams(tmp_path, monkeypatch):
         read_log(file)
 
 
+def test_a_log_takes_the_memory_of_its_rows(tmp_path):
+    """1.2 MB of chatter around a table of 6 rows are read in less than 0.4 MB."""
+    file = tmp_path / "long.log"
+    file.write_text("node0:901:950 [0] NCCL INFO Connected all rings, whatever\n" * 20_000 + nccl())
+    assert file.stat().st_size > 1e6
+    tracemalloc.start()
+    try:
+        assert len(read_log(file).tables[0].rows) == 6
+        assert tracemalloc.get_traced_memory()[1] < 0.4e6
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_line_without_an_end_takes_bounded_memory(read):
     assert read("x" * (5 << 20) + "\n" + nccl()).tables[0].collective == "allreduce"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["# OSU MPI" + " " * 60_000, "Device 0: " + " (1" * 20_000, "# Rank 1 Pid 1 on x device 0 [" * 2000,
+     "CCL Channel 1/" + "0" * 60_000 + "x", "memcpy CE " * 6000, "NCCL_" * 12_000, "1 " * 30_000, "[" * 60_000],
+)  # fmt: skip
+def test_no_line_takes_more_than_its_length(read, line, alarm):
+    """A pattern that tries every start with every end would need minutes for these 100 lines; they take about 1 s."""
+    with alarm(60):
+        assert len(read(nccl() + f"{line}\n" * 100).tables) == 1
+
+
+def test_an_object_of_many_lines_is_counted_once(read, alarm):
+    """Counting its braces again at every line would look at 10^11 characters."""
+    text = '{"a": {\n' + "\n" * 900_000 + "}}\n"
+    with alarm(60):
+        assert len(read(text + inspector()).tables) == 1
+
+
+def test_objects_of_a_list_are_read_alike(read):
+    (table,) = read("[\n" + inspector().replace("}\n", "},\n").rstrip(",\n") + "\n]\n").tables
+    assert times(table) == times(read(inspector()).tables[0])
 
 
 def test_names_of_a_log_are_printable(read):

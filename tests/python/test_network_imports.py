@@ -278,6 +278,12 @@ WRONG = [
     ("two_hosts.simgrid.xml", '.dtd">', '.dtd" [<!ENTITY a "b">]>', ["document type", "take it out"]),
     ("two_hosts.simgrid.xml", 'speed="1Gf"', 'speed="&a;"', ["entity"]),
     ("two_hosts.simgrid.xml", "SPLITDUPLEX", "WIFI", ["WIFI", "is not described"]),
+    (
+        "zones.simgrid.xml",
+        '<router id="rb"/>',
+        '<router id="rb"/><zone id="in" routing="Full"><host id="h" speed="1Gf"/></zone>',
+        ["a route ends at zone in", "beside its cluster"],
+    ),
     ("zones.simgrid.xml", 'gw_src="rb"', 'gw_src="rc"', ["gateway rc is no host or router of two"]),
     ("zones.simgrid.xml", '<zone id="three"', '<zone id="two"', ["two things are named two"]),
     ("zones.simgrid.xml", 'radical="0-1"', 'radical="0-999"', ["at most 512"]),

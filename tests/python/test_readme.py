@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import log_cases
 from linkwright_cases import invoke
 
 ROOT = Path(__file__).parent.parent.parent
@@ -66,6 +67,7 @@ def test_every_command_of_the_readme_does_what_is_printed(tmp_path, monkeypatch)
 
 def walk(commands, folder, monkeypatch):
     (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "all_reduce.log").write_text(log_cases.nccl(), encoding="utf-8")
     monkeypatch.chdir(folder)
     for command, shown in commands:
         program, *words = shlex.split(command, comments=True)

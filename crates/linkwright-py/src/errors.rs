@@ -168,6 +168,7 @@ kinds!(sim, SIM: SimError {
     Stuck => "ExecError", "sim.stuck", "A simulation in which nothing more can happen, with operations unfinished.";
     Invisible => "ExecError", "sim.blind-edge", "A simulated operation that waits for something its rank cannot see.";
     TooLong => "SimError", "sim.too-long", "More simulated time than the engine counts.";
+    TooMuch => "UnsuitedError", "sim.too-much", "More packets than a simulation gets through in some minutes.";
     Stopped => "SimError", "sim.stopped", "A simulation that passed the time at which it was to stop.";
     NoRoute => "SimError", "sim.no-route", "A message between endpoints that the machine does not connect.";
     NotFused => "SimError", "sim.not-fused", "A transfer that combines, on a path that only copies.";

@@ -12,6 +12,7 @@ mod links;
 mod machine;
 mod mpi;
 mod options;
+mod out_of_memory;
 mod plans;
 mod probes;
 mod program;
@@ -25,6 +26,9 @@ mod sweep;
 mod synthesis;
 mod tables;
 mod threads;
+
+#[global_allocator]
+static MEMORY: out_of_memory::OrEnd = out_of_memory::OrEnd;
 
 /// The native half of linkwright.
 #[pyo3::pymodule]

@@ -7,6 +7,7 @@ use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
 use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
 use linkwright_sim::Mode;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -44,7 +45,12 @@ impl Simulations {
     /// or the axes of a probe.
     #[new]
     #[pyo3(signature = (machine, experiments, seed=0, jobs=0))]
-    fn new(machine: &Machine, experiments: Vec<Asked<'_>>, seed: u64, jobs: usize) -> Self {
+    fn new(
+        machine: &Machine,
+        experiments: Vec<Asked<'_>>,
+        seed: u64,
+        jobs: usize,
+    ) -> PyResult<Self> {
         let (mut right, mut wrong) = (Vec::new(), Vec::new());
         for (place, asked) in experiments.into_iter().enumerate() {
             match experiment(machine, place, asked, seed) {
@@ -52,11 +58,12 @@ impl Simulations {
                 Err(error) => wrong.push((place, error)),
             }
         }
-        let sweep = Sweep::start(machine.described.clone(), right, jobs);
-        Simulations {
+        let no_threads = |why| PyMemoryError::new_err(format!("no threads: {why}"));
+        let sweep = Sweep::start(machine.described.clone(), right, jobs).map_err(no_threads)?;
+        Ok(Simulations {
             running: Mutex::new(Some(sweep)),
             wrong: Mutex::new(wrong),
-        }
+        })
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

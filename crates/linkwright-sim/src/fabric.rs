@@ -312,6 +312,12 @@ pub trait Fabric {
         false
     }
 
+    /// Most bytes that move at once, where a message is simulated in packets or lines, one by one; `None` where its
+    /// size does not change the work.
+    fn piece_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// `answer` where every endpoint sends the like of `m` at the same time, so that what `m.from` gets
     /// is what `m.to` gets; asked in the order of sending.
     fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
@@ -363,6 +369,13 @@ pub trait Fabric {
     fn start_up(&self, m: &Msg) -> TimePs {
         let _ = m;
         TimePs::ZERO
+    }
+
+    /// Least time of any message with data from `from` to `to` before its first byte enters a port or crosses a cut, and
+    /// from when its last one has until its delivery. Zero where none is known.
+    fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
+        let _ = (from, to, network);
+        (TimePs::ZERO, TimePs::ZERO)
     }
 
     /// Bytes per second of each link of [`Fabric::wire`].

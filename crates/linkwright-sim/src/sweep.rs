@@ -32,7 +32,7 @@ use linkwright_schedule::ir::Schedule;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{collectives, verify, Shape};
 use rayon::iter::{ParallelBridge, ParallelIterator};
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -159,12 +159,16 @@ pub struct Sweep {
 
 impl Sweep {
     /// Starts `experiments` on `machine`, on `jobs` threads; 0 is one for each processor that this process may use.
-    pub fn start(machine: Machine, mut experiments: Vec<Experiment>, jobs: usize) -> Self {
+    /// Fails where the system gives no threads.
+    pub fn start(
+        machine: Machine,
+        mut experiments: Vec<Experiment>,
+        jobs: usize,
+    ) -> Result<Self, ThreadPoolBuildError> {
         let pool = ThreadPoolBuilder::new()
             .num_threads(jobs)
             .thread_name(|number| format!("sweep {number}"))
-            .build()
-            .expect("the system gives threads");
+            .build()?;
         if pool.current_num_threads() > 1 {
             large_first(&mut experiments, pool.current_num_threads());
         }
@@ -185,10 +189,10 @@ impl Sweep {
                 },
             );
         });
-        Sweep {
+        Ok(Sweep {
             results,
             _pool: pool,
-        }
+        })
     }
 
     /// The next result, waiting for it no longer than `patience`. A panic of an experiment goes on here.

@@ -281,14 +281,30 @@ fn a_ring_of_four() {
 }
 
 #[test]
+fn bytes_pass_behind_the_first_of_them() {
+    let edges = r#""rank 0 - rank 1", "rank 1 - rank 2", "rank 2 - rank 3", "rank 3 - rank 0""#;
+    let ring = graph(4, "", edges);
+    let of = |collective| limits_ns(collective, 4000, &ring, &Options::default())["arrival"];
+    // A message starts for 100, and its last byte is 50 away. Into two wires: three blocks behind the first start take
+    // 100 + 1500 + 50; that of rank 2, which comes over a neighbour, 150 + 100 + 500 + 50.
+    near(of(Collective::Allgather), 1650.0);
+    // Half of the blocks cross a cut of two wires: 100 + 2000 + 50.
+    near(of(Collective::Alltoall), 2150.0);
+    // Rank 2 gets nothing before 150 + 100, and then 4000 B over two wires.
+    near(of(Collective::Broadcast), 2300.0);
+    // 2 x 3 x 4000 B into all eight ends of wires.
+    near(of(Collective::Allreduce), 3150.0);
+}
+
+#[test]
 fn a_tree_that_is_narrow_at_its_top() {
     // Four ranks at each of two leaves, one wire each; a wire from each leaf to each of two spines.
     let edges = r#""leaf 0 - rank 0..3", "leaf 1 - rank 4..7", "spine 0 - leaf 0", "spine 0 - leaf 1", "spine 1 - leaf 0", "spine 1 - leaf 1""#;
     let tree = graph(8, r#""leaf 0..1", "spine 0..1""#, edges);
     let alltoall = limits_ns(Collective::Alltoall, 8000, &tree, &Options::default());
     near(alltoall["port"], 7000.0);
-    // 4 x 4 blocks of 1000 B over two wires.
-    near(alltoall["cut"], 8000.0);
+    // 4 x 4 blocks of 1000 B. Both spines are equally near, so all routes lead over the first, and one wire.
+    near(alltoall["cut"], 16_000.0);
     // start 100, four wires.
     near(alltoall["latency"], 300.0);
     let shape = Shape::new(8, 2000);
@@ -296,9 +312,11 @@ fn a_tree_that_is_narrow_at_its_top() {
     let largest = found.largest().unwrap();
     assert_eq!(
         (largest.name, largest.what.as_str()),
-        ("cut", "out of ranks 0, 1, 2, 3")
+        ("arrival", "across the narrowest cut, none before 100.0 ns")
     );
-    assert_eq!((largest.bytes, largest.rate.unwrap().0), (16_000, 2e9));
+    // That cut, behind a start of 100, and four wires of 50 behind it.
+    near(largest.time.0 as f64 / 1e3, 16_300.0);
+    assert_eq!((largest.bytes, largest.rate.unwrap().0), (16_000, 1e9));
 }
 
 #[test]
@@ -320,15 +338,17 @@ fn dgx1_is_narrow_between_its_halves() {
         dma(Collective::Alltoall)["cut"],
         2.0 * size as f64 / (4.0 * link),
     );
-    // A ring kernel may also use PCIe, 15.75 GB/s x 0.832, and the sockets: what passes one is received and sent.
+    // A ring kernel may also use PCIe, 15.75 GB/s x 0.832, and the sockets: what passes one is received and sent. Of an
+    // NVLink, the messages of its pair take 0.866.
+    let fused = 0.866 * link;
     let ring = |collective| limits_ns(collective, size, &dgx1, &on("ring"));
     near(
         ring(Collective::Allreduce)["cut"],
-        size as f64 / (4.0 * link + 15.75 * 0.832),
+        size as f64 / (4.0 * fused + 15.75 * 0.832),
     );
     near(
         ring(Collective::Alltoall)["cut"],
-        2.0 * size as f64 / (4.0 * link + 35.6 / 2.0),
+        2.0 * size as f64 / (4.0 * fused + 35.6 / 2.0),
     );
 }
 

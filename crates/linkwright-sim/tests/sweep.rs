@@ -45,7 +45,7 @@ fn experiments(plan: Vec<Question>) -> Vec<Experiment> {
 
 /// Places in the order in which they ended, and the times of all ranks in the order of the plan.
 fn run(jobs: usize) -> (Vec<usize>, Vec<Vec<u64>>) {
-    let sweep = Sweep::start(machine(), experiments(plan()), jobs);
+    let sweep = Sweep::start(machine(), experiments(plan()), jobs).unwrap();
     let mut ended = Vec::new();
     loop {
         match sweep.next_within(Duration::from_secs(60)) {
@@ -77,7 +77,7 @@ fn a_failed_experiment_names_its_error_and_stops_no_other() {
         Question::Collective("allreduce/ring".into(), Shape::new(4, 4)),
         Question::Collective("allreduce/ring".into(), Shape::new(128, 128)),
     ];
-    let sweep = Sweep::start(machine(), experiments(plan), 1);
+    let sweep = Sweep::start(machine(), experiments(plan), 1).unwrap();
     let next = || sweep.next_within(Duration::from_secs(60));
     assert!(matches!(
         next(),
@@ -98,7 +98,7 @@ fn a_failed_experiment_names_its_error_and_stops_no_other() {
 fn a_dropped_sweep_ends() {
     // Ten times the length of the queue: dropping the sweep must not leave threads waiting in a full one.
     let many = (0..10).flat_map(|_| plan()).collect();
-    let sweep = Sweep::start(machine(), experiments(many), 2);
+    let sweep = Sweep::start(machine(), experiments(many), 2).unwrap();
     assert!(matches!(
         sweep.next_within(Duration::from_secs(60)),
         Next::Result(..)

@@ -51,6 +51,7 @@ def command(
     listed, each with what to check. A RUN is one of ours: its collectives beside their limits. A SCHEDULE is that of
     an algorithm, such as allreduce/ring, or of a file or function; it needs --on.
 
+    \b
     linkwright explain all_reduce.log
     linkwright explain all_reduce.log --on hgx-h100 --nodes 2 --fabric ndr-fat-tree
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M

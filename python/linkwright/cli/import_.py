@@ -12,8 +12,8 @@ from linkwright.cli import options
 @click.command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option(
-    "--as", "format_key", required=True, metavar="FORMAT", shell_complete=options.completed("importers"),
-    help="The format; `linkwright list importers` lists all.",
+    "--as", "format_key", metavar="FORMAT", shell_complete=options.completed("importers"),
+    help="Take the tables of this tool alone; `linkwright list importers` lists all.",
 )  # fmt: skip
 @click.option("--machine", default="imported", show_default=True, metavar="NAME", help="The machine that was measured.")
 @click.option("--collective", metavar="NAME", help="The collective, if the file does not state it.")
@@ -21,35 +21,34 @@ from linkwright.cli import options
 @options.runs
 def command(
     files: tuple[Path, ...],
-    format_key: str,
+    format_key: str | None,
     machine: str,
     collective: str | None,
     ranks: int | None,
     root_folder: Path,
 ) -> None:
-    """Read FILES of another tool into a new run folder.
+    """Read FILES of benchmarks and profilers into a new run folder.
 
-    All have one format. The last line of output is the path of the run's report. A file that is truncated or mixed up
-    is refused with the line at fault, and nothing is written.
+    Tools are recognised by what a file holds; several may stand in one. Lines that belong to no table are counted and
+    passed over. A line that looks like a row and is none is refused with its number, and nothing is written. The last
+    line of output is the path of the run's report.
     """
-    from linkwright import interop, report, units
-    from linkwright.interop import importing
+    from linkwright import interop, report
+    from linkwright.interop import importing, logs
     from linkwright.store import run as runs
-    from linkwright.store.files import read_text
 
-    importer = interop.importer(format_key)
+    tool = interop.importer(format_key).tool if format_key else None
     defaults = importing.Defaults(collective, ranks, machine)
     found: list[importing.Imported] = []
     for path in files:
-        its = importer.parse(path, read_text(path, "a result file"), defaults)
-        if not importer.marks_end:
-            last = units.format_size(its[-1].size_bytes)
-            click.echo(f"linkwright: {path}: ends at {last}; the format marks no end, so compare that", err=True)
-        found += its
+        taken = logs.take(path, defaults, tool)
+        for told in taken.told:
+            click.echo(f"linkwright: {told}", err=True)
+        found += taken.rows
     asked = {"request": {"import": [str(path) for path in files]}}
-    with runs.whole(root_folder, f"import-{format_key}", asked) as run:
+    with runs.whole(root_folder, f"import-{format_key or 'logs'}", asked) as run:
         run.forget_machine()  # the numbers come from elsewhere
-        run.write_results(importing.rows(run.id, found), runs.samples_table(run, []))
+        run.write_results(importing.rows(run.id, logs.merged(found)), runs.samples_table(run, []))
         run.mark("done")
         page = report.render(run.folder).relative_to(run.folder)
     click.echo(str(root_folder / run.id / page))

@@ -92,7 +92,7 @@ def show(
 
 _fits = click.option(
     "--fit", "fits", multiple=True, type=click.Path(path_type=Path), metavar="LOG",
-    help="What nccl-tests or OSU printed on this node: start-ups and rates are fitted to it. May be repeated.",
+    help="What a benchmark printed on this node: start-ups and rates are fitted to it. May be repeated.",
 )  # fmt: skip
 _collective = click.option("--collective", metavar="NAME", help="What LOG measured, if it does not say.")
 
@@ -173,7 +173,7 @@ def _logs(fits: tuple[Path, ...]) -> list[Log]:
     from linkwright.discovery.fitted import Log
     from linkwright.store.files import read_text
 
-    return [Log(path.name, read_text(path, "a log of nccl-tests or OSU")) for path in fits]
+    return [Log(path.name, read_text(path, "the log of a benchmark")) for path in fits]
 
 
 def _named(name: str) -> str:

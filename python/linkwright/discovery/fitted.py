@@ -1,4 +1,4 @@
-"""Numbers of an imported node, replaced by what the user's own logs say: nccl-tests, or OSU.
+"""Numbers of an imported node, replaced by what the user's own logs of benchmarks say.
 
     smallest size of a log, up to 64 KiB     one factor for the start-ups of a step, of all protocols
     largest size, from 16 MiB on             one factor for the share of a link's rate that carries data
@@ -11,18 +11,16 @@ GPU, PCIe otherwise.
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linkwright import _native, library, registry, schedules
+from linkwright import _native, interop, library, registry, schedules
 from linkwright.discovery.node import Node
 from linkwright.errors import FileError, UsageError
 from linkwright.experiment import Experiment
-from linkwright.interop import nccl_tests, osu
 from linkwright.interop.importing import Defaults, Imported
 from linkwright.machines import compose, writer
 from linkwright.machines.variant import Variant
@@ -87,10 +85,8 @@ def text(made: str, node: Node, logs: Sequence[Log], collective: str | None = No
 
 def _rows(log: Log, node: Node, machine: _native.Machine, collective: str | None) -> list[Imported]:
     """The times of a log, which are of this node."""
-    parse = osu.parse if "OSU MPI" in log.text else nccl_tests.parse
-    lists_ranks = re.search(r"^#\s+Rank\s+\d", log.text, re.M)
     known = {name for name in registry.keys("collectives") if library.algorithms(machine, name)}
-    found = parse(Path(log.file), log.text, Defaults(collective, None if lists_ranks else node.gpus))
+    found = interop.logs.take(Path(log.file), Defaults(collective, node.gpus), text=log.text).rows
     for row in found:
         if row.metric != "time" or row.collective not in known:
             raise UsageError(f"{log.file}: is of no collective among {', '.join(sorted(known))}; give another log")

@@ -169,6 +169,12 @@ class _Routes:
         return self.known[a, b]
 
     def _composed(self, a: str, b: str, depth: int) -> Way:
+        for end in (a, b):
+            if end not in self.platform.zone_of:  # a cluster has no gateways into zones inside it
+                raise FileError(
+                    f"{self.file}: a route ends at zone {end[:80]}, not at a host or router of it; put the zone "
+                    "beside its cluster, and give the way between them a zoneRoute"
+                )
         near, far = self.platform.zone_of[a].path(), self.platform.zone_of[b].path()
         common = next(zone for zone in near if zone in far)
         ends_a = [a, *(zone.name for zone in near[: near.index(common)])]

@@ -232,12 +232,12 @@ def _system(
     if ranks % nodes:
         raise UsageError(f"{ranks} ranks on {nodes} nodes: every node has as many; give --ranks and --nodes")
     facts = log.facts
-    names = list(facts.devices)
+    names = table.devices or tuple(facts.devices)
     if machine is None and len(names) != 1:
         said = f"names {len(names)} kinds of devices" if names else "names no device"
         raise UsageError(f"the log {said}, so the machine is not known; give it with --on (`linkwright list machines`)")
     version = f"{facts.library or 'NCCL'} {facts.version}" if facts.version else ""
-    words = machine or names[0]
+    words = names[0] if machine is None else machine
     collective = table.collective or ""
     found = settle(Condition("log", words, ranks, nodes, collective, library_version=version))
     if isinstance(found, Refusal):

@@ -29,7 +29,7 @@ def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
     for number, answer in enumerate(answers):
         if number:
             yield ""
-        yield from of_log(answer, source, log.skipped, log.complaints)
+        yield from of_log(answer, source, log.skipped, (*log.complaints, *log.left_out))
 
 
 def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Formats that results are written in and read from, those of other tools among them.
 
-Each format is one file and one line in `EXPORTERS` or `IMPORTERS`. `--output FILE` chooses an exporter by the
+Each format that is written is one file and one line in `EXPORTERS`. `--output FILE` chooses an exporter by the
 suffix of FILE, `linkwright export --as FORMAT` by its key. An exporter measures nothing; its description says what the
-format cannot hold. An importer makes result rows of a text, or names the line that is wrong.
+format cannot hold. What is imported are the logs that `linkwright.logs` reads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from linkwright.errors import UsageError, unknown
 from linkwright.store.files import check_place
 
-from . import hwloc, nccl_tests, openmpi_rules, osu, tables
+from . import hwloc, logs, nccl_tests, openmpi_rules, tables
 from .formats import Content, Exporter, Importer, Rows
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from linkwright.store.run import Run
 
 EXPORTERS = (*tables.EXPORTERS, hwloc.EXPORTER, nccl_tests.EXPORTER, openmpi_rules.EXPORTER)
-IMPORTERS = (nccl_tests.IMPORTER, osu.IMPORTER)
+IMPORTERS = logs.IMPORTERS
 
 
 def exporter(key: str) -> Exporter:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from linkwright.errors import UsageError
 from linkwright.store.files import write_whole
-
-if TYPE_CHECKING:
-    from .importing import Defaults, Imported
 
 Rows = Sequence[dict[str, object]]
 
@@ -66,7 +62,6 @@ class Exporter(Format):
 
 @dataclass(frozen=True)
 class Importer(Format):
-    """A format that is read: its parser takes the path (for messages), the text, and what the text may omit."""
+    """A format that is read: the logs of a tool."""
 
-    parse: Callable[[Path, str, Defaults], list[Imported]]
-    marks_end: bool = True  # otherwise a file that was cut behind a line looks whole
+    tool: str

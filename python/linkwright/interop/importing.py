@@ -1,28 +1,17 @@
-"""Reading the result files of other tools: every number, or an error that names the line at fault.
-
-A truncated file, or two that were written into each other, would yield numbers that look right. A reader therefore
-checks what its format promises (a header before numbers, all columns, growing sizes, the end), and refuses any other
-file with the line and the cure. Nothing is guessed: what a file does not state (collective, ranks) must be given.
-"""
+"""Numbers of other tools as result rows: what a file says, and what the user states because it does not."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from linkwright.errors import UsageError, unknown
 from linkwright.experiment import Experiment
 from linkwright.stats import bandwidth
 from linkwright.store import schema
-from linkwright.units import MAX_BYTES, MAX_S
 
 SHOWN = 60  # characters of a file's text in a message
 NAME_MOST = 200
-# In the units of the formats: ten years in us, and 10^12 MB/s.
-MOST_MICROS = MAX_S * 1e6
-MOST_RATE = 1e12
 
 
 def is_name(text: str) -> bool:
@@ -64,56 +53,7 @@ class Imported:
     value: float  # ns or B/s
     executor: str
     machine: str
-
-
-class Lines:
-    """The lines of a file with their numbers, and errors that name both."""
-
-    def __init__(self, path: Path, text: str):
-        self.path = path
-        self.lines = text.splitlines()
-
-    def __iter__(self):
-        return enumerate(self.lines, 1)
-
-    def refuse(self, number: int, problem: str) -> UsageError:
-        """The error for line `number`."""
-        return UsageError(f"{self.path}:{number}: {problem}")
-
-
-def check_growth(lines: Lines, number: int, size: int, before: int | None) -> None:
-    """Within one table sizes grow; where they do not, two outputs were mixed."""
-    if before is not None and size <= before:
-        raise lines.refuse(
-            number, f"size {size} follows {before}; within one table sizes grow, so two outputs were mixed: split them"
-        )
-
-
-def number_of(lines: Lines, number: int, text: str, what: str, most: float) -> float:
-    """A decimal number of at most `most`."""
-    if not re.fullmatch(r"\d{1,30}(\.\d{0,30})?(e[+-]?\d{1,3})?", text, re.ASCII | re.IGNORECASE):
-        raise lines.refuse(number, f"{what} `{shown(text)}` is not a number; the line is cut or not of this format")
-    if (value := float(text)) > most:
-        raise lines.refuse(
-            number, f"{what} `{shown(text)}` is beyond {most:g}; the line is damaged, or of another unit"
-        )
-    return value
-
-
-def whole_of(lines: Lines, number: int, text: str, what: str, most: int) -> int:
-    """A whole number of at most `most`."""
-    if not re.fullmatch(r"\d{1,30}", text, re.ASCII):
-        raise lines.refuse(
-            number, f"{what} `{shown(text)}` is not a whole number; the line is cut or not of this format"
-        )
-    if (value := int(text)) > most:
-        raise lines.refuse(number, f"{what} `{shown(text)}` is beyond {most}; the line is damaged")
-    return value
-
-
-def size_of(lines: Lines, number: int, text: str, times: int = 1) -> int:
-    """A size in bytes, `times` as large."""
-    return whole_of(lines, number, text, "size", MAX_BYTES // times) * times
+    count: int = 1  # values that it is the median of
 
 
 def shown(text: str) -> str:
@@ -148,11 +88,12 @@ def _metrics(item: Imported) -> Iterator[tuple[str, float]]:
 
 
 def _row(run: str, item: Imported, metric: str, value: float) -> dict:
+    kind = "a mean" if item.count == 1 else f"the median of {item.count} means,"
     measured = Experiment(
         "imported", item.collective, item.algorithm, item.ranks, item.size_bytes, item.dtype, item.op, item.root
     )
     return schema.row(
         **measured.columns(), run=run, machine=item.machine, executor=item.executor, placement="topology",
         metric=metric, value=value, unit=schema.METRICS[metric][0], status="ok",
-        reason=f"imported from line {item.line}; a mean without interval",
+        reason=f"imported from line {item.line}; {kind} without interval",
     )  # fmt: skip

@@ -3,73 +3,116 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from .kinds import Facts
 
-_DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+)")
+_RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
+_DEVICE = re.compile(
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]{0,40}\]\s+(.+)"
+)
 _VERSION = re.compile(r"\b([NR]CCL) version[ :]+(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl-library=(\d+)")
 _SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set by environment to\s+)([\w^:.,/+-]*[\w+-])")
 _VIA = re.compile(r"\bvia ((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+)*)")
-_CHANNEL = re.compile(r"\bChannel \d+/0*(\d+)\s*:")
+_CHANNEL = re.compile(r"\bChannel \d{1,9}/(\d{1,9})\s*:")
 _RANKS = re.compile(r"\bn[rR]anks\s+(\d+)")
 _NODES = re.compile(r"\bnNodes\s+(\d+)")
 _MOST_NAMES = 4096
 _MOST_COUNT = 1 << 20
 
 
+@dataclass
+class Group:
+    """Those who ran a test together.
+
+    Attributes:
+        ranks: how many they are; 0 if nothing says.
+        nodes: on how many nodes, as a library says; 0 if it does not.
+        devices: the name of a device -> how many of them have one.
+        hosts: the hosts of a list of devices.
+        places: the ranks of that list.
+        measured: whether a row of theirs was read.
+    """
+
+    ranks: int = 0
+    nodes: int = 0
+    devices: dict[str, int] = field(default_factory=dict)
+    hosts: set[str] = field(default_factory=set)
+    places: set[int] = field(default_factory=set)
+    measured: bool = False
+
+
 class Gathered:
-    """Facts, as they are found line by line."""
+    """Facts, as they are found line by line.
+
+    A file may hold several runs. A list of devices that begins again is that of another group, and so is another number
+    of ranks after a group has measured.
+    """
 
     def __init__(self) -> None:
         self.facts = Facts()
-        self.ranks = 0
-        self.nodes = 0
-        self._hosts: set[str] = set()
-        self._places: set[int] = set()
+        self._latest = Group()
+        self._groups: dict[str, Group] = {}
 
-    def see(self, line: str) -> bool:
+    def group(self, label: str) -> Group:
+        """The group of a task: the one whose devices the task has listed, or the last that anybody listed."""
+        return self._groups.get(label, self._latest)
+
+    def see(self, line: str, label: str = "") -> bool:
         """Take what a line says; whether it says anything."""
-        if "Rank" in line and (match := _DEVICE.search(line)):
-            return self._device(int(match[1][:9]), match[2], match[3].strip())
+        if "Rank" in line and (match := _RANK.search(line)):
+            named = _DEVICE.search(line)
+            return self._device(label, int(match[1]), *((named[2], named[3].strip()[:200]) if named else ("", "")))
         if "CCL" not in line and " via " not in line and "nccl-library" not in line:
             return False
         found = False
-        if match := _VERSION.search(line):
+        if "ersion" in line and (match := _VERSION.search(line)):
             self.facts.library, self.facts.version, found = match[1].upper(), match[2], True
-        elif match := _LIBRARY.search(line):
+        elif "nccl-library" in line and (match := _LIBRARY.search(line)):
             self.facts.library, self.facts.version, found = "NCCL", _dotted(int(match[1][:9])), True
-        for name, value in _SETTING.findall(line)[:64]:
+        for name, value in _SETTING.findall(line)[:64] if "CCL_" in line else ():
             if len(self.facts.settings) < _MOST_NAMES:
                 self.facts.settings[name], found = value[:200], True
-        return self._connection(line) or found
+        return self._connection(label, line) or found
 
-    def _device(self, rank: int, host: str, name: str) -> bool:
-        self.ranks = max(self.ranks, min(rank + 1, _MOST_COUNT))
-        if len(self._places) < _MOST_COUNT and rank not in self._places and len(self.facts.devices) < _MOST_NAMES:
-            self._places.add(rank)
-            self.facts.devices[name[:200]] = self.facts.devices.get(name[:200], 0) + 1
-            self._hosts.add(host)
-            self.facts.hosts = len(self._hosts)
+    def _device(self, label: str, rank: int, host: str, name: str) -> bool:
+        group = self._groups.get(label)
+        if group is None or rank in group.places:
+            group = self._latest = Group()
+            if len(self._groups) < _MOST_NAMES or label in self._groups:
+                self._groups[label] = group
+        group.ranks = max(group.ranks, min(rank + 1, _MOST_COUNT))
+        if len(group.places) < _MOST_COUNT and len(self.facts.devices) < _MOST_NAMES:
+            group.places.add(rank)
+            if host:
+                group.hosts.add(host)
+                group.devices[name] = group.devices.get(name, 0) + 1
+                self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
+                self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
         return True
 
-    def _connection(self, line: str) -> bool:
-        via, channel = _VIA.search(line), _CHANNEL.search(line)
+    def _connection(self, label: str, line: str) -> bool:
+        via = _VIA.search(line) if " via " in line else None
+        channel = _CHANNEL.search(line) if "Channel" in line else None
         if via:
             name = _transport(via[1])
             self.facts.transports[name] = self.facts.transports.get(name, 0) + 1
         if channel and not via:
-            self.facts.channels = max(self.facts.channels or 0, min(int(channel[1][:9]), _MOST_COUNT))
-        if ranks := _RANKS.search(line):
-            self.ranks = max(self.ranks, min(int(ranks[1][:9]), _MOST_COUNT))
-        if nodes := _NODES.search(line):
-            self.nodes = max(self.nodes, min(int(nodes[1][:9]), _MOST_COUNT))
+            self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))
+        ranks = _RANKS.search(line) if "anks" in line else None
+        nodes = _NODES.search(line) if "nNodes" in line else None
+        if ranks or nodes:
+            self._size(label, *(min(int(match[1][:9]), _MOST_COUNT) if match else 0 for match in (ranks, nodes)))
         return bool(via or channel or ranks or nodes)
 
-    @property
-    def hosts(self) -> int | None:
-        """How many hosts there are."""
-        return len(self._hosts) or self.nodes or None
+    def _size(self, label: str, ranks: int, nodes: int) -> None:
+        group = self.group(label)
+        if group.measured and ranks and ranks != group.ranks:
+            group = self._latest = Group()
+            self._groups.pop(label, None)
+        group.ranks, group.nodes = max(group.ranks, ranks), max(group.nodes, nodes)
+        self.facts.hosts = max(self.facts.hosts or 0, nodes) or None
 
 
 def _transport(path: str) -> str:

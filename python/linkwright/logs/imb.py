@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 
 from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, Reader
-from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, Source, number, plain, shown, whole
+from .kinds import Log, LogRow, LogTable, TextReader
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
 from .osu import PER_RANK
 
 TOOL = "IMB"
@@ -59,33 +59,40 @@ class _Table:
         )  # fmt: skip
 
 
-def read(source: Source) -> Log:
-    """All tables of a text."""
-    gathered, complaints = Gathered(), Complaints()
-    tables: list[_Table] = []
-    skipped = 0
-    for at, raw in source.lines():
-        text = plain(raw)[1]
+class _Reading:
+    def __init__(self, gathered: Gathered) -> None:
+        self.gathered, self.complaints, self.left_out = gathered, Complaints(), Complaints()
+        self.tables: list[_Table] = []
+        self.skipped = 0
+
+    def line(self, at: int, label: str, text: str) -> None:
         words = text.split()
-        table = tables[-1] if tables else None
-        if match := _BEGIN.search(text):
-            tables.append(_Table(match[1]))
-            if tables[-1].name not in _COLLECTIVES:
-                complaints.add(at, f"benchmark `{shown(match[1])}` is not known")
+        table = self.tables[-1] if self.tables else None
+        if match := _begin(text):
+            self.tables.append(_Table(match[1]))
+            if self.tables[-1].name not in _COLLECTIVES:
+                self.left_out.add(at, f"the benchmark `{shown(match[1])}` is not known")
         elif table and (match := _RANKS.search(text)):
             table.ranks = int(match[1])
         elif table and "#repetitions" in words:
             table.columns = [word.lower() for word in words]
         elif table and words and words[0].isdecimal() and len(table.rows) < MOST_ROWS:
             if not table.row(at, words):
-                complaints.add(at, f"columns are missing, or no numbers: `{shown(text)}`")
-        elif text.strip() and not gathered.see(text):
-            skipped += 1
-    found = tuple(table.finished() for table in tables if table.rows and table.name in _COLLECTIVES)
-    return Log(TOOL, found, gathered.facts, (), skipped, tuple(complaints.first))
+                self.complaints.add(at, f"columns are missing, or no numbers: `{shown(text)}`")
+        elif words and not self.gathered.see(text, label):
+            self.skipped += 1
+
+    def log(self) -> Log:
+        found = tuple(table.finished() for table in self.tables if table.rows and table.name in _COLLECTIVES)
+        return Log(
+            TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first), tuple(self.left_out.first)
+        )
 
 
-READER = Reader(
-    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide",
-    lambda source: source.has(_BEGIN.search), read,
-)  # fmt: skip
+def _begin(text: str) -> re.Match[str] | None:
+    return _BEGIN.search(text) if "Benchmarking" in text else None
+
+
+READER = TextReader(
+    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide", _begin, _Reading
+)

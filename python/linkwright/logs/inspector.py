@@ -27,6 +27,7 @@ _COLLECTIVES = {
 }  # fmt: skip
 _REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
+_MOST_OBJECT = 1 << 20  # characters
 
 _Key = tuple[str, int | None, int | None]  # collective, ranks, nodes
 
@@ -64,30 +65,32 @@ def _table(key: _Key, times: dict[int, list[tuple[int, float]]]) -> LogTable:
 
 def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, object) of every line that holds one; objects over several lines are read as a whole."""
-    pending, begun = "", 0
+    pieces: list[str] = []
+    begun, length, depth = 0, 0, 0
     for at, text in source.lines():
-        if not pending:
-            begun = at
-        pending += text
-        if pending.count("{") > pending.count("}"):
-            if len(pending) > 1 << 20:
-                complaints.add(begun, "an object of more than 1 MiB")
-                pending = ""
+        begun = begun if pieces else at
+        pieces.append(text)
+        length += len(text)
+        depth += text.count("{") - text.count("}")
+        if depth > 0 and length <= _MOST_OBJECT:
             continue
-        if pending.strip():
+        whole_text = "".join(pieces).strip().strip("[],")
+        if depth > 0:
+            complaints.add(begun, "an object of more than 1 MiB")
+        elif whole_text:
             try:
-                found = json.loads(pending.strip().strip("[],"))
+                found = json.loads(whole_text)
             except (ValueError, RecursionError):
-                complaints.add(begun, f"no JSON object: `{shown(pending)}`")
+                complaints.add(begun, f"no JSON object: `{shown(whole_text)}`")
             else:
                 if isinstance(found, dict):
                     yield begun, found
-        pending = ""
-    if pending.strip():
+        pieces, length, depth = [], 0, 0
+    if pieces:
         complaints.add(begun, "the last object is cut")
 
 
 READER = Reader(
     TOOL, "the JSON lines of NCCL's Inspector plugin", "NCCL, plugins/profiler/inspector, README",
-    lambda source: source.has(lambda text: '"coll_perf"' in text), read,
+    lambda source: (source.begins("{") or source.begins("[")) and source.has(lambda text: '"coll_perf"' in text), read,
 )  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from .facts import Gathered
     from .lines import Source
 
 # What the numbers of a table are: of a whole collective, of one message one way, or of a stream of messages.
@@ -39,6 +40,15 @@ class LogRow:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a table that linkwright exported says of itself."""
+
+    algorithm: str
+    executor: str
+    machine: str
+
+
+@dataclass(frozen=True)
 class LogTable:
     """The rows of one operation.
 
@@ -54,6 +64,9 @@ class LogTable:
         quantity: what the numbers are.
         per_rank: whether `size` counts one rank's block and not the whole vector.
         inferred: whether the collective is inferred from rates and columns.
+        devices: the kinds of devices that took part; empty if nothing says.
+        ended: whether the tool's last line is there; None where it prints none.
+        origin: of a table that linkwright exported: what it measured.
     """
 
     tool: str
@@ -67,6 +80,9 @@ class LogTable:
     quantity: Quantity = "collective"
     per_rank: bool = False
     inferred: bool = False
+    devices: tuple[str, ...] = ()
+    ended: bool | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +140,7 @@ class Log:
         facts: what else it says.
         skipped: how many lines belong to no table.
         complaints: (line, what is wrong) of lines that look like rows and are none; the first hundred.
+        left_out: (line, which) of tables that are not read; the first hundred.
     """
 
     tool: str
@@ -132,11 +149,41 @@ class Log:
     matrices: tuple[Matrix, ...] = ()
     skipped: int = 0
     complaints: tuple[tuple[int, str], ...] = ()
+    left_out: tuple[tuple[int, str], ...] = ()
+
+
+class Reading(Protocol):
+    """A text that is being read, line by line."""
+
+    def line(self, at: int, label: str, text: str) -> None:
+        """Take a line; `label` is the task that wrote it, as a launcher says."""
+
+    def log(self) -> Log:
+        """What was found."""
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """What a tool prints for people; several may stand in one file.
+
+    Attributes:
+        tool: the tool that prints it.
+        summary: the format in a few words.
+        source: where the format is described.
+        knows: whether a line is the tool's, and no other's.
+        begin: starts to read; what lines say of the machine goes to the one `Gathered` of the file.
+    """
+
+    tool: str
+    summary: str
+    source: str
+    knows: Callable[[str], object]
+    begin: Callable[[Gathered], Reading]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A format."""
+    """A document, or lines of documents, of one tool alone."""
 
     tool: str
     summary: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from linkwright.errors import FileError
 
@@ -36,30 +37,40 @@ _QUOTED = re.compile(r"\s*\"(.*)\",?\s*")
 
 
 class Source:
-    """A log on disk, read line by line, as often as it takes."""
+    """A log on disk, or its text, read line by line, as often as it takes.
 
-    def __init__(self, path: Path):
+    `count` is the number of lines, once all are read; `open_ended` says that the last one has no end.
+    """
+
+    def __init__(self, path: Path, text: str | None = None):
         self.path = path
+        self.text = text
         self.count = 0
-        if not path.is_file():
+        self.open_ended = False
+        if text is None and not path.is_file():
             raise FileError(f"{path}: is no file; give the log of a benchmark")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """(number from 1, text) of every line."""
         try:
-            with self.path.open(encoding="utf-8", errors="replace", newline=None) as file:
+            with self._opened() as file:
                 number = 0
                 while line := file.readline(MOST_LINE):
                     number += 1
                     if number > MOST_LINES:
                         raise FileError(f"{self.path}: more than {MOST_LINES:,} lines; cut what is no table")
-                    while not line.endswith("\n") and (rest := file.readline(MOST_LINE)):
-                        if rest.endswith("\n"):
-                            break
-                    self.count = number
+                    end = line
+                    while not end.endswith("\n") and (rest := file.readline(MOST_LINE)):
+                        end = rest
+                    self.count, self.open_ended = number, not end.endswith("\n")
                     yield number, clean(line)
         except OSError as error:
             raise FileError(f"{self.path}: {error.strerror or error}") from error
+
+    def _opened(self) -> TextIO:
+        if self.text is not None:
+            return io.StringIO(self.text, newline=None)
+        return self.path.open(encoding="utf-8", errors="replace", newline=None)
 
     def has(self, known: Callable[[str], object]) -> bool:
         """Whether a line is `known`."""
@@ -71,10 +82,12 @@ class Source:
 
     def document(self) -> Any:
         """The JSON document that the file holds; None if it holds none."""
-        if self.path.stat().st_size > MOST_JSON:
+        length = self.path.stat().st_size if self.text is None else len(self.text)
+        if length > MOST_JSON:
             raise FileError(f"{self.path}: a document of more than {MOST_JSON >> 20} MiB; cut it into parts")
         try:
-            return json.loads(self.path.read_text(encoding="utf-8", errors="replace"))
+            with self._opened() as file:
+                return json.load(file)
         except (ValueError, RecursionError):
             return None
 

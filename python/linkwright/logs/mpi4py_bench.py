@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 
 from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, Reader
-from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, Source, number, plain, shown, whole
+from .kinds import Log, LogRow, LogTable, TextReader
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
 
 TOOL = "mpi4py.bench"
 _RING = re.compile(r"time for (\d{1,12}) loops = (\S+) seconds \((\d{1,9}) processes, (\d{1,18}) bytes\)")
@@ -25,33 +25,39 @@ _HEAD = "# Size [B]  Bandwidth [MB/s]"
 _PAIRS = re.compile(r"\s*(\d+)\s+([\d.]+)(?:\s*\|\s*(\S+)\s*\u00b1.*)?$")
 
 
-def read(source: Source) -> Log:
-    """The latencies of a text."""
-    gathered, complaints = Gathered(), Complaints()
-    pairs: list[LogRow] = []
-    rings: dict[int, list[LogRow]] = {}
-    headed, skipped = False, 0
-    for at, raw in source.lines():
-        text = plain(raw)[1]
+class _Reading:
+    def __init__(self, gathered: Gathered) -> None:
+        self.gathered, self.complaints = gathered, Complaints()
+        self.pairs: list[LogRow] = []
+        self.rings: dict[int, list[LogRow]] = {}
+        self.headed, self.skipped = False, 0
+
+    def line(self, at: int, label: str, text: str) -> None:
         if match := _RING.search(text):
-            loops, processes = int(match[1]), int(match[3])
-            seconds, size = number(match[2], MOST_MICROS / 1e6), whole(match[4], MOST_SIZE)
-            if not loops or not processes or seconds is None or size is None:
-                complaints.add(at, f"no time of a ring: `{shown(text)}`")
-            elif len(rings.setdefault(processes, [])) < MOST_ROWS:
-                rings[processes].append(LogRow(size, seconds / loops / processes * 1e6, at))
+            self._ring(at, match, text)
         elif _HEAD in text:
-            headed = True
-        elif headed and text.strip()[:1].isdigit() and len(pairs) < MOST_ROWS:
+            self.headed = True
+        elif self.headed and text.strip()[:1].isdigit() and len(self.pairs) < MOST_ROWS:
             row = _pair(at, text)
             if row is None:
-                complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
+                self.complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
             else:
-                pairs.append(row)
-        elif text.strip() and not gathered.see(text):
-            skipped += 1
-    tables = [_table(2, pairs)] * bool(pairs) + [_table(processes, rows) for processes, rows in rings.items() if rows]
-    return Log(TOOL, tuple(tables), gathered.facts, (), skipped, tuple(complaints.first))
+                self.pairs.append(row)
+        elif text.strip() and not self.gathered.see(text, label):
+            self.skipped += 1
+
+    def _ring(self, at: int, match: re.Match[str], text: str) -> None:
+        loops, processes = int(match[1]), int(match[3])
+        seconds, size = number(match[2], MOST_MICROS / 1e6), whole(match[4], MOST_SIZE)
+        if not loops or not processes or seconds is None or size is None:
+            self.complaints.add(at, f"no time of a ring: `{shown(text)}`")
+        elif len(self.rings.setdefault(processes, [])) < MOST_ROWS:
+            self.rings[processes].append(LogRow(size, seconds / loops / processes * 1e6, at))
+
+    def log(self) -> Log:
+        tables = [_table(2, self.pairs)] * bool(self.pairs)
+        tables += [_table(processes, rows) for processes, rows in self.rings.items() if rows]
+        return Log(TOOL, tuple(tables), self.gathered.facts, (), self.skipped, tuple(self.complaints.first))
 
 
 def _pair(at: int, text: str) -> LogRow | None:
@@ -68,7 +74,7 @@ def _table(processes: int, rows: list[LogRow]) -> LogTable:
     return LogTable(TOOL, "sendrecv", processes, None, None, None, None, tuple(rows), "latency")
 
 
-READER = Reader(
+READER = TextReader(
     TOOL, "the text of `python -m mpi4py.bench`: pingpong and ringtest", "mpi4py 4.1, bench.py",
-    lambda source: source.has(lambda text: _HEAD in text or _RING.search(text)), read,
+    lambda text: _HEAD in text or ("time for" in text and _RING.search(text)), _Reading,
 )  # fmt: skip

@@ -21,17 +21,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, Reader
+from .facts import Gathered, Group
+from .kinds import Log, LogRow, LogTable, Origin, TextReader
 from .lines import (
     MOST_MICROS,
     MOST_RATE,
     MOST_ROWS,
     MOST_SIZE,
     Complaints,
-    Source,
     number,
-    plain,
     shown,
     whole,
 )
@@ -47,21 +45,55 @@ COLLECTIVES = {
     "alltoallv": "alltoallv", "broadcast": "broadcast", "reduce": "reduce", "sendrecv": "sendrecv", "gather": "gather",
     "scatter": "scatter", "hypercube": "hypercube",
 }  # fmt: skip
-_PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_perf\b")
+_PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_perf(?:_mpi)?\b")
+_STARTING = re.compile(r"#\s*Collective test starting: (\w{1,60})_perf")
+_END = "Out of bounds values"
+# The comment above a table of ours: `# allreduce/ring, 8 ranks, threads on box`.
+_OURS = re.compile(r"# (\w{1,60})/(\S{1,200}), (\d{1,60}) ranks, (\S{1,200}) on (.{1,400})")
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?", re.IGNORECASE)
 # MPICH labels every piece that a rank writes, also within a line.
 _LABEL_WITHIN = re.compile(r"(?<=[\w.])\[\d+\](?=\s)")
+_UNIT = re.compile(r"\(([\w/]{1,12})\)")
+_SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
+_UNITS = dict.fromkeys(("ns", "us", "ms", "s"), "time") | dict.fromkeys(("MB/s", "GB/s", "TB/s"), "rate")
+_UNITS |= {"B": "size", "elements": "count"}
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
+
+
+@dataclass(frozen=True)
+class _Units:
+    """What a time is in us, and a rate in 10^9 B/s; or what is wrong with the units of a heading."""
+
+    time: float = 1.0
+    rate: float = 1.0
+    unknown: str | None = None
+
+
+def _units(text: str) -> _Units | None:
+    """The units in parentheses below a heading; None if a line is no such line."""
+    named = _UNIT.findall(text) if text.lstrip().startswith("#") else []
+    if "B" not in named and "elements" not in named:
+        return None
+    unknown = [one for one in named if one not in _UNITS]
+    times, rates = ([name for name in named if _UNITS.get(name) == kind] for kind in ("time", "rate"))
+    if unknown or len(set(times)) > 1 or len(set(rates)) > 1:
+        said = f"the unit `{shown(unknown[0])}` is not known" if unknown else "units are mixed"
+        return _Units(unknown=f"{said}; nccl-tests prints us and GB/s")
+    return _Units(_SCALE[times[0]] if times else 1.0, _SCALE[rates[0]] if rates else 1.0)
 
 
 @dataclass
 class _Table:
     """A table that is being read."""
 
+    group: Group
     collective: str | None
+    origin: Origin | None = None
     dtype: str = ""
     reduction: str | None = None
     root: int | None = None
     rows: list[LogRow] = field(default_factory=list)
+    ended: bool = False
 
 
 @dataclass
@@ -69,36 +101,62 @@ class _Stream:
     """What one task has written."""
 
     columns: Sequence[str] = ()
+    units: _Units = _Units()
     collective: str | None = None
+    origin: Origin | None = None
+    group: Group | None = None  # of a table of ours, which states its ranks
+    known: bool = True  # whether the test is one that is read
     table: _Table | None = None
+    open: list[_Table] = field(default_factory=list)  # tables whose end is still to come
 
 
 class _Reading:
-    def __init__(self) -> None:
-        self.gathered = Gathered()
-        self.complaints = Complaints()
+    def __init__(self, gathered: Gathered) -> None:
+        self.gathered = gathered
+        self.complaints, self.left_out = Complaints(), Complaints()
         self.streams: dict[str, _Stream] = {}
         self.tables: list[_Table] = []
         self.skipped = 0
         self.rows = 0
 
-    def line(self, at: int, text: str) -> None:
-        label, text = plain(text)
-        text = _LABEL_WITHIN.sub(" ", text)
+    def line(self, at: int, label: str, text: str) -> None:
+        if "[" in text:
+            text = _LABEL_WITHIN.sub(" ", text)
         stream = self.streams.setdefault(label if len(self.streams) < 4096 else "", _Stream())
         words = text.split()
         place = _type_at(words)
-        if match := _PROGRAM.search(text):
-            stream.collective, stream.table = COLLECTIVES[match[1]], None
+        if "_perf" in text and (match := _PROGRAM.search(text)):
+            self._start(stream, COLLECTIVES[match[1]])
+        elif match := _STARTING.match(text):
+            self._start(stream, None, known=False)
+            self.left_out.add(at, f"the collective `{match[1]}` is not known")
+        elif match := _OURS.fullmatch(text):
+            self._start(stream, match[1], Origin(match[2], match[4], match[5]))
+            stream.group = Group(ranks=int(match[3]))
+        elif _END in text:
+            for table in stream.open:
+                table.ended = True
+            stream.open.clear()
         if place is not None and "#" not in "".join(words[:place]):
-            self._row(at, text, words[place - 2 :], stream)
+            self._row(at, text, words[place - 2 :], stream, label)
         elif "size" in words and "count" in words and "time" in words:
-            stream.columns, stream.table = words[words.index("size") :], None
-        elif not self.gathered.see(text) and text.strip():
+            stream.columns, stream.units, stream.table = words[words.index("size") :], _Units(), None
+        elif stream.table and stream.open and 0 < len(words) < 3 and all(word.isdecimal() for word in words):
+            self.complaints.add(at, f"columns are missing, so the line is cut: `{shown(text)}`")
+        elif stream.columns and not stream.table and (units := _units(text)):
+            stream.units = units
+        elif not self.gathered.see(text, label) and words:
             self.skipped += 1
 
-    def _row(self, at: int, text: str, words: list[str], stream: _Stream) -> None:
-        read = _columns(words, stream.columns)
+    def _start(self, stream: _Stream, collective: str | None, origin: Origin | None = None, *, known: bool = True):
+        stream.collective, stream.origin, stream.known = collective, origin, known
+        stream.group = stream.table = None
+
+    def _row(self, at: int, text: str, words: list[str], stream: _Stream, label: str) -> None:
+        if not stream.known:
+            self.skipped += 1
+            return
+        read = stream.units.unknown or _columns(words, stream.columns)
         if isinstance(read, str):
             self.complaints.add(at, f"{read}: `{shown(text)}`")
             return
@@ -108,18 +166,30 @@ class _Reading:
         table = stream.table
         same = table and (table.dtype, table.reduction, table.root) == (dtype, reduction, root)
         if table is None or not same or (table.rows and size < table.rows[-1].size):
-            table = stream.table = _Table(stream.collective, dtype, reduction, root)
+            group = stream.group or self.gathered.group(label)
+            group.measured = True
+            table = stream.table = _Table(group, stream.collective, stream.origin, dtype, reduction, root)
             self.tables.append(table)
+            stream.open.append(table)
         for place, (time, algbw, busbw, wrong) in groups:
             self.rows += 1
             if size and self.rows <= MOST_ROWS:
-                table.rows.append(LogRow(size, time, at, algbw, busbw, place == 1, wrong))
+                units = stream.units
+                rates = (None if rate is None else rate * units.rate for rate in (algbw, busbw))
+                table.rows.append(LogRow(size, time * units.time, at, *rates, place == 1, wrong))
+
+    def log(self) -> Log:
+        tables = tuple(_finished(table) for table in self.tables if table.rows)
+        return Log(
+            TOOL, tables, self.gathered.facts, (), self.skipped, tuple(self.complaints.first),
+            tuple(self.left_out.first),
+        )  # fmt: skip
 
 
 def _type_at(words: Sequence[str]) -> int | None:
-    """Where the data type of a row stands, behind two whole numbers."""
+    """Where the data type of a row stands, behind two numbers."""
     for place in range(2, min(len(words), 12)):
-        if words[place] in TYPES and words[place - 1].isdecimal() and words[place - 2].isdecimal():
+        if words[place] in TYPES and all(_NUMBER.fullmatch(word) for word in words[place - 2 : place]):
             return place
     return None
 
@@ -133,7 +203,7 @@ def _columns(
     """(size, type, operator, root, [(0 out of place or 1 in place, numbers)], whether it is cut), or a complaint."""
     size = whole(words[0], MOST_SIZE)
     if size is None:
-        return "the size is no size"
+        return "the size is no whole number of bytes, or beyond any"
     first = _first_time(words, header)
     width = _width(header[header.index("time") :]) if "time" in header else 4
     between, rest = words[3:first], words[first:]
@@ -177,13 +247,14 @@ def _group(words: Sequence[str]) -> _Group | None:
     return time, algbw, busbw, None if wrong is None else int(wrong)
 
 
-def _finished(table: _Table, ranks: int | None, nodes: int | None) -> LogTable:
-    collective, inferred = table.collective, False
-    if collective is None:
-        collective, inferred = _inferred(table, ranks), True
+def _finished(table: _Table) -> LogTable:
+    group = table.group
+    ranks, nodes = group.ranks or None, len(group.hosts) or group.nodes or None
+    collective = table.collective or _inferred(table, ranks)
     return LogTable(
         TOOL, collective, ranks, nodes, table.dtype, table.reduction, table.root, tuple(table.rows),
-        inferred=inferred and collective is not None,
+        inferred=collective is not None and table.collective is None, devices=tuple(group.devices),
+        ended=table.ended, origin=table.origin,
     )  # fmt: skip
 
 
@@ -207,26 +278,15 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
     return "alltoall" if unchecked or not in_place else "allgather"
 
 
-def read(source: Source) -> Log:
-    """All tables of a text."""
-    reading = _Reading()
-    for at, text in source.lines():
-        reading.line(at, text)
-    ranks, nodes = reading.gathered.ranks or None, reading.gathered.hosts
-    reading.gathered.facts.hosts = nodes
-    tables = tuple(_finished(table, ranks, nodes) for table in reading.tables if table.rows)
-    return Log(TOOL, tables, reading.gathered.facts, (), reading.skipped, tuple(reading.complaints.first))
-
-
 def _known(text: str) -> bool:
     words = text.split()
     return _type_at(words) is not None or ("size" in words and "count" in words and "algbw" in words)
 
 
-READER = Reader(
+READER = TextReader(
     TOOL,
     "the text of nccl-tests and rccl-tests, versions 2.0 to 2.19, with whatever stands around it",
     "nccl-tests, src/common.cu and src/util.cu",
-    lambda source: source.has(_known),
-    read,
+    _known,
+    _Reading,
 )

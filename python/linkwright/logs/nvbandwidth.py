@@ -15,52 +15,57 @@ from __future__ import annotations
 import re
 
 from .facts import Gathered
-from .kinds import Log, Matrix, Reader
-from .lines import MOST_RATE, Complaints, Source, clean, number, plain, shown
+from .kinds import Log, Matrix, Reader, TextReader
+from .lines import MOST_RATE, Complaints, Source, clean, number, shown
 
 TOOL = "nvbandwidth"
-_RUNNING = re.compile(r"Running\s+(\w+)")
 _MOST = 4096  # rows of a matrix, and matrices
-_DEVICE = re.compile(r"Device\s+\d+:\s+(.+?)(?:\s+\([0-9a-fA-F:.]+\))?$")
+_DEVICE = re.compile(r"Device \d{1,9}: (.+?)(?: \([0-9a-fA-F:.]+\))?")
 
 
-def _text(source: Source) -> Log:
-    gathered, complaints = Gathered(), Complaints()
-    found: list[Matrix] = []
-    name, columns, rows, begun, skipped = "", 0, list[tuple[float | None, ...]](), 0, 0
+class _Reading:
+    def __init__(self, gathered: Gathered) -> None:
+        self.gathered, self.complaints = gathered, Complaints()
+        self.found: list[Matrix] = []
+        self.rows: list[tuple[float | None, ...]] = []
+        self.name, self.begun, self.skipped = "", 0, 0
+        self.columns: int | None = 0  # of the matrix that is being read; None if its heading is still to come
 
-    def end() -> None:
-        if rows and len(found) < _MOST:
-            found.append(Matrix(name, tuple(rows), begun))
-        rows.clear()
-
-    for at, raw in source.lines():
-        text = plain(raw)[1]
+    def line(self, at: int, label: str, text: str) -> None:
         words = text.split()
-        if match := _RUNNING.search(text):
-            end()
-            name, columns = match[1], 0
+        if words[:1] == ["Running"] and len(words) > 1:
+            self._end()
+            self.name = words[1].rstrip(".")[:200]
         elif "bandwidth (GB/s)" in text:
-            end()
-            columns, begun = -1, at
-        elif columns == -1 and words and all(word.isdecimal() for word in words):
-            columns = len(words)
-        elif columns > 0 and words and words[0].isdecimal() and len(rows) < _MOST:
-            values = [None if word == "N/A" else number(word, MOST_RATE) for word in words[1:]]
-            if len(values) == columns and all(
-                v is not None or w == "N/A" for v, w in zip(values, words[1:], strict=True)
-            ):
-                rows.append(tuple(values))
-            else:
-                complaints.add(at, f"a row of {columns} rates was expected: `{shown(text)}`")
-        elif match := _DEVICE.match(text.strip()):
-            gathered.facts.devices[match[1][:200]] = gathered.facts.devices.get(match[1][:200], 0) + 1
+            self._end()
+            self.columns, self.begun = None, at
+        elif self.columns is None and words and all(word.isdecimal() for word in words):
+            self.columns = len(words)
+        elif self.columns and words and words[0].isdecimal() and len(self.rows) < _MOST:
+            self._row(at, words[1:], text)
+        elif match := _DEVICE.fullmatch(" ".join(words)[:400]):
+            devices = self.gathered.facts.devices
+            devices[match[1][:200]] = devices.get(match[1][:200], 0) + 1
         elif words:
-            end()
-            columns = 0
-            skipped += 1
-    end()
-    return Log(TOOL, (), gathered.facts, tuple(found), skipped, tuple(complaints.first))
+            self._end()
+            self.skipped += not self.gathered.see(text, label)
+
+    def _row(self, at: int, words: list[str], text: str) -> None:
+        values = [None if word == "N/A" else number(word, MOST_RATE) for word in words]
+        wrong = any(value is None and word != "N/A" for value, word in zip(values, words, strict=True))
+        if wrong or len(values) != self.columns:
+            self.complaints.add(at, f"a row of {self.columns} rates was expected: `{shown(text)}`")
+        else:
+            self.rows.append(tuple(values))
+
+    def _end(self) -> None:
+        if self.rows and len(self.found) < _MOST:
+            self.found.append(Matrix(self.name, tuple(self.rows), self.begun))
+        self.rows, self.columns = [], 0
+
+    def log(self) -> Log:
+        self._end()
+        return Log(TOOL, (), self.gathered.facts, tuple(self.found), self.skipped, tuple(self.complaints.first))
 
 
 def _json(source: Source) -> Log:
@@ -80,10 +85,9 @@ def _json(source: Source) -> Log:
     return Log(TOOL, (), gathered.facts, tuple(found), 0, tuple(complaints.first))
 
 
-TEXT = Reader(
+TEXT = TextReader(
     TOOL, "the text of nvbandwidth: a matrix for each test", "nvbandwidth, README",
-    lambda source: source.has(re.compile("nvbandwidth Version|memcpy (?:CE|SM) .*bandwidth").search),
-    _text,
+    lambda text: "nvbandwidth Version" in text or ("memcpy" in text and "bandwidth (GB/s)" in text), _Reading,
 )  # fmt: skip
 JSON = Reader(
     TOOL, "the JSON of nvbandwidth (`-j`)", "nvbandwidth, README",

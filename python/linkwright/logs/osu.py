@@ -16,11 +16,15 @@ from __future__ import annotations
 import re
 
 from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, Quantity, Reader
-from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, Source, number, plain, shown, whole
+from .kinds import Log, LogRow, LogTable, Quantity, TextReader
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
 
 TOOL = "OSU"
-_TITLE = re.compile(r"#\s*OSU\s+((?:MPI|[NR]CCL)\S*\s+.*?)\s+(?:Test\s*)?v?\d+\.\d+", re.IGNORECASE)
+_TITLE = re.compile(r"# ?OSU ((?:MPI|[NR]CCL)\S* .*?) (?:Test ?)?v?\d+\.\d+", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?", re.IGNORECASE)
+# The unit of the value -> what it is in us, or in 10^9 B/s.
+_MICROS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+_RATES = {"MB/s": 1e-3, "GB/s": 1.0}
 _RUNTIME = re.compile(r"(?:mpi|[nr]ccl)(?:-(?:cuda|rocm|openacc|managed))?\s+")
 _COLLECTIVES = {
     "allreduce": "allreduce", "allgather": "allgather", "reduce_scatter": "reduce_scatter", "reduce": "reduce",
@@ -34,25 +38,38 @@ PER_RANK = ("allgather", "alltoall", "gather", "scatter")
 class _Table:
     def __init__(self, title: str):
         words = _RUNTIME.sub("", title.lower(), count=1).removesuffix(" test").strip()
-        self.collective = _COLLECTIVES.get(words.removesuffix(" latency").strip())
+        self.collective = _COLLECTIVES.get(words.removeprefix("non-blocking ").removesuffix(" latency").strip())
         self.quantity: Quantity = "collective" if self.collective else _PAIRS.get(words, "collective")
-        # One-sided and non-blocking tests, and those of several pairs, are about other things.
+        # One-sided tests, those both ways, and those of several pairs are about other things.
         self.known = self.collective is not None or words in _PAIRS
         self.dtype: str | None = None
+        self.sized = True
+        self.column = 1
+        self.unit: float | None = None
         self.rows: list[LogRow] = []
+
+    def head(self, text: str) -> None:
+        """Take the heading: of a non-blocking collective, the time without computing is that of the collective."""
+        columns = re.split(r" {2,}|\t+", text.strip()[:400].removeprefix("#").strip())
+        self.sized = columns[0] == "Size"  # a barrier has none
+        self.column = next((at for at, name in enumerate(columns) if name.startswith("Pure Comm")), int(self.sized))
+        name = columns[self.column] if self.column < len(columns) else ""
+        unit = name[name.rfind("(") + 1 : name.rfind(")")] if "(" in name else ""
+        self.unit = (_RATES if self.quantity == "bandwidth" else _MICROS).get(unit)
 
     def row(self, at: int, words: list[str]) -> bool:
         """Take a row; whether it is one."""
-        barrier = self.collective == "barrier"
-        size = 0 if barrier else whole(words[0], MOST_SIZE)
-        text = words[0] if barrier else words[1] if len(words) > 1 else ""
-        value = number(text, MOST_RATE * 1e3 if self.quantity == "bandwidth" else MOST_MICROS)
-        if size is None or value is None:
+        size = 0 if not self.sized else whole(words[0], MOST_SIZE)
+        value = number(words[self.column] if self.column < len(words) else "", MOST_RATE * 1e3)
+        if size is None or value is None or self.unit is None:
             return False
-        if self.quantity == "bandwidth":  # MB/s are 10^6 B/s
-            self.rows.append(LogRow(size, None, at, algbw=value / 1e3))
-        else:
+        value *= self.unit
+        if self.quantity == "bandwidth" and value <= MOST_RATE:  # MB/s are 10^6 B/s
+            self.rows.append(LogRow(size, None, at, algbw=value))
+        elif self.quantity != "bandwidth" and value <= MOST_MICROS:
             self.rows.append(LogRow(size, value, at))
+        else:
+            return False
         return True
 
     def finished(self) -> LogTable:
@@ -64,35 +81,62 @@ class _Table:
         )  # fmt: skip
 
 
-def read(source: Source) -> Log:
-    """All tables of a text."""
-    gathered, complaints = Gathered(), Complaints()
-    tables: list[_Table] = []
-    current: dict[str, _Table] = {}
-    skipped = 0
-    for at, raw in source.lines():
-        label, text = plain(raw)
+class _Reading:
+    def __init__(self, gathered: Gathered) -> None:
+        self.gathered, self.complaints, self.left_out = gathered, Complaints(), Complaints()
+        self.tables: list[_Table] = []
+        self.current: dict[str, _Table] = {}
+        self.unread: set[str] = set()
+        self.skipped = 0
+
+    def line(self, at: int, label: str, text: str) -> None:
         words = text.split()
-        if match := _TITLE.search(text):
-            current[label] = _Table(match[1])
-            tables.append(current[label])
-        elif match := re.search(r"#\s*Datatype:\s*(\w+)", text):
-            if label in current:
-                current[label].dtype = match[1]
-        elif words and label in current and current[label].known and re.fullmatch(r"-?\d+(?:\.\d+)?", words[0]):
-            taken = len(current[label].rows) < MOST_ROWS and current[label].row(at, words)
-            if not taken:
-                complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
-        elif text.strip() and not gathered.see(text):
-            skipped += 1
-    found = tuple(table.finished() for table in tables if table.rows)
-    return Log(TOOL, found, gathered.facts, (), skipped, tuple(complaints.first))
+        table = self.current.get(label)
+        if title := _title(text):
+            self._begin(at, label, title)
+        elif table and words[:2] == ["#", "Datatype:"] and len(words) > 2:
+            table.dtype = words[2].rstrip(".")
+        elif table and not table.rows and "(" in text and ("(us)" in text or words[0] == "#"):
+            table.head(text)
+        elif table and table.known and words and _NUMBER.fullmatch(words[0]):
+            self._row(at, table, words, text)
+        elif words and not self.gathered.see(text, label):
+            self.skipped += 1
+
+    def _begin(self, at: int, label: str, title: str) -> None:
+        table = _Table(title)
+        if len(self.tables) < MOST_ROWS:
+            self.tables.append(table)
+            self.current[label] = table
+        if not table.known and title not in self.unread:
+            self.unread.add(title)
+            self.left_out.add(at, f"the test `{shown(title)}` is not read: collectives, latency and bandwidth are")
+
+    def _row(self, at: int, table: _Table, words: list[str], text: str) -> None:
+        if table.unit is None:
+            self.complaints.add(at, f"a row below a heading without a known unit: `{shown(text)}`")
+        elif table.rows and words[0].isdecimal() and int(words[0][:30]) <= table.rows[-1].size:
+            self.complaints.add(at, f"size {words[0][:30]} follows {table.rows[-1].size}, so two outputs were mixed")
+        elif len(table.rows) >= MOST_ROWS or not table.row(at, words):
+            self.complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
+
+    def log(self) -> Log:
+        found = tuple(table.finished() for table in self.tables if table.rows)
+        return Log(
+            TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first), tuple(self.left_out.first)
+        )
 
 
-READER = Reader(
+def _title(text: str) -> str | None:
+    """What is tested, if a line is a title; spaces are reduced first, since a pattern would try them all."""
+    match = _TITLE.search(" ".join(text.split())[:400]) if "OSU" in text else None
+    return match[1] if match else None
+
+
+READER = TextReader(
     TOOL,
     "the text of the OSU micro-benchmarks, versions 5 to 7: collectives, latency, bandwidth",
     "OSU micro-benchmarks 7.3, c/util",
-    lambda source: source.has(_TITLE.search),
-    read,
+    _title,
+    _Reading,
 )

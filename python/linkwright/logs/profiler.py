@@ -49,6 +49,8 @@ def read(source: Source) -> Log:
         complaints.add(1, "the trace is cut, or no JSON")
         events = []
     tables = tuple(_table(key, its) for key, its in _times(events, complaints).items())
+    if events and not tables and not complaints.first:
+        complaints.add(1, _without(events))
     properties = document.get("deviceProperties") if isinstance(document, dict) else None
     for device in properties if isinstance(properties, list) else ():
         if isinstance(device, dict):
@@ -56,6 +58,13 @@ def read(source: Source) -> Log:
             gathered.facts.devices[name] = gathered.facts.devices.get(name, 0) + 1
     skipped = len(events) - sum(row.count for table in tables for row in table.rows)
     return Log(TOOL, tables, gathered.facts, (), skipped, tuple(complaints.first))
+
+
+def _without(events: list[Any]) -> str:
+    """Why a trace tells no times of collectives."""
+    if any(isinstance(event, dict) and str(event.get("name", "")).startswith("NPKIT_") for event in events):
+        return "a trace of NPKit holds steps of channels, and no time of a collective"
+    return "no kernel of the trace names its collective and its size"
 
 
 def _times(events: Iterable[Any], complaints: Complaints) -> dict[_Key, dict[int, list[float]]]:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from linkwright import _native, library, machines, schedules, sources, timeline, units
 from linkwright.errors import UsageError, unknown
+from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.experiment import Experiment
 from linkwright.rows import Rows, given, largest
@@ -130,9 +133,9 @@ def of_built(
 def of_run(run: runs.Run, experiment: str | None = None) -> Scene:
     """One experiment that a run simulated; without a name, the fastest schedule of its largest message."""
     rows = run.results()
-    timed = rows[
-        (rows["metric"] == "time") & (rows["executor"] == "sim") & given(rows["value"]) & given(rows["collective"])
-    ]
+    modelled = [key for key, executor in EXECUTORS.items() if executor.modelled]
+    simulated = np.isin(rows["executor"], modelled)
+    timed = rows[(rows["metric"] == "time") & simulated & given(rows["value"]) & given(rows["collective"])]
     if not len(timed):
         raise UsageError(f"{run.id}: holds no simulated collective; draw a run of `linkwright sweep`, or a machine")
     if experiment:

@@ -17,6 +17,7 @@ from linkwright.errors import StoreError, UsageError
 
 # Of a file that is read as a whole.
 MOST_BYTES = 1 << 30
+PIECE_BYTES = 1 << 20
 
 _CURES = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -98,11 +99,13 @@ def write_text(path: Path, text: str) -> None:
 
 def content(path: Path) -> bytes:
     """What a file holds. Raises an `OSError` for more than any file of ours or of a log has: /dev/zero never ends."""
+    held = bytearray()  # a read of MOST_BYTES would take as much memory for the shortest file
     with path.open("rb") as file:
-        held = file.read(MOST_BYTES + 1)
-    if len(held) > MOST_BYTES:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-    return held
+        while piece := file.read(PIECE_BYTES):
+            held += piece
+            if len(held) > MOST_BYTES:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return bytes(held)
 
 
 def kept(path: Path) -> bytes:

@@ -72,7 +72,7 @@ class Task:
             heard(improvement)
         assert improvements, "a search that ends well has found something"
         counts = (found.tried or 0, found.unseen or 0)
-        return Outcome(self, improvements[-1], self._known(improvements), self._bound(), *counts, interrupted)
+        return Outcome(self, improvements[-1], self._known(improvements), self.bound(), *counts, interrupted)
 
     def binds(self, one: Mapping[str, Any]) -> dict[str, object]:
         """What its time goes on: shares of the critical path by cause, and the busiest link with its busy share."""
@@ -92,7 +92,7 @@ class Task:
         """The best known algorithm: known ones are looked at first."""
         return next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
 
-    def _bound(self) -> Mapping[str, Any] | None:
+    def bound(self) -> Mapping[str, Any] | None:
         """What no schedule beats; None where nothing is known."""
         options = {"path": self.path}
         shape = schedules.shape(self.experiment)

@@ -108,6 +108,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         }
     }
     check_routes(&prepared.messages, fabric)?;
+    check_work(&prepared.messages, fabric)?;
     fabric.reset(setup.seed, &prepared.sets);
     let stop_at = prepared.stop_at();
     let Prepared {
@@ -173,6 +174,24 @@ impl<F: Fabric + ?Sized> History for Engine<'_, F> {
 
     fn paid_phase(&self, id: u32) -> bool {
         self.graph.nodes[id as usize].paid_phase()
+    }
+}
+
+/// Most packets or lines of one simulation: some minutes of work.
+pub const MOST_PIECES: u64 = 1 << 27;
+
+/// That a fabric which moves packets one by one comes to an end.
+fn check_work<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Result<(), SimError> {
+    let Some(most_bytes) = fabric.piece_bytes() else {
+        return Ok(());
+    };
+    let schedule = messages.schedule;
+    let of = |op: &Op| messages.bytes(op).div_ceil(most_bytes) * targets(schedule, op) as u64;
+    let carrying = schedule.ops().iter().filter(|op| op.is_message());
+    let pieces = carrying.map(of).fold(0, u64::saturating_add);
+    match pieces <= MOST_PIECES {
+        true => Ok(()),
+        false => Err(SimError::TooMuch { pieces }),
     }
 }
 

@@ -93,7 +93,11 @@ impl<F: Fabric + ?Sized> Distances<'_, F> {
 }
 
 /// Lengths of the shortest ways from `start`, of which the `direct` ones are known (Dijkstra 1959).
-fn shortest(start: usize, direct: Vec<u64>, hop: impl Fn(usize, usize) -> u64) -> Vec<u64> {
+pub(super) fn shortest(
+    start: usize,
+    direct: Vec<u64>,
+    hop: impl Fn(usize, usize) -> u64,
+) -> Vec<u64> {
     let mut least = direct;
     let mut waiting: Vec<usize> = (0..least.len()).filter(|&node| node != start).collect();
     while let Some(at) = (0..waiting.len()).min_by_key(|&i| least[waiting[i]]) {

@@ -12,6 +12,7 @@
 //! A simulated time below either is a bug and yields no number. Times from rates are rounded down
 //! once per event, so the check forgives one picosecond per message.
 
+mod arrival;
 mod demand;
 mod distance;
 pub mod problem;
@@ -30,7 +31,7 @@ use linkwright_schedule::ir::Schedule;
 /// A lower bound on time, and what it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// `latency`, `port`, `cut`, `memory` or `compute`.
+    /// `latency`, `port`, `cut`, `arrival`, `memory` or `compute`.
     pub name: &'static str,
     /// No run takes less.
     pub time: TimePs,

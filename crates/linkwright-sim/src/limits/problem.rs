@@ -5,12 +5,14 @@
 //! | latency | of the farthest two ranks of which one must hear of the other, over any relays; or the best tree, where endpoints send one message after another |
 //! | port | bytes that must leave or enter a rank / rate of its port; or bytes that all must receive / rate of all ports |
 //! | cut | bytes that must leave or enter some ranks / rate of all links across their border |
+//! | arrival | the least time before the first byte passes a port or a cut, then the bytes behind it at its rate |
 //! | memory | bytes that ranks must read and write / the rate of the fastest cache, where ranks move data themselves |
 //! | compute | combinations spread over all ranks / rate of all their lanes |
 //!
 //! Bytes are those of [`Demand`]. What counts is what the machine could do, not what schedules make of it: memories of the
 //! machine may receive, relay and combine, a multicast leaves its source once, switches combine, a rank may use all lanes.
 
+use super::arrival::{self, Table};
 use super::demand::Demand;
 use super::distance::{tree, Distances, Way};
 use super::{Limit, Limits};
@@ -55,6 +57,7 @@ pub fn find<F: Fabric + ?Sized>(
         memo: machine.memo(),
     };
     let (cut, narrowest) = site.cut().unzip();
+    let arrivals = site.arrivals(cut.as_ref().zip(narrowest.as_ref()));
     let latency = match hardware {
         Some(barrier) => site.latency().map(|all| Limit {
             time: all.time.min(barrier),
@@ -65,7 +68,7 @@ pub fn find<F: Fabric + ?Sized>(
     let limits = [latency, site.each_port(), site.all_ports()].into_iter();
     let others = [cut, site.memory(), site.compute()].into_iter();
     Found {
-        limits: Limits::known(limits.chain(others).flatten()),
+        limits: Limits::known(limits.chain(others).flatten().chain(arrivals)),
         cut: narrowest,
     }
 }
@@ -212,6 +215,57 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             }
         }
         busiest
+    }
+
+    /// What passes behind the first byte that can.
+    fn arrivals(&self, cut: Option<(&Limit, &NetworkCut)>) -> Vec<Limit> {
+        let (demand, count) = (self.demand, self.places().len());
+        let &Demand::Collective { root, bytes, .. } = demand else {
+            return Vec::new();
+        };
+        let nodes = [self.places(), self.memories].concat();
+        if bytes == 0 || count < 2 || nodes.len() > arrival::MOST {
+            return Vec::new();
+        }
+        let table = self.table(&nodes);
+        let mut ranks = vec![root as usize, 0, count / 2, count - 1];
+        ranks.sort_unstable();
+        ranks.dedup();
+        let through = |rank| {
+            let port = self.fabric.port(nodes[rank], self.networks);
+            table.through(demand, rank, port)
+        };
+        let total = self.all_ports();
+        let of = |limit: &Limit| Some((limit.bytes, limit.rate?));
+        let total = total.as_ref().and_then(of);
+        let total = total.and_then(|(bytes, rate)| table.total(bytes, rate));
+        let cut = cut.and_then(|(limit, cut)| table.across(cut, limit.bytes, limit.rate?));
+        let mut limits: Vec<Limit> = ranks.into_iter().flat_map(through).collect();
+        limits.extend(total.into_iter().chain(cut));
+        limits
+    }
+
+    /// Times between all pairs, which are the same for every size and schedule.
+    fn table(&self, nodes: &[EndpointId]) -> Arc<Table> {
+        let path = &self.setup.path;
+        let begin = (path.start + path.per_run).0;
+        let key = nodes.iter().map(|node| node.0).chain([u32::MAX]);
+        let key = key.chain(self.networks.iter().map(|&network| u32::from(network)));
+        let key = key.chain([
+            self.places().len() as u32,
+            (begin >> 32) as u32,
+            begin as u32,
+        ]);
+        let distances = Distances {
+            fabric: self.fabric,
+            setup: self.setup,
+            networks: self.networks,
+            notices: false,
+            nodes,
+        };
+        (self.memo).get(key.collect(), || {
+            Table::new(&distances, self.places().len())
+        })
     }
 
     /// All ports together.

@@ -172,11 +172,12 @@ def _faster(answer: Answer) -> list[Section]:
 
 def _read(log: Log) -> list[Section]:
     """What was passed over."""
-    if not log.skipped and not log.complaints:
+    complaints = (*log.complaints, *log.left_out)
+    if not log.skipped and not complaints:
         return []
     items: list[Item] = [Text([f"{units.counted(log.skipped, 'line')} passed over, which belong to no table."])]
-    if log.complaints:
+    if complaints:
         columns = [Column("Line", numeric=True), Column("Because")]
-        body = [[Cell(f"{line}", line), text] for line, text in log.complaints]
-        items.append(Table("Lines that look like rows and are none", columns, body))
+        body = [[Cell(f"{line}", line), text] for line, text in complaints]
+        items.append(Table("Lines and tables that are not read", columns, body))
     return [Section("What was not read", items)]

@@ -242,6 +242,15 @@ impl Fabric for Exchange {
         }
     }
 
+    /// Of a chip, no byte moves before its phase has begun.
+    fn ends(&self, from: EndpointId, to: EndpointId, _network: u8) -> (TimePs, TimePs) {
+        let inside = self.config.links.is_none() && from.0.max(to.0) < self.ranks;
+        match inside {
+            true => (self.config.chip.start(), TimePs::ZERO),
+            false => (TimePs::ZERO, TimePs::ZERO),
+        }
+    }
+
     fn hops(&self, from: EndpointId, to: EndpointId, _network: u8) -> u32 {
         let route = self.route(from, to);
         route.map_or(1, |route| route.rails() + route.rungs())

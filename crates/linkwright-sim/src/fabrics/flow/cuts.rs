@@ -27,8 +27,12 @@ const TRIED: usize = 4;
 /// More than any flow.
 const FREE: u64 = u64::MAX / 1024;
 
-/// Cuts of the endpoints at `places`.
-pub(super) fn of(routing: &Routing, places: &[EndpointId], networks: &[u8]) -> Vec<NetworkCut> {
+/// Cuts of the endpoints at `places`, where each link carries so many bytes per second.
+pub(super) fn of(
+    (routing, carried): (&Routing, &[u64]),
+    places: &[EndpointId],
+    networks: &[u8],
+) -> Vec<NetworkCut> {
     if places.len() < 2 {
         return Vec::new();
     }
@@ -37,7 +41,7 @@ pub(super) fn of(routing: &Routing, places: &[EndpointId], networks: &[u8]) -> V
     if let Some(torus) = routing.torus.as_ref().filter(|_| only_torus) {
         return halves(torus, &routing.topology, places);
     }
-    let network = Network::new(&routing.topology, &classes);
+    let network = Network::new(&routing.topology, &classes, carried);
     let all = |inside: Vec<bool>| {
         let side = |wanted| {
             let sides = places
@@ -50,7 +54,7 @@ pub(super) fn of(routing: &Routing, places: &[EndpointId], networks: &[u8]) -> V
         let (out, _) = network.flow(&ours, &others);
         let into = match network.one_way {
             true => network.flow(&others, &ours).0,
-            false => out, // every edge has the same capacity both ways
+            false => out, // every edge carries the same both ways
         };
         NetworkCut {
             inside,
@@ -126,7 +130,7 @@ struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    fn new(topology: &'a Topology, classes: &[bool]) -> Self {
+    fn new(topology: &'a Topology, classes: &[bool], carried: &[u64]) -> Self {
         let mut graph = DiGraph::new();
         let nodes = topology.names.len() as u32;
         let arrive: Vec<NodeIndex> = (0..nodes).map(|_| graph.add_node(())).collect();
@@ -148,7 +152,7 @@ impl<'a> Network<'a> {
             if !classes[to.class as usize] {
                 continue;
             }
-            let rate = topology.capacity[link as usize];
+            let rate = carried[link as usize];
             let (start, end) = (leave[from as usize], arrive[to.to as usize]);
             // What arrives over another class does not turn, so the limit holds where there is only one.
             let turn = topology.turnaround(link).filter(|_| {
@@ -157,7 +161,7 @@ impl<'a> Network<'a> {
                     .filter(|&&l| classes[topology.links[l as usize].class as usize])
                     .all(|&l| topology.links[l as usize].class == to.class)
             });
-            network.one_way |= turn.is_some();
+            network.one_way |= turn.is_some() || rate != carried[link as usize ^ 1];
             let rate = turn.map_or(rate, |turn| turn.min(rate));
             network.graph.add_edge(start, end, rate);
         }

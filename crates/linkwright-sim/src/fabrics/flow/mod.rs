@@ -30,6 +30,7 @@
 //! platforms" (JPDC 2014) for flows in place of packets.
 
 mod branches;
+mod carried;
 mod cuts;
 mod edges;
 mod fair;
@@ -611,6 +612,15 @@ impl Fabric for Flow {
         route.map_or(TimePs::ZERO, |route| routes.timing(route).lead(m.bytes))
     }
 
+    fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
+        let mut routes = self.routes.borrow_mut();
+        let route = routes.find(key(from, to, network));
+        route.map_or((TimePs::ZERO, TimePs::ZERO), |route| {
+            let timing = routes.timing(route);
+            (timing.least_lead(), timing.latency)
+        })
+    }
+
     fn capacities(&self) -> Vec<u64> {
         self.routes.borrow().routing.topology.capacity.clone()
     }
@@ -627,10 +637,12 @@ impl Fabric for Flow {
     }
 
     fn port(&self, endpoint: EndpointId, networks: &[u8]) -> PortRates {
-        let routes = self.routes.borrow();
+        let mut routes = self.routes.borrow_mut();
         let classes = routes.routing.classes(networks);
+        let carried = routes.carried(networks);
         let rate = |out| {
-            let rate = routes.routing.topology.port(endpoint.0, &classes, out);
+            let topology = &routes.routing.topology;
+            let rate = topology.port(endpoint.0, (&classes, &carried), out);
             (rate > 0).then_some(BytesPerSec(rate as f64))
         };
         PortRates {
@@ -640,7 +652,9 @@ impl Fabric for Flow {
     }
 
     fn cuts(&self, places: &[EndpointId], networks: &[u8]) -> Vec<NetworkCut> {
-        cuts::of(&self.routes.borrow().routing, places, networks)
+        let mut routes = self.routes.borrow_mut();
+        let carried = routes.carried(networks);
+        cuts::of((&routes.routing, &carried), places, networks)
     }
 
     fn multicasts_are_copies(&self) -> bool {

@@ -9,6 +9,7 @@ use super::timing::Timing;
 use super::trees::Trees;
 use super::uses::{List, Use, Uses};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Femtoseconds, in which one byte takes a whole number on any real link.
 const FS_PER_S: u64 = 1_000_000_000_000_000;
@@ -41,6 +42,8 @@ pub(super) struct Routes {
     /// The latest way; kept to reuse its memory.
     pub(super) way: Way,
     pub(super) groups: Groups,
+    /// What links carry, by networks; see [`super::carried`].
+    pub(super) carried: FxHashMap<Vec<u8>, Arc<[u64]>>,
 }
 
 impl Routes {
@@ -58,6 +61,7 @@ impl Routes {
             trees: Trees::default(),
             way: Way::default(),
             groups: Groups::default(),
+            carried: FxHashMap::default(),
         }
     }
 

@@ -56,6 +56,12 @@ impl Timing {
         }
     }
 
+    /// The least that [`Timing::lead`] can be.
+    pub fn least_lead(&self) -> TimePs {
+        let shortest = self.start.min(self.long_start);
+        shortest.saturating_sub(time(self.inline, self.whole))
+    }
+
     /// The same for a message of any kind.
     pub fn ahead(&self, kind: MsgKind, bytes: u64) -> TimePs {
         match kind {

@@ -298,13 +298,13 @@ impl Topology {
         vec![true; self.used_classes]
     }
 
-    /// Most bytes per second over all links of these classes into or out of `node`.
-    pub fn port(&self, node: u32, classes: &[bool], out: bool) -> u64 {
-        // Every edge has a link each way, of the same capacity.
+    /// Most bytes per second over all links of these classes into or out of `node`, of which each carries so many.
+    pub fn port(&self, node: u32, (classes, carried): (&[bool], &[u64]), out: bool) -> u64 {
+        // Every edge has a link each way.
         let there = self.out[node as usize].iter().map(|&link| link as usize);
         let used = there.filter(|&link| classes[self.links[link].class as usize]);
         let links = used
-            .map(|link| self.capacity[if out { link } else { link ^ 1 }])
+            .map(|link| carried[if out { link } else { link ^ 1 }])
             .sum();
         let own = self.injected(node, out);
         own.map_or(links, |own| self.capacity[own as usize].min(links))

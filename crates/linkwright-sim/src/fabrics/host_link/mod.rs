@@ -235,6 +235,10 @@ impl Fabric for HostLink {
         self.completions.advance(until, out)
     }
 
+    fn piece_bytes(&self) -> Option<u64> {
+        Some(self.config.link.max_payload)
+    }
+
     fn in_flight(&self) -> usize {
         self.completions.in_flight()
     }

@@ -268,6 +268,10 @@ impl Fabric for SlottedRing {
         until
     }
 
+    fn piece_bytes(&self) -> Option<u64> {
+        Some(u64::from(self.config.line_bytes))
+    }
+
     fn in_flight(&self) -> usize {
         self.in_flight
     }

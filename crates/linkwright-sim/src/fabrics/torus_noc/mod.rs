@@ -277,6 +277,10 @@ impl Fabric for TorusNoc {
         until
     }
 
+    fn piece_bytes(&self) -> Option<u64> {
+        Some(self.config.packet_bytes)
+    }
+
     fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -345,6 +349,17 @@ impl Fabric for TorusNoc {
             peak: self.links.iter().map(|link| link.peak).collect(),
             bins: self.bins.clone(),
         })
+    }
+
+    /// The head of a packet must have come; what is in the interface has passed the port.
+    fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
+        let memory = |at: EndpointId| self.config.sites[at.index()].channel.is_some();
+        if memory(from) || memory(to) {
+            return (TimePs::ZERO, TimePs::ZERO);
+        }
+        let way = self.way(network, self.place(from), self.place(to));
+        let inside = self.config.interface_in.0;
+        (TimePs(way - inside), TimePs(inside))
     }
 
     /// Puts of whole packets.
