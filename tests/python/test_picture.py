@@ -18,6 +18,7 @@ from linkwright.picture import colours, subjects
 from linkwright.picture.collapse import MOST_ENDPOINTS, collapsed
 from linkwright.picture.graph import graph, links
 from linkwright.picture.layouts import LAYOUTS, layout
+from linkwright.picture.scene import _label
 from linkwright.timeline import Steps, Timeline
 from linkwright_cases import invoke
 
@@ -276,3 +277,10 @@ def test_draw_refuses_with_a_cure(words, told, tmp_path, monkeypatch):
     assert result.status == 2
     assert told in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_number_keeps_the_word_before_it_in_small_letters():
+    """A box of 30 holds 5 letters of 4.4 and a margin of 2, but only 4 of 6.8."""
+    assert _label("node 0 NIC 3", 30, True) == "NIC 3"
+    assert _label("node 0 buffer 3", 30, True) == "3"
+    assert _label("node 0 NIC 3", 80, False) == "0 NIC 3"

@@ -28,6 +28,7 @@ from .sensitivity import Effect, effects
 from .system import System, few
 
 SHOWN = 5  # hypotheses
+NEARER = 0.8  # of the healthy machine's ln(distance), to be a hypothesis
 ALIKE = 0.01  # of a time: curves nearer than this are one
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 
@@ -143,7 +144,7 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
     last = sizes[-1]
     return Answer(
         table, system, why, healthy[last].choice, measured, points, share, verdict.of(share), apart,
-        [one for one in suspects if one.distance < apart][:SHOWN],
+        [one for one in suspects if math.log(one.distance) < NEARER * math.log(apart)][:SHOWN],
         effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN],
     )  # fmt: skip
 
@@ -152,6 +153,13 @@ def _time_on(system: System, machine: _native.Machine, size: int) -> float:
     from linkwright.studies.modern.predict import OneMachine
 
     return OneMachine(machine).time(system.shape, size).time_us
+
+
+def heading(answer: Answer) -> str:
+    """What its hypotheses are for."""
+    if answer.verdict != "fine":
+        return "what would give your numbers, simulated, the nearest first"
+    return "your large sizes are fine, and the model is less sure of small ones; what would make them slow, simulated"
 
 
 def apart_in_words(factor: float) -> str:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from linkwright import units
 
-from .log import apart_in_words
+from .log import apart_in_words, heading
 from .verdict import told
 
 if TYPE_CHECKING:
     from linkwright.logs import Log
 
     from .faster import Faster
-    from .log import Answer, Suspect
+    from .log import Answer
     from .schedule import Found
     from .sensitivity import Effect
 
@@ -59,7 +59,7 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
     yield ""
     for sentences in told(answer):
         yield from _wrapped(sentences)
-    yield from _suspects(answer.suspects, answer.distance)
+    yield from _suspects(answer)
     yield from _faster(answer.faster, answer.points[-1].healthy)
     yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
 
@@ -73,15 +73,13 @@ def _doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str
         yield f"and {len(complaints) - 3} more such lines"
 
 
-def _suspects(suspects: Sequence[Suspect], apart: float) -> Iterator[str]:
-    if not suspects:
+def _suspects(answer: Answer) -> Iterator[str]:
+    if not answer.suspects:
         return
     yield ""
-    away = apart_in_words(apart)
-    yield from _wrapped(
-        f"what would give your numbers, simulated, the nearest first; the healthy machine is {away} away"
-    )
-    for number, suspect in enumerate(suspects, 1):
+    away = apart_in_words(answer.distance)
+    yield from _wrapped(f"{heading(answer)}; the healthy machine is {away} away")
+    for number, suspect in enumerate(answer.suspects, 1):
         first = f"{number}. {apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
             yield from _wrapped(first + case.what, indent="   ")

@@ -113,11 +113,16 @@ def _nodes(shown: Graph, placed: Layout, ranks: Sequence[tuple[str, int]]) -> li
 
 
 def _label(name: str, width: float, grouped: bool) -> str:
-    """As many of the last words of a name as its box has room for; the last one in smaller letters if need be."""
+    """As many of the last words of a name as its box has room for; the last ones in smaller letters if need be.
+
+    A number alone says nothing where NICs and buffers stand in one row, so the word before it stays as well.
+    """
     words = name.split(" ")
+    last = len(words) - 1
     for first in range(2 if grouped and len(words) > 2 else 0, len(words)):
         label = " ".join(words[first:])
-        if len(label) * LETTER + 2 <= width:
+        letter = _SMALL if first == last - 1 and words[last].isdigit() else LETTER
+        if len(label) * letter + 2 <= width:
             return label
     return words[-1] if len(words[-1]) * _SMALL + 2 <= width else ""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from linkwright import units
-from linkwright.explain.log import apart_in_words, bus_rate
+from linkwright.explain.log import apart_in_words, bus_rate, heading
 from linkwright.explain.verdict import told
 from linkwright.report import quantity
 from linkwright.report.model import Axis, Cell, Column, Curve, Item, Moving, Plot, Report, Section, Table, Text
@@ -130,7 +130,8 @@ def _suspects(answer: Answer) -> list[Section]:
         for at, case in enumerate(suspect.cases)
     ]  # fmt: skip
     away = apart_in_words(answer.distance)
-    read = f"Each is simulated at all sizes, and nothing is fitted. The healthy machine is {away} away."
+    why = f"{heading(answer).capitalize()}."
+    read = f"{why} Each is simulated at all sizes, and nothing is fitted. The healthy machine is {away} away."
     return [Section("What would give these numbers", [Table("Hypotheses, the nearest first", _SUSPECTS, body, read)])]
 
 
@@ -177,5 +178,5 @@ def _read(log: Log) -> list[Section]:
     if log.named:
         columns = [Column("Line", numeric=True), Column("Because")]
         body = [[Cell(f"{line}", line), text] for line, text in log.named]
-        items.append(Table("Lines that look like rows and are none", columns, body))
+        items.append(Table("Lines and tables that are not read", columns, body))
     return [Section("What was not read", items)]
