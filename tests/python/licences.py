@@ -1,7 +1,7 @@
 """What others wrote that linkwright contains or installs, with its licence, and whether that licence is allowed.
 
     wheel       every crate that is linked into the library, from the lock file, by Cargo
-    beside it   what `pip install linkwright[extra]` names, from pyproject.toml; the licences below are compared with
+    beside it   what the extras name, from pyproject.toml; the licences below are compared with
                 what the installed packages say of themselves
 
 `make lint` runs this file; it needs no network.

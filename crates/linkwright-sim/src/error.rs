@@ -36,10 +36,12 @@ pub enum SimError {
         at: TimePs,
     },
     /// More packets than a simulation gets through in some minutes.
-    #[error("this schedule is {pieces} packets, which this fabric moves one by one, and {} are the most; simulate smaller messages or fewer ranks", crate::engine::MOST_PIECES)]
+    #[error("this schedule is {pieces} packets, which this fabric moves one by one, and {most} are the most; simulate smaller messages or fewer ranks")]
     TooMuch {
         /// Packets, or lines of a bus.
         pieces: u64,
+        /// The most that are simulated.
+        most: u64,
     },
     /// A simulation that passed the time after which it was to stop.
     #[error("the simulation has come to {at}, beyond the time at which it was to stop; ask for a later one")]

@@ -20,7 +20,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -194,9 +194,22 @@ class Run:
         )
 
 
-def create(root: Path, suite_key: str, suite_text: str, plan: dict, about: dict | None = None) -> Run:
-    """A new run folder below `root`, named after the time and the suite; `about` adds to the environment."""
+def create(
+    root: Path,
+    suite_key: str,
+    suite_text: str,
+    plan: dict,
+    about: dict | None = None,
+    keep: Callable[[Run], None] | None = None,
+) -> Run:
+    """A new run folder below `root`, named after the time and the suite.
+
+    `about` adds to the environment. `keep` writes what a resumed run needs; `run.json`, by which a folder is a run,
+    comes behind it, so that a run can be resumed from its first moment on.
+    """
     run = Run(_new_folder(root, suite_key))
+    if keep is not None:
+        keep(run)
     run.begin(suite_text, plan, about)
     return run
 

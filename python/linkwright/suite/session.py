@@ -99,12 +99,15 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
         about |= {"backend": backend.about()}
     inputs = {target.name: runs.Input.of(target.machine_name, _text(target)) for target in targets}
     plan = {"request": request.to_json(), "inputs": {name: vars(one) for name, one in inputs.items()}}
-    run = runs.create(root, suite.name, suite.text, plan, about)
-    for target in targets:
-        if target.modelled:
-            run.keep_machine(target.machine_name, target.recipe.text)
     planned = dict(zip((target.name for target in targets), found, strict=True))
-    _keep_own(run, planned)
+
+    def keep(run: runs.Run) -> None:
+        for target in targets:
+            if target.modelled:
+                run.keep_machine(target.machine_name, target.recipe.text)
+        _keep_own(run, planned)
+
+    run = runs.create(root, suite.name, suite.text, plan, about, keep)
     return _execute(run, suite, targets, planned, request, watcher, backend or Local())
 
 

@@ -28,7 +28,7 @@ from linkwright.executors.process import Sampling
 from linkwright.experiment import Experiment
 from linkwright.store.record import Record
 
-HOW = Sampling(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
+HOW = Sampling(samples=8, warmup_at_most=2, budget_s=4.0, settle_within=None, seed=3)
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ def test_repetitions_follow_each_other():
 
 
 def test_a_rank_that_does_not_come_ends_the_kernel_and_names_the_barrier():
-    delays = np.array([[0, 400_000_000, 0]])
+    delays = np.array([[0, 2_000_000_000, 0]])
     made = cases.walk_of(ring(3, 72), make=native.job, delays=delays, patience_ns=10**8)
     (left,) = emulator.run([made], cases.SMS)
     assert f"to reach {1 << 63}; it was at" in job.trouble_of(left["trouble"])

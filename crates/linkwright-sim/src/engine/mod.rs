@@ -178,7 +178,7 @@ impl<F: Fabric + ?Sized> History for Engine<'_, F> {
 }
 
 /// Most packets or lines of one simulation: some minutes of work.
-pub const MOST_PIECES: u64 = 1 << 27;
+const MOST_PIECES: u64 = 1 << 27;
 
 /// That a fabric which moves packets one by one comes to an end.
 fn check_work<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Result<(), SimError> {
@@ -191,7 +191,10 @@ fn check_work<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Result
     let pieces = carrying.map(of).fold(0, u64::saturating_add);
     match pieces <= MOST_PIECES {
         true => Ok(()),
-        false => Err(SimError::TooMuch { pieces }),
+        false => Err(SimError::TooMuch {
+            pieces,
+            most: MOST_PIECES,
+        }),
     }
 }
 
