@@ -218,6 +218,26 @@ def test_what_binds_is_in_the_json(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_the_page_says_why_the_winner_wins(tmp_path):
+    page = tmp_path / "found.html"
+    asked = ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1K,64K", *QUICK, "--budget", "5s")
+    done = invoke(*asked, "--report", str(page))
+    assert done.status == 0, done.err
+    assert done.out.splitlines()[-1] == f"wrote {page}"
+    text = page.read_text(encoding="utf-8")
+    for said in ("best known: ", "found: ", "Why it wins", "At 64K", "The busiest link."):
+        assert said in text, said
+    assert not re.search(r"(src|href)=.?https?:", text)
+
+
+@pytest.mark.parametrize(("name", "why"), [("found.txt", "ends in .html"), ("no/found.html", "--report")])
+def test_a_page_that_has_no_place_is_refused_before_the_search(tmp_path, name, why):
+    asked = ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--budget", "1h")
+    done = invoke(*asked, "--report", str(tmp_path / name))
+    assert done.status == 2
+    assert why in done.err
+
+
 def test_ctrl_c_gives_the_best_so_far(tmp_path):
     command = [
         sys.executable, "-m", "linkwright", "synthesize", "alltoall", "--on", "wormhole-n150", "--sizes", "64K,128K",

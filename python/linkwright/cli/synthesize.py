@@ -53,6 +53,10 @@ SIZES = "1K,1M,64M"
     "--json", "json_file", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE",
     help="Also write the table to FILE as JSON; `-` prints it instead of the table.",
 )  # fmt: skip
+@click.option(
+    "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
+    help="Write a page: what was found, why it wins, and the winner in step with the best known schedule.",
+)  # fmt: skip
 @options.seed
 def command(
     collective: str,
@@ -71,6 +75,7 @@ def command(
     out: Path | None,
     formats: tuple[str, ...],
     json_file: Path | None,
+    report: Path | None,
     seed: int,
 ) -> int:
     """Find schedules of COLLECTIVE that are fast on a described machine.
@@ -82,7 +87,7 @@ def command(
     policy that its first lines state, gives the time in the table, and `linkwright run FILE.lw --on threads` runs it.
 
     \b
-    linkwright synthesize allreduce --on dgx1-p100 --sizes 1K,1M,256M --out found
+    linkwright synthesize allreduce --on dgx1-p100 --sizes 1K,1M,256M --out found --report found.html
     """
     from linkwright import synthesis
     from linkwright.executors import resolve_one
@@ -95,11 +100,13 @@ def command(
                        budget_s=budget_s, methods=wanted, serial_starts=serial_starts)
         for size in asked
     ]  # fmt: skip
-    synthesis.check_outputs(out, formats)
-    return _search(list(dict.fromkeys(tasks)), out, formats, json_file)
+    synthesis.check_outputs(out, formats, report)
+    return _search(list(dict.fromkeys(tasks)), out, formats, json_file, report)
 
 
-def _search(tasks: list[Task], out: Path | None, formats: tuple[str, ...], json_file: Path | None) -> int:
+def _search(
+    tasks: list[Task], out: Path | None, formats: tuple[str, ...], json_file: Path | None, report: Path | None
+) -> int:
     """Search for each size in turn; the exit status."""
     from linkwright import synthesis
 
@@ -122,6 +129,8 @@ def _search(tasks: list[Task], out: Path | None, formats: tuple[str, ...], json_
     finally:
         if json_file:
             _write_json(found, json_file)
+        if report and found:
+            _write_page(found, report, err=not table)
     return 130 if any(outcome.interrupted for outcome in found) else 0
 
 
@@ -138,6 +147,13 @@ def _one(task: Task) -> Outcome:
         )
     finally:
         progress.close()
+
+
+def _write_page(found: list[Outcome], file: Path, *, err: bool) -> None:
+    from linkwright import report
+    from linkwright.synthesis.page import page
+
+    click.echo(f"wrote {report.render(page(found), file)}", err=err)
 
 
 def _write_json(found: list[Outcome], file: Path) -> None:

@@ -224,8 +224,8 @@ def heading(task: Task) -> str:
     return f"{about}\n" + _COLUMNS.format("size", "best known", "found", "gain", "bound", "method", "recipe").rstrip()
 
 
-def check_outputs(folder: Path | None, formats: tuple[str, ...]) -> None:
-    """Refuse formats that do not exist or have no place, before the search."""
+def check_outputs(folder: Path | None, formats: tuple[str, ...], page: Path | None = None) -> None:
+    """Refuse formats that do not exist, and files that have no place, before the search."""
     known = [entry["key"] for entry in _native.plan_formats()]
     for name in formats:
         if name not in known:
@@ -235,6 +235,10 @@ def check_outputs(folder: Path | None, formats: tuple[str, ...]) -> None:
     if folder:
         make_folder(folder)
         check_place(folder / "schedule.lw", f"--out {folder}")
+    if page:
+        if page.suffix != ".html":
+            raise UsageError(f"--report {page}: the page is HTML; give a name that ends in .html")
+        check_place(page, f"--report {page}")
 
 
 def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:

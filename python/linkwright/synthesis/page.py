@@ -1,0 +1,131 @@
+"""The page of a search: what was found at each size, why it wins, and both schedules in step."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from linkwright.errors import LinkwrightError
+from linkwright.picture import subjects
+from linkwright.picture.scene import Scene
+from linkwright.report import quantity
+from linkwright.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
+from linkwright.units import format_size
+
+from . import Outcome
+
+MOST_RANKS = 256  # beyond, a simulation with all links takes too long for a page
+
+
+def page(outcomes: Sequence[Outcome]) -> Report:
+    """The page of searches for one collective on one machine."""
+    experiment, target = outcomes[0].task.experiment, outcomes[0].task.target
+    return Report(
+        f"{experiment.collective} found for {target.machine_name}",
+        "Modelled, not measured: exact for the machine as described. Every schedule is proved.",
+        [("Machine", target.machine_name), ("Ranks", f"{experiment.ranks:,}"), ("Seed", f"{outcomes[0].task.seed}")],
+        sections=[
+            Section("In short", [Text([_conclusion(outcomes)]), *_moving(outcomes)]),
+            Section("What was found", [_found(outcomes)]),
+            Section("Why it wins", [_why(outcome) for outcome in outcomes]),
+        ],
+    )
+
+
+def _conclusion(outcomes: Sequence[Outcome]) -> str:
+    best = max(outcomes, key=_gain)
+    size, time = format_size(best.task.size_bytes), _duration(best.best["time_ps"])
+    if _gain(best) < 1.005:
+        return f"Nothing that was found is faster than the best known schedule; at {size} that takes {time}."
+    known = _duration(best.known["time_ps"]) if best.known else "nothing"
+    told = f"At {size}, {best.best['recipe']} takes {time} where the best known schedule takes {known}"
+    return f"{told}: {_gain(best):.2f} times as fast."
+
+
+def _gain(outcome: Outcome) -> float:
+    return outcome.gain or 1.0
+
+
+def _moving(outcomes: Sequence[Outcome]) -> list[Item]:
+    """The largest gain, over time."""
+    best = max(outcomes, key=_gain)
+    if best.task.experiment.ranks > MOST_RANKS:
+        return []
+    shown = {"best known": best.known} if best.known and _gain(best) > 1 else {}
+    scenes = [_scene(best, one, words) for words, one in {**shown, "found": best.best}.items()]
+    drawn = [scene for scene in scenes if scene is not None]
+    return [Moving(drawn)] if drawn else []
+
+
+def _scene(outcome: Outcome, one: Mapping[str, Any], words: str) -> Scene | None:
+    task = outcome.task
+    options = {"path": one["path"] or task.path, "issue": one["issue"], "serial_starts": task.serial_starts or None}
+    title = f"{words}: {one['recipe']}, {format_size(task.size_bytes)}, {_duration(one['time_ps'])}"
+    with contextlib.suppress(LinkwrightError):  # such as a schedule with too many operations
+        given = {name: value for name, value in options.items() if value is not None}
+        return subjects.of_built(task.target.machine, one["schedule"], given, one["recipe"], title)
+    return None
+
+
+def _found(outcomes: Sequence[Outcome]) -> Table:
+    columns = [
+        Column("Size", "B", numeric=True), Column("Best known", "s", numeric=True), Column("Found", "s", numeric=True),
+        Column("Gain", numeric=True), Column("Bound", "s", numeric=True, help="No schedule beats it."),
+        Column("Found / bound", numeric=True), Column("Recipe"), Column("Issue policy"),
+    ]  # fmt: skip
+    return Table("By size", columns, [_row(outcome) for outcome in outcomes])
+
+
+def _row(outcome: Outcome) -> list[Cell | str]:
+    found = outcome.best["time_ps"]
+    bound = outcome.bound["time_ps"] if outcome.bound else None
+    known = outcome.known["time_ps"] if outcome.known else None
+    over = found / bound if bound else None
+    return [
+        Cell(format_size(outcome.task.size_bytes), outcome.task.size_bytes),
+        _time(known, outcome.known["recipe"] if outcome.known else ""),
+        _time(found),
+        Cell(f"{outcome.gain:.2f}", outcome.gain) if outcome.gain else "",
+        _time(bound, str(outcome.bound["name"]) if outcome.bound else ""),
+        Cell(f"{over:.2f}", over) if over else "",
+        Cell(outcome.best["recipe"], tone="strong"),
+        str(outcome.best["issue"]),
+    ]
+
+
+def _why(outcome: Outcome) -> Table:
+    """What the time is spent on, before and after."""
+    size = format_size(outcome.task.size_bytes)
+    after: Any = outcome.task.binds(outcome.best)
+    before: Any = outcome.task.binds(outcome.known) if outcome.known else {"critical_path": {}, "busiest_link": None}
+    spent: list[dict[str, float]] = [dict(one["critical_path"]) for one in (before, after)]
+    times = [outcome.known["time_ps"] if outcome.known else 0, outcome.best["time_ps"]]
+    parts = list(zip(times, spent, strict=True))
+    body = [
+        [Cell(cause, tone="strong"), *(_part(time, shares.get(cause, 0.0)) for time, shares in parts)]
+        for cause in sorted({*spent[0], *spent[1]}, key=lambda cause: -spent[1].get(cause, 0.0))
+    ]
+    columns = [Column("Critical path"), Column("Best known", "s", numeric=True), Column("Found", "s", numeric=True)]
+    return Table(f"At {size}", columns, body, _busiest(before["busiest_link"], after["busiest_link"]))
+
+
+def _busiest(*links: Any) -> str:
+    told = [
+        f"{words}: {link['link']}, {link['busy_share']:.0%} of the time"
+        for words, link in zip(("Best known", "Found"), links, strict=True)
+        if link
+    ]
+    return f"The busiest link. {'; '.join(told)}." if told else ""
+
+
+def _part(time_ps: float, part: float) -> Cell:
+    return Cell(_duration(time_ps * part), time_ps * part, f"{part:.0%}", share=part)
+
+
+def _time(time_ps: float | None, note: str = "") -> Cell | str:
+    return "" if time_ps is None else Cell(_duration(time_ps), time_ps, note)
+
+
+def _duration(time_ps: float) -> str:
+    return quantity.text(time_ps / 1e12, "s")
