@@ -156,7 +156,7 @@ def again(task: synthesis.Task, one: dict, machine: _native.Machine | None = Non
 
 
 def again_ps(task: synthesis.Task, one: dict, machine: _native.Machine | None = None, serial: bool = False) -> int:
-    """Its time; with `serial`, if no start-up of a rank is free beside another one."""
+    """Its time; with `serial`, if the start-ups of a rank follow one another."""
     return again(task, one, machine, serial_starts=serial or task.serial_starts)["makespan_ps"]
 
 

@@ -5,7 +5,7 @@
 
 Run with the interpreter of .venv. `right`: each method of search alone finds a schedule on an ideal switch, which then
 runs on threads and, up to --mpi ranks, on processes of mpirun; every element is checked. `fast`: the machine file is
-one that `linkwright fit` made of this host. What the search finds for two ranks runs beside known algorithms, in
+one that `linkwright fit` made of this host. What the search finds for two ranks is timed against known algorithms, in
 alternating launches; `behind` counts cells in which its interval lies above that of the fastest of them.
 """
 

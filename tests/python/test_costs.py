@@ -150,3 +150,12 @@ def test_a_barrier_has_a_single_point():
     table = lw.CostTable.build("loggp", ["barrier"], [4])
     assert len(table.curves[0].sizes) == 1
     assert lw.estimate("barrier", 0, 4, table) > 0
+
+
+def test_a_size_without_a_time_is_named():
+    """A tile of the n150 has 1.43 MiB, and an allreduce of 1 MiB needs more."""
+    done = invoke("plan", "cost", "allreduce", "--on", "wormhole-n150", "-a", "ring", "--sizes", "64K,1M")
+    assert done.status == 0
+    assert done.err == (
+        "linkwright: allreduce on 64 ranks: no time of 1M, so the table ends at 64K; `linkwright simulate` says why\n"
+    )

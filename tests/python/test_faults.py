@@ -22,6 +22,7 @@ import pytest
 from linkwright.store import environment
 from linkwright.store import run as runs
 from linkwright_cases import invoke
+from test_fuzz import NCCL
 
 KILLS = int(os.environ.get("LINKWRIGHT_FAULTS", "4"))
 SEED = int(os.environ.get("LINKWRIGHT_FUZZ_SEED", "0"))
@@ -37,15 +38,6 @@ summary = "b"
 collectives = ["allreduce", "broadcast", "allgather"]
 algorithms = "all"
 sizes = ["64", "4K", "64K"]
-"""
-NCCL = """\
-# Collective test starting: all_reduce_perf
-#   Rank  0 Group  0
-#   Rank  1 Group  0
-#       size         count      type   redop    root     time   algbw   busbw #wrong
-        1024           256     float     sum      -1    12.34    0.08    0.08      0
-        2048           512     float     sum      -1    13.34    0.15    0.15      0
-# Out of bounds values : 0 OK
 """
 RUN = ["run", "allreduce", "-a", "ring", "-p", "2", "--iters", "4", "--on", "threads"]
 

@@ -22,7 +22,7 @@ pub struct Problem {
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes: a check of how much a gain
-    /// depends on starts that are free beside each other.
+    /// depends on concurrent starts.
     pub serial_starts: bool,
 }
 

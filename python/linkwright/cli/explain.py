@@ -57,7 +57,9 @@ def command(
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """
     if out:
-        _check(out)
+        from linkwright.store.files import check_page
+
+        check_page(out, "--out")
     if _is_log(something):
         _refuse(something, "a log", {"--size": size})
         lines, page = _log(something, machine, variant, ranks, table, search_s or 0)
@@ -76,15 +78,6 @@ def command(
 
         click.echo(f"\nwrote {report.render(page(), out)}")
     return 0
-
-
-def _check(out: Path) -> None:
-    from linkwright.errors import UsageError
-    from linkwright.store.files import check_place
-
-    if out.suffix != ".html":
-        raise UsageError(f"--out {out}: the page is HTML; give a name that ends in .html")
-    check_place(out, f"--out {out}")
 
 
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,8 @@ def command(
         print_json(costs.as_dict(made))
     else:
         _print(made)
+    for told in _left_out(made, asked):
+        click.echo(f"linkwright: {told}", err=True)
 
 
 def _print(table: CostTable) -> None:
@@ -91,6 +94,19 @@ def _print(table: CostTable) -> None:
         for curve in table.curves
     ]
     print_table(["collective", "ranks", "bytes", "points", "checked", "median", "p90", "largest"], rows)
+
+
+def _left_out(table: CostTable, asked: Sequence[int]) -> Iterator[str]:
+    """Which of the sizes that were asked for have no time."""
+    from linkwright.units import format_size
+
+    for curve in table.curves:
+        missing = [format_size(size) for size in sorted(set(asked)) if size > curve.sizes[-1]]
+        if missing:
+            yield (
+                f"{curve.collective} on {curve.ranks} ranks: no time of {', '.join(missing)}, so the table ends at "
+                f"{format_size(curve.sizes[-1])}; `linkwright simulate` says why"
+            )
 
 
 def _shown(error: Error, share: float) -> str:

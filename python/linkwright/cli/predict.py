@@ -61,8 +61,10 @@ def command(
     names = [name.strip() for name in machines.split(",")]
     if not all(names):
         raise UsageError(f"--on `{machines}` has an empty name; write machines as `A,B`")
-    if report is not None and report.suffix != ".html":
-        raise UsageError(f"--report {report}: the page is HTML; give a name that ends in .html")
+    if report is not None:
+        from linkwright.store.files import check_page
+
+        check_page(report, "--report")
     found = _program(apps)
     shown = Shown(as_json, wide, report)
     return importlib.import_module(VIEWS[found.kind]).answer(

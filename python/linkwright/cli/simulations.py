@@ -15,7 +15,7 @@ from linkwright.errors import LinkwrightError, UsageError
 from linkwright.executors import Target, resolve
 from linkwright.experiment import Experiment
 from linkwright.machines import Variant
-from linkwright.store.files import check_place, write_text, write_whole
+from linkwright.store.files import check_page, check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
 from linkwright.suite.model import Finished, Work, in_order, on_sample
@@ -129,8 +129,8 @@ def _plan(request: Request) -> Planned:
         raise UsageError(
             f"{option}: --{request.mode} forgets operations and links on the way; leave one of the two out"
         )
-    if request.report and request.report.suffix != ".html":
-        raise UsageError(f"--report {request.report}: the page is HTML; give a name that ends in .html")
+    if request.report:
+        check_page(request.report, "--report")
     for path in request.outputs:
         from linkwright import interop  # its formats are loaded if one is asked for
 

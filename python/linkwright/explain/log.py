@@ -264,7 +264,7 @@ def _of_version(machine: str, version: str, collective: str) -> str:
     from linkwright import library, machines
 
     known = library.algorithms(machines.load(machine), collective)
-    same = (name for name in known if version.startswith(name.partition("-")[2]))
+    same = (name for name in known if (of := name.partition("-")[2]) and version.startswith(of))
     return next(same, _algorithm(machine, "", "", collective))
 
 

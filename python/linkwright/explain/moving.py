@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .schedule import Found
     from .system import System
 
-MOST_RANKS = 256  # beyond, a simulation with all links takes too long for a page
-
 
 def of_logs(answers: Sequence[Answer]) -> dict[int, list[Scene]]:
     """The place of the worst answer that can be drawn -> the healthy machine, and the nearest hypothesis if any.
@@ -92,7 +90,7 @@ def of_run(run: Run, experiment: str | None = None) -> list[Scene]:
 def _drawn(machine: _native.Machine, asked: Experiment, title: str) -> Scene | None:
     from linkwright.picture import subjects
 
-    if asked.ranks > MOST_RANKS:
+    if asked.ranks > subjects.MOST_RANKS:
         return None
     with contextlib.suppress(LinkwrightError):  # such as a schedule with too many operations
         return subjects.of_experiment(machine, asked, asked.algorithm or "", title)

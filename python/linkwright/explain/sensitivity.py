@@ -1,7 +1,7 @@
 """Which numbers of a machine a time depends on: each is made twice as good, and the time simulated again.
 
-A rate, a share or a count of channels is doubled, and a time is halved. A share is at most 1, so it is doubled by way
-of its rate.
+A rate is doubled, and a time is halved. Shares and counts stay: a share of a rate is at most 1, and doubling the rate
+says the same.
 """
 
 from __future__ import annotations

@@ -92,6 +92,13 @@ def check_place(path: Path, asked: str) -> None:
             pass
 
 
+def check_page(path: Path, option: str) -> None:
+    """The same of a page that `option` asks for."""
+    if path.suffix != ".html":
+        raise UsageError(f"{option} {path}: the page is HTML; give a name that ends in .html")
+    check_place(path, f"{option} {path}")
+
+
 def write_text(path: Path, text: str) -> None:
     """`write_whole` for text."""
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))

@@ -18,7 +18,7 @@ from linkwright.errors import UsageError, unknown
 from linkwright.executors import Target
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, Experiment
-from linkwright.store.files import check_place, make_folder, write_text
+from linkwright.store.files import check_page, check_place, make_folder, write_text
 from linkwright.suite.expand import algorithms_of, collective_experiment
 from linkwright.units import format_size, format_time
 
@@ -236,9 +236,7 @@ def check_outputs(folder: Path | None, formats: tuple[str, ...], page: Path | No
         make_folder(folder)
         check_place(folder / "schedule.lw", f"--out {folder}")
     if page:
-        if page.suffix != ".html":
-            raise UsageError(f"--report {page}: the page is HTML; give a name that ends in .html")
-        check_place(page, f"--report {page}")
+        check_page(page, "--report")
 
 
 def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:

@@ -11,11 +11,10 @@ from linkwright.picture import subjects
 from linkwright.picture.scene import Scene
 from linkwright.report import quantity
 from linkwright.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
+from linkwright.report.spent import Spent, compared
 from linkwright.units import format_size
 
 from . import Outcome
-
-MOST_RANKS = 256  # beyond, a simulation with all links takes too long for a page
 
 
 def page(outcomes: Sequence[Outcome]) -> Report:
@@ -50,7 +49,7 @@ def _gain(outcome: Outcome) -> float:
 def _moving(outcomes: Sequence[Outcome]) -> list[Item]:
     """The largest gain, over time."""
     best = max(outcomes, key=_gain)
-    if best.task.experiment.ranks > MOST_RANKS:
+    if best.task.experiment.ranks > subjects.MOST_RANKS:
         return []
     shown = {"best known": best.known} if best.known and _gain(best) > 1 else {}
     scenes = [_scene(best, one, words) for words, one in {**shown, "found": best.best}.items()]
@@ -99,15 +98,9 @@ def _why(outcome: Outcome) -> Table:
     size = format_size(outcome.task.size_bytes)
     after: Any = outcome.task.binds(outcome.best)
     before: Any = outcome.task.binds(outcome.known) if outcome.known else {"critical_path": {}, "busiest_link": None}
-    spent: list[dict[str, float]] = [dict(one["critical_path"]) for one in (before, after)]
-    times = [outcome.known["time_ps"] if outcome.known else 0, outcome.best["time_ps"]]
-    parts = list(zip(times, spent, strict=True))
-    body = [
-        [Cell(cause, tone="strong"), *(_part(time, shares.get(cause, 0.0)) for time, shares in parts)]
-        for cause in sorted({*spent[0], *spent[1]}, key=lambda cause: -spent[1].get(cause, 0.0))
-    ]
-    columns = [Column("Critical path"), Column("Best known", "s", numeric=True), Column("Found", "s", numeric=True)]
-    return Table(f"At {size}", columns, body, _busiest(before["busiest_link"], after["busiest_link"]))
+    known = Spent("Best known", (outcome.known["time_ps"] if outcome.known else 0) / 1e12, before["critical_path"])
+    found = Spent("Found", outcome.best["time_ps"] / 1e12, after["critical_path"])
+    return compared(f"At {size}", known, found, _busiest(before["busiest_link"], after["busiest_link"]))
 
 
 def _busiest(*links: Any) -> str:
@@ -117,10 +110,6 @@ def _busiest(*links: Any) -> str:
         if link
     ]
     return f"The busiest link. {'; '.join(told)}." if told else ""
-
-
-def _part(time_ps: float, part: float) -> Cell:
-    return Cell(_duration(time_ps * part), time_ps * part, f"{part:.0%}", share=part)
 
 
 def _time(time_ps: float | None, note: str = "") -> Cell | str:

@@ -213,7 +213,7 @@ impl<'a> Trace<'a> {
         sink.slice(&transfer)
     }
 
-    /// The rank beside which a transfer is shown: where its data leave, or who fetches them from a memory.
+    /// The rank on whose track a transfer is shown: where its data leave, or who fetches them from a memory.
     fn owner(&self, op: &Op) -> u32 {
         match op.from < self.messages.schedule.ranks {
             true => op.from,

@@ -22,7 +22,7 @@ pub(super) struct Clock<'a> {
     lane: Vec<u32>,
     /// By lane, when those of its transfers arrive that may be on their way.
     coming: Vec<VecDeque<u64>>,
-    /// By rank, when its last transfer has started; `None` where starts are free beside each other.
+    /// By rank, when its last transfer has started; `None` where starts may be concurrent.
     starter: Option<Vec<u64>>,
 }
 

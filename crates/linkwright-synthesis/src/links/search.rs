@@ -31,7 +31,7 @@ const ROUNDS: u32 = 12;
 /// Transfers of a lane that may be on their way at once.
 const WINDOWS: [u32; 3] = [1, 2, 4];
 /// Lanes of a rank and transfers of a lane, where transfers go one after another; the order of such a plan depends on
-/// few starts beside each other.
+/// few concurrent starts.
 const FEW_LANES: [(u32, u32); 3] = [(1, 1), (1, 2), (4, 2)];
 /// A lane for each receiver, and those of [`FEW_LANES`]: their times do not compare, because links are not shared fairly.
 const CLASSES: usize = 1 + FEW_LANES.len();

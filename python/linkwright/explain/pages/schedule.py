@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkwright import units
 from linkwright.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
+from linkwright.report.spent import Spent, compared
 
 from .shared import duration, effects, share, time
 
@@ -74,23 +75,8 @@ def _searched(found: Found) -> list[Item]:
     kind = "A search found a new schedule" if its.new else "The search found nothing faster than a known algorithm"
     told = [f"{kind}: {duration(its.time_us)}, {1 - its.time_us / found.time_us:.0%} less. {its.recipe}."]
     told += [f"Write it: {its.write}", f"Switch it on {its.switch_on}"]
-    before = dict(found.spent)
-    causes = sorted({*before, *its.spent}, key=lambda cause: -its.spent.get(cause, 0))
-    body = [
-        [Cell(cause, tone="strong"), *(_part(time_us, shares.get(cause, 0)) for time_us, shares in
-                                       ((found.time_us, before), (its.time_us, its.spent)))]
-        for cause in causes
-    ]  # fmt: skip
-    columns = [
-        Column("Critical path"),
-        Column("This schedule", "s", numeric=True),
-        Column("The one found", "s", numeric=True),
-    ]
-    return [Text(told), Table("Why it is faster", columns, body)]
-
-
-def _part(time_us: float, part: float) -> Cell:
-    return Cell(duration(time_us * part), time_us * part, f"{part:.0%}", share=part)
+    before = Spent("This schedule", found.time_us / 1e6, dict(found.spent))
+    return [Text(told), compared("Why it is faster", before, Spent("The one found", its.time_us / 1e6, its.spent))]
 
 
 def _better(found: Found) -> Table:
