@@ -8,7 +8,7 @@
 use crate::fabric::Times;
 use crate::setup::Issue;
 use linkwright_core::machine::Completion;
-use linkwright_schedule::ir::{Op, OpKind, COMPUTE_LANE};
+use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
 
 /// The outcome depends on what has not been met yet.
 pub(crate) struct Undecided;
@@ -55,6 +55,12 @@ pub(crate) struct Rank<C: Because> {
 pub(crate) const MESSAGES: usize = 0;
 pub(crate) const ARITHMETIC: usize = 1;
 
+/// Whether `op` keeps the arithmetic unit of its rank.
+#[inline]
+pub(crate) fn combines(op: &Op) -> bool {
+    op.kind == OpKind::Local && op.combine == Combine::Reduce
+}
+
 impl<C: Because> Rank<C> {
     /// A rank that arrives at `at`.
     pub fn arriving(at: u64) -> Self {
@@ -81,11 +87,13 @@ impl<C: Because> Rank<C> {
         }
     }
 
-    /// The lane of a local operation; a fence stands among the messages.
+    /// The lane of a local operation; a fence stands among the messages. What is combined there would wait for the
+    /// arithmetic unit, which has its own lane.
     #[inline]
     pub fn lane_of(&mut self, op: &Op) -> Result<usize, Undecided> {
         match op.kind != OpKind::Fence && op.lane == COMPUTE_LANE {
             true => Ok(ARITHMETIC),
+            false if combines(op) => Err(Undecided),
             false => self.sends_from(op.lane).map(|()| MESSAGES),
         }
     }

@@ -319,6 +319,33 @@ fn a_tree_that_is_narrow_at_its_top() {
     assert_eq!((largest.bytes, largest.rate.unwrap().0), (16_000, 1e9));
 }
 
+/// Five ranks around a switch; a receiver needs 30 ns for each message, an addition takes 40 ns.
+#[test]
+fn news_and_additions_come_one_after_another() {
+    let text = std::fs::read_to_string(file("tests/cases/machines/flow.toml")).unwrap();
+    let number = |key: &str, value: &str, unit: &str| {
+        format!("{key} = {{ value = {value}, unit = \"{unit}\", status = \"assumed\", source = \"by definition\" }}\n")
+    };
+    let text = (text.replace("count = 4", "count = 5"))
+        .replace(
+            r#"edges = ["A - rank 0..1", "B - rank 2..3", "A - B"]"#,
+            r#"edges = ["A - rank 0..4"]"#,
+        )
+        .replace("fused_combine = true", "fused_combine = false")
+        + &number("receive", "30", "ns")
+        + &number("combine_start", "40", "ns");
+    let star = Machine::parse(&text.replace(r#", "B"]"#, "]"), "star.toml").unwrap();
+    let of = |collective| limits_ns(collective, 4000, &star, &Options::default());
+    // start 100 + two wires of 50: the first at 200 is handled at 230, then one every 30 until at 290 three are known
+    // and a fourth at 320. The next could only be better from 430, when what comes knows of two.
+    near(of(Collective::Allgather)["latency"], 320.0);
+    // Nothing is summed up in a broadcast, and its one message is handled once.
+    near(of(Collective::Broadcast)["latency"], 230.0);
+    // The first operand at 200, added at 240, and the others at 280, 320, 360; all 4/5 of 4000 B in one addition of 40
+    // come behind the first as well.
+    near(of(Collective::ReduceScatter)["compute"], 360.0);
+}
+
 #[test]
 fn dgx1_is_narrow_between_its_halves() {
     let dgx1 = machine("python/linkwright/machines/dgx1-p100.toml");

@@ -56,6 +56,28 @@ fn starts_of_a_rank_wait_for_each_other_where_the_run_says_so() {
     assert_eq!(time(true, true), alone + TimePs(2 * 9_780_000));
 }
 
+/// Four sums of 1 MiB in one lane, or in four.
+#[test]
+fn a_rank_combines_one_after_another_whatever_the_lanes() {
+    let machine = machine("torus-2d").with_sides(&[2, 2]).unwrap();
+    let time = |lanes: u8| {
+        let mut b = Builder::new(Collective::Pattern, &Shape::new(4, 1 << 20));
+        let (data, sums) = (
+            b.buffer(Buffer::vector("data", 1)),
+            b.buffer(Buffer::vector("sums", 4)),
+        );
+        for sum in 0..4u8 {
+            let of = sums.at(u32::from(sum));
+            b.local(0, data.at(0), of).lane(sum % lanes).reduce();
+        }
+        let schedule = b.finish().unwrap();
+        let modelled = run(&schedule, &machine, &Options::default()).unwrap();
+        modelled.simulation.makespan
+    };
+    assert!(time(1) > TimePs::ZERO);
+    assert_eq!(time(4), time(1));
+}
+
 #[test]
 fn buffers_that_do_not_fit_together_are_refused_with_the_figure() {
     let machine = machine("wormhole-n150");

@@ -10,7 +10,7 @@ use super::{Engine, Own};
 use crate::critical::Cause;
 use crate::fabric::Fabric;
 use crate::graph::NONE;
-use crate::rank::Because;
+use crate::rank::{combines, Because};
 use crate::setup::Issue;
 use linkwright_schedule::ir::{Op, OpKind};
 
@@ -101,6 +101,9 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             let start_up = self.fabric.start_up(&self.messages.message(id));
             self.starter[op.initiator() as usize] = end + start_up.0;
         }
+        if combines(op) {
+            self.combiner[op.initiator() as usize] = end;
+        }
         self.taken_up(id, cause, pays_phase);
         self.push(end, Own::Issued(id));
     }
@@ -108,9 +111,11 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
     /// When its rank begins with what a lane takes up now.
     #[inline]
     fn begin(&self, op: &Op, counted: bool) -> u64 {
-        match counted && self.setup.serial_starts {
-            true => self.now.max(self.starter[op.initiator() as usize]),
-            false => self.now,
+        let rank = op.initiator() as usize;
+        match counted {
+            true if self.setup.serial_starts => self.now.max(self.starter[rank]),
+            false if combines(op) => self.now.max(self.combiner[rank]),
+            _ => self.now,
         }
     }
 

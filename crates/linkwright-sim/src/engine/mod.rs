@@ -14,7 +14,8 @@
 //!
 //! A target handles its arrivals one after another. Signals follow transfers to ranks that the
 //! path announces with a notice; gets, notices and transfers to memories need none. Local
-//! operations and computes keep their lane, so the compute lane of a rank is its arithmetic unit.
+//! operations and computes keep their lane. A rank has one arithmetic unit: what it combines in several
+//! lanes, it combines one after another.
 //!
 //! Time advances from instant to instant: the fabric's completions first, then the engine's own
 //! events in the order of their making, then all messages released at that instant are offered
@@ -72,6 +73,8 @@ struct Engine<'a, F: ?Sized> {
     handled: Vec<u64>,
     /// When each rank may start another transfer, where starts wait for each other.
     starter: Vec<u64>,
+    /// When the arithmetic unit of each rank is free.
+    combiner: Vec<u64>,
     /// Barrier operations that have arrived, by set.
     at_barrier: Vec<Vec<u32>>,
     /// Targets still to come, of multicasts whose completion is their delivery.
@@ -136,6 +139,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         queue: TimeQueue::default(),
         handled: start.clone(),
         starter: start.clone(),
+        combiner: start.clone(),
         at_barrier: vec![Vec::new(); schedule.sets.len()],
         multicasts: Vec::new(),
         released: Vec::new(),

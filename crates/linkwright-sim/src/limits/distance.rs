@@ -109,15 +109,37 @@ pub(super) fn shortest(
     least
 }
 
-/// Least time until `ranks` know what one knows, if a message takes `hop` and leaves its source `gap` after the one
-/// before.
-pub(super) fn tree(ranks: u64, hop: u64, gap: u64) -> u64 {
+/// Times of the best tree: everyone who knows tells the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Until the first is told.
+    pub first: u64,
+    /// Between two that one tells.
+    pub gap: u64,
+    /// Until one who is told has told the next.
+    pub hop: u64,
+}
+
+impl Pace {
+    /// That of news, of which each message takes `hop`.
+    pub fn of_news(gap: u64, hop: u64) -> Self {
+        Pace {
+            first: hop,
+            gap,
+            hop,
+        }
+    }
+}
+
+/// Least time until `ranks` know what one knows. Backwards in time it is the least until one knows what all know: a
+/// rank that handles arrivals one after another, or adds up one contribution after another, hears of them a `gap` apart.
+pub(super) fn tree(ranks: u64, Pace { first, gap, hop }: Pace) -> u64 {
     if gap == 0 || hop == 0 {
-        return if ranks > 1 { hop } else { 0 };
+        return if ranks > 1 { first } else { 0 };
     }
     let (mut know, mut last) = (1u64, 0);
     // When how many messages arrive.
-    let mut due = BTreeMap::from([(hop, 1u64)]);
+    let mut due = BTreeMap::from([(first, 1u64)]);
     while know < ranks {
         let (at, count) = due.pop_first().expect("whoever knows sends on");
         (know, last) = (know.saturating_add(count), at);
@@ -131,7 +153,11 @@ pub(super) fn tree(ranks: u64, hop: u64, gap: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::tree;
+    use super::Pace;
+
+    fn tree(ranks: u64, hop: u64, gap: u64) -> u64 {
+        super::tree(ranks, Pace::of_news(gap, hop))
+    }
 
     #[test]
     fn the_best_tree_is_that_of_logp() {
@@ -144,5 +170,19 @@ mod tests {
         );
         assert_eq!(tree(1 << 20, 3, 3), 60);
         assert_eq!(tree(1000, 7, 0), 7);
+    }
+
+    /// Two contributions are one after first = 5. Then 2 = gap later a third, and so on: 5, 7, 9, 11, .. until what
+    /// arrives is itself a sum: that of 5 is there at 5 + 8 = 13 and counts double, together with the sixth at 13.
+    #[test]
+    fn sums_of_sums_take_a_hop_more() {
+        let pace = Pace {
+            first: 5,
+            gap: 2,
+            hop: 8,
+        };
+        let at = |ranks| super::tree(ranks, pace);
+        assert_eq!([1, 2, 3, 4, 5].map(at), [0, 5, 7, 9, 11]);
+        assert_eq!([6, 7, 8].map(at), [13, 13, 15]);
     }
 }

@@ -15,6 +15,7 @@
 mod arrival;
 mod demand;
 mod distance;
+mod fan_in;
 pub mod problem;
 pub mod schedule;
 

@@ -2,19 +2,20 @@
 //!
 //! | limit | value |
 //! |---|---|
-//! | latency | of the farthest two ranks of which one must hear of the other, over any relays; or the best tree, where endpoints send one message after another |
+//! | latency | of the farthest two ranks of which one must hear of the other, over any relays; or the best tree, where endpoints send, or handle what arrives, one message after another |
 //! | port | bytes that must leave or enter a rank / rate of its port; or bytes that all must receive / rate of all ports |
 //! | cut | bytes that must leave or enter some ranks / rate of all links across their border |
 //! | arrival | the least time before the first byte passes a port or a cut, then the bytes behind it at its rate |
 //! | memory | bytes that ranks must read and write / the rate of the fastest cache, where ranks move data themselves |
-//! | compute | combinations spread over all ranks / rate of all their lanes |
+//! | compute | behind the first message, combinations spread over all ranks / rate of their arithmetic; or the best tree of additions |
 //!
 //! Bytes are those of [`Demand`]. What counts is what the machine could do, not what schedules make of it: memories of the
 //! machine may receive, relay and combine, a multicast leaves its source once, switches combine, a rank may use all lanes.
 
 use super::arrival::{self, Table};
 use super::demand::Demand;
-use super::distance::{tree, Distances, Way};
+use super::distance::{tree, Distances, Pace, Way};
+use super::fan_in::{handling, Lags};
 use super::{Limit, Limits};
 use crate::fabric::{Fabric, NetworkCut, PortRates};
 use crate::setup::Setup;
@@ -23,8 +24,6 @@ use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use linkwright_schedule::Collective;
 use std::sync::Arc;
 
-/// Lanes that a rank may have, and the handling of arrivals.
-const LANES: u64 = 257;
 /// Cuts times flows of a pattern that are looked at.
 const LOOKS: usize = 1 << 22;
 
@@ -58,33 +57,48 @@ pub fn find<F: Fabric + ?Sized>(
     };
     let (cut, narrowest) = site.cut().unzip();
     let arrivals = site.arrivals(cut.as_ref().zip(narrowest.as_ref()));
-    let latency = match hardware {
-        Some(barrier) => site.latency().map(|all| Limit {
-            time: all.time.min(barrier),
-            ..all
-        }),
-        None => site.latency(),
+    let within = |limit: Limit| match hardware {
+        Some(barrier) => Limit {
+            time: limit.time.min(barrier),
+            ..limit
+        },
+        None => limit,
     };
-    let limits = [latency, site.each_port(), site.all_ports()].into_iter();
-    let others = [cut, site.memory(), site.compute()].into_iter();
+    let latency = match is_barrier(demand) {
+        true => site.latency().map(within),
+        false => site.latency(),
+    };
+    let limits = [
+        latency,
+        site.hearing().map(within),
+        site.each_port(),
+        site.all_ports(),
+    ]
+    .into_iter();
+    let others = [cut, site.memory(), site.compute(), site.summing()].into_iter();
     Found {
         limits: Limits::known(limits.chain(others).flatten().chain(arrivals)),
         cut: narrowest,
     }
 }
 
-/// What the shortest barrier in hardware takes, where the problem is one.
+/// What the shortest barrier in hardware takes, where news may come by one.
 fn barrier<F: Fabric + ?Sized>(demand: &Demand, fabric: &mut F, setup: &Setup) -> Option<TimePs> {
-    match demand {
+    if !is_barrier(demand) && handling(&setup.path) == 0 {
+        return None;
+    }
+    fabric.reset(setup.seed, &[setup.placement[..1].to_vec()]);
+    fabric.barrier(TimePs::ZERO, 0)
+}
+
+fn is_barrier(demand: &Demand) -> bool {
+    matches!(
+        demand,
         Demand::Collective {
             collective: Collective::Barrier,
             ..
-        } => {
-            fabric.reset(setup.seed, &[setup.placement[..1].to_vec()]);
-            fabric.barrier(TimePs::ZERO, 0)
         }
-        _ => None,
-    }
+    )
 }
 
 /// A problem at its place.
@@ -145,7 +159,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         if !spreads || gap == 0 || !self.fabric.endpoints_alike() {
             return Some(pair);
         }
-        let told = TimePs(tree(ranks.into(), time, gap) + handling);
+        let told = TimePs(tree(ranks.into(), Pace::of_news(gap, time)) + handling);
         Some(match told > pair.time {
             true => Limit::of_time(
                 "latency",
@@ -154,6 +168,68 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             ),
             false => pair,
         })
+    }
+
+    /// A rank that must hear of all others, one message after another.
+    fn hearing(&self) -> Option<Limit> {
+        let (collective, ranks) = self.gathers()?;
+        let lags = self.lags()?;
+        let time = lags.hearing(&self.distances(), ranks)?;
+        let what = format!("news of {ranks} ranks at one, which handles one message after another");
+        let fused = collective.reduces() && self.fabric.combines_on_the_way();
+        (!fused).then(|| Limit::of_time("latency", what, time))
+    }
+
+    /// A rank that needs a sum of contributions of all others, one addition after another.
+    fn summing(&self) -> Option<Limit> {
+        let (collective, ranks) = self.gathers()?;
+        let path = &self.setup.path;
+        let elsewhere = path.fused_combine || self.fabric.combines_on_the_way();
+        if !collective.reduces() || elsewhere || path.memory.is_some() {
+            return None;
+        }
+        let time = self.lags()?.summing(&self.distances(), ranks)?;
+        let what = format!("contributions of {ranks} ranks, added one after another");
+        Some(Limit::of_time("compute", what, time))
+    }
+
+    /// The collective, if some rank needs data of all others, and how many they are.
+    fn gathers(&self) -> Option<(Collective, u32)> {
+        match *self.demand {
+            Demand::Collective {
+                collective: Collective::Broadcast | Collective::Scatter | Collective::Pattern,
+                ..
+            } => None,
+            Demand::Collective {
+                collective,
+                ranks,
+                bytes,
+                ..
+            } => (ranks > 1 && (bytes > 0 || collective == Collective::Barrier))
+                .then_some((collective, ranks)),
+            Demand::Pattern(_) => None,
+        }
+    }
+
+    /// Least times among ranks, where they are few or all alike.
+    fn lags(&self) -> Option<Lags> {
+        let nodes = self.places();
+        match self.fabric.endpoints_alike() {
+            true => Some(Lags::new(&self.distances(), nodes.len())),
+            false if nodes.len() > arrival::MOST => None,
+            false => Some(*self.kept(nodes, || Lags::new(&self.distances(), nodes.len()))),
+        }
+    }
+
+    /// The ranks as news sees them.
+    fn distances(&self) -> Distances<'_, F> {
+        Distances {
+            fabric: self.fabric,
+            setup: self.setup,
+            networks: self.networks,
+            notices: false,
+            nodes: self.places(),
+        }
     }
 
     /// Two ranks of which one must hear of the other, far apart.
@@ -245,27 +321,29 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         limits
     }
 
-    /// Times between all pairs, which are the same for every size and schedule.
+    /// Times between all pairs.
     fn table(&self, nodes: &[EndpointId]) -> Arc<Table> {
+        let distances = Distances {
+            nodes,
+            ..self.distances()
+        };
+        self.kept(nodes, || Table::new(&distances, self.places().len()))
+    }
+
+    /// Times among `nodes` on the path, which are the same for every size and schedule.
+    fn kept<T: Send + Sync + 'static>(
+        &self,
+        nodes: &[EndpointId],
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
         let path = &self.setup.path;
         let begin = (path.start + path.per_run).0;
+        let halves = |ps: u64| [(ps >> 32) as u32, ps as u32];
         let key = nodes.iter().map(|node| node.0).chain([u32::MAX]);
         let key = key.chain(self.networks.iter().map(|&network| u32::from(network)));
-        let key = key.chain([
-            self.places().len() as u32,
-            (begin >> 32) as u32,
-            begin as u32,
-        ]);
-        let distances = Distances {
-            fabric: self.fabric,
-            setup: self.setup,
-            networks: self.networks,
-            notices: false,
-            nodes,
-        };
-        (self.memo).get(key.collect(), || {
-            Table::new(&distances, self.places().len())
-        })
+        let key = key.chain([self.places().len() as u32]);
+        let key = key.chain(halves(begin)).chain(halves(path.notice_start.0));
+        (self.memo).get(key.collect(), make)
     }
 
     /// All ports together.
@@ -392,17 +470,22 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         if !collective.reduces() || elsewhere || ranks < 2 || bytes == 0 {
             return None;
         }
-        let lanes = match path.engine {
-            Engine::Rank => 2,
-            Engine::Lanes => LANES,
+        // What arrives may be combined beside what the rank combines by itself.
+        let units = match path.fused_combine || path.memory.is_some() {
+            true => 2,
+            false => 1,
         };
         let (p, all) = (u128::from(ranks), u128::from(ranks - 1) * u128::from(bytes));
-        let share = (all / p / u128::from(lanes)) as u64;
+        let share = (all / p / units) as u64;
         let time = path.combine_time(Bytes(share), self.setup.arithmetic);
-        let what = format!("combined by each lane of {ranks} ranks with {lanes} lanes");
+        let first = self.lags().map_or(TimePs::ZERO, Lags::data);
+        let what = match units {
+            1 => format!("combined by each of {ranks} ranks"),
+            _ => format!("combined by each of {ranks} ranks, half of it as it arrives"),
+        };
         Some(Limit {
             bytes: share,
-            ..Limit::of_time("compute", what, time)
+            ..Limit::of_time("compute", what, first + time)
         })
     }
 }

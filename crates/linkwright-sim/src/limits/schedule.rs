@@ -166,8 +166,9 @@ fn compute(
     if !schedule.computes() && !schedule.spec.collective.reduces() {
         return None;
     }
-    // Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
-    let mut lanes = [false; 257];
+    // Lanes that compute, and what combines: a rank's arithmetic unit, and the handling of its arrivals.
+    let mut lanes = [false; 256];
+    let (mut by_itself, mut on_arrival) = (false, false);
     let mut work = vec![0u64; schedule.ranks as usize];
     let mut by_ranks = true;
     for op in schedule.ops() {
@@ -178,24 +179,25 @@ fn compute(
             }
             // What combines on the way need not be a rank.
             (OpKind::Aggregate, _) => by_ranks = false,
-            (OpKind::Local, Combine::Reduce) => lanes[op.lane as usize] = true,
-            (_, Combine::Reduce) => lanes[256] = true,
+            (OpKind::Local, Combine::Reduce) => by_itself = true,
+            (_, Combine::Reduce) => on_arrival = true,
             _ => {}
         }
     }
-    let units = lanes.iter().filter(|&&used| used).count().max(1) as u64;
-    let most = work.into_iter().max().unwrap_or(0) / units / repeats;
+    let used = lanes.iter().filter(|&&used| used).count().max(1) as u64;
+    let most = work.into_iter().max().unwrap_or(0) / used / repeats;
     let computes = Limit::of_time(
         "compute",
         "computes of the busiest rank".into(),
         TimePs(most),
     );
-    let combined = combined(schedule, setup, units).filter(|_| by_ranks);
+    let units = u64::from(by_itself) + u64::from(on_arrival);
+    let combined = combined(schedule, setup, units.max(1)).filter(|_| by_ranks);
     let both = [Some(computes), combined];
     both.into_iter().flatten().max_by_key(|limit| limit.time)
 }
 
-/// The least time that ranks with this many arithmetic units need to combine their shares.
+/// The least time that ranks which combine in this many places need for their shares.
 fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> Option<Limit> {
     let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
     if !schedule.spec.collective.reduces() || p < 2 || size == 0 {
@@ -203,7 +205,10 @@ fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> Option<Limit> {
     }
     let bytes = (p - 1) * size / p / units;
     let time = setup.path.combine_time(Bytes(bytes), setup.arithmetic);
-    let what = format!("combined by each of {units} lanes of each rank");
+    let what = match units {
+        1 => "combined by each rank".to_string(),
+        _ => "combined by each rank, half of it as it arrives".to_string(),
+    };
     Some(Limit {
         bytes,
         ..Limit::of_time("compute", what, time)

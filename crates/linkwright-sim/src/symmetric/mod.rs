@@ -29,7 +29,7 @@ use crate::error::SimError;
 use crate::fabric::{Fabric, Msg, MsgKind, Times, Wanted};
 use crate::mode::Mode;
 use crate::outcome::{Simulation, Totals};
-use crate::rank::{completes, End, Lane, Rank, ARITHMETIC, MESSAGES};
+use crate::rank::{combines, completes, End, Lane, Rank, ARITHMETIC, MESSAGES};
 use crate::setup::Setup;
 use linkwright_core::{Bytes, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
@@ -153,6 +153,9 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
             true => ARITHMETIC,
             false => MESSAGES,
         };
+        if lane == MESSAGES && combines(op) {
+            return Err(self.unsuited("it combines in a lane of messages"));
+        }
         let (waits, edge, earliest) = self.waits(k, rank);
         let known = &mut self.ranks[rank as usize];
         if lane == MESSAGES {
