@@ -412,6 +412,12 @@ pub trait Fabric {
         false
     }
 
+    /// Whether data for many keep the port of each of them for a shorter time than data for one; the rate of ports is
+    /// then that of data for many.
+    fn cheap_copies(&self) -> Option<CheapCopies> {
+        None
+    }
+
     /// Whether something on the way may combine data, so that a rank need not receive them one by one.
     fn combines_on_the_way(&self) -> bool {
         false
@@ -433,6 +439,15 @@ pub trait Fabric {
         };
         time(MsgKind::Put).min(time(MsgKind::Get))
     }
+}
+
+/// What a fabric spares where many endpoints receive the same data at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheapCopies {
+    /// Endpoints that there must be.
+    pub targets: u64,
+    /// How many times as long a byte keeps a port that comes to fewer.
+    pub times: u64,
 }
 
 /// How an interconnect model describes itself, for lists, help and documentation.

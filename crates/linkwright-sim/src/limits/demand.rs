@@ -22,6 +22,7 @@
 //! Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience"
 //! (2007); Patarasuk and Yuan (JPDC 2009).
 
+use crate::fabric::CheapCopies;
 use crate::messages::Messages;
 use linkwright_schedule::ir::{Op, OpKind, Schedule};
 use linkwright_schedule::{Collective, Shape};
@@ -141,6 +142,29 @@ impl Demand {
         }
     }
 
+    /// The same where data for many take a shorter time at ports: bytes that take as long at the rate of such data.
+    ///
+    /// A byte that one participant needs, or a contribution that is to be added once, is of use to one target of a
+    /// message only, so it takes the longer time, or that of many useless targets. Of an allreduce, p - 1
+    /// contributions are added until the first participant has the sum, and p - 1 more data follow until all others
+    /// do; a message to m or more may bring one of the former and only m - 1 of the latter at the shorter time. With
+    /// times t, at most (p - 1) / (m - 1) such messages spare 1 - 1/t of a contribution each.
+    pub fn received_apart(&self, copies: CheapCopies) -> u64 {
+        let (all, times) = (u128::from(self.received()), u128::from(copies.times));
+        let &Demand::Collective { collective, .. } = self else {
+            return 0;
+        };
+        let counted = match collective {
+            Collective::Allgather | Collective::Broadcast => all,
+            Collective::Allreduce => {
+                let others = u128::from(copies.targets.max(2)) - 1;
+                all / 2 * (times + 1) - all / 2 * (times - 1) / others
+            }
+            _ => all * times,
+        };
+        u64::try_from(counted).unwrap_or(u64::MAX)
+    }
+
     /// The same where data may be combined before anybody receives them: what each participant needs of the others.
     pub fn received_combined(&self) -> u64 {
         let &Demand::Collective { ranks, .. } = self else {
@@ -228,4 +252,31 @@ fn across(flows: &[Flow], inside: &[bool]) -> u64 {
     let leaves =
         |flow: &&Flow| inside[flow.from as usize] && flow.to.iter().any(|&to| !inside[to as usize]);
     flows.iter().filter(leaves).map(|flow| flow.bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 13 ranks, 120 B: 12 x 120 = 1440 B are received. Blocks for one count twice; of an allreduce 2880 B, the first
+    /// half of them twice, less a third of a half, since one message in three may complete four ranks.
+    #[test]
+    fn data_for_one_take_longer_than_data_for_many() {
+        let copies = CheapCopies {
+            targets: 4,
+            times: 2,
+        };
+        let of = |collective| {
+            let demand = Demand::Collective {
+                collective,
+                ranks: 13,
+                root: 0,
+                bytes: 120,
+            };
+            (demand.received(), demand.received_apart(copies))
+        };
+        assert_eq!(of(Collective::Allgather), (1440, 1440));
+        assert_eq!(of(Collective::ReduceScatter), (1440, 2880));
+        assert_eq!(of(Collective::Allreduce), (2880, 3 * 1440 - 480));
+    }
 }

@@ -378,9 +378,13 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
 
     /// Bytes that all participants must receive together.
     fn received(&self) -> u64 {
-        match self.fabric.combines_on_the_way() {
-            true => self.demand.received_combined(),
-            false => self.demand.received(),
+        match (
+            self.fabric.combines_on_the_way(),
+            self.fabric.cheap_copies(),
+        ) {
+            (true, _) => self.demand.received_combined(),
+            (false, Some(copies)) => self.demand.received_apart(copies),
+            (false, None) => self.demand.received(),
         }
     }
 
@@ -391,9 +395,15 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             true => &places[..1],
             false => &places[..places.len().min(ranks as usize)],
         };
-        let all = taken.iter().chain(self.memories);
-        all.map(|&place| self.fabric.port(place, self.networks))
-            .collect()
+        let of = |&place: &EndpointId| self.fabric.port(place, self.networks);
+        // Where copies are cheap, other data are counted several times, but not at memories, which have one rate.
+        let times = self.fabric.cheap_copies().map_or(1, |copies| copies.times) as f64;
+        let faster = |port: PortRates| PortRates {
+            out: port.out.map(|rate| BytesPerSec(rate.0 * times)),
+            into: port.into.map(|rate| BytesPerSec(rate.0 * times)),
+        };
+        let memories = self.memories.iter().map(of).map(faster);
+        taken.iter().map(of).chain(memories).collect()
     }
 
     /// The cuts of the machine, which are the same for every size and schedule.

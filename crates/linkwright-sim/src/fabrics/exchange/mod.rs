@@ -25,7 +25,8 @@ mod traffic;
 
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Watch, Wire,
+    CheapCopies, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates,
+    Watch, Wire,
 };
 use config::Config;
 use ladder::{Ladder, Route};
@@ -298,6 +299,14 @@ impl Fabric for Exchange {
             out: Some(rate),
             into: Some(rate),
         }
+    }
+
+    fn cheap_copies(&self) -> Option<CheapCopies> {
+        let rule = self.config.chip.multicast?;
+        Some(CheapCopies {
+            targets: rule.paired_from,
+            times: 2,
+        })
     }
 
     fn cuts(&self, places: &[EndpointId], _networks: &[u8]) -> Vec<NetworkCut> {
