@@ -15,7 +15,7 @@ class Limit:
     """A lower bound on the time of every schedule.
 
     Attributes:
-        name: `latency`, `port`, `cut`, `memory` or `compute`.
+        name: `latency`, `port`, `cut`, `arrival`, `links`, `memory` or `compute`.
         time_us: no schedule takes less, in microseconds.
         what: what it is about, such as `into rank 3`.
         size_bytes: the bytes that must pass there; 0 where none do.

@@ -199,6 +199,28 @@ pub struct Wire {
     pub uses: Vec<(u32, u32)>,
 }
 
+/// All ways of messages between some endpoints, where nothing but these links says how much they carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// How many endpoints were asked for.
+    pub nodes: usize,
+    /// Bytes per second of each link; what the messages of one pair carry together is a link, too.
+    pub capacities: Vec<u64>,
+    /// The ways.
+    pub all: Vec<Way>,
+}
+
+/// How messages of a pair of endpoints go, on one of the networks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Place of the sender among the endpoints asked for.
+    pub from: usize,
+    /// Place of the receiver.
+    pub to: usize,
+    /// Links, and how often each byte crosses them.
+    pub uses: Vec<(u32, u32)>,
+}
+
 /// Load of every directed link of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkTable {
@@ -397,6 +419,13 @@ pub trait Fabric {
     fn cuts(&self, places: &[EndpointId], networks: &[u8]) -> Vec<NetworkCut> {
         let _ = (places, networks);
         Vec::new()
+    }
+
+    /// Every way of messages between the endpoints at `nodes` on any of `networks`, and what links carry at most; `None`
+    /// where messages choose their way, where data are copied or combined on it, or where links are not all that counts.
+    fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
+        let _ = (nodes, networks);
+        None
     }
 
     /// Whether as much leaves endpoints as arrives at them, so that a multicast leaves its source once for each target;

@@ -380,6 +380,42 @@ fn dgx1_is_narrow_between_its_halves() {
 }
 
 #[test]
+fn all_links_together_hold_more_up_than_any_cut() {
+    // Ranks 0 and 1 are joined to each of 2, 3 and 4. Cuts let an all-to-all of 5 x 1000 B pass in 2000 ns: 4 blocks out
+    // of rank 2 over two wires. But 12 of the 20 blocks go over one wire and 8 over two, which are 28 on 12 wires.
+    let edges: Vec<String> = (0..6)
+        .map(|i| format!("\"rank {} - rank {}\"", i % 2, 2 + i / 2))
+        .collect();
+    let two_by_three = graph(5, "", &edges.join(", "));
+    let of = |collective| limits_ns(collective, 5000, &two_by_three, &Options::default());
+    let alltoall = of(Collective::Alltoall);
+    near(alltoall["cut"], 2000.0);
+    near(alltoall["links"], 28_000.0 / 12.0);
+    // A start of 100 before the first byte, and a wire of 50 behind the last.
+    near(alltoall["arrival"], 28_000.0 / 12.0 + 150.0);
+    // 2 x 4 vectors over 12 wires: no tree is cheaper where all links are equal.
+    near(of(Collective::Allreduce)["links"], 8.0 * 5000.0 / 12.0);
+}
+
+#[test]
+fn sums_of_a_riser_pass_its_link_or_its_gpus() {
+    let gx8 = machine("python/linkwright/machines/gx8-p100.toml");
+    let size = 64 << 20;
+    let found = limits_ns(Collective::Allreduce, size, &gx8, &Options::default());
+    // Four GPUs and the rest of the machine are five that need 2 x 4 messages for each element, into one of the GPUs or out
+    // of their riser; the host sums what it likes. The root complex is no limit, because the host may relay.
+    let pcie = 15.75 * 0.832;
+    let best = 8.0 * size as f64 / (5.0 * pcie);
+    assert!(found["links"] <= best && found["links"] > 0.99 * best);
+    let dgx1 = machine("python/linkwright/machines/dgx1-p100.toml");
+    let found = limits_ns(Collective::Allreduce, size, &dgx1, &Options::default());
+    // 2 x 7 vectors go over 32 NVLinks, or over the four links of each PCIe direction between switches and processors.
+    let (nvlink, pcie) = (0.866 * 18.5, 15.75 * 0.832);
+    let best = 14.0 * size as f64 / (32.0 * nvlink + 8.0 * pcie);
+    assert!(found["links"] > 0.98 * best && found["links"] < 1.05 * best);
+}
+
+#[test]
 fn an_ideal_switch_has_ports_only() {
     let crossbar = sized(&machine("python/linkwright/machines/crossbar.toml"), 8).unwrap();
     let found = limits_ns(

@@ -12,6 +12,10 @@ pub struct Graph {
     fabric: Mutex<AnyFabric>,
     /// Ranks, which are the first endpoints.
     pub ranks: u32,
+    /// Memories of the machine, which are the endpoints from [`Graph::memory`] on.
+    pub memories: u32,
+    /// The first memory.
+    pub memory: u32,
     /// Network of messages without a hint.
     pub network: u8,
     /// Bytes per second of each link; empty where the fabric has no links.
@@ -29,6 +33,8 @@ impl Graph {
         fabric.bundle(path.channels);
         Graph {
             ranks: problem.shape.ranks,
+            memories: problem.machine.memories() as u32,
+            memory: problem.machine.ranks() as u32,
             network: path.network.unwrap_or(0),
             capacities: fabric.capacities(),
             fabric: Mutex::new(fabric),

@@ -405,3 +405,46 @@ fn networks_that_carry_nothing_are_refused() {
         problem(Wires::new(2, vec![0], vec![dead])).contains("link 0 carries 0 bytes per second")
     );
 }
+
+/// Two ranks with a link each way, and a memory that both reach over links of their own.
+fn two_and_a_memory() -> Wires {
+    let links = [(0, 1), (1, 0), (0, 2), (1, 2), (2, 0), (2, 1)].map(|(a, b)| (a, b, GB));
+    Wires::direct(3, &links, 0).unwrap().with_ranks(2)
+}
+
+#[test]
+fn a_memory_is_on_a_tree_where_a_way_leads_over_it() {
+    let wires = two_and_a_memory();
+    let (trees, busiest) = pack(&wires, &[0], growth(2));
+    // One over the link, one over the memory; each link carries one. The memory alone is no place to go to.
+    assert!((busiest - 1.0).abs() < 1e-9, "{busiest}");
+    let mut lengths: Vec<usize> = trees.iter().map(|tree| tree.pairs.len()).collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [1, 2]);
+    let (trees, _) = pack(&wires, &[0], growth(1));
+    assert_eq!(trees[0].pairs.len(), 1);
+}
+
+#[test]
+fn what_a_memory_relays_is_written_by_one_rank_and_read_by_another() {
+    let wires = two_and_a_memory();
+    for (kind, collective) in [
+        (Kind::Packing, Collective::Broadcast),
+        (Kind::Packing, Collective::Allgather),
+        (Kind::Paths, Collective::Alltoall),
+        (Kind::Paths, Collective::Scatter),
+    ] {
+        let shape = Shape::new(2, 1 << 21);
+        let ranks = undirected(2, &[(0, 1)]);
+        let mut search = Search::new(kind, (collective, &shape), (&ranks, 254), (1, false));
+        search.relay(wires.clone());
+        let mut relayed = 0;
+        for _ in 0..4 {
+            for found in search.next_batch(&|| true).unwrap().unwrap() {
+                verify(&found.schedule).unwrap();
+                relayed += u32::from(found.schedule.memories == 1);
+            }
+        }
+        assert!(relayed > 0, "{}", collective.name());
+    }
+}

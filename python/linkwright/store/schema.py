@@ -71,7 +71,7 @@ RESULTS = {
     "limit_name": (
         "string",
         True,
-        "which limit: `latency`, `port`, `cut`, `memory`, `compute`; of a GPU's arithmetic, `gpu_peak`",
+        "which limit: `latency`, `port`, `cut`, `arrival`, `links`, `memory`, `compute`; of a GPU, `gpu_peak`",
     ),
     "bound": ("double", True, "what this schedule could not beat with its own traffic, in `unit`"),
     "bound_name": ("string", True, "which bound, named as limits are"),

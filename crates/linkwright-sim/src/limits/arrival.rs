@@ -96,10 +96,10 @@ impl Table {
         )
     }
 
-    /// Of what all must receive together, at the rate of all ports together.
-    pub fn total(&self, bytes: u64, rate: BytesPerSec) -> Option<Limit> {
+    /// Of `bytes` that all must receive together, at the rate of everything together.
+    pub fn total(&self, what: &str, bytes: u64, rate: BytesPerSec) -> Option<Limit> {
         let ends = self.least(|_, _| true)?;
-        ends.limit("into all ranks and memories together", bytes, rate)
+        ends.limit(what, bytes, rate)
     }
 
     /// Of `bytes` across `cut`, at a rate. Nodes other than ranks may be on either side.

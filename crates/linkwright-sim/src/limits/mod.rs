@@ -16,6 +16,7 @@ mod arrival;
 mod demand;
 mod distance;
 mod fan_in;
+mod prices;
 pub mod problem;
 pub mod schedule;
 
@@ -32,7 +33,7 @@ use linkwright_schedule::ir::Schedule;
 /// A lower bound on time, and what it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// `latency`, `port`, `cut`, `arrival`, `memory` or `compute`.
+    /// `latency`, `port`, `cut`, `arrival`, `links`, `memory` or `compute`.
     pub name: &'static str,
     /// No run takes less.
     pub time: TimePs,

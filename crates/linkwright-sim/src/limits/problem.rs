@@ -5,6 +5,7 @@
 //! | latency | of the farthest two ranks of which one must hear of the other, over any relays; or the best tree, where endpoints send, or handle what arrives, one message after another |
 //! | port | bytes that must leave or enter a rank / rate of its port; or bytes that all must receive / rate of all ports |
 //! | cut | bytes that must leave or enter some ranks / rate of all links across their border |
+//! | links | what all messages cost at least, at prices of links / what all links earn in a second; see [`super::prices`] |
 //! | arrival | the least time before the first byte passes a port or a cut, then the bytes behind it at its rate |
 //! | memory | bytes that ranks must read and write / the rate of the fastest cache, where ranks move data themselves |
 //! | compute | behind the first message, combinations spread over all ranks / rate of their arithmetic; or the best tree of additions |
@@ -16,6 +17,7 @@ use super::arrival::{self, Table};
 use super::demand::Demand;
 use super::distance::{tree, Distances, Pace, Way};
 use super::fan_in::{handling, Lags};
+use super::prices::{self, Market};
 use super::{Limit, Limits};
 use crate::fabric::{Fabric, NetworkCut, PortRates};
 use crate::setup::Setup;
@@ -26,6 +28,9 @@ use std::sync::Arc;
 
 /// Cuts times flows of a pattern that are looked at.
 const LOOKS: usize = 1 << 22;
+
+/// What the limit of all links is about.
+const OVER_LINKS: &str = "received by all, over all links at once";
 
 /// The limits of a problem.
 pub struct Found {
@@ -75,7 +80,14 @@ pub fn find<F: Fabric + ?Sized>(
         site.all_ports(),
     ]
     .into_iter();
-    let others = [cut, site.memory(), site.compute(), site.summing()].into_iter();
+    let others = [
+        cut,
+        site.links(),
+        site.memory(),
+        site.compute(),
+        site.summing(),
+    ]
+    .into_iter();
     Found {
         limits: Limits::known(limits.chain(others).flatten().chain(arrivals)),
         cut: narrowest,
@@ -314,10 +326,15 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let total = self.all_ports();
         let of = |limit: &Limit| Some((limit.bytes, limit.rate?));
         let total = total.as_ref().and_then(of);
-        let total = total.and_then(|(bytes, rate)| table.total(bytes, rate));
+        let everywhere = "into all ranks and memories together";
+        let total = total.and_then(|(bytes, rate)| table.total(everywhere, bytes, rate));
+        let links = self.links();
+        let links = links.as_ref().and_then(of);
+        let links = links.and_then(|(bytes, rate)| table.total(OVER_LINKS, bytes, rate));
+        let total = total.into_iter().chain(links);
         let cut = cut.and_then(|(limit, cut)| table.across(cut, limit.bytes, limit.rate?));
         let mut limits: Vec<Limit> = ranks.into_iter().flat_map(through).collect();
-        limits.extend(total.into_iter().chain(cut));
+        limits.extend(total.chain(cut));
         limits
     }
 
@@ -446,6 +463,40 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             }
         }
         longest
+    }
+
+    /// What all messages cost at least, where few nodes have fixed ways.
+    fn links(&self) -> Option<Limit> {
+        let &Demand::Collective {
+            collective,
+            ranks,
+            root,
+            bytes,
+        } = self.demand
+        else {
+            return None;
+        };
+        let (p, nodes) = (self.places().len(), [self.places(), self.memories].concat());
+        if p != ranks as usize || nodes.len() > prices::MOST || self.fabric.endpoints_alike() {
+            return None;
+        }
+        let key = nodes.iter().map(|node| node.0).chain([u32::MAX]);
+        let key = key.chain(self.networks.iter().map(|&network| u32::from(network)));
+        let key = key
+            .chain([u32::MAX, collective as u32, root, ranks])
+            .collect();
+        let each = (self.memo).get(key, || {
+            let ways = self.fabric.ways(&nodes, self.networks)?;
+            let market = Market::new(&ways, (collective, p, root as usize))?;
+            Some(market.seconds_per_byte()).filter(|&each| each > 0.0)
+        });
+        let moved = match collective {
+            Collective::Allreduce | Collective::Broadcast | Collective::Reduce => bytes,
+            _ => bytes / u64::from(ranks) * u64::from(ranks), // whole blocks
+        };
+        let received = self.received();
+        let rate = BytesPerSec(received as f64 / ((*each)? * moved as f64));
+        (moved > 0).then(|| Limit::of_rate("links", OVER_LINKS.into(), received, rate))
     }
 
     /// Ranks that move the data themselves read and write each byte.

@@ -67,7 +67,7 @@ impl<'a> Clock<'a> {
             false => coming[0],
         };
         let starts = self.starter.as_ref();
-        let started = starts.map_or(0, |free| free[described.from as usize]);
+        let started = starts.map_or(0, |free| free[self.wires.initiator(pair) as usize]);
         moves
             .saturating_sub(described.start_ps)
             .max(place)
@@ -86,7 +86,7 @@ impl<'a> Clock<'a> {
         }
         let arrival = now + described.time_ps(self.bytes);
         if let Some(starter) = &mut self.starter {
-            starter[described.from as usize] = moves;
+            starter[self.wires.initiator(pair) as usize] = moves;
         }
         let coming = &mut self.coming[self.lane[pair as usize] as usize];
         if coming.len() == self.window {

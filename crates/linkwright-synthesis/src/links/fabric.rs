@@ -7,6 +7,8 @@ use crate::{Graph, Problem, Result};
 const PROBE_BYTES: u64 = 1 << 16;
 /// Most lanes of a rank, besides the compute lane.
 const LANES: u8 = 254;
+/// Most ranks of which ways over memories are looked at.
+const MOST_RELAYED: u32 = 16;
 
 /// The pairs and links of the problem's path, and how many lanes of a rank lead onto them; `None` where the fabric does
 /// not tell its links.
@@ -48,4 +50,33 @@ fn pair(graph: &Graph, from: u32, to: u32) -> Option<Pair> {
         latency_ps: latency + behind.0,
         ..alone
     })
+}
+
+/// The same network with the memories of the machine as endpoints behind the ranks; `None` where there are none that
+/// all ranks write and read, or too many ranks.
+pub fn with_memories(graph: &Graph, wires: &Wires) -> Option<Wires> {
+    let (ranks, memories) = (wires.ranks(), graph.memories);
+    if memories == 0 || ranks > MOST_RELAYED {
+        return None;
+    }
+    let mut pairs = wires.pairs().to_vec();
+    for (memory, place) in (ranks..ranks + memories).zip(graph.memory..) {
+        for rank in 0..ranks {
+            let (put, get) = (pair(graph, rank, place)?, pair(graph, place, rank)?);
+            // Who reads hears from who has written.
+            let heard = graph.wire(rank, place)?.start.0;
+            pairs.push(Pair {
+                to: memory,
+                latency_ps: put.latency_ps + heard,
+                ..put
+            });
+            pairs.push(Pair {
+                from: memory,
+                start_ps: get.start_ps + get.latency_ps,
+                ..get
+            });
+        }
+    }
+    let wires = Wires::new(ranks + memories, graph.capacities.clone(), pairs).ok()?;
+    Some(wires.with_ranks(ranks))
 }

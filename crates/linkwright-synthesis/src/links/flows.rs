@@ -64,7 +64,7 @@ fn plan(wires: &Wires, demands: &[(u32, u32)], paths: &[Vec<u32>], slices: u32) 
     for (number, path) in paths.iter().enumerate() {
         let (from, to) = demands[number % demands.len()];
         let slice = (number / demands.len()) as u32;
-        let chunk = (from * wires.endpoints() + to) * slices + slice;
+        let chunk = (from * wires.ranks() + to) * slices + slice;
         tasks.extend(path.iter().map(|&pair| Task {
             pair,
             chunk,
@@ -73,7 +73,7 @@ fn plan(wires: &Wires, demands: &[(u32, u32)], paths: &[Vec<u32>], slices: u32) 
     }
     Plan {
         tasks,
-        blocks: wires.endpoints(),
+        blocks: wires.ranks(),
         slices,
     }
 }

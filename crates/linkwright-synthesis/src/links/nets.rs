@@ -14,6 +14,8 @@ pub enum Net {
     All,
     /// The near ones.
     Near,
+    /// All that have a route, and the memories besides the ranks.
+    Memories,
 }
 
 impl fmt::Display for Net {
@@ -21,6 +23,7 @@ impl fmt::Display for Net {
         f.write_str(match self {
             Net::All => "all pairs",
             Net::Near => "near pairs",
+            Net::Memories => "all pairs and memories",
         })
     }
 }

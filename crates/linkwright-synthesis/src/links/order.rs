@@ -147,8 +147,10 @@ impl<'a> Run<'a> {
         let (lanes, ranks) = (style.lanes.clamp(1, MOST_LANES), wires.endpoints());
         let shared = lanes + 1 < ranks;
         let lane: Vec<u32> = match shared {
-            true => (plan.lanes(wires, lanes).into_iter().zip(wires.pairs()))
-                .map(|(lane, pair)| pair.from * MOST_LANES + u32::from(lane).min(lanes - 1))
+            true => (plan.lanes(wires, lanes).into_iter().zip(0..))
+                .map(|(lane, pair)| {
+                    wires.initiator(pair) * MOST_LANES + u32::from(lane).min(lanes - 1)
+                })
                 .collect(),
             false => (0..).take(wires.pairs().len()).collect(),
         };

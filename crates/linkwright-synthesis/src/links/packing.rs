@@ -8,7 +8,7 @@
 //! For large data only the busiest link counts, and the best trees are those of Edmonds: as many as the narrowest cut
 //! allows. Here trees are grown one by one, each over what is cheapest at the prices of [`super::loads`], and then
 //! taken out and grown again until the busiest link is no less busy. This serves links that several pairs share and
-//! many roots at once (allgather).
+//! many roots at once (allgather). A memory is on a tree where the way over it to the next rank is cheapest.
 //!
 //! Source: Wang and others, "Blink: Fast and generic collectives for distributed ML" (MLSys 2020), trees packed by
 //! multiplicative weights; Zhao and others, "ForestColl: Throughput-optimal collective communications on heterogeneous
@@ -90,30 +90,41 @@ impl<'a> Room<'a> {
         self.depth[root as usize] = 0;
         let mut inside = vec![root];
         let mut pairs = Vec::new();
-        while inside.len() < self.depth.len() {
-            let next = self.cheapest(loads, &inside, deeper);
-            let pair = self.wires.pair(next);
-            self.depth[pair.to as usize] = self.depth[pair.from as usize] + 1;
-            inside.push(pair.to);
-            loads.add(next, 1.0);
-            pairs.push(next);
+        for _ in 1..self.wires.ranks() {
+            let (memory, last) = self.cheapest(loads, &inside, deeper);
+            for next in memory.into_iter().chain([last]) {
+                let pair = self.wires.pair(next);
+                self.depth[pair.to as usize] = self.depth[pair.from as usize] + 1;
+                inside.push(pair.to);
+                loads.add(next, 1.0);
+                pairs.push(next);
+            }
         }
         Tree { root, pairs }
     }
 
-    fn cheapest(&self, loads: &Loads<'_>, inside: &[u32], deeper: f64) -> u32 {
-        let mut best = (f64::INFINITY, u32::MAX);
+    /// The cheapest pair to a new rank, and before it the one to a new memory, if the way leads over one.
+    fn cheapest(&self, loads: &Loads<'_>, inside: &[u32], deeper: f64) -> (Option<u32>, u32) {
+        let mut best = (f64::INFINITY, None, u32::MAX);
+        let is_outside = |pair: &u32| self.depth[self.wires.pair(*pair).to as usize] == OUTSIDE;
         for &from in inside {
             let far = 1.0 + deeper * f64::from(self.depth[from as usize]);
-            for &pair in self.wires.out(from) {
-                if self.depth[self.wires.pair(pair).to as usize] == OUTSIDE {
-                    let cost = loads.cost(pair) * far;
+            for &pair in self.wires.out(from).iter().filter(|pair| is_outside(pair)) {
+                let (to, cost) = (self.wires.pair(pair).to, loads.cost(pair) * far);
+                if to < self.wires.ranks() {
                     if cost < best.0 {
-                        best = (cost, pair);
+                        best = (cost, None, pair);
+                    }
+                    continue;
+                }
+                for &last in self.wires.out(to).iter().filter(|pair| is_outside(pair)) {
+                    let cost = cost + loads.cost(last) * (far + deeper);
+                    if cost < best.0 {
+                        best = (cost, Some(pair), last);
                     }
                 }
             }
         }
-        best.1
+        (best.1, best.2)
     }
 }

@@ -33,13 +33,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// By pair, the lane of its sender of so many, in the order in which pairs are first used.
+    /// By pair, the lane of its initiator of so many, in the order in which pairs are first used.
     pub(super) fn lanes(&self, wires: &Wires, lanes: u32) -> Vec<u8> {
         let mut next = vec![0u32; wires.endpoints() as usize];
         let mut lane = vec![u8::MAX; wires.pairs().len()];
         for task in &self.tasks {
             let (from, known) = (
-                &mut next[wires.pair(task.pair).from as usize],
+                &mut next[wires.initiator(task.pair) as usize],
                 &mut lane[task.pair as usize],
             );
             if *known == u8::MAX {

@@ -1,6 +1,6 @@
 //! What the methods that search on links have in common: batches of plans, until the time is over.
 
-use super::fabric::network;
+use super::fabric::{network, with_memories};
 use super::search::{Found, Kind, Search};
 use crate::{Candidate, Judge, Problem, Recipe, Result};
 use std::sync::Arc;
@@ -25,6 +25,9 @@ pub(crate) fn propose(
         (&wires, lanes),
         (problem.seed, problem.serial_starts),
     );
+    if let Some(wires) = with_memories(judge.graph(), &wires) {
+        search.relay(wires);
+    }
     loop {
         if let Some(winner) = judge.incumbent() {
             search.beat(winner.time);

@@ -188,13 +188,16 @@ impl Demand {
     pub fn packed(&self, wires: &Wires, back: &Wires, growth: Growth) -> Option<Forests> {
         let way = Way::of(self.collective)?;
         let pack = |wires: &Wires, needed: bool| match needed {
-            true => packing::pack(wires, &self.roots, growth).0,
-            false => Vec::new(),
+            true => packing::pack(wires, &self.roots, growth),
+            false => (Vec::new(), 0.0),
         };
+        let (up, busy_up) = pack(back, way != Way::Spread);
+        let (down, busy_down) = pack(wires, way != Way::Collect);
         Some(Forests {
             way,
-            up: pack(back, way != Way::Spread),
-            down: pack(wires, way != Way::Collect),
+            up,
+            down,
+            busiest: busy_up.max(busy_down),
         })
     }
 }
@@ -204,6 +207,8 @@ pub struct Forests {
     way: Way,
     up: Vec<Tree>,
     down: Vec<Tree>,
+    /// Seconds that 1 GB on every tree keeps the busiest link, up or down.
+    pub busiest: f64,
 }
 
 impl Forests {

@@ -10,7 +10,7 @@ use super::order::{Style, Timed, Urgency};
 use super::packing::Growth;
 use super::plan::{Plan, Way};
 use super::recipe::{Demand, Recipe, Source};
-use super::wires::Wires;
+use super::wires::{Pair, Wires};
 use super::write;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
@@ -37,6 +37,10 @@ const FEW_LANES: [(u32, u32); 3] = [(1, 1), (1, 2), (4, 2)];
 const CLASSES: usize = 1 + FEW_LANES.len();
 /// Most pairs over which trees are packed, where there is a network of fewer pairs.
 const PACKED: usize = 32 * 31;
+/// Bytes of a block, or of a vector from one root, that memories may relay; smaller ones wait too long for notices.
+const RELAYED: u64 = 1 << 20;
+/// Share of the load of other plans below which memories are worth it.
+const LIGHTER: f64 = 0.99;
 /// Price of a detour at which messages take the pair of their own, where there is one.
 const DIRECT: f64 = 100.0;
 /// Most endpoints for which every message of an all-to-all gets a path of its own.
@@ -136,17 +140,7 @@ impl<'a> Search<'a> {
             wires,
         };
         let nets: Vec<Both> = nets.into_iter().map(both).collect();
-        let serves = shape.ranks > 1 && kind.serves(collective);
-        let mut batches = Vec::new();
-        for round in (0..ROUNDS).filter(|_| serves) {
-            for demand in 0..demands.len() {
-                let slow = |net: &usize| nets.len() > 1 && nets[*net].wires.pairs().len() > PACKED;
-                let suited = (0..nets.len()).filter(|net| kind != Kind::Packing || !slow(net));
-                batches.extend(suited.map(|net| Batch { demand, net, round }));
-            }
-        }
-        batches.reverse();
-        Search {
+        let mut search = Search {
             kind,
             collective,
             shape,
@@ -155,10 +149,45 @@ impl<'a> Search<'a> {
             lanes,
             serial,
             seed,
-            batches,
+            batches: Vec::new(),
             bar_ps: u64::MAX,
             best_ps: [u64::MAX; CLASSES],
+        };
+        search.plan_batches();
+        search
+    }
+
+    /// Look at ways over memories, too: `wires` is the network with them. Sums are not looked for there.
+    pub fn relay(&mut self, wires: Wires) {
+        let spreads = Way::of(self.collective) == Some(Way::Spread) && self.kind == Kind::Packing;
+        let large = self.demands[0].bytes >= RELAYED;
+        if large && (spreads || self.kind == Kind::Paths) {
+            self.nets.push(Both {
+                net: Net::Memories,
+                back: wires.reversed(),
+                wires,
+            });
+            self.plan_batches();
         }
+    }
+
+    fn plan_batches(&mut self) {
+        let (kind, nets) = (self.kind, &self.nets);
+        let serves = self.shape.ranks > 1 && kind.serves(self.collective);
+        let mut batches = Vec::new();
+        for round in (0..ROUNDS).filter(|_| serves) {
+            for demand in 0..self.demands.len() {
+                let slow = |net: &usize| nets.len() > 1 && nets[*net].wires.pairs().len() > PACKED;
+                let suited = (0..nets.len()).filter(|net| kind != Kind::Packing || !slow(net));
+                let mut suited: Vec<usize> = suited.collect();
+                // Where memories help, they do so at once.
+                suited.sort_by_key(|&net| nets[net].net != Net::Memories);
+                let batch = |net| Batch { demand, net, round };
+                batches.extend(suited.into_iter().map(batch));
+            }
+        }
+        batches.reverse();
+        self.batches = batches;
     }
 
     /// A schedule that takes so long is there already; what is far behind is of no interest.
@@ -191,6 +220,21 @@ impl<'a> Search<'a> {
     fn is_close(&self, class: usize, timed: &Timed) -> bool {
         let best = self.best_ps[class].min(self.bar_ps);
         timed.end_ps() as f64 <= best as f64 * MARGIN
+    }
+
+    /// Whether plans whose busiest link takes `busiest` seconds for 1 GB of each slice of so many can be close. Ways over
+    /// memories must take load off what the same search loads over `ranks` alone.
+    fn promises(
+        &self,
+        batch: Batch,
+        (busiest, slices): (f64, u32),
+        ranks: impl Fn(&Both) -> f64,
+    ) -> bool {
+        let busy_ps = busiest * 1e3 * self.demand(batch).bytes as f64 / f64::from(slices);
+        let worst = self.best_ps.iter().max().copied().unwrap_or(u64::MAX);
+        let close = busy_ps <= worst.min(self.bar_ps) as f64 * MARGIN;
+        let relayed = self.nets[batch.net].net == Net::Memories;
+        close && (!relayed || busiest < ranks(&self.nets[0]) * LIGHTER)
     }
 
     /// The schedule of a plan.
@@ -269,7 +313,6 @@ impl<'a> Search<'a> {
     }
 
     fn packings(&self, batch: Batch, all: &mut Plans<'_>) {
-        let Both { wires, back, .. } = &self.nets[batch.net];
         let demand = self.demand(batch);
         let (least, most) = match batch.round {
             0 => (1, 2),
@@ -287,9 +330,14 @@ impl<'a> Search<'a> {
                     depth,
                     rounds: self.again(),
                 };
-                let Some(forests) = demand.packed(wires, back, growth) else {
+                let packed = |net: &Both| demand.packed(&net.wires, &net.back, growth);
+                let Some(forests) = packed(&self.nets[batch.net]) else {
                     continue;
                 };
+                let ranks = |net: &Both| packed(net).map_or(f64::INFINITY, |ranks| ranks.busiest);
+                if !self.promises(batch, (forests.busiest, trees), ranks) {
+                    continue;
+                }
                 let pieces = (0..10).map(|log| 1 << log);
                 for pieces in pieces.take_while(|&pieces| self.affords(batch, trees * pieces)) {
                     let plan = forests.plan(demand.roots.len() as u32, pieces);
@@ -305,28 +353,16 @@ impl<'a> Search<'a> {
     }
 
     fn paths(&self, batch: Batch, all: &mut Plans<'_>) {
-        let Both { wires, .. } = &self.nets[batch.net];
         let demand = self.demand(batch);
         let messages = demand.messages(self.shape.ranks, self.shape.root);
-        let near = nets::near(wires, demand.bytes);
-        let number = |pair: &u32| {
-            let pair = near.pair(*pair);
-            wires
-                .between(pair.from, pair.to)
-                .expect("a near pair is one of all")
-        };
-        let out = |from| near.out(from).iter().map(number).collect();
-        let relays: Vec<Vec<u32>> = (0..self.shape.ranks).map(out).collect();
         let slices = [1, 2, 3, 4, 6, 8, 12, 16, 32];
         let least = if batch.round == 0 {
             1
         } else {
             slices[(batch.round as usize + 1).min(8)]
         };
-        for slices in slices
-            .into_iter()
-            .filter(|&s| s >= least && self.affords(batch, s))
-        {
+        let fit = |&slices: &u32| slices >= least && self.affords(batch, slices);
+        for slices in slices.into_iter().filter(fit) {
             for detour in [DIRECT, 0.0, 0.3] {
                 if !(all.time_left)() {
                     return;
@@ -336,7 +372,18 @@ impl<'a> Search<'a> {
                     detour,
                     rounds: self.again(),
                 };
-                let (plan, _) = flows::route(wires, &relays, &messages, wish);
+                let route = |net: &Both| {
+                    flows::route(
+                        &net.wires,
+                        &relays(&net.wires, demand.bytes),
+                        &messages,
+                        wish,
+                    )
+                };
+                let (plan, busiest) = route(&self.nets[batch.net]);
+                if !self.promises(batch, (busiest, slices), |net| route(net).1) {
+                    continue;
+                }
                 self.time(batch, Source::Flows { slices, detour }, plan, all);
             }
         }
@@ -392,6 +439,18 @@ impl<'a> Search<'a> {
             .into_iter()
             .collect()
     }
+}
+
+/// By endpoint, the pairs over which it relays: near ones, and those to and from memories.
+fn relays(wires: &Wires, bytes: u64) -> Vec<Vec<u32>> {
+    let near = nets::near(wires, bytes);
+    let is_rank = |endpoint| endpoint < wires.ranks();
+    let relays = |pair: &&u32| {
+        let &Pair { from, to, .. } = wires.pair(**pair);
+        near.between(from, to).is_some() || !is_rank(from) || !is_rank(to)
+    };
+    let of = |from| wires.out(from).iter().filter(relays).copied().collect();
+    (0..wires.endpoints()).map(of).collect()
 }
 
 /// The best plans of a batch, by class.

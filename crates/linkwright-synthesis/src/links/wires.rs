@@ -6,6 +6,8 @@
 //!   capacity         bytes per second of each link, shared by all pairs that use it
 //! ```
 //!
+//! Memories besides the ranks may be endpoints, too: ranks write there and read, and nothing has to be there in the end.
+//!
 //! Switches cannot store: they are nothing but links that several pairs use. Where only some pairs have a route (an
 //! NVLink that does not relay), the endpoints between forward whole chunks.
 
@@ -56,6 +58,8 @@ pub(super) fn time_ps(bytes: u64, rate: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Wires {
     endpoints: u32,
+    /// The first endpoints are ranks, the others memories.
+    ranks: u32,
     pairs: Vec<Pair>,
     /// Bytes per second of each link.
     capacity: Vec<u64>,
@@ -87,6 +91,7 @@ impl Wires {
         }
         let wires = Wires {
             endpoints,
+            ranks: endpoints,
             pairs,
             capacity,
             out,
@@ -108,6 +113,22 @@ impl Wires {
         };
         let pairs = (0..).zip(links).map(pair).collect();
         Wires::new(endpoints, links.iter().map(|link| link.2).collect(), pairs)
+    }
+
+    /// The same network, of whose endpoints only the first `ranks` are no memories.
+    pub fn with_ranks(self, ranks: u32) -> Self {
+        Wires { ranks, ..self }
+    }
+
+    /// Number of ranks, which are the first endpoints.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Who sees to it that data move over `pair`: who sends them, or who reads them from a memory.
+    pub fn initiator(&self, pair: u32) -> u32 {
+        let Pair { from, to, .. } = self.pair(pair);
+        *if *from < self.ranks { from } else { to }
     }
 
     /// Number of endpoints.
@@ -145,7 +166,8 @@ impl Wires {
     pub fn only(&self, keep: impl Fn(&Pair) -> bool) -> Result<Self> {
         self.check_connected(&keep)?;
         let kept = self.pairs.iter().filter(|pair| keep(pair)).cloned();
-        Wires::new(self.endpoints, self.capacity.clone(), kept.collect())
+        let kept = Wires::new(self.endpoints, self.capacity.clone(), kept.collect())?;
+        Ok(kept.with_ranks(self.ranks))
     }
 
     /// Whether the pairs that `keep` keeps connect all endpoints.
@@ -161,6 +183,7 @@ impl Wires {
         }
         Wires::new(self.endpoints, reversed.capacity, reversed.pairs)
             .expect("as connected as the network itself")
+            .with_ranks(self.ranks)
     }
 
     /// Every endpoint reaches every other one over pairs that `keep` keeps, relayed by endpoints.

@@ -6,6 +6,8 @@
 //!
 //! Of several contributions to a chunk at one rank, the first is combined where it lands. Others land in scratch of
 //! their own and are combined from there, so that no sender waits until another one's contribution is in.
+//!
+//! What memories relay, one rank writes there and others read. Only what spreads, or has one receiver, goes over them.
 
 use super::order::Timed;
 use super::plan::Plan;
@@ -105,6 +107,8 @@ struct Writer<'a> {
     output: Slot,
     scratch: Vec<Slot>,
     relay: Option<Slot>,
+    /// By memory, where it keeps what it relays.
+    memories: Vec<Slot>,
     /// Slot of each relayed block by endpoint and block.
     relayed: BTreeMap<(u32, u32), u32>,
     /// Lane of each pair.
@@ -148,13 +152,17 @@ impl<'a> Writer<'a> {
             output,
             scratch: Vec::new(),
             relay: None,
+            memories: Vec::new(),
             relayed: BTreeMap::new(),
             lane: plan.lanes(wires, lanes),
             cut,
         };
-        if input.is_some() {
-            writer.make_relay(plan);
-            writer.own();
+        match input.is_some() {
+            true => {
+                writer.make_relay(plan);
+                writer.own();
+            }
+            false => writer.make_copies(plan),
         }
         writer
     }
@@ -176,7 +184,7 @@ impl<'a> Writer<'a> {
     /// Room for the blocks that endpoints relay, as many as the busiest one has.
     fn make_relay(&mut self, plan: &Plan) {
         let p = self.shape.ranks;
-        let mut used = vec![0; p as usize];
+        let mut used = vec![0; self.wires.endpoints() as usize];
         for task in &plan.tasks {
             let (at, block) = (self.wires.pair(task.pair).to, task.chunk / plan.slices);
             if at != block % p && !self.relayed.contains_key(&(at, block)) {
@@ -184,16 +192,51 @@ impl<'a> Writer<'a> {
                 used[at as usize] += 1;
             }
         }
-        let most = used.into_iter().max().unwrap_or(0);
+        let of = |name: &str, blocks: u32| Buffer {
+            mul: blocks,
+            div: p,
+            blocks,
+            slices: plan.slices,
+            ..Buffer::block(name, p)
+        };
+        let (ranks, memories) = used.split_at(p as usize);
+        let most = ranks.iter().copied().max().unwrap_or(0);
         if most > 0 {
-            self.relay = Some(self.b.buffer(Buffer {
-                mul: most,
-                div: p,
-                blocks: most,
-                slices: plan.slices,
-                ..Buffer::block("relay", p)
-            }));
+            self.relay = Some(self.b.buffer(of("relay", most)));
         }
+        let last = memories.iter().rposition(|&blocks| blocks > 0);
+        for (memory, &blocks) in memories[..last.map_or(0, |last| last + 1)]
+            .iter()
+            .enumerate()
+        {
+            let at = self.b.memory();
+            let buffer = of(&format!("memory{memory}"), blocks.max(1)).only_at(at);
+            self.memories.push(self.b.buffer(buffer));
+        }
+    }
+
+    /// A copy of the vector in each memory that a plan uses.
+    fn make_copies(&mut self, plan: &Plan) {
+        let p = self.shape.ranks;
+        let receivers = plan.tasks.iter().map(|task| self.wires.pair(task.pair).to);
+        for memory in 0..receivers
+            .max()
+            .map_or(0, |last| (last + 1).saturating_sub(p))
+        {
+            let at = self.b.memory();
+            let name = format!("memory{memory}");
+            let copy = Buffer {
+                name,
+                ..self.cut.clone()
+            };
+            self.memories.push(self.b.buffer(copy.only_at(at)));
+        }
+    }
+
+    /// The buffer of `endpoint`, if it is a memory.
+    fn memory(&self, endpoint: u32) -> Option<Slot> {
+        let memory = endpoint.checked_sub(self.shape.ranks)?;
+        Some(self.memories[memory as usize])
     }
 
     /// What a rank has for itself.
@@ -219,6 +262,10 @@ impl<'a> Writer<'a> {
     /// Buffer and block from which `rank` sends a block (sender * ranks + receiver).
     fn source(&self, rank: u32, block: u32) -> (Slot, u32) {
         let (from, to) = (block / self.shape.ranks, block % self.shape.ranks);
+        if let Some(memory) = self.memory(rank) {
+            let place = self.relayed.get(&(rank, block));
+            return (memory, place.copied().unwrap_or(block));
+        }
         match (self.input, rank == from) {
             (None, _) => (self.output, block),
             (Some(input), true) if self.collective == Collective::Gather => (input, 0),
@@ -233,6 +280,9 @@ impl<'a> Writer<'a> {
     /// Buffer and block in which `rank` receives a block.
     fn target(&self, rank: u32, block: u32) -> (Slot, u32) {
         let (from, to) = (block / self.shape.ranks, block % self.shape.ranks);
+        if self.memory(rank).is_some() {
+            return self.source(rank, block);
+        }
         match self.input {
             None => (self.output, block),
             Some(_) if rank != to => (
@@ -256,6 +306,11 @@ impl<'a> Writer<'a> {
         if layer > 0 {
             let scratch = self.scratch[layer as usize - 1].at(dst);
             self.b.put(pair.from, src, pair.to, scratch).lane(lane);
+            return;
+        }
+        if pair.from >= self.shape.ranks {
+            let get = self.b.get(pair.from, src, pair.to, target.0.at(dst));
+            get.lane(lane);
             return;
         }
         let put = self.b.put(pair.from, src, pair.to, target.0.at(dst));

@@ -5,6 +5,8 @@
 
 use super::pairs::Key;
 use super::routes::Routes;
+use crate::fabric::{Way, Ways};
+use linkwright_core::EndpointId;
 use std::sync::Arc;
 
 /// Most endpoints of which all pairs are looked at.
@@ -26,10 +28,7 @@ impl Routes {
         let topology = &self.routing.topology;
         let links = topology.links.len();
         let (capacity, endpoints) = (topology.capacity[..links].to_vec(), topology.endpoints);
-        let branches = topology.copies() || topology.combines();
-        // Of channels there may be more in another run.
-        let channels = self.routing.transports.iter().any(|t| t.channel.is_some());
-        if endpoints > MOST || branches || channels {
+        if endpoints > MOST || !self.is_plain() {
             return capacity;
         }
         let mut all = vec![0u64; links];
@@ -56,5 +55,57 @@ impl Routes {
         }
         let least = capacity.into_iter().zip(all);
         least.map(|(own, together)| own.min(together)).collect()
+    }
+
+    /// Whether data go unchanged from one endpoint to another, as often as any run likes.
+    fn is_plain(&self) -> bool {
+        let topology = &self.routing.topology;
+        let branches = topology.copies() || topology.combines();
+        // Of channels there may be more in another run.
+        let channels = self.routing.transports.iter().any(|t| t.channel.is_some());
+        !branches && !channels
+    }
+
+    /// The ways between `nodes` on `networks`, where all are fixed.
+    pub fn ways(&mut self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
+        if !self.is_plain() {
+            return None;
+        }
+        let mut ways = Ways {
+            nodes: nodes.len(),
+            capacities: self.routing.topology.capacity.clone(),
+            all: Vec::new(),
+        };
+        let all = 0..nodes.len();
+        let pairs = all
+            .clone()
+            .flat_map(|from| all.clone().map(move |to| (from, to)));
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            for &network in networks {
+                let key = Key {
+                    from: nodes[from].0,
+                    to: nodes[to].0,
+                    network,
+                };
+                let Some(route) = self.find(key) else {
+                    continue;
+                };
+                if self.is_adaptive(route) {
+                    return None;
+                }
+                let (passes, most) = (self.timing(route).passes, self.timing(route).whole);
+                let used = self.uses(self.span(route, 0, passes - 1)).iter();
+                let mut uses: Vec<(u32, u32)> = used
+                    .map(|used| (used.resource() as u32, used.weight() as u32))
+                    .collect();
+                // Passes of two messages of a pair may meet.
+                if passes == 1 {
+                    uses.push((ways.capacities.len() as u32, 1));
+                    ways.capacities.push(most);
+                }
+                ways.all.push(Way { from, to, uses });
+            }
+        }
+        Some(ways)
     }
 }

@@ -59,7 +59,7 @@ use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Watch, Wire,
+    Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Watch, Ways, Wire,
 };
 use crate::queue::TimeQueue;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, MachineError, TimePs};
@@ -329,6 +329,10 @@ impl Fabric for Flow {
         let mut routes = self.routes.borrow_mut();
         let carried = routes.carried(networks);
         cuts::of((&routes.routing, &carried), places, networks)
+    }
+
+    fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
+        self.routes.borrow_mut().ways(nodes, networks)
     }
 
     fn multicasts_are_copies(&self) -> bool {
