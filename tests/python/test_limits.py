@@ -63,14 +63,14 @@ def test_algorithms_share_a_limit_and_the_fastest_comes_nearest():
     for name in ("ring", "recursive_doubling_bandwidth", "swing_bandwidth", "recursive_doubling_latency"):
         schedule = lw.schedule("allreduce", name, ranks=64, size="128K", grid=(8, 8))
         found[name] = lw.simulate(schedule, "wormhole-n150")
-    assert {one.limit_name for one in found.values()} == {"port"}
+    assert {one.limit_name for one in found.values()} == {"compute"}
     (limit_us,) = {one.limit_us for one in found.values()}
     assert limit_us == pytest.approx(lw.limits("allreduce", "wormhole-n150", ranks=64, size="128K")[0].time_us)
     assert all(one.limit_us <= one.time_us and one.bound_us <= one.time_us for one in found.values())
     assert len({one.bound_us for one in found.values()}) > 1
     for metric in ("time", "bus_bw"):
         row = found["ring"].row(metric)
-        assert (row["limit_name"], row["bound_name"]) == ("port", found["ring"].bound_name)
+        assert (row["limit_name"], row["bound_name"]) == ("compute", found["ring"].bound_name)
 
 
 def test_folded_and_streamed_ranks_have_the_same_limit(tmp_path):
