@@ -231,12 +231,7 @@ impl Judge {
                 Err(why) => verdicts[place] = Verdict::Refused(why.to_string()),
             }
         }
-        if self.refusal.is_none() {
-            self.refusal = verdicts.iter().find_map(|verdict| match verdict {
-                Verdict::Refused(why) => Some(why.clone()),
-                _ => None,
-            });
-        }
+        self.note_refusal(&verdicts);
         verdicts
     }
 
@@ -249,7 +244,19 @@ impl Judge {
     pub fn price_within(&mut self, drafts: &[Draft], times: u64) -> Vec<Verdict> {
         let priced = self.priced(drafts, TimePs(self.bar().0.saturating_mul(times)));
         self.tried += priced.len() as u64;
-        priced.into_iter().map(|one| one.0).collect()
+        let verdicts: Vec<Verdict> = priced.into_iter().map(|one| one.0).collect();
+        self.note_refusal(&verdicts);
+        verdicts
+    }
+
+    /// Remember why the first that was refused was.
+    fn note_refusal(&mut self, verdicts: &[Verdict]) {
+        if self.refusal.is_none() {
+            self.refusal = verdicts.iter().find_map(|verdict| match verdict {
+                Verdict::Refused(why) => Some(why.clone()),
+                _ => None,
+            });
+        }
     }
 
     /// Time to beat.

@@ -6,6 +6,7 @@
 //!                          what leaves a rank                x port
 //!                          what a rank adds                  x sum
 //!   copied   copy_start + bytes that all members of a line have copied   x copy
+//!   rounds   a start for each time that the slots of a step are used again
 //!   recipe   the sum over its steps; parts run side by side, step by step
 //! ```
 //!
@@ -16,6 +17,7 @@ use super::costs::Costs;
 use super::layout::Layout;
 use super::line::Passage;
 use super::recipe::{Composition, Digit, Primitive, Stage, Way};
+use super::staging::{adding, arriving, piece};
 use linkwright_schedule::error::Result;
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
@@ -27,6 +29,10 @@ pub struct Estimate {
     pub time: f64,
     /// Messages of all ranks.
     pub messages: u64,
+    /// Pieces in which they go through the slots of the recipe.
+    pub pieces: u64,
+    /// Chunks that come to a rank to be added: with as many slots none is used twice.
+    pub arrivals: u64,
 }
 
 /// What `recipe` comes to; whether messages go from place to place (`hops`) or straight to any rank.
@@ -43,7 +49,12 @@ pub fn estimate(
         Collective::ReduceScatter => &[Phase::Scatter],
         _ => &[Phase::Scatter, Phase::Whole, Phase::Gather],
     };
-    let (mut time, mut messages) = (0.0, 0);
+    let mut found = Estimate {
+        time: 0.0,
+        messages: 0,
+        pieces: 0,
+        arrivals: 0,
+    };
     for &phase in phases {
         let turns: Vec<Vec<Turn>> = cells
             .iter()
@@ -54,14 +65,36 @@ pub fn estimate(
             for (cells, turns) in cells.iter().zip(&turns) {
                 if let Some(turn) = turns.get(s) {
                     step.add(recipe, cells, turn, phase, bytes, hops);
-                    messages += u64::from(shape.ranks / cells.layout.members(turn.stage))
+                    let sent = u64::from(shape.ranks / cells.layout.members(turn.stage))
                         * turn.step.len() as u64;
+                    found.messages += sent;
+                    found.pieces += sent * pieces(recipe, cells, turn, phase);
+                    if adding(recipe.collective).contains(&phase) {
+                        step.arriving += arriving(cells, turn, phase);
+                    }
                 }
             }
-            time += step.time(costs, recipe.collective.reduces() && phase != Phase::Gather);
+            found.time += step.time(costs, recipe.collective.reduces() && phase != Phase::Gather);
+            // Who finds no slot free waits until it is told.
+            let rounds = recipe
+                .slots
+                .map_or(1, |slots| step.arriving.div_ceil(slots));
+            found.time += f64::from(rounds.max(1) - 1) * costs.start;
+            found.arrivals += u64::from(step.arriving);
         }
     }
-    Ok(Estimate { time, messages })
+    Ok(found)
+}
+
+/// Pieces in which each message of a turn goes: several where it is added through few slots.
+fn pieces(recipe: &Composition, cells: &Cells<'_>, turn: &Turn, phase: Phase) -> u64 {
+    let Some(slots) = recipe.slots.filter(|_| phase == Phase::Scatter) else {
+        return 1;
+    };
+    let longest = turn.step.iter().map(|passage| passage.blocks.len() as u32);
+    let gathered = (cells.layout.part.whole..turn.stage).map(|k| cells.layout.members(k));
+    let chunks = longest.max().unwrap_or(1) * gathered.product::<u32>();
+    u64::from(chunks.div_ceil(piece(chunks, slots)))
 }
 
 /// What happens in one step, by rank.
@@ -76,6 +109,8 @@ struct Step {
     copies: bool,
     most_messages: f64,
     farthest: u32,
+    /// Chunks that come to be added.
+    arriving: u32,
 }
 
 impl Step {
@@ -215,6 +250,7 @@ mod tests {
             collective: Collective::Allgather,
             parts: vec![part],
             slices: 1,
+            slots: None,
         }
     }
 

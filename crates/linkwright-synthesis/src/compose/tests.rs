@@ -77,3 +77,33 @@ fn stages_that_do_not_cover_the_ranks_are_waived() {
     let error = compose(&recipe, &Shape::new(9, 90)).unwrap_err();
     assert!(error.to_string().contains("cover 8 of 9 ranks"), "{error}");
 }
+
+/// Whatever the number of slots: contributions come once, none lands on what is not added yet, and the buffers are
+/// the vector and the slots.
+#[test]
+fn few_slots_serve_every_recipe() {
+    let mut served = 0;
+    for sides in [&[4, 3][..], &[8], &[5], &[2, 2], &[2, 3, 2]] {
+        let ranks: u32 = sides.iter().product();
+        let shape = Shape::new(ranks, u64::from(ranks * ranks * 6));
+        for collective in [Collective::Allreduce, Collective::ReduceScatter] {
+            let recipes = enumerate::recipes(collective, sides);
+            for (k, recipe) in recipes.iter().enumerate().step_by(5) {
+                let mut recipe = recipe.clone();
+                recipe.slots = Some([1, 2, 3, 5, 8, 13, 64][k % 7]);
+                recipe.slices = 1 + (k % 3) as u32;
+                if proved(&recipe, &shape) {
+                    let names: Vec<String> = compose(&recipe, &shape)
+                        .unwrap()
+                        .buffers
+                        .iter()
+                        .map(|buffer| buffer.name.clone())
+                        .collect();
+                    assert_eq!(names, ["output", "staging"]);
+                    served += 1;
+                }
+            }
+        }
+    }
+    assert!(served > 200, "{served}");
+}

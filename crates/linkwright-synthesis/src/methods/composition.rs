@@ -12,12 +12,13 @@
 use crate::candidate::{Draft, Recipe};
 use crate::compose::costs::{self, Costs};
 use crate::compose::estimate::estimate;
+use crate::compose::staging::slots;
 use crate::compose::{compose, enumerate, Composition, Primitive};
 use crate::judge::{Judge, Verdict};
 use crate::method::Method;
 use crate::problem::Problem;
 use crate::Result;
-use linkwright_core::Issue;
+use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::Shape;
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ struct Likely {
     /// The same on short sides.
     rehearsed: Composition,
     messages: u64,
+    /// The same in less memory, where scratch of their own for all contributions may be too much.
+    staged: Option<Box<Likely>>,
 }
 
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
@@ -97,7 +100,11 @@ fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likel
     let mut beside = judge.beside(small.clone());
     let best = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
     for one in best.iter().take(ROUNDS[2]) {
-        judge.consider_drafts(&[draft(problem, one, &one.recipe, 1, problem.issues())]);
+        let whole = |one: &Likely| draft(problem, one, &one.recipe, 1, problem.issues());
+        let verdicts = judge.consider_drafts(&[whole(one)]);
+        if let ([Verdict::Refused(_)], Some(staged)) = (&verdicts[..], &one.staged) {
+            judge.consider_drafts(&[whole(staged)]);
+        }
         if !judge.time_left() {
             break;
         }
@@ -186,11 +193,24 @@ fn rate(
     costs: &Costs,
     hops: bool,
 ) -> Option<(f64, Likely)> {
-    let found = estimate(&recipe, &problem.shape, costs, hops).ok()?;
+    let slots = |memory| slots(&recipe, &problem.shape, memory).ok()?;
+    let staged = Composition {
+        slots: problem.memory().and_then(slots),
+        ..recipe.clone()
+    };
+    let found = estimate(&staged, &problem.shape, costs, hops).ok()?;
+    let reused = (staged.slots).is_some_and(|slots| found.arrivals > u64::from(slots));
+    let staged = Likely {
+        recipe: staged,
+        rehearsed: rehearsed.clone(),
+        messages: found.pieces,
+        staged: None,
+    };
     let likely = Likely {
         recipe,
         rehearsed,
         messages: found.messages,
+        staged: reused.then(|| Box::new(staged)),
     };
     found.time.is_finite().then_some((found.time, likely))
 }
@@ -228,7 +248,7 @@ fn recipes(problem: &Problem, sides: &[u32]) -> Vec<(Composition, Composition)> 
         .collect()
 }
 
-/// `likely` by the times of what `of` says in one piece; what is refused is left out.
+/// `likely` by the times of what `of` says in one piece, staged where it has no room else; what is refused is left out.
 fn fastest(
     judge: &mut Judge,
     problem: &Problem,
@@ -237,24 +257,28 @@ fn fastest(
 ) -> Vec<Likely> {
     let mut issues = problem.issues();
     issues.truncate(2);
-    let drafts = likely
-        .iter()
-        .map(|one| draft(problem, one, of(one), 1, issues.clone()));
-    let drafts: Vec<Draft> = drafts.collect();
+    let priced = |judge: &mut Judge, batch: &[&Likely]| {
+        let draft = |one: &&Likely| draft(problem, one, of(one), 1, issues.clone());
+        judge.price_within(&batch.iter().map(draft).collect::<Vec<Draft>>(), PROMISING)
+    };
     // The other half of the time is for policies and slices.
     let half = judge.remaining().map(|left| left / 2);
-    let mut verdicts: Vec<Verdict> = Vec::new();
-    for batch in drafts.chunks(BATCH) {
+    let mut timed: Vec<(TimePs, &Likely)> = Vec::new();
+    for batch in likely.chunks(BATCH) {
         if half.is_some_and(|half| judge.remaining() < Some(half)) {
             break;
         }
-        verdicts.extend(judge.price_within(batch, PROMISING));
+        let batch: Vec<&Likely> = batch.iter().collect();
+        let verdicts = priced(judge, &batch);
+        let staged = (batch.iter().zip(&verdicts))
+            .filter(|(_, verdict)| matches!(verdict, Verdict::Refused(_)))
+            .filter_map(|(one, _)| one.staged.as_deref());
+        let staged: Vec<&Likely> = staged.collect();
+        let in_less = priced(judge, &staged);
+        let all = batch.into_iter().chain(staged);
+        let all = all.zip(verdicts.iter().chain(&in_less));
+        timed.extend(all.filter_map(|(one, verdict)| Some((verdict.time()?, one))));
     }
-    let timed = verdicts
-        .iter()
-        .zip(likely)
-        .filter_map(|(verdict, one)| Some((verdict.time()?, one)));
-    let mut timed: Vec<_> = timed.collect();
     // The sort keeps the likelier first.
     timed.sort_by_key(|&(time, _)| time);
     timed.into_iter().map(|(_, one)| one.clone()).collect()
