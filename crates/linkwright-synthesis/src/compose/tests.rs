@@ -1,6 +1,7 @@
 //! Every recipe that is enumerated is right, on grids of any sides and for vectors shorter than its chunks.
 
 use super::*;
+use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::verify;
 
 const COLLECTIVES: [Collective; 5] = [
@@ -85,10 +86,10 @@ fn few_slots_serve_every_recipe() {
     let mut served = 0;
     for sides in [&[4, 3][..], &[8], &[5], &[2, 2], &[2, 3, 2]] {
         let ranks: u32 = sides.iter().product();
-        let shape = Shape::new(ranks, u64::from(ranks * ranks * 6));
+        let shape = Shape::new(ranks, u64::from(ranks * ranks * 12));
         for collective in [Collective::Allreduce, Collective::ReduceScatter] {
             let recipes = enumerate::recipes(collective, sides);
-            for (k, recipe) in recipes.iter().enumerate().step_by(5) {
+            for (k, recipe) in recipes.iter().enumerate().step_by(3) {
                 let mut recipe = recipe.clone();
                 recipe.slots = Some([1, 2, 3, 5, 8, 13, 64][k % 7]);
                 recipe.slices = 1 + (k % 3) as u32;
@@ -106,4 +107,55 @@ fn few_slots_serve_every_recipe() {
         }
     }
     assert!(served > 200, "{served}");
+}
+
+/// With half a vector of memory besides the vector, all buffers stay within it.
+#[test]
+fn slots_stay_within_the_memory() {
+    let shape = Shape::new(8, 8 * 8 * 4);
+    let vector = shape.elements * u64::from(shape.element_bytes);
+    for memory in [vector + vector / 8, vector + vector / 2, 2 * vector - 1] {
+        for recipe in enumerate::recipes(Collective::Allreduce, &[4, 2]) {
+            let Ok(slots) = staging::slots(&recipe, &shape, memory) else {
+                continue;
+            };
+            let Ok(schedule) = compose(&Composition { slots, ..recipe }, &shape) else {
+                continue;
+            };
+            let elements = schedule.buffers.iter().map(|b| b.elements(shape.elements));
+            let bytes = elements.sum::<u64>() * u64::from(shape.element_bytes);
+            assert!(slots.is_none() || bytes <= memory);
+        }
+    }
+}
+
+/// As many slots as contributions: none is used twice, so nobody has to tell anyone that one is free.
+#[test]
+fn slots_for_all_contributions_need_no_notice() {
+    let shape = Shape::new(12, 12 * 12 * 4);
+    for mut recipe in enumerate::recipes(Collective::ReduceScatter, &[4, 3]) {
+        recipe.slots = Some(1);
+        let Ok(found) = estimate::estimate(&recipe, &shape, &costs(), true) else {
+            continue;
+        };
+        // Of all ranks together, everyone else's share of each block comes once.
+        assert_eq!(found.arrivals, 11 * recipe.parts.len() as u64, "{recipe}");
+        recipe.slots = Some(found.arrivals as u32);
+        let schedule = compose(&recipe, &shape).unwrap();
+        let told = schedule.ops().iter().any(|op| op.kind == OpKind::Notice);
+        assert!(!told, "{recipe}");
+    }
+}
+
+fn costs() -> costs::Costs {
+    costs::Costs {
+        start: 1.0,
+        hop: 1.0,
+        message: 1.0,
+        byte: vec![1.0, 1.0],
+        port: 1.0,
+        sum: 1.0,
+        copy_start: 1.0,
+        copy: 1.0,
+    }
 }

@@ -314,8 +314,13 @@ mod tests {
     use linkwright_core::Machine;
     use linkwright_schedule::Collective;
 
+    const TORUS: &str = include_str!("../../../../python/linkwright/machines/torus-2d.toml");
+
     fn problem(collective: Collective, sides: &[u32], bytes: u64) -> Problem {
-        let text = include_str!("../../../../python/linkwright/machines/torus-2d.toml");
+        problem_on(TORUS, collective, sides, bytes)
+    }
+
+    fn problem_on(text: &str, collective: Collective, sides: &[u32], bytes: u64) -> Problem {
         let machine = Machine::parse(text, "torus-2d.toml").unwrap();
         let ranks = sides.iter().product();
         let shape = Shape::new(ranks, bytes / 4).with_sides(sides);
@@ -365,5 +370,38 @@ mod tests {
         assert!(rehearsal(&problem(Collective::Allreduce, &[16, 16], 4096))
             .unwrap()
             .is_none());
+    }
+
+    /// Memory for a vector of 64 KiB and `more` bytes besides.
+    fn searched(collective: Collective, more: u64) -> Judge {
+        let capacity = format!(
+            "[endpoints]\ncapacity = {{ value = {}, unit = \"B\", status = \"assumed\", source = \"test\" }}\n",
+            (64 << 10) + more
+        );
+        let text = TORUS.replacen("[endpoints]\n", &capacity, 1);
+        let problem = Arc::new(problem_on(&text, collective, &[4, 2], 64 << 10));
+        let mut judge = Judge::new(problem.clone(), Control::default(), Box::new(|_| ()));
+        propose(&problem, &mut judge).unwrap();
+        judge
+    }
+
+    /// Contributions of 56 KiB come to every rank, in chunks of at most 8 KiB: 16 KiB hold two of them.
+    #[test]
+    fn little_memory_is_used_in_turn() {
+        for collective in [Collective::ReduceScatter, Collective::Allreduce] {
+            let recipe = |more: u64| {
+                let judge = searched(collective, more);
+                judge.incumbent().unwrap().candidate.recipe.to_string()
+            };
+            assert!(recipe(16 << 10).contains("slots"), "{}", recipe(16 << 10));
+            assert!(!recipe(512 << 10).contains("slots"));
+        }
+    }
+
+    #[test]
+    fn no_memory_is_told() {
+        let judge = searched(Collective::ReduceScatter, 0);
+        assert!(judge.incumbent().is_none());
+        assert!(judge.refusal().unwrap().contains("scratch included"));
     }
 }
