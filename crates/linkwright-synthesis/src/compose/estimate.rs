@@ -14,6 +14,7 @@
 
 use super::blocks::{cells, turns, Cells, Phase, Turn};
 use super::costs::Costs;
+use super::exchange::windows;
 use super::layout::Layout;
 use super::line::Passage;
 use super::recipe::{Composition, Digit, Primitive, Stage, Way};
@@ -31,7 +32,7 @@ pub struct Estimate {
     pub messages: u64,
     /// Pieces in which they go through the slots of the recipe.
     pub pieces: u64,
-    /// Chunks that come to a rank to be added: with as many slots none is used twice.
+    /// Chunks that come to a rank to be added, or sent on in an all-to-all: with as many slots none is used twice.
     pub arrivals: u64,
 }
 
@@ -82,6 +83,14 @@ pub fn estimate(
             found.time += f64::from(rounds.max(1) - 1) * costs.start;
             found.arrivals += u64::from(step.arriving);
         }
+    }
+    if recipe.collective == Collective::Alltoall {
+        let stages = cells.iter().map(|cells| cells.layout.len() as u64);
+        let between = stages.max().unwrap_or(0).saturating_sub(1);
+        found.arrivals = between * u64::from(shape.ranks) * cells.len() as u64;
+        let windows = windows(recipe, shape, &cells)?;
+        found.pieces *= u64::from(windows);
+        found.time += f64::from(windows - 1) * costs.start;
     }
     Ok(found)
 }

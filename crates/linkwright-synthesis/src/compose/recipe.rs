@@ -78,7 +78,8 @@ pub struct Composition {
     pub parts: Vec<Part>,
     /// Pieces in which every message follows itself; 1: it goes whole.
     pub slices: u32,
-    /// Chunks of a buffer through which all contributions go, reused in turn; none: scratch of their own for all.
+    /// Chunks of memory through which contributions go, or what lies between the stages of an all-to-all, in turn; none:
+    /// scratch of their own for all.
     pub slots: Option<u32>,
 }
 

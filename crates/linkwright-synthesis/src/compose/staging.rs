@@ -29,15 +29,21 @@ pub fn adding(collective: Collective) -> &'static [Phase] {
     }
 }
 
-/// The slots that `recipe` can have where a rank has `memory` bytes, besides its vector; none where it adds nothing, a
+/// The slots that `recipe` can have where a rank has `memory` bytes, besides its vectors; none where it needs none, a
 /// slot has no room, or chunks are not equal.
 pub fn slots(recipe: &Composition, shape: &Shape, memory: u64) -> Result<Option<u32>> {
     let cells = cells(recipe, shape.ranks)?;
     let chunks = u64::from(vector(&cells, shape.ranks).chunks());
     let bytes = shape.elements * u64::from(shape.element_bytes);
-    let serves = !adding(recipe.collective).is_empty() && shape.elements % chunks == 0;
+    let vectors = match recipe.collective {
+        Collective::Alltoall => 2,
+        collective if adding(collective).is_empty() => return Ok(None),
+        _ => 1,
+    };
     let slots = match bytes / chunks {
-        chunk if chunk > 0 && serves => memory.saturating_sub(bytes) / chunk,
+        chunk if chunk > 0 && shape.elements % chunks == 0 => {
+            memory.saturating_sub(vectors * bytes) / chunk
+        }
         _ => 0,
     };
     let slots = u32::try_from(slots).unwrap_or(u32::MAX);

@@ -159,3 +159,27 @@ fn costs() -> costs::Costs {
         copy: 1.0,
     }
 }
+
+/// Windows keep what lies between stages within the slots, and every block comes.
+#[test]
+fn an_all_to_all_goes_in_windows() {
+    for sides in [&[4, 3][..], &[4, 2], &[2, 3, 2]] {
+        let ranks: u32 = sides.iter().product();
+        let shape = Shape::new(ranks, u64::from(ranks * ranks * 12));
+        for recipe in enumerate::recipes(Collective::Alltoall, sides) {
+            let parts = recipe.parts.len() as u64;
+            let chunk = shape.elements / u64::from(ranks) / parts;
+            for slots in [ranks / 2, ranks, 2 * ranks] {
+                let mut recipe = recipe.clone();
+                recipe.slots = Some(slots);
+                let Ok(schedule) = compose(&recipe, &shape) else {
+                    continue;
+                };
+                assert!(proved(&recipe, &shape));
+                let elements = schedule.buffers.iter().map(|b| b.elements(shape.elements));
+                let between = elements.sum::<u64>() - 2 * shape.elements;
+                assert!(between <= u64::from(slots) * chunk, "{recipe}");
+            }
+        }
+    }
+}
