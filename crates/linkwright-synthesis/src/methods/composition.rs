@@ -85,7 +85,8 @@ fn halve(problem: &Problem, judge: &mut Judge, likely: &[Likely]) -> Result<()> 
         });
         let drafts: Vec<Draft> = drafts.collect();
         for batch in drafts.chunks(BATCH) {
-            if !judge.time_left() {
+            // Pricing accepts nothing: without an answer, the first of the best is looked at in any case.
+            if !judge.time_left() && judge.incumbent().is_some() {
                 return Ok(());
             }
             judge.consider_drafts(batch);
