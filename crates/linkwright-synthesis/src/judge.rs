@@ -213,7 +213,12 @@ impl Judge {
 
     /// The same of schedules that are made meanwhile.
     pub fn consider_drafts(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        let bar = self.bar();
+        self.consider_within(drafts, 1)
+    }
+
+    /// The same, with the times of those that take at most so many times as long as the incumbent.
+    pub fn consider_within(&mut self, drafts: &[Draft], times: u64) -> Vec<Verdict> {
+        let bar = TimePs(self.bar().0.saturating_mul(times));
         let priced = self.priced(drafts, bar);
         let mut verdicts: Vec<Verdict> = priced.iter().map(|one| one.0.clone()).collect();
         self.tried += verdicts.iter().filter(|&one| *one != Verdict::Late).count() as u64;
@@ -237,12 +242,7 @@ impl Judge {
 
     /// Times of all of `drafts`, whatever the incumbent; none is accepted.
     pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        self.price_within(drafts, u64::MAX)
-    }
-
-    /// The same of those that take at most so many times as long as the incumbent.
-    pub fn price_within(&mut self, drafts: &[Draft], times: u64) -> Vec<Verdict> {
-        let priced = self.priced(drafts, TimePs(self.bar().0.saturating_mul(times)));
+        let priced = self.priced(drafts, TimePs::MAX);
         self.tried += priced.len() as u64;
         let verdicts: Vec<Verdict> = priced.into_iter().map(|one| one.0).collect();
         self.note_refusal(&verdicts);

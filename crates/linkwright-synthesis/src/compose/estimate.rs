@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 pub struct Estimate {
     /// Time in ps.
     pub time: f64,
+    /// Waiting for slots to be free, besides.
+    pub waits: f64,
     /// Messages of all ranks.
     pub messages: u64,
     /// Pieces in which they go through the slots of the recipe.
@@ -52,6 +54,7 @@ pub fn estimate(
     };
     let mut found = Estimate {
         time: 0.0,
+        waits: 0.0,
         messages: 0,
         pieces: 0,
         arrivals: 0,
@@ -80,7 +83,7 @@ pub fn estimate(
             let rounds = recipe
                 .slots
                 .map_or(1, |slots| step.arriving.div_ceil(slots));
-            found.time += f64::from(rounds.max(1) - 1) * costs.start;
+            found.waits += f64::from(rounds.max(1) - 1) * costs.start;
             found.arrivals += u64::from(step.arriving);
         }
     }
@@ -90,7 +93,7 @@ pub fn estimate(
         found.arrivals = between * u64::from(shape.ranks) * cells.len() as u64;
         let windows = windows(recipe, shape, &cells)?;
         found.pieces *= u64::from(windows);
-        found.time += f64::from(windows - 1) * costs.start;
+        found.waits += f64::from(windows - 1) * costs.start;
     }
     Ok(found)
 }

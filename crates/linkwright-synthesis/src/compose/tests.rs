@@ -89,24 +89,24 @@ fn few_slots_serve_every_recipe() {
         let shape = Shape::new(ranks, u64::from(ranks * ranks * 12));
         for collective in [Collective::Allreduce, Collective::ReduceScatter] {
             let recipes = enumerate::recipes(collective, sides);
-            for (k, recipe) in recipes.iter().enumerate().step_by(3) {
+            for (k, recipe) in recipes.iter().step_by(5).enumerate() {
                 let mut recipe = recipe.clone();
                 recipe.slots = Some([1, 2, 3, 5, 8, 13, 64][k % 7]);
                 recipe.slices = 1 + (k % 3) as u32;
                 if proved(&recipe, &shape) {
-                    let names: Vec<String> = compose(&recipe, &shape)
-                        .unwrap()
-                        .buffers
-                        .iter()
-                        .map(|buffer| buffer.name.clone())
-                        .collect();
-                    assert_eq!(names, ["output", "staging"]);
+                    let schedule = compose(&recipe, &shape).unwrap();
+                    let names = schedule.buffers.iter().map(|buffer| &buffer.name[..]);
+                    assert_eq!(names.collect::<Vec<_>>(), ["output", "staging"]);
+                    let pieces = estimated(&recipe, &shape).unwrap().pieces;
+                    let likely = 4 * pieces * u64::from(recipe.slices);
+                    let operations = schedule.ops().len() as u64;
+                    assert!(operations <= likely, "{recipe}: {operations} {likely}");
                     served += 1;
                 }
             }
         }
     }
-    assert!(served > 200, "{served}");
+    assert!(served > 100, "{served}");
 }
 
 /// With half a vector of memory besides the vector, all buffers stay within it.
@@ -135,7 +135,7 @@ fn slots_for_all_contributions_need_no_notice() {
     let shape = Shape::new(12, 12 * 12 * 4);
     for mut recipe in enumerate::recipes(Collective::ReduceScatter, &[4, 3]) {
         recipe.slots = Some(1);
-        let Ok(found) = estimate::estimate(&recipe, &shape, &costs(), true) else {
+        let Ok(found) = estimated(&recipe, &shape) else {
             continue;
         };
         // Of all ranks together, everyone else's share of each block comes once.
@@ -147,17 +147,18 @@ fn slots_for_all_contributions_need_no_notice() {
     }
 }
 
-fn costs() -> costs::Costs {
-    costs::Costs {
+fn estimated(recipe: &Composition, shape: &Shape) -> Result<estimate::Estimate> {
+    let costs = costs::Costs {
         start: 1.0,
         hop: 1.0,
         message: 1.0,
-        byte: vec![1.0, 1.0],
+        byte: vec![1.0; shape.ranks as usize],
         port: 1.0,
         sum: 1.0,
         copy_start: 1.0,
         copy: 1.0,
-    }
+    };
+    estimate::estimate(recipe, shape, &costs, true)
 }
 
 /// Windows keep what lies between stages within the slots, and every block comes.

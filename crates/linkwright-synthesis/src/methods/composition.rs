@@ -85,8 +85,7 @@ fn halve(problem: &Problem, judge: &mut Judge, likely: &[Likely]) -> Result<()> 
         });
         let drafts: Vec<Draft> = drafts.collect();
         for batch in drafts.chunks(BATCH) {
-            // Pricing accepts nothing: without an answer, the first of the best is looked at in any case.
-            if !judge.time_left() && judge.incumbent().is_some() {
+            if !judge.time_left() {
                 return Ok(());
             }
             judge.consider_drafts(batch);
@@ -213,7 +212,15 @@ fn rate(
         messages: found.messages,
         staged: reused.then(|| Box::new(staged)),
     };
-    found.time.is_finite().then_some((found.time, likely))
+    // Paths that combine on the way may need no scratch at all.
+    let waits = match problem.path().fused_combine {
+        true => 0.0,
+        false => found.waits,
+    };
+    found
+        .time
+        .is_finite()
+        .then_some((found.time + waits, likely))
 }
 
 /// The grid of the ranks; without one, the levels of the machine, a line and the squarest plane.
@@ -260,7 +267,7 @@ fn fastest(
     issues.truncate(2);
     let priced = |judge: &mut Judge, batch: &[&Likely]| {
         let draft = |one: &&Likely| draft(problem, one, of(one), 1, issues.clone());
-        judge.price_within(&batch.iter().map(draft).collect::<Vec<Draft>>(), PROMISING)
+        judge.consider_within(&batch.iter().map(draft).collect::<Vec<Draft>>(), PROMISING)
     };
     // The other half of the time is for policies and slices.
     let half = judge.remaining().map(|left| left / 2);
@@ -302,8 +309,8 @@ fn draft(
         recipe: Recipe::new(recipe.clone()),
         issues,
         path: None,
-        // A message, its addition and a notice.
-        operations: 3 * likely.messages * u64::from(slices),
+        // A message, its addition and a notice; slots that it takes may have been of two messages.
+        operations: (3 + u64::from(recipe.slots.is_some())) * likely.messages * u64::from(slices),
         make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
     }
 }
