@@ -167,7 +167,10 @@ fn an_all_to_all_goes_in_windows() {
     for sides in [&[4, 3][..], &[4, 2], &[2, 3, 2]] {
         let ranks: u32 = sides.iter().product();
         let shape = Shape::new(ranks, u64::from(ranks * ranks * 12));
-        for recipe in enumerate::recipes(Collective::Alltoall, sides) {
+        for recipe in enumerate::recipes(Collective::Alltoall, sides)
+            .iter()
+            .step_by(3)
+        {
             let parts = recipe.parts.len() as u64;
             let chunk = shape.elements / u64::from(ranks) / parts;
             for slots in [ranks / 2, ranks, 2 * ranks] {
