@@ -213,7 +213,12 @@ impl Judge {
 
     /// The same of schedules that are made meanwhile.
     pub fn consider_drafts(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        let bar = self.bar();
+        self.consider_within(drafts, 1)
+    }
+
+    /// The same, with the times of those that take at most so many times as long as the incumbent.
+    pub fn consider_within(&mut self, drafts: &[Draft], times: u64) -> Vec<Verdict> {
+        let bar = TimePs(self.bar().0.saturating_mul(times));
         let priced = self.priced(drafts, bar);
         let mut verdicts: Vec<Verdict> = priced.iter().map(|one| one.0.clone()).collect();
         self.tried += verdicts.iter().filter(|&one| *one != Verdict::Late).count() as u64;
@@ -231,25 +236,27 @@ impl Judge {
                 Err(why) => verdicts[place] = Verdict::Refused(why.to_string()),
             }
         }
+        self.note_refusal(&verdicts);
+        verdicts
+    }
+
+    /// Times of all of `drafts`, whatever the incumbent; none is accepted.
+    pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
+        let priced = self.priced(drafts, TimePs::MAX);
+        self.tried += priced.len() as u64;
+        let verdicts: Vec<Verdict> = priced.into_iter().map(|one| one.0).collect();
+        self.note_refusal(&verdicts);
+        verdicts
+    }
+
+    /// Remember why the first that was refused was.
+    fn note_refusal(&mut self, verdicts: &[Verdict]) {
         if self.refusal.is_none() {
             self.refusal = verdicts.iter().find_map(|verdict| match verdict {
                 Verdict::Refused(why) => Some(why.clone()),
                 _ => None,
             });
         }
-        verdicts
-    }
-
-    /// Times of all of `drafts`, whatever the incumbent; none is accepted.
-    pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        self.price_within(drafts, u64::MAX)
-    }
-
-    /// The same of those that take at most so many times as long as the incumbent.
-    pub fn price_within(&mut self, drafts: &[Draft], times: u64) -> Vec<Verdict> {
-        let priced = self.priced(drafts, TimePs(self.bar().0.saturating_mul(times)));
-        self.tried += priced.len() as u64;
-        priced.into_iter().map(|one| one.0).collect()
     }
 
     /// Time to beat.

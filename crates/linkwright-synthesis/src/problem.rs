@@ -93,6 +93,13 @@ impl Problem {
         all
     }
 
+    /// Bytes of memory that every rank has; none where the machine does not say.
+    pub fn memory(&self) -> Option<u64> {
+        let ranks = &self.machine.endpoints()[..self.shape.ranks as usize];
+        let least = ranks.iter().filter_map(|endpoint| endpoint.capacity).min();
+        least.map(|bytes| bytes.0)
+    }
+
     /// Bytes of the vector.
     pub fn bytes(&self) -> u64 {
         self.shape.elements * u64::from(self.shape.element_bytes)

@@ -9,6 +9,7 @@
 use super::layout::Layout;
 use super::line::Passage;
 use super::recipe::{Composition, Primitive};
+use super::staging::{adding, Staging};
 use linkwright_schedule::builder::Slot;
 use linkwright_schedule::error::{Result, ScheduleError};
 use linkwright_schedule::ir::{Buffer, Hint, Schedule};
@@ -105,13 +106,19 @@ pub fn write(recipe: &Composition, shape: &Shape) -> Result<Schedule> {
     let cells = cells(recipe, shape.ranks)?;
     let mut b = Builder::new(recipe.collective, shape);
     let data = b.buffer(vector(&cells, shape.ranks));
-    b.own_scratch();
     let collective = recipe.collective;
-    if collective != Collective::Allgather {
-        walk(&mut b, &cells, Phase::Scatter, data)?;
-    }
-    if collective == Collective::Allreduce {
-        walk(&mut b, &cells, Phase::Whole, data)?;
+    let mut staging = match recipe.slots {
+        Some(slots) => Some(Staging::new(&mut b, &cells, shape, slots)?),
+        None => {
+            b.own_scratch();
+            None
+        }
+    };
+    for &phase in adding(collective) {
+        match &mut staging {
+            Some(staging) => staging.walk(&mut b, &cells, phase, data)?,
+            None => walk(&mut b, &cells, phase, data)?,
+        }
     }
     if collective != Collective::ReduceScatter {
         walk(&mut b, &cells, Phase::Gather, data)?;
@@ -175,18 +182,29 @@ fn serves_whole(primitive: Primitive, members: u32) -> bool {
     }
 }
 
-/// Write a phase: step s of all parts at once.
-fn walk(b: &mut Builder, cells: &[Cells<'_>], phase: Phase, data: Slot) -> Result<()> {
-    let turns: Vec<Vec<Turn>> = cells
-        .iter()
-        .map(|cells| turns(&cells.layout, phase, true))
-        .collect::<Result<_>>()?;
-    for s in 0..turns.iter().map(Vec::len).max().unwrap_or(0) {
-        b.step();
-        for (cells, turns) in cells.iter().zip(&turns) {
-            if let Some(turn) = turns.get(s) {
-                pass(b, cells, turn, phase, data);
+/// Step s of all parts, for each s: what goes on at once.
+pub fn steps<'a, 'b>(
+    cells: &'a [Cells<'b>],
+    phase: Phase,
+) -> Result<Vec<Vec<(&'a Cells<'b>, Turn)>>> {
+    let mut steps: Vec<Vec<(&Cells<'_>, Turn)>> = Vec::new();
+    for cells in cells {
+        for (s, turn) in turns(&cells.layout, phase, true)?.into_iter().enumerate() {
+            if s == steps.len() {
+                steps.push(Vec::new());
             }
+            steps[s].push((cells, turn));
+        }
+    }
+    Ok(steps)
+}
+
+/// Write a phase.
+fn walk(b: &mut Builder, cells: &[Cells<'_>], phase: Phase, data: Slot) -> Result<()> {
+    for step in steps(cells, phase)? {
+        b.step();
+        for (cells, turn) in &step {
+            pass(b, cells, turn, phase, data);
         }
     }
     Ok(())

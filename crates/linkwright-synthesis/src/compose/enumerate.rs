@@ -238,5 +238,6 @@ fn compose(
         collective,
         parts: frame.iter().map(part).collect(),
         slices: 1,
+        slots: None,
     }
 }

@@ -6,6 +6,7 @@
 //!                          what leaves a rank                x port
 //!                          what a rank adds                  x sum
 //!   copied   copy_start + bytes that all members of a line have copied   x copy
+//!   rounds   a start for each time that the slots of a step are used again
 //!   recipe   the sum over its steps; parts run side by side, step by step
 //! ```
 //!
@@ -13,9 +14,11 @@
 
 use super::blocks::{cells, turns, Cells, Phase, Turn};
 use super::costs::Costs;
+use super::exchange::windows;
 use super::layout::Layout;
 use super::line::Passage;
 use super::recipe::{Composition, Digit, Primitive, Stage, Way};
+use super::staging::{adding, arriving, piece};
 use linkwright_schedule::error::Result;
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
@@ -25,8 +28,14 @@ use std::collections::BTreeMap;
 pub struct Estimate {
     /// Time in ps.
     pub time: f64,
+    /// Waiting for slots to be free, besides.
+    pub waits: f64,
     /// Messages of all ranks.
     pub messages: u64,
+    /// Pieces in which they go through the slots of the recipe.
+    pub pieces: u64,
+    /// Chunks that come to a rank to be added, or sent on in an all-to-all: with as many slots none is used twice.
+    pub arrivals: u64,
 }
 
 /// What `recipe` comes to; whether messages go from place to place (`hops`) or straight to any rank.
@@ -43,7 +52,13 @@ pub fn estimate(
         Collective::ReduceScatter => &[Phase::Scatter],
         _ => &[Phase::Scatter, Phase::Whole, Phase::Gather],
     };
-    let (mut time, mut messages) = (0.0, 0);
+    let mut found = Estimate {
+        time: 0.0,
+        waits: 0.0,
+        messages: 0,
+        pieces: 0,
+        arrivals: 0,
+    };
     for &phase in phases {
         let turns: Vec<Vec<Turn>> = cells
             .iter()
@@ -54,14 +69,44 @@ pub fn estimate(
             for (cells, turns) in cells.iter().zip(&turns) {
                 if let Some(turn) = turns.get(s) {
                     step.add(recipe, cells, turn, phase, bytes, hops);
-                    messages += u64::from(shape.ranks / cells.layout.members(turn.stage))
+                    let sent = u64::from(shape.ranks / cells.layout.members(turn.stage))
                         * turn.step.len() as u64;
+                    found.messages += sent;
+                    found.pieces += sent * pieces(recipe, cells, turn, phase);
+                    if adding(recipe.collective).contains(&phase) {
+                        step.arriving += arriving(cells, turn, phase);
+                    }
                 }
             }
-            time += step.time(costs, recipe.collective.reduces() && phase != Phase::Gather);
+            found.time += step.time(costs, recipe.collective.reduces() && phase != Phase::Gather);
+            // Who finds no slot free waits until it is told.
+            let rounds = recipe
+                .slots
+                .map_or(1, |slots| step.arriving.div_ceil(slots));
+            found.waits += f64::from(rounds.max(1) - 1) * costs.start;
+            found.arrivals += u64::from(step.arriving);
         }
     }
-    Ok(Estimate { time, messages })
+    if recipe.collective == Collective::Alltoall {
+        let stages = cells.iter().map(|cells| cells.layout.len() as u64);
+        let between = stages.max().unwrap_or(0).saturating_sub(1);
+        found.arrivals = between * u64::from(shape.ranks) * cells.len() as u64;
+        let windows = windows(recipe, shape, &cells)?;
+        found.pieces *= u64::from(windows);
+        found.waits += f64::from(windows - 1) * costs.start;
+    }
+    Ok(found)
+}
+
+/// Pieces in which each message of a turn goes: several where it is added through few slots.
+fn pieces(recipe: &Composition, cells: &Cells<'_>, turn: &Turn, phase: Phase) -> u64 {
+    let Some(slots) = recipe.slots.filter(|_| phase == Phase::Scatter) else {
+        return 1;
+    };
+    let longest = turn.step.iter().map(|passage| passage.blocks.len() as u32);
+    let gathered = (cells.layout.part.whole..turn.stage).map(|k| cells.layout.members(k));
+    let chunks = longest.max().unwrap_or(1) * gathered.product::<u32>();
+    u64::from(chunks.div_ceil(piece(chunks, slots)))
 }
 
 /// What happens in one step, by rank.
@@ -76,6 +121,8 @@ struct Step {
     copies: bool,
     most_messages: f64,
     farthest: u32,
+    /// Chunks that come to be added.
+    arriving: u32,
 }
 
 impl Step {
@@ -215,6 +262,7 @@ mod tests {
             collective: Collective::Allgather,
             parts: vec![part],
             slices: 1,
+            slots: None,
         }
     }
 

@@ -16,6 +16,7 @@ mod layout;
 mod line;
 pub mod recipe;
 mod rooted;
+pub mod staging;
 
 #[cfg(test)]
 mod tests;

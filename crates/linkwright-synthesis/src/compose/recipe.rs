@@ -78,6 +78,9 @@ pub struct Composition {
     pub parts: Vec<Part>,
     /// Pieces in which every message follows itself; 1: it goes whole.
     pub slices: u32,
+    /// Chunks of memory through which contributions go, or what lies between the stages of an all-to-all, in turn; none:
+    /// scratch of their own for all.
+    pub slots: Option<u32>,
 }
 
 impl Stage {
@@ -128,12 +131,15 @@ impl fmt::Display for Stage {
 }
 
 impl fmt::Display for Composition {
-    /// `2 parts in 4 slices: [8@1 ring ahead, 8@8 direct back] ...`
+    /// `2 parts in 4 slices through 27 slots: [8@1 ring ahead, 8@8 direct back] ...`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         write!(f, "{} part{}", self.parts.len(), plural(self.parts.len()))?;
         if self.slices > 1 {
             write!(f, " in {} slices", self.slices)?;
+        }
+        if let Some(slots) = self.slots {
+            write!(f, " through {slots} slot{}", plural(slots as usize))?;
         }
         let mut before = ":";
         for part in &self.parts {

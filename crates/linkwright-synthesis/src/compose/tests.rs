@@ -1,6 +1,7 @@
 //! Every recipe that is enumerated is right, on grids of any sides and for vectors shorter than its chunks.
 
 use super::*;
+use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::verify;
 
 const COLLECTIVES: [Collective; 5] = [
@@ -76,4 +77,113 @@ fn stages_that_do_not_cover_the_ranks_are_waived() {
     let recipe = enumerate::recipes(Collective::Allgather, &[4, 2]).remove(0);
     let error = compose(&recipe, &Shape::new(9, 90)).unwrap_err();
     assert!(error.to_string().contains("cover 8 of 9 ranks"), "{error}");
+}
+
+/// Whatever the number of slots: contributions come once, none lands on what is not added yet, and the buffers are
+/// the vector and the slots.
+#[test]
+fn few_slots_serve_every_recipe() {
+    let mut served = 0;
+    for sides in [&[4, 3][..], &[8], &[5], &[2, 2], &[2, 3, 2]] {
+        let ranks: u32 = sides.iter().product();
+        let shape = Shape::new(ranks, u64::from(ranks * ranks * 12));
+        for collective in [Collective::Allreduce, Collective::ReduceScatter] {
+            let recipes = enumerate::recipes(collective, sides);
+            for (k, recipe) in recipes.iter().step_by(5).enumerate() {
+                let mut recipe = recipe.clone();
+                recipe.slots = Some([1, 2, 3, 5, 8, 13, 64][k % 7]);
+                recipe.slices = 1 + (k % 3) as u32;
+                if proved(&recipe, &shape) {
+                    let schedule = compose(&recipe, &shape).unwrap();
+                    let names = schedule.buffers.iter().map(|buffer| &buffer.name[..]);
+                    assert_eq!(names.collect::<Vec<_>>(), ["output", "staging"]);
+                    let pieces = estimated(&recipe, &shape).unwrap().pieces;
+                    let likely = 4 * pieces * u64::from(recipe.slices);
+                    let operations = schedule.ops().len() as u64;
+                    assert!(operations <= likely, "{recipe}: {operations} {likely}");
+                    served += 1;
+                }
+            }
+        }
+    }
+    assert!(served > 100, "{served}");
+}
+
+/// With half a vector of memory besides the vector, all buffers stay within it.
+#[test]
+fn slots_stay_within_the_memory() {
+    let shape = Shape::new(8, 8 * 8 * 4);
+    let vector = shape.elements * u64::from(shape.element_bytes);
+    for memory in [vector + vector / 8, vector + vector / 2, 2 * vector - 1] {
+        for recipe in enumerate::recipes(Collective::Allreduce, &[4, 2]) {
+            let Ok(slots) = staging::slots(&recipe, &shape, memory) else {
+                continue;
+            };
+            let Ok(schedule) = compose(&Composition { slots, ..recipe }, &shape) else {
+                continue;
+            };
+            let elements = schedule.buffers.iter().map(|b| b.elements(shape.elements));
+            let bytes = elements.sum::<u64>() * u64::from(shape.element_bytes);
+            assert!(slots.is_none() || bytes <= memory);
+        }
+    }
+}
+
+/// As many slots as contributions: none is used twice, so nobody has to tell anyone that one is free.
+#[test]
+fn slots_for_all_contributions_need_no_notice() {
+    let shape = Shape::new(12, 12 * 12 * 4);
+    for mut recipe in enumerate::recipes(Collective::ReduceScatter, &[4, 3]) {
+        recipe.slots = Some(1);
+        let Ok(found) = estimated(&recipe, &shape) else {
+            continue;
+        };
+        // Of all ranks together, everyone else's share of each block comes once.
+        assert_eq!(found.arrivals, 11 * recipe.parts.len() as u64, "{recipe}");
+        recipe.slots = Some(found.arrivals as u32);
+        let schedule = compose(&recipe, &shape).unwrap();
+        let told = schedule.ops().iter().any(|op| op.kind == OpKind::Notice);
+        assert!(!told, "{recipe}");
+    }
+}
+
+fn estimated(recipe: &Composition, shape: &Shape) -> Result<estimate::Estimate> {
+    let costs = costs::Costs {
+        start: 1.0,
+        hop: 1.0,
+        message: 1.0,
+        byte: vec![1.0; shape.ranks as usize],
+        port: 1.0,
+        sum: 1.0,
+        copy_start: 1.0,
+        copy: 1.0,
+    };
+    estimate::estimate(recipe, shape, &costs, true)
+}
+
+/// Windows keep what lies between stages within the slots, and every block comes.
+#[test]
+fn an_all_to_all_goes_in_windows() {
+    for sides in [&[4, 3][..], &[4, 2], &[2, 3, 2]] {
+        let ranks: u32 = sides.iter().product();
+        let shape = Shape::new(ranks, u64::from(ranks * ranks * 12));
+        for recipe in enumerate::recipes(Collective::Alltoall, sides)
+            .iter()
+            .step_by(3)
+        {
+            let parts = recipe.parts.len() as u64;
+            let chunk = shape.elements / u64::from(ranks) / parts;
+            for slots in [ranks / 2, ranks, 2 * ranks] {
+                let mut recipe = recipe.clone();
+                recipe.slots = Some(slots);
+                let Ok(schedule) = compose(&recipe, &shape) else {
+                    continue;
+                };
+                assert!(proved(&recipe, &shape));
+                let elements = schedule.buffers.iter().map(|b| b.elements(shape.elements));
+                let between = elements.sum::<u64>() - 2 * shape.elements;
+                assert!(between <= u64::from(slots) * chunk, "{recipe}");
+            }
+        }
+    }
 }

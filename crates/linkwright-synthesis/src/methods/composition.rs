@@ -12,12 +12,13 @@
 use crate::candidate::{Draft, Recipe};
 use crate::compose::costs::{self, Costs};
 use crate::compose::estimate::estimate;
+use crate::compose::staging::slots;
 use crate::compose::{compose, enumerate, Composition, Primitive};
 use crate::judge::{Judge, Verdict};
 use crate::method::Method;
 use crate::problem::Problem;
 use crate::Result;
-use linkwright_core::Issue;
+use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::Shape;
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ struct Likely {
     /// The same on short sides.
     rehearsed: Composition,
     messages: u64,
+    /// The same in less memory, where scratch of their own for all contributions may be too much.
+    staged: Option<Box<Likely>>,
 }
 
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
@@ -97,7 +100,11 @@ fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likel
     let mut beside = judge.beside(small.clone());
     let best = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
     for one in best.iter().take(ROUNDS[2]) {
-        judge.consider_drafts(&[draft(problem, one, &one.recipe, 1, problem.issues())]);
+        let whole = |one: &Likely| draft(problem, one, &one.recipe, 1, problem.issues());
+        let verdicts = judge.consider_drafts(&[whole(one)]);
+        if let ([Verdict::Refused(_)], Some(staged)) = (&verdicts[..], &one.staged) {
+            judge.consider_drafts(&[whole(staged)]);
+        }
         if !judge.time_left() {
             break;
         }
@@ -186,13 +193,34 @@ fn rate(
     costs: &Costs,
     hops: bool,
 ) -> Option<(f64, Likely)> {
-    let found = estimate(&recipe, &problem.shape, costs, hops).ok()?;
+    let slots = |memory| slots(&recipe, &problem.shape, memory).ok()?;
+    let staged = Composition {
+        slots: problem.memory().and_then(slots),
+        ..recipe.clone()
+    };
+    let found = estimate(&staged, &problem.shape, costs, hops).ok()?;
+    let reused = (staged.slots).is_some_and(|slots| found.arrivals > u64::from(slots));
+    let staged = Likely {
+        recipe: staged,
+        rehearsed: rehearsed.clone(),
+        messages: found.pieces,
+        staged: None,
+    };
     let likely = Likely {
         recipe,
         rehearsed,
         messages: found.messages,
+        staged: reused.then(|| Box::new(staged)),
     };
-    found.time.is_finite().then_some((found.time, likely))
+    // Paths that combine on the way may need no scratch at all.
+    let waits = match problem.path().fused_combine {
+        true => 0.0,
+        false => found.waits,
+    };
+    found
+        .time
+        .is_finite()
+        .then_some((found.time + waits, likely))
 }
 
 /// The grid of the ranks; without one, the levels of the machine, a line and the squarest plane.
@@ -228,7 +256,7 @@ fn recipes(problem: &Problem, sides: &[u32]) -> Vec<(Composition, Composition)> 
         .collect()
 }
 
-/// `likely` by the times of what `of` says in one piece; what is refused is left out.
+/// `likely` by the times of what `of` says in one piece, staged where it has no room else; what is refused is left out.
 fn fastest(
     judge: &mut Judge,
     problem: &Problem,
@@ -237,24 +265,28 @@ fn fastest(
 ) -> Vec<Likely> {
     let mut issues = problem.issues();
     issues.truncate(2);
-    let drafts = likely
-        .iter()
-        .map(|one| draft(problem, one, of(one), 1, issues.clone()));
-    let drafts: Vec<Draft> = drafts.collect();
+    let priced = |judge: &mut Judge, batch: &[&Likely]| {
+        let draft = |one: &&Likely| draft(problem, one, of(one), 1, issues.clone());
+        judge.consider_within(&batch.iter().map(draft).collect::<Vec<Draft>>(), PROMISING)
+    };
     // The other half of the time is for policies and slices.
     let half = judge.remaining().map(|left| left / 2);
-    let mut verdicts: Vec<Verdict> = Vec::new();
-    for batch in drafts.chunks(BATCH) {
+    let mut timed: Vec<(TimePs, &Likely)> = Vec::new();
+    for batch in likely.chunks(BATCH) {
         if half.is_some_and(|half| judge.remaining() < Some(half)) {
             break;
         }
-        verdicts.extend(judge.price_within(batch, PROMISING));
+        let batch: Vec<&Likely> = batch.iter().collect();
+        let verdicts = priced(judge, &batch);
+        let staged = (batch.iter().zip(&verdicts))
+            .filter(|(_, verdict)| matches!(verdict, Verdict::Refused(_)))
+            .filter_map(|(one, _)| one.staged.as_deref());
+        let staged: Vec<&Likely> = staged.collect();
+        let in_less = priced(judge, &staged);
+        let all = batch.into_iter().chain(staged);
+        let all = all.zip(verdicts.iter().chain(&in_less));
+        timed.extend(all.filter_map(|(one, verdict)| Some((verdict.time()?, one))));
     }
-    let timed = verdicts
-        .iter()
-        .zip(likely)
-        .filter_map(|(verdict, one)| Some((verdict.time()?, one)));
-    let mut timed: Vec<_> = timed.collect();
     // The sort keeps the likelier first.
     timed.sort_by_key(|&(time, _)| time);
     timed.into_iter().map(|(_, one)| one.clone()).collect()
@@ -277,8 +309,8 @@ fn draft(
         recipe: Recipe::new(recipe.clone()),
         issues,
         path: None,
-        // A message, its addition and a notice.
-        operations: 3 * likely.messages * u64::from(slices),
+        // A message, its addition and a notice; slots that it takes may have been of two messages.
+        operations: (3 + u64::from(recipe.slots.is_some())) * likely.messages * u64::from(slices),
         make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
     }
 }
@@ -290,8 +322,13 @@ mod tests {
     use linkwright_core::Machine;
     use linkwright_schedule::Collective;
 
+    const TORUS: &str = include_str!("../../../../python/linkwright/machines/torus-2d.toml");
+
     fn problem(collective: Collective, sides: &[u32], bytes: u64) -> Problem {
-        let text = include_str!("../../../../python/linkwright/machines/torus-2d.toml");
+        problem_on(TORUS, collective, sides, bytes)
+    }
+
+    fn problem_on(text: &str, collective: Collective, sides: &[u32], bytes: u64) -> Problem {
         let machine = Machine::parse(text, "torus-2d.toml").unwrap();
         let ranks = sides.iter().product();
         let shape = Shape::new(ranks, bytes / 4).with_sides(sides);
@@ -341,5 +378,38 @@ mod tests {
         assert!(rehearsal(&problem(Collective::Allreduce, &[16, 16], 4096))
             .unwrap()
             .is_none());
+    }
+
+    /// Memory for a vector of 64 KiB and `more` bytes besides.
+    fn searched(collective: Collective, more: u64) -> Judge {
+        let capacity = format!(
+            "[endpoints]\ncapacity = {{ value = {}, unit = \"B\", status = \"assumed\", source = \"test\" }}\n",
+            (64 << 10) + more
+        );
+        let text = TORUS.replacen("[endpoints]\n", &capacity, 1);
+        let problem = Arc::new(problem_on(&text, collective, &[4, 2], 64 << 10));
+        let mut judge = Judge::new(problem.clone(), Control::default(), Box::new(|_| ()));
+        propose(&problem, &mut judge).unwrap();
+        judge
+    }
+
+    /// Contributions of 56 KiB come to every rank, in chunks of at most 8 KiB: 16 KiB hold two of them.
+    #[test]
+    fn little_memory_is_used_in_turn() {
+        for collective in [Collective::ReduceScatter, Collective::Allreduce] {
+            let recipe = |more: u64| {
+                let judge = searched(collective, more);
+                judge.incumbent().unwrap().candidate.recipe.to_string()
+            };
+            assert!(recipe(16 << 10).contains("slots"), "{}", recipe(16 << 10));
+            assert!(!recipe(512 << 10).contains("slots"));
+        }
+    }
+
+    #[test]
+    fn no_memory_is_told() {
+        let judge = searched(Collective::ReduceScatter, 0);
+        assert!(judge.incumbent().is_none());
+        assert!(judge.refusal().unwrap().contains("scratch included"));
     }
 }
