@@ -34,7 +34,8 @@ pub struct Found {
 /// A method may use what its predecessors left of the time, divided by the weights of those still to come. Known
 /// algorithms may use all of it: a gain over some of them would be none.
 pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<Found> {
-    let methods = chosen(&choices.methods)?;
+    let mut methods = chosen(&choices.methods)?;
+    methods.retain(|method| (method.serves)(&problem));
     let end = Instant::now().checked_add(choices.control.budget);
     let problem = Arc::new(problem);
     let mut judge = Judge::new(problem.clone(), choices.control, report);

@@ -1,14 +1,15 @@
 //! Compositions: stages over the dimensions and levels of the machine, each with an exchange of its own.
 //!
 //! ```text
-//!   recipes of a small grid --stretched--> estimated --the best--> priced in one piece --the best--> in slices, too
+//!   recipes of a small grid --stretched--> estimated --the best--> priced in one piece --the best--> changed step by step
 //!                                                        or on a small machine --the best--> on the large one
 //! ```
 //!
 //! Of the thousands of recipes, an estimate from a few costs of the machine ([`crate::compose::costs`]) leaves some tens
-//! for the simulator, and their times a few for all issue policies and slices. A side beyond [`MOST_SIDE`] is stretched
+//! for the simulator. From the fastest of them a local search goes on, with policies and slices ([`super::refinement`]). A side beyond [`MOST_SIDE`] is stretched
 //! from that one, so that a large torus has as many recipes as a small one.
 
+use super::refinement::refine;
 use crate::candidate::{Draft, Recipe};
 use crate::compose::costs::{self, Costs};
 use crate::compose::estimate::estimate;
@@ -17,14 +18,17 @@ use crate::judge::{Judge, Verdict};
 use crate::method::Method;
 use crate::problem::Problem;
 use crate::Result;
-use linkwright_core::Issue;
-use linkwright_schedule::Shape;
+use linkwright_core::{Issue, TimePs};
+use linkwright_schedule::{Collective, Shape};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The method.
 pub static METHOD: Method = Method {
     key: "composition",
     weight: 3,
+    serves: |problem| serves(problem.collective),
     summary: "stages over the dimensions and levels of the machine, each with its own exchange",
     description: "Cuts the vector in parts and goes over the digits of the ranks, with direct exchange, rings one way or \
                   both ways, doubling, Swing, or multicast along each, and whole vectors along the first. An \
@@ -37,20 +41,50 @@ pub static METHOD: Method = Method {
 /// Longest side whose recipes are listed; longer ones are stretched.
 const MOST_SIDE: u32 = 8;
 
-/// Recipes that are priced once, those that are priced with every policy in slices, and those in more slices.
-const ROUNDS: [usize; 3] = [48, 10, 3];
+/// Recipes that are priced before a local search.
+const LISTED: usize = 48;
+
+/// Policies with which they are.
+pub(super) const FIRST: usize = 2;
+
+/// Those of a small machine that are priced on the large one.
+const CONFIRMED: usize = 3;
 
 /// Schedules between two looks at the clock.
-const BATCH: usize = 8;
+pub(super) const BATCH: usize = 8;
 
-/// Times of the incumbent beyond which neither slices nor policies help.
+/// Times of the incumbent beyond which no change helps.
 const PROMISING: u64 = 3;
 
 /// Ranks above which recipes are chosen on a smaller machine.
 const MANY_RANKS: u32 = 256;
 
-/// Pieces of a message, besides one.
-const SLICES: [&[u32]; 2] = [&[1, 2, 4], &[8, 16]];
+/// What an estimate for ranks in a grid needs.
+pub(crate) struct Scale {
+    costs: Costs,
+    /// Whether messages go from place to place.
+    hops: bool,
+}
+
+impl Scale {
+    /// How long a recipe takes, about, in ps, and its messages; `None` where it does not suit the ranks.
+    pub(crate) fn estimate(&self, recipe: &Composition, shape: &Shape) -> Option<(f64, u64)> {
+        let found = estimate(recipe, shape, &self.costs, self.hops).ok()?;
+        found
+            .time
+            .is_finite()
+            .then_some((found.time, found.messages))
+    }
+}
+
+/// A composition that was simulated, and the issue policy with which it takes least.
+#[derive(Clone)]
+pub(crate) struct Timed {
+    pub(crate) time: TimePs,
+    pub(crate) recipe: Composition,
+    pub(crate) issue: Issue,
+    pub(crate) scale: Arc<Scale>,
+}
 
 /// A recipe and about how many messages it has.
 #[derive(Clone)]
@@ -59,45 +93,55 @@ struct Likely {
     /// The same on short sides.
     rehearsed: Composition,
     messages: u64,
+    scale: Arc<Scale>,
+}
+
+/// Whether `collective` has stages.
+fn serves(collective: Collective) -> bool {
+    matches!(
+        collective,
+        Collective::Allreduce
+            | Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Broadcast
+            | Collective::Alltoall
+    )
 }
 
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
     let mut likely = ranked(problem)?;
-    likely.truncate(ROUNDS[0]);
+    likely.truncate(LISTED);
     match rehearsal(problem)? {
         Some(small) => confirm(problem, judge, small, &likely),
-        None => halve(problem, judge, &likely),
-    }
-}
-
-/// Price all once, the best with every policy and in slices, the best of those in more slices.
-fn halve(problem: &Problem, judge: &mut Judge, likely: &[Likely]) -> Result<()> {
-    let issues = problem.issues();
-    let mut best = fastest(judge, problem, likely, |one| &one.recipe);
-    for (slices, &keep) in SLICES.into_iter().zip(&ROUNDS[1..]) {
-        best.truncate(keep);
-        let drafts = best.iter().flat_map(|one| {
-            let draft = |&slices: &u32| draft(problem, one, &one.recipe, slices, issues.clone());
-            slices.iter().map(draft)
-        });
-        let drafts: Vec<Draft> = drafts.collect();
-        for batch in drafts.chunks(BATCH) {
-            if !judge.time_left() {
-                return Ok(());
-            }
-            judge.consider_drafts(batch);
+        None => {
+            let starts = fastest(judge, problem, &likely, |one| &one.recipe);
+            refine(problem, judge, starts);
+            Ok(())
         }
     }
-    Ok(())
 }
 
 /// Choose on a small machine, and price the best on the large one, one after another.
 fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likely]) -> Result<()> {
     let small = Arc::new(small);
     let mut beside = judge.beside(small.clone());
-    let best = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
-    for one in best.iter().take(ROUNDS[2]) {
-        judge.consider_drafts(&[draft(problem, one, &one.recipe, 1, problem.issues())]);
+    let starts = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
+    let half = judge.remaining().map(|left| left / 2);
+    beside.end_at(half.and_then(|half| Instant::now().checked_add(half)));
+    let mut best = refine(&small, &mut beside, starts);
+    best.sort_by_key(|one| one.time);
+    for one in best.iter().take(CONFIRMED) {
+        let recipe = one.recipe.stretched(&small.shape.grid, &problem.shape.grid);
+        let Some((_, messages)) = one.scale.estimate(&recipe, &problem.shape) else {
+            continue;
+        };
+        let trial = Trial {
+            recipe,
+            issues: problem.issues(),
+            messages,
+            scale: one.scale.clone(),
+        };
+        judge.consider_drafts(&[trial.draft(problem)]);
         if !judge.time_left() {
             break;
         }
@@ -155,13 +199,17 @@ fn ranked(problem: &Problem) -> Result<Vec<Likely>> {
     for sides in grids(problem) {
         let hops = problem.machine.sides() == sides;
         let costs = costs::measure(&problem.machine, problem.path.as_deref(), &sides)?;
+        let scale = Arc::new(Scale { costs, hops });
         all.extend(
             recipes(problem, &sides)
                 .into_iter()
-                .filter_map(|recipes| rate(problem, recipes, &costs, hops)),
+                .filter_map(|recipes| rate(problem, recipes, &scale)),
         );
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Grids have recipes in common.
+    let mut seen = BTreeSet::new();
+    all.retain(|(_, one)| seen.insert(one.recipe.tidy().to_string()));
     Ok(interleaved(all.into_iter().map(|one| one.1)))
 }
 
@@ -183,16 +231,16 @@ fn interleaved(likely: impl Iterator<Item = Likely>) -> Vec<Likely> {
 fn rate(
     problem: &Problem,
     (rehearsed, recipe): (Composition, Composition),
-    costs: &Costs,
-    hops: bool,
+    scale: &Arc<Scale>,
 ) -> Option<(f64, Likely)> {
-    let found = estimate(&recipe, &problem.shape, costs, hops).ok()?;
+    let (time, messages) = scale.estimate(&recipe, &problem.shape)?;
     let likely = Likely {
         recipe,
         rehearsed,
-        messages: found.messages,
+        messages,
+        scale: scale.clone(),
     };
-    found.time.is_finite().then_some((found.time, likely))
+    Some((time, likely))
 }
 
 /// The grid of the ranks; without one, the levels of the machine, a line and the squarest plane.
@@ -228,59 +276,78 @@ fn recipes(problem: &Problem, sides: &[u32]) -> Vec<(Composition, Composition)> 
         .collect()
 }
 
-/// `likely` by the times of what `of` says in one piece; what is refused is left out.
+/// `likely` by the times of what `of` says in one piece; what is refused or far behind is left out.
 fn fastest(
     judge: &mut Judge,
     problem: &Problem,
     likely: &[Likely],
     of: impl Fn(&Likely) -> &Composition,
-) -> Vec<Likely> {
+) -> Vec<Timed> {
     let mut issues = problem.issues();
-    issues.truncate(2);
-    let drafts = likely
-        .iter()
-        .map(|one| draft(problem, one, of(one), 1, issues.clone()));
-    let drafts: Vec<Draft> = drafts.collect();
-    // The other half of the time is for policies and slices.
-    let half = judge.remaining().map(|left| left / 2);
-    let mut verdicts: Vec<Verdict> = Vec::new();
-    for batch in drafts.chunks(BATCH) {
-        if half.is_some_and(|half| judge.remaining() < Some(half)) {
+    issues.truncate(FIRST);
+    let trial = |one: &Likely| Trial {
+        recipe: of(one).clone(),
+        issues: issues.clone(),
+        messages: one.messages,
+        scale: one.scale.clone(),
+    };
+    let trials: Vec<Trial> = likely.iter().map(trial).collect();
+    // Most of the time is for the local search.
+    let enough = judge.remaining().map(|left| left * 2 / 3);
+    let mut found: Vec<Timed> = Vec::new();
+    for batch in trials.chunks(BATCH) {
+        if enough.is_some_and(|enough| judge.remaining() < Some(enough)) {
             break;
         }
-        verdicts.extend(judge.price_within(batch, PROMISING));
+        let limit = TimePs(judge.bar().0.saturating_mul(PROMISING));
+        found.extend(price(judge, batch, limit).into_iter().flatten());
     }
-    let timed = verdicts
-        .iter()
-        .zip(likely)
-        .filter_map(|(verdict, one)| Some((verdict.time()?, one)));
-    let mut timed: Vec<_> = timed.collect();
     // The sort keeps the likelier first.
-    timed.sort_by_key(|&(time, _)| time);
-    timed.into_iter().map(|(_, one)| one.clone()).collect()
+    found.sort_by_key(|one| one.time);
+    found
 }
 
-fn draft(
-    problem: &Problem,
-    likely: &Likely,
-    recipe: &Composition,
-    slices: u32,
-    issues: Vec<Issue>,
-) -> Draft {
-    let recipe = Composition {
-        slices,
-        ..recipe.clone()
-    };
-    let shape = problem.shape.clone();
-    Draft {
-        method: METHOD.key,
-        recipe: Recipe::new(recipe.clone()),
-        issues,
-        path: None,
-        // A message, its addition and a notice.
-        operations: 3 * likely.messages * u64::from(slices),
-        make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
+/// What is to be simulated.
+pub(super) struct Trial {
+    pub(super) recipe: Composition,
+    /// Policies to try.
+    pub(super) issues: Vec<Issue>,
+    /// Messages of one slice, about.
+    pub(super) messages: u64,
+    pub(super) scale: Arc<Scale>,
+}
+
+impl Trial {
+    fn draft(&self, problem: &Problem) -> Draft {
+        let (recipe, shape) = (self.recipe.clone(), problem.shape.clone());
+        Draft {
+            method: METHOD.key,
+            recipe: Recipe::new(recipe.clone()),
+            issues: self.issues.clone(),
+            path: None,
+            // A message, its addition and a notice.
+            operations: 3 * self.messages * u64::from(recipe.slices),
+            make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
+        }
     }
+}
+
+/// Those of `trials` that take less than the incumbent or than `limit`; the best may become the incumbent.
+pub(super) fn price(judge: &mut Judge, trials: &[Trial], limit: TimePs) -> Vec<Option<Timed>> {
+    let drafts: Vec<Draft> = trials
+        .iter()
+        .map(|one| one.draft(judge.problem()))
+        .collect();
+    let verdicts = judge.consider_within(&drafts, limit);
+    let timed = |(one, (verdict, issue)): (&Trial, (Verdict, Issue))| {
+        Some(Timed {
+            time: verdict.time()?,
+            recipe: one.recipe.clone(),
+            issue,
+            scale: one.scale.clone(),
+        })
+    };
+    trials.iter().zip(verdicts).map(timed).collect()
 }
 
 #[cfg(test)]

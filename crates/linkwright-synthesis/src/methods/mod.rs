@@ -6,6 +6,7 @@ pub mod library;
 pub mod matching;
 pub mod packing;
 pub mod portfolio;
+mod refinement;
 mod transformed;
 
 use crate::method::Method;
