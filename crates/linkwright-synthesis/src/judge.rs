@@ -12,6 +12,7 @@
 
 use crate::candidate::{Candidate, Draft};
 use crate::graph::Graph;
+use crate::methods::refinement::Explored;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
@@ -97,6 +98,8 @@ pub struct Judge {
     tried: u64,
     refusal: Option<String>,
     unseen: u64,
+    /// Compositions, for methods that go on from them.
+    pub(crate) explored: Explored,
     stop: Arc<AtomicBool>,
     begun: Instant,
     /// When the method that is at work is to end; `None`: never.
@@ -138,6 +141,7 @@ impl Judge {
             tried: 0,
             refusal: None,
             unseen: 0,
+            explored: Explored::default(),
             stop,
             begun,
             until,

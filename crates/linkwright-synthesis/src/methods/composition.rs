@@ -9,7 +9,7 @@
 //! for the simulator. From the fastest of them a local search goes on, with policies and slices ([`super::refinement`]). A side beyond [`MOST_SIDE`] is stretched
 //! from that one, so that a large torus has as many recipes as a small one.
 
-use super::refinement::refine;
+use super::refinement::{refine, Explored};
 use crate::candidate::{Draft, Recipe};
 use crate::compose::costs::{self, Costs};
 use crate::compose::estimate::estimate;
@@ -46,6 +46,9 @@ const LISTED: usize = 48;
 
 /// Policies with which they are.
 pub(super) const FIRST: usize = 2;
+
+/// Changes of the best that are priced before other methods have their turn.
+const STEPS: u64 = 256;
 
 /// Those of a small machine that are priced on the large one.
 const CONFIRMED: usize = 3;
@@ -115,7 +118,8 @@ fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
         Some(small) => confirm(problem, judge, small, &likely),
         None => {
             let starts = fastest(judge, problem, &likely, |one| &one.recipe);
-            refine(problem, judge, starts);
+            judge.explored = Explored::new(problem, starts);
+            refine(METHOD.key, problem, judge, STEPS);
             Ok(())
         }
     }
@@ -128,7 +132,9 @@ fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likel
     let starts = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
     let half = judge.remaining().map(|left| left / 2);
     beside.end_at(half.and_then(|half| Instant::now().checked_add(half)));
-    let mut best = refine(&small, &mut beside, starts);
+    beside.explored = Explored::new(&small, starts);
+    refine(METHOD.key, &small, &mut beside, u64::MAX);
+    let mut best = beside.explored.found;
     best.sort_by_key(|one| one.time);
     for one in best.iter().take(CONFIRMED) {
         let recipe = one.recipe.stretched(&small.shape.grid, &problem.shape.grid);
@@ -141,7 +147,7 @@ fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likel
             messages,
             scale: one.scale.clone(),
         };
-        judge.consider_drafts(&[trial.draft(problem)]);
+        judge.consider_drafts(&[trial.draft(METHOD.key, problem)]);
         if !judge.time_left() {
             break;
         }
@@ -182,6 +188,11 @@ fn rehearsal(problem: &Problem) -> Result<Option<Problem>> {
         problem.seed,
     )
     .map(Some)
+}
+
+/// Whether recipes are chosen on a smaller machine.
+pub(super) fn is_rehearsed(problem: &Problem) -> bool {
+    !matches!(rehearsal(problem), Ok(None))
 }
 
 /// Sides that are listed, of which `sides` are multiples.
@@ -300,7 +311,7 @@ fn fastest(
             break;
         }
         let limit = TimePs(judge.bar().0.saturating_mul(PROMISING));
-        found.extend(price(judge, batch, limit).into_iter().flatten());
+        found.extend(price(METHOD.key, judge, batch, limit).into_iter().flatten());
     }
     // The sort keeps the likelier first.
     found.sort_by_key(|one| one.time);
@@ -318,10 +329,10 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    fn draft(&self, problem: &Problem) -> Draft {
+    fn draft(&self, method: &'static str, problem: &Problem) -> Draft {
         let (recipe, shape) = (self.recipe.clone(), problem.shape.clone());
         Draft {
-            method: METHOD.key,
+            method,
             recipe: Recipe::new(recipe.clone()),
             issues: self.issues.clone(),
             path: None,
@@ -333,10 +344,15 @@ impl Trial {
 }
 
 /// Those of `trials` that take less than the incumbent or than `limit`; the best may become the incumbent.
-pub(super) fn price(judge: &mut Judge, trials: &[Trial], limit: TimePs) -> Vec<Option<Timed>> {
+pub(super) fn price(
+    method: &'static str,
+    judge: &mut Judge,
+    trials: &[Trial],
+    limit: TimePs,
+) -> Vec<Option<Timed>> {
     let drafts: Vec<Draft> = trials
         .iter()
-        .map(|one| one.draft(judge.problem()))
+        .map(|one| one.draft(method, judge.problem()))
         .collect();
     let verdicts = judge.consider_within(&drafts, limit);
     let timed = |(one, (verdict, issue)): (&Trial, (Verdict, Issue))| {

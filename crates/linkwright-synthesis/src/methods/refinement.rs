@@ -9,50 +9,93 @@
 //!
 //! The first batch with something faster decides where it goes on; nothing is simulated twice. An estimate says which
 //! changes are likely, and leaves out what it puts far behind. The order is fixed: the clock only ends it.
+//!
+//! Compositions take some hundred steps before the methods that search on links, which gain from a good incumbent;
+//! this method goes on behind them with the time that is left.
 
-use super::composition::{price, Timed, Trial, BATCH, FIRST};
+use super::composition::{self, price, Timed, Trial, BATCH, FIRST};
 use crate::compose::neighbours::neighbours;
 use crate::compose::Composition;
 use crate::judge::Judge;
+use crate::method::Method;
 use crate::problem::Problem;
+use crate::Result;
 use linkwright_core::Issue;
 use std::collections::BTreeSet;
+
+/// The method.
+pub static METHOD: Method = Method {
+    key: "refinement",
+    weight: 1,
+    serves: |problem| (composition::METHOD.serves)(problem) && !composition::is_rehearsed(problem),
+    summary: "the fastest compositions, changed step by step while they get faster",
+    description: "Changes one thing of a composition at a time: an exchange, a way round, the order of stages, digits, \
+                  parts, slices or the issue policy, and goes on from what is faster. An estimate says what is tried \
+                  first. Takes what time the other methods leave.",
+    source: "Aarts and Lenstra, Local Search in Combinatorial Optimization, Wiley 1997 (first improvement with restarts)",
+    propose,
+};
 
 /// Times of the composition that it is a change of, by the estimate, beyond which a change is not simulated.
 const FAR: f64 = 2.0;
 
-/// Starts in a row without a new incumbent after which the time is left to other methods.
-const PATIENCE: usize = 6;
+/// What a local search knows when it is interrupted.
+#[derive(Default)]
+pub(crate) struct Explored {
+    /// What was simulated.
+    tried: BTreeSet<String>,
+    /// What has a time.
+    pub(super) found: Vec<Timed>,
+}
 
-/// Change `starts`, the fastest first, step by step; what was found on the way, with the starts.
-pub(super) fn refine(problem: &Problem, judge: &mut Judge, starts: Vec<Timed>) -> Vec<Timed> {
-    let issues = problem.issues();
-    let tried = starts.iter().flat_map(|one| {
-        let first = issues.iter().take(FIRST);
-        first.map(|&issue| key(&one.recipe, issue))
-    });
-    let mut search = Search {
-        problem,
-        tried: tried.collect(),
-        found: starts.clone(),
-    };
-    let (mut best, mut vain) = (judge.bar(), 0);
-    for start in starts {
-        search.descend(judge, start);
-        vain = if judge.bar() < best { 0 } else { vain + 1 };
-        best = judge.bar();
-        if vain == PATIENCE {
-            break;
+fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
+    if judge.explored.found.is_empty() {
+        // It runs alone.
+        (composition::METHOD.propose)(problem, judge)?;
+    }
+    refine(METHOD.key, problem, judge, u64::MAX);
+    Ok(())
+}
+
+impl Explored {
+    /// What the first round has found.
+    pub(super) fn new(problem: &Problem, found: Vec<Timed>) -> Self {
+        let issues = problem.issues();
+        let tried = found.iter().flat_map(|one| {
+            let first = issues.iter().take(FIRST);
+            first.map(|&issue| key(&one.recipe, issue))
+        });
+        Explored {
+            tried: tried.collect(),
+            found,
         }
     }
-    search.found
+}
+
+/// Change what was found step by step, the fastest first, until about `most` more candidates were priced.
+pub(super) fn refine(method: &'static str, problem: &Problem, judge: &mut Judge, most: u64) {
+    let mut starts = judge.explored.found.clone();
+    starts.sort_by_key(|one| one.time);
+    let end = judge.tried().saturating_add(most);
+    let mut search = Search {
+        method,
+        problem,
+        end,
+        explored: std::mem::take(&mut judge.explored),
+    };
+    for start in starts {
+        search.descend(judge, start);
+    }
+    judge.explored = search.explored;
 }
 
 struct Search<'a> {
+    /// Key of the method that proposes what it finds.
+    method: &'static str,
     problem: &'a Problem,
-    /// What was simulated.
-    tried: BTreeSet<String>,
-    found: Vec<Timed>,
+    /// Candidates after which it is interrupted.
+    end: u64,
+    explored: Explored,
 }
 
 /// By which the same schedule under the same policy is known again.
@@ -63,8 +106,11 @@ fn key(recipe: &Composition, issue: Issue) -> String {
 impl Search<'_> {
     /// Go on from `at` while something is faster.
     fn descend(&mut self, judge: &mut Judge, mut at: Timed) {
+        if !judge.time_left() || judge.tried() >= self.end {
+            return;
+        }
         while let Some(faster) = self.step(judge, &at) {
-            self.found.push(faster.clone());
+            self.explored.found.push(faster.clone());
             at = faster;
         }
     }
@@ -73,12 +119,12 @@ impl Search<'_> {
     fn step(&mut self, judge: &mut Judge, at: &Timed) -> Option<Timed> {
         let around = self.around(at);
         for batch in around.chunks(BATCH) {
-            if !judge.time_left() {
+            if !judge.time_left() || judge.tried() >= self.end {
                 return None;
             }
             let keys = batch.iter().map(|one| key(&one.recipe, one.issues[0]));
-            self.tried.extend(keys);
-            let timed = price(judge, batch, at.time);
+            self.explored.tried.extend(keys);
+            let timed = price(self.method, judge, batch, at.time);
             let timed = timed.into_iter().flatten();
             // Of equals the likelier.
             let fastest = timed.min_by_key(|one| one.time);
@@ -110,7 +156,11 @@ impl Search<'_> {
             Some((time, trial(recipe, at.issue, messages)))
         }));
         all.retain(|(time, one)| {
-            *time <= FAR * here && !self.tried.contains(&key(&one.recipe, one.issues[0]))
+            *time <= FAR * here
+                && !self
+                    .explored
+                    .tried
+                    .contains(&key(&one.recipe, one.issues[0]))
         });
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         all.into_iter().map(|one| one.1).collect()
@@ -119,7 +169,7 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::composition;
+    use super::composition;
     use crate::judge::{Control, Judge};
     use crate::Problem;
     use linkwright_core::Machine;
@@ -147,6 +197,7 @@ mod tests {
             }),
         );
         (composition::METHOD.propose)(&problem, &mut judge).unwrap();
+        super::refine(super::METHOD.key, &problem, &mut judge, 64);
         let all = all.lock().unwrap().clone();
         (all, judge.tried())
     }
