@@ -12,15 +12,15 @@
 
 use crate::candidate::{Candidate, Draft};
 use crate::graph::Graph;
+use crate::methods::refinement::Explored;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::{verify, Schedule};
 use linkwright_sim::{lowered, run, Modelled, Options, Pricer, SimError};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,8 @@ pub struct Judge {
     tried: u64,
     refusal: Option<String>,
     unseen: u64,
+    /// Compositions, for methods that go on from them.
+    pub(crate) explored: Explored,
     stop: Arc<AtomicBool>,
     begun: Instant,
     /// When the method that is at work is to end; `None`: never.
@@ -139,6 +141,7 @@ impl Judge {
             tried: 0,
             refusal: None,
             unseen: 0,
+            explored: Explored::default(),
             stop,
             begun,
             until,
@@ -213,18 +216,20 @@ impl Judge {
 
     /// The same of schedules that are made meanwhile.
     pub fn consider_drafts(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        self.consider_within(drafts, 1)
+        let within = self.consider_within(drafts, TimePs::ZERO);
+        within.into_iter().map(|one| one.0).collect()
     }
 
-    /// The same, with the times of those that take at most so many times as long as the incumbent.
-    pub fn consider_within(&mut self, drafts: &[Draft], times: u64) -> Vec<Verdict> {
-        let bar = TimePs(self.bar().0.saturating_mul(times));
-        let priced = self.priced(drafts, bar);
-        let mut verdicts: Vec<Verdict> = priced.iter().map(|one| one.0.clone()).collect();
-        self.tried += verdicts.iter().filter(|&one| *one != Verdict::Late).count() as u64;
+    /// The same with the times of all that take less than `limit`, where that is more than the incumbent takes, and the
+    /// policy with which each takes least.
+    pub fn consider_within(&mut self, drafts: &[Draft], limit: TimePs) -> Vec<(Verdict, Issue)> {
+        let mut verdicts = self.priced(drafts, self.bar().max(limit));
+        let looked_at = verdicts.iter().filter(|one| one.0 != Verdict::Late);
+        self.tried += looked_at.count() as u64;
         let timed = |(place, (verdict, issue)): (usize, &(Verdict, Issue))| {
             Some((verdict.time()?, place, *issue))
         };
+        let priced = &verdicts;
         let mut order: Vec<_> = priced.iter().enumerate().filter_map(timed).collect();
         order.sort_unstable_by_key(|&(time, place, _)| (time, place));
         for (time, place, issue) in order {
@@ -233,34 +238,33 @@ impl Judge {
             }
             match self.proved(&drafts[place], issue) {
                 Ok(winner) => self.accept(winner),
-                Err(why) => verdicts[place] = Verdict::Refused(why.to_string()),
+                Err(why) => verdicts[place].0 = Verdict::Refused(why.to_string()),
             }
         }
         self.note_refusal(&verdicts);
         verdicts
     }
 
-    /// Times of all of `drafts`, whatever the incumbent; none is accepted.
-    pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        let priced = self.priced(drafts, TimePs::MAX);
-        self.tried += priced.len() as u64;
-        let verdicts: Vec<Verdict> = priced.into_iter().map(|one| one.0).collect();
-        self.note_refusal(&verdicts);
-        verdicts
-    }
-
     /// Remember why the first that was refused was.
-    fn note_refusal(&mut self, verdicts: &[Verdict]) {
+    fn note_refusal(&mut self, verdicts: &[(Verdict, Issue)]) {
         if self.refusal.is_none() {
-            self.refusal = verdicts.iter().find_map(|verdict| match verdict {
+            self.refusal = verdicts.iter().find_map(|one| match &one.0 {
                 Verdict::Refused(why) => Some(why.clone()),
                 _ => None,
             });
         }
     }
 
+    /// Times of all of `drafts`, whatever the incumbent; none is accepted.
+    pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
+        let priced = self.priced(drafts, TimePs::MAX);
+        self.tried += priced.len() as u64;
+        self.note_refusal(&priced);
+        priced.into_iter().map(|one| one.0).collect()
+    }
+
     /// Time to beat.
-    fn bar(&self) -> TimePs {
+    pub fn bar(&self) -> TimePs {
         self.winner
             .as_ref()
             .map_or(TimePs::MAX, |winner| winner.time)
@@ -268,23 +272,33 @@ impl Judge {
 
     fn priced(&self, drafts: &[Draft], stop_at: TimePs) -> Vec<(Verdict, Issue)> {
         let answered = AtomicBool::new(self.winner.is_some());
-        let one = |draft: &Draft| {
+        let one = |draft: &Draft, pricer: &mut Pricer| {
             let hurry = answered.load(Ordering::Relaxed);
             if hurry && !self.time_left() {
                 return (Verdict::Late, Issue::default());
             }
-            let thread = rayon::current_thread_index().expect("a thread of the pool");
-            let mut pricer = self.pricers[thread]
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
             let until = self.until.filter(|_| hurry);
-            let priced = self.price_one(draft, &mut pricer, stop_at, until);
+            let priced = self.price_one(draft, pricer, stop_at, until);
             if priced.0.time().is_some() {
                 answered.store(true, Ordering::Relaxed);
             }
             priced
         };
-        self.pool.install(|| drafts.par_iter().map(one).collect())
+        // Threads take one draft after another, so that none has several left when the others are done.
+        let next = AtomicUsize::new(0);
+        let verdicts: Vec<OnceLock<_>> = drafts.iter().map(|_| OnceLock::new()).collect();
+        self.pool.broadcast(|thread| {
+            let mut pricer = self.pricers[thread.index()]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            while let Some(place) =
+                Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&place| place < drafts.len())
+            {
+                let _ = verdicts[place].set(one(&drafts[place], &mut pricer));
+            }
+        });
+        let verdict = |one: OnceLock<_>| one.into_inner().expect("each draft is taken once");
+        verdicts.into_iter().map(verdict).collect()
     }
 
     /// The verdict on one draft, and the policy with which it takes least. Simulations that go on at `until` are

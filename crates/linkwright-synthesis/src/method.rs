@@ -10,6 +10,8 @@ pub struct Method {
     pub key: &'static str,
     /// Share of the time, compared with the other methods.
     pub weight: u32,
+    /// Whether it has anything to propose; the others get its share of the time where it has not.
+    pub serves: fn(&Problem) -> bool,
     /// One line.
     pub summary: &'static str,
     /// What it looks at and when it is good, in a few sentences.

@@ -4,7 +4,7 @@ use linkwright_core::{Bytes, Issue, Machine, TimePs};
 use linkwright_schedule::{collectives, Collective, Schedule, ScheduleError, Shape};
 use linkwright_synthesis::methods::library;
 use linkwright_synthesis::{
-    synthesize, Candidate, Choices, Control, Judge, Problem, Recipe, Verdict, Winner,
+    synthesize, Candidate, Choices, Control, Draft, Judge, Problem, Recipe, Verdict, Winner,
 };
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -101,6 +101,28 @@ fn what_is_slower_is_stopped_and_of_equals_the_first_wins() {
     let second = judge.consider(vec![of("allreduce/ring"), of(fast)]);
     assert_eq!(second, [Verdict::Slower, Verdict::Slower]);
     assert_eq!(judge.tried(), 5);
+}
+
+/// Times up to the limit are told, but only the best wins.
+#[test]
+fn what_is_slower_than_the_incumbent_has_a_time_within_a_limit() {
+    let problem = problem("dgx1-p100", Collective::Allreduce, 8, 1 << 10);
+    let mut judge = judge(problem.clone());
+    let of = |algorithm| Draft::from(candidate(&problem, algorithm, Issue::Blocking));
+    let (fast, slow) = (
+        of("allreduce/recursive_doubling_latency"),
+        of("allreduce/ring"),
+    );
+    let all = judge.consider_within(&[slow.clone(), fast], TimePs::ZERO);
+    let (slower, best) = (all[0].0.time().unwrap(), all[1].0.time().unwrap());
+    assert_eq!(judge.incumbent().unwrap().time, best);
+    let mut within = |limit| judge.consider_within(std::slice::from_ref(&slow), TimePs(limit));
+    assert_eq!(within(slower.0)[0].0, Verdict::Slower);
+    assert_eq!(
+        within(slower.0 + 1)[0],
+        (Verdict::Time(slower), Issue::Blocking)
+    );
+    assert_eq!(judge.incumbent().unwrap().time, best);
 }
 
 /// An allgather that claims to be an allreduce.

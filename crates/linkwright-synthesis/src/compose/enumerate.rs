@@ -12,7 +12,8 @@
 use super::recipe::{Composition, Digit, Part, Primitive, Stage, Way};
 use linkwright_schedule::Collective;
 
-const COPIES: [Primitive; 5] = [
+/// Every exchange.
+pub(super) const COPIES: [Primitive; 5] = [
     Primitive::Direct,
     Primitive::Ring,
     Primitive::Doubling,
@@ -199,7 +200,7 @@ fn exchanges(collective: Collective, frame: &Skeleton) -> Vec<Vec<(Primitive, Pr
 }
 
 /// Whether `primitive` is one of its own among `n` members.
-fn serves(primitive: Primitive, n: u32, digits: usize) -> bool {
+pub(super) fn serves(primitive: Primitive, n: u32, digits: usize) -> bool {
     match primitive {
         Primitive::Direct => true,
         Primitive::Multicast => n > 2,

@@ -14,6 +14,7 @@ pub mod estimate;
 mod exchange;
 mod layout;
 mod line;
+pub mod neighbours;
 pub mod recipe;
 mod rooted;
 pub mod staging;

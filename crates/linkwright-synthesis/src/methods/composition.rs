@@ -1,14 +1,16 @@
 //! Compositions: stages over the dimensions and levels of the machine, each with an exchange of its own.
 //!
 //! ```text
-//!   recipes of a small grid --stretched--> estimated --the best--> priced in one piece --the best--> in slices, too
+//!   recipes of a small grid --stretched--> estimated --the best--> priced in one piece --the best--> changed step by step
 //!                                                        or on a small machine --the best--> on the large one
 //! ```
 //!
 //! Of the thousands of recipes, an estimate from a few costs of the machine ([`crate::compose::costs`]) leaves some tens
-//! for the simulator, and their times a few for all issue policies and slices. A side beyond [`MOST_SIDE`] is stretched
-//! from that one, so that a large torus has as many recipes as a small one.
+//! for the simulator. From the fastest of them a local search goes on, with policies and slices ([`super::refinement`]).
+//! A side beyond [`MOST_SIDE`] is stretched from that one, so that a large torus has as many recipes as a small one.
+//! Where a machine says how much memory a rank has, and contributions do not fit, they go through slots.
 
+use super::refinement::{refine, Explored};
 use crate::candidate::{Draft, Recipe};
 use crate::compose::costs::{self, Costs};
 use crate::compose::estimate::estimate;
@@ -19,13 +21,16 @@ use crate::method::Method;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
-use linkwright_schedule::Shape;
+use linkwright_schedule::{Collective, Shape};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The method.
 pub static METHOD: Method = Method {
     key: "composition",
     weight: 3,
+    serves: |problem| serves(problem.collective),
     summary: "stages over the dimensions and levels of the machine, each with its own exchange",
     description: "Cuts the vector in parts and goes over the digits of the ranks, with direct exchange, rings one way or \
                   both ways, doubling, Swing, or multicast along each, and whole vectors along the first. An \
@@ -38,20 +43,71 @@ pub static METHOD: Method = Method {
 /// Longest side whose recipes are listed; longer ones are stretched.
 const MOST_SIDE: u32 = 8;
 
-/// Recipes that are priced once, those that are priced with every policy in slices, and those in more slices.
-const ROUNDS: [usize; 3] = [48, 10, 3];
+/// Recipes that are priced before a local search.
+const LISTED: usize = 48;
+
+/// Policies with which they are.
+pub(super) const FIRST: usize = 2;
+
+/// Changes of the best that are priced before other methods have their turn.
+const STEPS: u64 = 256;
+
+/// Those of a small machine that are priced on the large one.
+const CONFIRMED: usize = 3;
 
 /// Schedules between two looks at the clock.
-const BATCH: usize = 8;
+pub(super) const BATCH: usize = 8;
 
-/// Times of the incumbent beyond which neither slices nor policies help.
+/// Times of the incumbent beyond which no change helps.
 const PROMISING: u64 = 3;
 
 /// Ranks above which recipes are chosen on a smaller machine.
 const MANY_RANKS: u32 = 256;
 
-/// Pieces of a message, besides one.
-const SLICES: [&[u32]; 2] = [&[1, 2, 4], &[8, 16]];
+/// What an estimate for ranks in a grid needs.
+pub(crate) struct Scale {
+    costs: Costs,
+    /// Whether messages go from place to place.
+    hops: bool,
+}
+
+impl Scale {
+    /// How long a recipe takes, about, in ps, and its messages; `None` where it does not suit the ranks.
+    pub(crate) fn estimate(&self, recipe: &Composition, shape: &Shape) -> Option<(f64, u64)> {
+        let found = estimate(recipe, shape, &self.costs, self.hops).ok()?;
+        let messages = match recipe.slots {
+            Some(_) => found.pieces,
+            None => found.messages,
+        };
+        let time = found.time + found.waits;
+        time.is_finite().then_some((time, messages))
+    }
+
+    /// The recipe through the slots that memory leaves, where they are fewer than what comes to a rank, and its messages.
+    fn in_slots(&self, recipe: &Composition, problem: &Problem) -> Option<(Composition, u64)> {
+        let recipe = in_slots(recipe, problem)?;
+        let found = estimate(&recipe, &problem.shape, &self.costs, self.hops).ok()?;
+        (found.arrivals > u64::from(recipe.slots?)).then_some((recipe, found.pieces))
+    }
+}
+
+/// The recipe through the slots that the memory of the machine leaves, where it says how much there is.
+pub(crate) fn in_slots(recipe: &Composition, problem: &Problem) -> Option<Composition> {
+    let slots = slots(recipe, &problem.shape, problem.memory()?).ok()??;
+    Some(Composition {
+        slots: Some(slots),
+        ..recipe.clone()
+    })
+}
+
+/// A composition that was simulated, and the issue policy with which it takes least.
+#[derive(Clone)]
+pub(crate) struct Timed {
+    pub(crate) time: TimePs,
+    pub(crate) recipe: Composition,
+    pub(crate) issue: Issue,
+    pub(crate) scale: Arc<Scale>,
+}
 
 /// A recipe and about how many messages it has.
 #[derive(Clone)]
@@ -60,51 +116,58 @@ struct Likely {
     /// The same on short sides.
     rehearsed: Composition,
     messages: u64,
-    /// The same in less memory, where scratch of their own for all contributions may be too much.
-    staged: Option<Box<Likely>>,
+    scale: Arc<Scale>,
+}
+
+/// Whether `collective` has stages.
+fn serves(collective: Collective) -> bool {
+    matches!(
+        collective,
+        Collective::Allreduce
+            | Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Broadcast
+            | Collective::Alltoall
+    )
 }
 
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
     let mut likely = ranked(problem)?;
-    likely.truncate(ROUNDS[0]);
+    likely.truncate(LISTED);
     match rehearsal(problem)? {
         Some(small) => confirm(problem, judge, small, &likely),
-        None => halve(problem, judge, &likely),
-    }
-}
-
-/// Price all once, the best with every policy and in slices, the best of those in more slices.
-fn halve(problem: &Problem, judge: &mut Judge, likely: &[Likely]) -> Result<()> {
-    let issues = problem.issues();
-    let mut best = fastest(judge, problem, likely, |one| &one.recipe);
-    for (slices, &keep) in SLICES.into_iter().zip(&ROUNDS[1..]) {
-        best.truncate(keep);
-        let drafts = best.iter().flat_map(|one| {
-            let draft = |&slices: &u32| draft(problem, one, &one.recipe, slices, issues.clone());
-            slices.iter().map(draft)
-        });
-        let drafts: Vec<Draft> = drafts.collect();
-        for batch in drafts.chunks(BATCH) {
-            if !judge.time_left() {
-                return Ok(());
-            }
-            judge.consider_drafts(batch);
+        None => {
+            let starts = fastest(judge, problem, &likely, |one| &one.recipe);
+            judge.explored = Explored::new(problem, starts);
+            refine(METHOD.key, problem, judge, STEPS);
+            Ok(())
         }
     }
-    Ok(())
 }
 
 /// Choose on a small machine, and price the best on the large one, one after another.
 fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likely]) -> Result<()> {
     let small = Arc::new(small);
     let mut beside = judge.beside(small.clone());
-    let best = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
-    for one in best.iter().take(ROUNDS[2]) {
-        let whole = |one: &Likely| draft(problem, one, &one.recipe, 1, problem.issues());
-        let verdicts = judge.consider_drafts(&[whole(one)]);
-        if let ([Verdict::Refused(_)], Some(staged)) = (&verdicts[..], &one.staged) {
-            judge.consider_drafts(&[whole(staged)]);
-        }
+    let starts = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
+    let half = judge.remaining().map(|left| left / 2);
+    beside.end_at(half.and_then(|half| Instant::now().checked_add(half)));
+    beside.explored = Explored::new(&small, starts);
+    refine(METHOD.key, &small, &mut beside, u64::MAX);
+    let mut best = beside.explored.found;
+    best.sort_by_key(|one| one.time);
+    for one in best.iter().take(CONFIRMED) {
+        let recipe = one.recipe.stretched(&small.shape.grid, &problem.shape.grid);
+        let Some((_, messages)) = one.scale.estimate(&recipe, &problem.shape) else {
+            continue;
+        };
+        let trial = Trial {
+            recipe,
+            issues: problem.issues(),
+            messages,
+            scale: one.scale.clone(),
+        };
+        price(METHOD.key, judge, &[trial], TimePs::ZERO);
         if !judge.time_left() {
             break;
         }
@@ -147,6 +210,11 @@ fn rehearsal(problem: &Problem) -> Result<Option<Problem>> {
     .map(Some)
 }
 
+/// Whether recipes are chosen on a smaller machine.
+pub(super) fn is_rehearsed(problem: &Problem) -> bool {
+    !matches!(rehearsal(problem), Ok(None))
+}
+
 /// Sides that are listed, of which `sides` are multiples.
 fn shortened(sides: &[u32]) -> Vec<u32> {
     let short = |&side: &u32| match side > MOST_SIDE && side % MOST_SIDE == 0 {
@@ -162,13 +230,17 @@ fn ranked(problem: &Problem) -> Result<Vec<Likely>> {
     for sides in grids(problem) {
         let hops = problem.machine.sides() == sides;
         let costs = costs::measure(&problem.machine, problem.path.as_deref(), &sides)?;
+        let scale = Arc::new(Scale { costs, hops });
         all.extend(
             recipes(problem, &sides)
                 .into_iter()
-                .filter_map(|recipes| rate(problem, recipes, &costs, hops)),
+                .filter_map(|recipes| rate(problem, recipes, &scale)),
         );
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Grids have recipes in common.
+    let mut seen = BTreeSet::new();
+    all.retain(|(_, one)| seen.insert(one.recipe.tidy().to_string()));
     Ok(interleaved(all.into_iter().map(|one| one.1)))
 }
 
@@ -190,37 +262,22 @@ fn interleaved(likely: impl Iterator<Item = Likely>) -> Vec<Likely> {
 fn rate(
     problem: &Problem,
     (rehearsed, recipe): (Composition, Composition),
-    costs: &Costs,
-    hops: bool,
+    scale: &Arc<Scale>,
 ) -> Option<(f64, Likely)> {
-    let slots = |memory| slots(&recipe, &problem.shape, memory).ok()?;
-    let staged = Composition {
-        slots: problem.memory().and_then(slots),
-        ..recipe.clone()
-    };
-    let found = estimate(&staged, &problem.shape, costs, hops).ok()?;
-    let reused = (staged.slots).is_some_and(|slots| found.arrivals > u64::from(slots));
-    let staged = Likely {
-        recipe: staged,
-        rehearsed: rehearsed.clone(),
-        messages: found.pieces,
-        staged: None,
-    };
+    let (mut time, messages) = scale.estimate(&recipe, &problem.shape)?;
+    // Paths that combine on the way may need no scratch at all.
+    if !problem.path().fused_combine {
+        let staged = in_slots(&recipe, problem);
+        let staged = staged.and_then(|staged| scale.estimate(&staged, &problem.shape));
+        time = staged.map_or(time, |(time, _)| time);
+    }
     let likely = Likely {
         recipe,
         rehearsed,
-        messages: found.messages,
-        staged: reused.then(|| Box::new(staged)),
+        messages,
+        scale: scale.clone(),
     };
-    // Paths that combine on the way may need no scratch at all.
-    let waits = match problem.path().fused_combine {
-        true => 0.0,
-        false => found.waits,
-    };
-    found
-        .time
-        .is_finite()
-        .then_some((found.time + waits, likely))
+    Some((time, likely))
 }
 
 /// The grid of the ranks; without one, the levels of the machine, a line and the squarest plane.
@@ -256,63 +313,114 @@ fn recipes(problem: &Problem, sides: &[u32]) -> Vec<(Composition, Composition)> 
         .collect()
 }
 
-/// `likely` by the times of what `of` says in one piece, staged where it has no room else; what is refused is left out.
+/// `likely` by the times of what `of` says in one piece; what is refused or far behind is left out.
 fn fastest(
     judge: &mut Judge,
     problem: &Problem,
     likely: &[Likely],
     of: impl Fn(&Likely) -> &Composition,
-) -> Vec<Likely> {
+) -> Vec<Timed> {
     let mut issues = problem.issues();
-    issues.truncate(2);
-    let priced = |judge: &mut Judge, batch: &[&Likely]| {
-        let draft = |one: &&Likely| draft(problem, one, of(one), 1, issues.clone());
-        judge.consider_within(&batch.iter().map(draft).collect::<Vec<Draft>>(), PROMISING)
+    issues.truncate(FIRST);
+    let trial = |one: &Likely| Trial {
+        recipe: of(one).clone(),
+        issues: issues.clone(),
+        messages: one.messages,
+        scale: one.scale.clone(),
     };
-    // The other half of the time is for policies and slices.
-    let half = judge.remaining().map(|left| left / 2);
-    let mut timed: Vec<(TimePs, &Likely)> = Vec::new();
-    for batch in likely.chunks(BATCH) {
-        if half.is_some_and(|half| judge.remaining() < Some(half)) {
+    let trials: Vec<Trial> = likely.iter().map(trial).collect();
+    // Most of the time is for the local search.
+    let enough = judge.remaining().map(|left| left * 2 / 3);
+    let mut found: Vec<Timed> = Vec::new();
+    for batch in trials.chunks(BATCH) {
+        if enough.is_some_and(|enough| judge.remaining() < Some(enough)) {
             break;
         }
-        let batch: Vec<&Likely> = batch.iter().collect();
-        let verdicts = priced(judge, &batch);
-        let staged = (batch.iter().zip(&verdicts))
-            .filter(|(_, verdict)| matches!(verdict, Verdict::Refused(_)))
-            .filter_map(|(one, _)| one.staged.as_deref());
-        let staged: Vec<&Likely> = staged.collect();
-        let in_less = priced(judge, &staged);
-        let all = batch.into_iter().chain(staged);
-        let all = all.zip(verdicts.iter().chain(&in_less));
-        timed.extend(all.filter_map(|(one, verdict)| Some((verdict.time()?, one))));
+        let limit = TimePs(judge.bar().0.saturating_mul(PROMISING));
+        found.extend(price(METHOD.key, judge, batch, limit).into_iter().flatten());
     }
     // The sort keeps the likelier first.
-    timed.sort_by_key(|&(time, _)| time);
-    timed.into_iter().map(|(_, one)| one.clone()).collect()
+    found.sort_by_key(|one| one.time);
+    found
 }
 
-fn draft(
-    problem: &Problem,
-    likely: &Likely,
-    recipe: &Composition,
-    slices: u32,
-    issues: Vec<Issue>,
-) -> Draft {
-    let recipe = Composition {
-        slices,
-        ..recipe.clone()
-    };
-    let shape = problem.shape.clone();
-    Draft {
-        method: METHOD.key,
-        recipe: Recipe::new(recipe.clone()),
-        issues,
-        path: None,
-        // A message, its addition and a notice; slots that it takes may have been of two messages.
-        operations: (3 + u64::from(recipe.slots.is_some())) * likely.messages * u64::from(slices),
-        make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
+/// What is to be simulated.
+pub(super) struct Trial {
+    pub(super) recipe: Composition,
+    /// Policies to try.
+    pub(super) issues: Vec<Issue>,
+    /// Messages of one slice, about.
+    pub(super) messages: u64,
+    pub(super) scale: Arc<Scale>,
+}
+
+impl Trial {
+    /// The same in less memory, unless it is that already.
+    fn in_slots(&self, problem: &Problem) -> Option<Trial> {
+        let plain = self.recipe.slots.is_none();
+        let (recipe, messages) = plain.then(|| self.scale.in_slots(&self.recipe, problem))??;
+        Some(Trial {
+            recipe,
+            messages,
+            issues: self.issues.clone(),
+            scale: self.scale.clone(),
+        })
     }
+
+    fn draft(&self, method: &'static str, problem: &Problem) -> Draft {
+        let (recipe, shape) = (self.recipe.clone(), problem.shape.clone());
+        Draft {
+            method,
+            recipe: Recipe::new(recipe.clone()),
+            issues: self.issues.clone(),
+            path: None,
+            // A message, its addition and a notice; slots that it takes may have been of two messages.
+            operations: (3 + u64::from(recipe.slots.is_some()))
+                * self.messages
+                * u64::from(recipe.slices),
+            make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
+        }
+    }
+}
+
+/// Those of `trials` that take less than the incumbent or than `limit`; the best may become the incumbent. What has no
+/// room for scratch of its own goes through slots.
+pub(super) fn price(
+    method: &'static str,
+    judge: &mut Judge,
+    trials: &[Trial],
+    limit: TimePs,
+) -> Vec<Option<Timed>> {
+    let verdicts = considered(method, judge, trials, limit);
+    let mut timed: Vec<Option<Timed>> = trials.iter().zip(&verdicts).map(timed).collect();
+    let refused = (0..trials.len()).filter(|&k| matches!(verdicts[k].0, Verdict::Refused(_)));
+    let staged = refused.filter_map(|k| Some((k, trials[k].in_slots(judge.problem())?)));
+    let (places, staged): (Vec<usize>, Vec<Trial>) = staged.unzip();
+    let verdicts = considered(method, judge, &staged, limit);
+    for ((place, trial), verdict) in places.into_iter().zip(&staged).zip(&verdicts) {
+        timed[place] = self::timed((trial, verdict));
+    }
+    timed
+}
+
+fn considered(
+    method: &'static str,
+    judge: &mut Judge,
+    trials: &[Trial],
+    limit: TimePs,
+) -> Vec<(Verdict, Issue)> {
+    let draft = |one: &Trial| one.draft(method, judge.problem());
+    let drafts: Vec<Draft> = trials.iter().map(draft).collect();
+    judge.consider_within(&drafts, limit)
+}
+
+fn timed((one, (verdict, issue)): (&Trial, &(Verdict, Issue))) -> Option<Timed> {
+    Some(Timed {
+        time: verdict.time()?,
+        recipe: one.recipe.clone(),
+        issue: *issue,
+        scale: one.scale.clone(),
+    })
 }
 
 #[cfg(test)]

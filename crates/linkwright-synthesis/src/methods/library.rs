@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub static METHOD: Method = Method {
     key: "library",
     weight: 1,
+    serves: |_| true,
     summary: "every known algorithm with several issue policies",
     description: "Prices every algorithm of the collective that suits the ranks, with the issue policy of the machine, \
                   without a bound, and with windows of 2 and 8 transfers. What other methods find is compared with the \

@@ -8,6 +8,7 @@ use crate::method::Method;
 pub static METHOD: Method = Method {
     key: "matching",
     weight: 1,
+    serves: |problem| Kind::Matching.serves(problem.collective),
     summary: "each link takes, whenever it is free, a chunk that its target lacks",
     description: "Greedy matching on the time-expanded network of a `flow` fabric, for blocks cut into more and more slices and with other \
                   seeds; backwards for reductions. For graphs that fit no algorithm, at sizes where starts and bytes both count.",

@@ -6,6 +6,7 @@ pub mod library;
 pub mod matching;
 pub mod packing;
 pub mod portfolio;
+pub mod refinement;
 mod transformed;
 
 use crate::method::Method;
@@ -20,6 +21,7 @@ pub static METHODS: &[&Method] = &[
     &matching::METHOD,
     &packing::METHOD,
     &flows::METHOD,
+    &refinement::METHOD,
 ];
 
 /// The methods of these names, in the order of the registry; all where none is named.

@@ -8,6 +8,7 @@ use crate::method::Method;
 pub static METHOD: Method = Method {
     key: "packing",
     weight: 1,
+    serves: |problem| Kind::Packing.serves(problem.collective),
     summary: "trees over all endpoints that together load no link more than necessary",
     description: "Packs trees for the links of a `flow` fabric and pipelines pieces of the vector down them, or up, combined on the way. \
                   For large vectors, where only the busiest link counts.",

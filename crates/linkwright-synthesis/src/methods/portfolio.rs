@@ -25,6 +25,7 @@ use std::sync::Arc;
 pub static METHOD: Method = Method {
     key: "portfolio",
     weight: 1,
+    serves: |_| true,
     summary: "known algorithms forwards, backwards and joined, with every transform and issue policy",
     description: "Prices the library and the duals of its algorithms, joins collectives, gives arrivals scratch of \
                   their own, orders operations by their longest chain, and cuts messages into slices, going on with \
@@ -109,15 +110,8 @@ fn price(judge: &mut Judge, recipes: Vec<Transformed>) -> Vec<Priced> {
             .iter()
             .map(|recipe| draft(judge.problem(), recipe))
             .collect();
-        let verdicts = judge.price(&drafts);
-        let times = verdicts.iter().map(|verdict| verdict.time());
-        let fastest = times
-            .clone()
-            .zip(&drafts)
-            .filter_map(|(time, draft)| Some((time?, draft)));
-        if let Some((_, draft)) = fastest.min_by_key(|&(time, _)| time) {
-            judge.consider_drafts(std::slice::from_ref(draft));
-        }
+        let verdicts = judge.consider_within(&drafts, TimePs::MAX);
+        let times = verdicts.iter().map(|one| one.0.time());
         let priced = times.zip(batch);
         found.extend(priced.filter_map(|(time, recipe)| Some((time?, recipe.clone()))));
     }
