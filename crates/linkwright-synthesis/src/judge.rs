@@ -180,10 +180,9 @@ impl Judge {
         self.unseen
     }
 
-    /// Of known algorithms, `verdicts` were given, and at `left` nobody looked.
-    pub(crate) fn note_unseen(&mut self, verdicts: &[Verdict], left: usize) {
-        let late = verdicts.iter().filter(|&one| *one == Verdict::Late);
-        self.unseen += (late.count() + left) as u64;
+    /// So many known algorithms had no verdict when the time was over.
+    pub(crate) fn note_unseen(&mut self, count: usize) {
+        self.unseen += count as u64;
     }
 
     /// Whether the method that is at work may go on.
@@ -223,7 +222,39 @@ impl Judge {
     /// The same with the times of all that take less than `limit`, where that is more than the incumbent takes, and the
     /// policy with which each takes least.
     pub fn consider_within(&mut self, drafts: &[Draft], limit: TimePs) -> Vec<(Verdict, Issue)> {
-        let mut verdicts = self.priced(drafts, self.bar().max(limit));
+        let mut verdicts = self.priced(drafts, self.bar().max(limit), None);
+        if self.winner.is_none() && !verdicts.iter().any(|one| one.0.time().is_some()) {
+            self.answer(drafts, &mut verdicts);
+        }
+        self.considered(drafts, verdicts)
+    }
+
+    /// The same of those with which the processor is done within `patience`; others are [`Verdict::Late`].
+    pub fn consider_for(&mut self, drafts: &[Draft], patience: Option<Duration>) -> Vec<Verdict> {
+        let verdicts = self.priced(drafts, self.bar(), patience);
+        let considered = self.considered(drafts, verdicts);
+        considered.into_iter().map(|one| one.0).collect()
+    }
+
+    /// Without any answer, wait for the first of those that were late.
+    fn answer(&self, drafts: &[Draft], verdicts: &mut [(Verdict, Issue)]) {
+        for (draft, verdict) in drafts.iter().zip(verdicts) {
+            if verdict.0 == Verdict::Late {
+                let mut pricer = Pricer::new(self.problem.machine.clone());
+                *verdict = self.price_one(draft, &mut pricer, TimePs::MAX, None);
+                if verdict.0.time().is_some() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Accept the best of what was priced.
+    fn considered(
+        &mut self,
+        drafts: &[Draft],
+        mut verdicts: Vec<(Verdict, Issue)>,
+    ) -> Vec<(Verdict, Issue)> {
         let looked_at = verdicts.iter().filter(|one| one.0 != Verdict::Late);
         self.tried += looked_at.count() as u64;
         let timed = |(place, (verdict, issue)): (usize, &(Verdict, Issue))| {
@@ -257,7 +288,7 @@ impl Judge {
 
     /// Times of all of `drafts`, whatever the incumbent; none is accepted.
     pub fn price(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
-        let priced = self.priced(drafts, TimePs::MAX);
+        let priced = self.priced(drafts, TimePs::MAX, None);
         self.tried += priced.len() as u64;
         self.note_refusal(&priced);
         priced.into_iter().map(|one| one.0).collect()
@@ -270,19 +301,19 @@ impl Judge {
             .map_or(TimePs::MAX, |winner| winner.time)
     }
 
-    fn priced(&self, drafts: &[Draft], stop_at: TimePs) -> Vec<(Verdict, Issue)> {
-        let answered = AtomicBool::new(self.winner.is_some());
+    fn priced(
+        &self,
+        drafts: &[Draft],
+        stop_at: TimePs,
+        patience: Option<Duration>,
+    ) -> Vec<(Verdict, Issue)> {
         let one = |draft: &Draft, pricer: &mut Pricer| {
-            let hurry = answered.load(Ordering::Relaxed);
-            if hurry && !self.time_left() {
+            if !self.time_left() {
                 return (Verdict::Late, Issue::default());
             }
-            let until = self.until.filter(|_| hurry);
-            let priced = self.price_one(draft, pricer, stop_at, until);
-            if priced.0.time().is_some() {
-                answered.store(true, Ordering::Relaxed);
-            }
-            priced
+            let patient = patience.and_then(|time| Instant::now().checked_add(time));
+            let until = self.until.into_iter().chain(patient).min();
+            self.price_one(draft, pricer, stop_at, until)
         };
         // Threads take one draft after another, so that none has several left when the others are done.
         let next = AtomicUsize::new(0);

@@ -15,7 +15,7 @@
 
 use super::arrival::{self, Table};
 use super::demand::Demand;
-use super::distance::{tree, Distances, Pace, Way};
+use super::distance::Distances;
 use super::fan_in::{handling, Lags};
 use super::prices::{self, Market};
 use super::{Limit, Limits};
@@ -114,167 +114,22 @@ fn is_barrier(demand: &Demand) -> bool {
 }
 
 /// A problem at its place.
-struct Site<'a, F: ?Sized> {
-    demand: &'a Demand,
-    fabric: &'a F,
-    setup: &'a Setup,
-    networks: &'a [u8],
-    memories: &'a [EndpointId],
+pub(super) struct Site<'a, F: ?Sized> {
+    pub(super) demand: &'a Demand,
+    pub(super) fabric: &'a F,
+    pub(super) setup: &'a Setup,
+    pub(super) networks: &'a [u8],
+    pub(super) memories: &'a [EndpointId],
     memo: &'a Memo,
 }
 
 impl<F: Fabric + ?Sized> Site<'_, F> {
     /// Participants of the problem; of a collective the ranks.
-    fn places(&self) -> &[EndpointId] {
+    pub(super) fn places(&self) -> &[EndpointId] {
         let all = &self.setup.placement;
         match self.demand {
             Demand::Pattern(_) => all,
             Demand::Collective { ranks, .. } => &all[..all.len().min(*ranks as usize)],
-        }
-    }
-
-    fn latency(&self) -> Option<Limit> {
-        let &Demand::Collective {
-            collective,
-            ranks,
-            root,
-            bytes,
-        } = self.demand
-        else {
-            return None; // the order of its messages is the pattern's
-        };
-        let notices = collective == Collective::Barrier;
-        if ranks < 2 || bytes == 0 && !notices {
-            return None;
-        }
-        let nodes = [self.places(), self.memories].concat();
-        let distances = Distances {
-            fabric: self.fabric,
-            setup: self.setup,
-            networks: self.networks,
-            notices,
-            nodes: &nodes,
-        };
-        // Whoever hears of data handles their arrival, unless ranks move them themselves.
-        let handling = match notices || self.setup.path.memory.is_some() {
-            true => 0,
-            false => self.setup.path.receive.0,
-        };
-        let (from, to, time) = self.farthest(&distances, collective, root as usize)?;
-        let pair = Limit::of_time(
-            "latency",
-            format!("from rank {from} to rank {to}"),
-            TimePs(time + handling),
-        );
-        let spreads = !matches!(collective, Collective::Reduce | Collective::Gather);
-        let gap = self.fabric.gap().0;
-        if !spreads || gap == 0 || !self.fabric.endpoints_alike() {
-            return Some(pair);
-        }
-        let told = TimePs(tree(ranks.into(), Pace::of_news(gap, time)) + handling);
-        Some(match told > pair.time {
-            true => Limit::of_time(
-                "latency",
-                format!("from one rank to {} others", ranks - 1),
-                told,
-            ),
-            false => pair,
-        })
-    }
-
-    /// A rank that must hear of all others, one message after another.
-    fn hearing(&self) -> Option<Limit> {
-        let (collective, ranks) = self.gathers()?;
-        let lags = self.lags()?;
-        let time = lags.hearing(&self.distances(), ranks)?;
-        let what = format!("news of {ranks} ranks at one, which handles one message after another");
-        let fused = collective.reduces() && self.fabric.combines_on_the_way();
-        (!fused).then(|| Limit::of_time("latency", what, time))
-    }
-
-    /// A rank that needs a sum of contributions of all others, one addition after another.
-    fn summing(&self) -> Option<Limit> {
-        let (collective, ranks) = self.gathers()?;
-        let path = &self.setup.path;
-        let elsewhere = path.fused_combine || self.fabric.combines_on_the_way();
-        if !collective.reduces() || elsewhere || path.memory.is_some() {
-            return None;
-        }
-        let time = self.lags()?.summing(&self.distances(), ranks)?;
-        let what = format!("contributions of {ranks} ranks, added one after another");
-        Some(Limit::of_time("compute", what, time))
-    }
-
-    /// The collective, if some rank needs data of all others, and how many they are.
-    fn gathers(&self) -> Option<(Collective, u32)> {
-        match *self.demand {
-            Demand::Collective {
-                collective: Collective::Broadcast | Collective::Scatter | Collective::Pattern,
-                ..
-            } => None,
-            Demand::Collective {
-                collective,
-                ranks,
-                bytes,
-                ..
-            } => (ranks > 1 && (bytes > 0 || collective == Collective::Barrier))
-                .then_some((collective, ranks)),
-            Demand::Pattern(_) => None,
-        }
-    }
-
-    /// Least times among ranks, where they are few or all alike.
-    fn lags(&self) -> Option<Lags> {
-        let nodes = self.places();
-        match self.fabric.endpoints_alike() {
-            true => Some(Lags::new(&self.distances(), nodes.len())),
-            false if nodes.len() > arrival::MOST => None,
-            false => Some(*self.kept(nodes, || Lags::new(&self.distances(), nodes.len()))),
-        }
-    }
-
-    /// The ranks as news sees them.
-    fn distances(&self) -> Distances<'_, F> {
-        Distances {
-            fabric: self.fabric,
-            setup: self.setup,
-            networks: self.networks,
-            notices: false,
-            nodes: self.places(),
-        }
-    }
-
-    /// Two ranks of which one must hear of the other, far apart.
-    fn farthest(
-        &self,
-        distances: &Distances<'_, F>,
-        collective: Collective,
-        root: usize,
-    ) -> Option<(usize, usize, u64)> {
-        let count = self.places().len();
-        if self.fabric.endpoints_alike() {
-            let time = distances.hop(self.places()[0], self.places()[1]);
-            return Some(match collective {
-                Collective::Reduce | Collective::Gather => ((root == 0) as usize, root, time),
-                _ if collective.is_rooted() => (root, (root == 0) as usize, time),
-                _ => (0, 1, time),
-            });
-        }
-        let from = |rank| {
-            let (other, time) = distances.farthest(rank, count, Way::From)?;
-            Some((rank, other, time))
-        };
-        match collective {
-            Collective::Broadcast | Collective::Scatter => from(root),
-            Collective::Reduce | Collective::Gather => {
-                let (other, time) = distances.farthest(root, count, Way::To)?;
-                Some((other, root, time))
-            }
-            _ => {
-                let first = from(0)?;
-                let back = from(first.1)?;
-                Some(if back.2 > first.2 { back } else { first })
-            }
         }
     }
 
@@ -348,7 +203,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     }
 
     /// Times among `nodes` on the path, which are the same for every size and schedule.
-    fn kept<T: Send + Sync + 'static>(
+    pub(super) fn kept<T: Send + Sync + 'static>(
         &self,
         nodes: &[EndpointId],
         make: impl FnOnce() -> T,

@@ -7,10 +7,11 @@
 //!
 //! Of the thousands of recipes, an estimate from a few costs of the machine ([`crate::compose::costs`]) leaves some tens
 //! for the simulator. From the fastest of them a local search goes on, with policies and slices ([`super::refinement`]).
-//! A side beyond [`MOST_SIDE`] is stretched from that one, so that a large torus has as many recipes as a small one.
+//! A side beyond [`super::rehearsal::MOST_SIDE`] is stretched from that one, so that a large torus has as many recipes as a small one.
 //! Where a machine says how much memory a rank has, and contributions do not fit, they go through slots.
 
 use super::refinement::{refine, Explored};
+use super::rehearsal::{rehearsal, shortened};
 use crate::candidate::{Draft, Recipe};
 use crate::compose::costs::{self, Costs};
 use crate::compose::estimate::estimate;
@@ -40,9 +41,6 @@ pub static METHOD: Method = Method {
     propose,
 };
 
-/// Longest side whose recipes are listed; longer ones are stretched.
-const MOST_SIDE: u32 = 8;
-
 /// Recipes that are priced before a local search.
 const LISTED: usize = 48;
 
@@ -60,9 +58,6 @@ pub(super) const BATCH: usize = 8;
 
 /// Times of the incumbent beyond which no change helps.
 const PROMISING: u64 = 3;
-
-/// Ranks above which recipes are chosen on a smaller machine.
-const MANY_RANKS: u32 = 256;
 
 /// What an estimate for ranks in a grid needs.
 pub(crate) struct Scale {
@@ -173,55 +168,6 @@ fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likel
         }
     }
     Ok(())
-}
-
-/// The problem on a torus of short sides, where many ranks would take long: its vectors are as much shorter as its
-/// first stretched side, so that steps and bytes count as they do on the large one.
-fn rehearsal(problem: &Problem) -> Result<Option<Problem>> {
-    let (machine, shape) = (&problem.machine, &problem.shape);
-    let small = shortened(&shape.grid);
-    let stretched = shape
-        .grid
-        .iter()
-        .zip(&small)
-        .find(|(large, small)| large != small);
-    let Some((&large, &short)) =
-        stretched.filter(|_| shape.ranks > MANY_RANKS && machine.open_size().is_some())
-    else {
-        return Ok(None);
-    };
-    let ranks = small.iter().product();
-    let elements = (shape.elements * u64::from(short) / u64::from(large)).max(1);
-    let shape = Shape {
-        ranks,
-        root: 0,
-        grid: small.clone(),
-        elements,
-        ..shape.clone()
-    };
-    let machine = machine.with_sides(&small)?;
-    Problem::new(
-        &machine,
-        problem.collective,
-        shape,
-        problem.path.clone(),
-        problem.seed,
-    )
-    .map(Some)
-}
-
-/// Whether recipes are chosen on a smaller machine.
-pub(super) fn is_rehearsed(problem: &Problem) -> bool {
-    !matches!(rehearsal(problem), Ok(None))
-}
-
-/// Sides that are listed, of which `sides` are multiples.
-fn shortened(sides: &[u32]) -> Vec<u32> {
-    let short = |&side: &u32| match side > MOST_SIDE && side % MOST_SIDE == 0 {
-        true => MOST_SIDE,
-        false => side,
-    };
-    sides.iter().map(short).collect()
 }
 
 /// Recipes for the grids of the problem, the likeliest first.

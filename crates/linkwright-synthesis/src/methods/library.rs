@@ -3,7 +3,7 @@
 //! What the others must beat. The smallest schedules come first, so that even a search without time ends with an answer.
 
 use crate::candidate::{Draft, Recipe};
-use crate::judge::Judge;
+use crate::judge::{Judge, Verdict};
 use crate::method::Method;
 use crate::problem::Problem;
 use crate::Result;
@@ -27,6 +27,10 @@ pub static METHOD: Method = Method {
 /// Schedules between two looks at the clock.
 const BATCH: usize = 8;
 
+/// Parts of the time of which a schedule gets one, round by round: those that take long to simulate wait until a faster
+/// one says when they may stop.
+const PATIENCE: [u32; 3] = [32, 8, 1];
+
 /// The algorithm of this key.
 struct Words(String);
 
@@ -37,18 +41,25 @@ impl fmt::Display for Words {
 }
 
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
-    let mut drafts = drafts(problem);
-    drafts.sort_by_key(|draft| draft.operations);
-    let mut left = drafts.len();
-    for batch in drafts.chunks(BATCH) {
-        left -= batch.len();
-        let verdicts = judge.consider_drafts(batch);
-        let over = !judge.time_left();
-        judge.note_unseen(&verdicts, if over { left } else { 0 });
-        if over {
-            break;
+    let mut waiting = drafts(problem);
+    waiting.sort_by_key(|draft| draft.operations);
+    for part in PATIENCE {
+        let patience = judge.remaining().map(|left| left / part);
+        let mut late = Vec::new();
+        for batch in waiting.chunks(BATCH) {
+            let verdicts = judge.consider_for(batch, patience);
+            let unseen = verdicts.iter().zip(batch);
+            let unseen = unseen.filter(|(verdict, _)| **verdict == Verdict::Late);
+            late.extend(unseen.map(|(_, draft)| draft.clone()));
         }
+        waiting = late;
     }
+    if judge.incumbent().is_none() {
+        let verdicts = judge.consider_drafts(&waiting);
+        let mut late = verdicts.iter().map(|one| *one == Verdict::Late);
+        waiting.retain(|_| late.next().unwrap_or(false));
+    }
+    judge.note_unseen(waiting.len());
     Ok(())
 }
 

@@ -7,6 +7,7 @@ pub mod matching;
 pub mod packing;
 pub mod portfolio;
 pub mod refinement;
+mod rehearsal;
 mod transformed;
 
 use crate::method::Method;

@@ -14,6 +14,7 @@
 //! this method goes on behind them with the time that is left.
 
 use super::composition::{self, in_slots, price, Timed, Trial, BATCH, FIRST};
+use super::rehearsal::is_rehearsed;
 use crate::compose::neighbours::neighbours;
 use crate::compose::Composition;
 use crate::judge::Judge;
@@ -27,7 +28,7 @@ use std::collections::BTreeSet;
 pub static METHOD: Method = Method {
     key: "refinement",
     weight: 1,
-    serves: |problem| (composition::METHOD.serves)(problem) && !composition::is_rehearsed(problem),
+    serves: |problem| (composition::METHOD.serves)(problem) && !is_rehearsed(problem),
     summary: "the fastest compositions, changed step by step while they get faster",
     description: "Changes one thing of a composition at a time: an exchange, a way round, the order of stages, digits, \
                   parts, slices or the issue policy, and goes on from what is faster. An estimate says what is tried \
