@@ -32,7 +32,7 @@ class Gpus(Executor):
     """The GPUs of this node."""
 
     key = "gpus"
-    summary = "ranks are GPUs of this node: schedules over copies between them, NCCL's collectives compared with ours"
+    summary = "ranks are GPUs of this node (never run on hardware): schedules over copies between them, beside NCCL"
     description = (
         "Messages are copies that the driver's engines carry from GPU to GPU; what is combined is copied beside its "
         "destination first, and a kernel there does the rest. Path `peer` (the default) opens the GPUs' memory to each "
