@@ -248,11 +248,11 @@ def limits(
         ShapeError: the root is not one of the ranks.
     Example:
         >>> import linkwright as lw
-        >>> port, latency, _ = lw.limits("allreduce", "loggp", ranks=4, size="1M")
+        >>> port, *_, latency = lw.limits("allreduce", "loggp", ranks=4, size="1M")
         >>> port.name, port.time_us, port.derivation
         ('port', 125.82912, '6291456 B out of all ranks and memories together / 50 GB/s')
         >>> latency.derivation
-        'from one rank to 3 others, without data'
+        'news of 4 ranks at one, which handles one message after another, without data'
     """
     described = on if isinstance(on, _native.Machine) else machines.load(on)
     size_bytes = parse_size(size) if isinstance(size, str) else size

@@ -26,9 +26,9 @@ class Result:
         >>> import linkwright as lw
         >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
         >>> result
-        <Result allreduce, 4 ranks, 4K on loggp: 9.20 us, 17 % of limit>
+        <Result allreduce, 4 ranks, 4K on loggp: 9.20 us, 20 % of limit>
         >>> result.time_us, result.limit_us, result.limit_name
-        (9.19824, 1.6, 'latency')
+        (9.19824, 1.8, 'latency')
         >>> result.bound_us, result.bound_name
         (8.4, 'latency')
         >>> len(result.rows)

@@ -11,8 +11,8 @@
 //! simulated as any schedule, and refused if it is wrong.
 
 use crate::candidate::{Candidate, Draft};
+use crate::compose::explored::Explored;
 use crate::graph::Graph;
-use crate::methods::refinement::Explored;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};

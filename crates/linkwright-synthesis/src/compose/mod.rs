@@ -12,6 +12,7 @@ pub mod costs;
 pub mod enumerate;
 pub mod estimate;
 mod exchange;
+pub(crate) mod explored;
 mod layout;
 mod line;
 pub mod neighbours;

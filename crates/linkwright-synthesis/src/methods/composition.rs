@@ -10,19 +10,17 @@
 //! A side beyond [`super::rehearsal::MOST_SIDE`] is stretched from that one, so that a large torus has as many recipes as a small one.
 //! Where a machine says how much memory a rank has, and contributions do not fit, they go through slots.
 
-use super::refinement::{refine, Explored};
+use super::descent::{price, refine, Trial, BATCH, FIRST};
 use super::rehearsal::{rehearsal, shortened};
-use crate::candidate::{Draft, Recipe};
-use crate::compose::costs::{self, Costs};
-use crate::compose::estimate::estimate;
-use crate::compose::staging::slots;
-use crate::compose::{compose, enumerate, Composition, Primitive};
-use crate::judge::{Judge, Verdict};
+use crate::compose::costs;
+use crate::compose::explored::{in_slots, Explored, Scale, Timed};
+use crate::compose::{enumerate, Composition, Primitive};
+use crate::judge::Judge;
 use crate::method::Method;
 use crate::problem::Problem;
 use crate::Result;
-use linkwright_core::{Issue, TimePs};
-use linkwright_schedule::{Collective, Shape};
+use linkwright_core::TimePs;
+use linkwright_schedule::Collective;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,65 +42,14 @@ pub static METHOD: Method = Method {
 /// Recipes that are priced before a local search.
 const LISTED: usize = 48;
 
-/// Policies with which they are.
-pub(super) const FIRST: usize = 2;
-
 /// Changes of the best that are priced before other methods have their turn.
 const STEPS: u64 = 256;
 
 /// Those of a small machine that are priced on the large one.
 const CONFIRMED: usize = 3;
 
-/// Schedules between two looks at the clock.
-pub(super) const BATCH: usize = 8;
-
 /// Times of the incumbent beyond which no change helps.
 const PROMISING: u64 = 3;
-
-/// What an estimate for ranks in a grid needs.
-pub(crate) struct Scale {
-    costs: Costs,
-    /// Whether messages go from place to place.
-    hops: bool,
-}
-
-impl Scale {
-    /// How long a recipe takes, about, in ps, and its messages; `None` where it does not suit the ranks.
-    pub(crate) fn estimate(&self, recipe: &Composition, shape: &Shape) -> Option<(f64, u64)> {
-        let found = estimate(recipe, shape, &self.costs, self.hops).ok()?;
-        let messages = match recipe.slots {
-            Some(_) => found.pieces,
-            None => found.messages,
-        };
-        let time = found.time + found.waits;
-        time.is_finite().then_some((time, messages))
-    }
-
-    /// The recipe through the slots that memory leaves, where they are fewer than what comes to a rank, and its messages.
-    fn in_slots(&self, recipe: &Composition, problem: &Problem) -> Option<(Composition, u64)> {
-        let recipe = in_slots(recipe, problem)?;
-        let found = estimate(&recipe, &problem.shape, &self.costs, self.hops).ok()?;
-        (found.arrivals > u64::from(recipe.slots?)).then_some((recipe, found.pieces))
-    }
-}
-
-/// The recipe through the slots that the memory of the machine leaves, where it says how much there is.
-pub(crate) fn in_slots(recipe: &Composition, problem: &Problem) -> Option<Composition> {
-    let slots = slots(recipe, &problem.shape, problem.memory()?).ok()??;
-    Some(Composition {
-        slots: Some(slots),
-        ..recipe.clone()
-    })
-}
-
-/// A composition that was simulated, and the issue policy with which it takes least.
-#[derive(Clone)]
-pub(crate) struct Timed {
-    pub(crate) time: TimePs,
-    pub(crate) recipe: Composition,
-    pub(crate) issue: Issue,
-    pub(crate) scale: Arc<Scale>,
-}
 
 /// A recipe and about how many messages it has.
 #[derive(Clone)]
@@ -133,7 +80,7 @@ fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
         Some(small) => confirm(problem, judge, small, &likely),
         None => {
             let starts = fastest(judge, problem, &likely, |one| &one.recipe);
-            judge.explored = Explored::new(problem, starts);
+            judge.explored = Explored::new(&problem.issues()[..FIRST], starts);
             refine(METHOD.key, problem, judge, STEPS);
             Ok(())
         }
@@ -147,7 +94,7 @@ fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likel
     let starts = fastest(&mut beside, &small, likely, |one| &one.rehearsed);
     let half = judge.remaining().map(|left| left / 2);
     beside.end_at(half.and_then(|half| Instant::now().checked_add(half)));
-    beside.explored = Explored::new(&small, starts);
+    beside.explored = Explored::new(&small.issues()[..FIRST], starts);
     refine(METHOD.key, &small, &mut beside, u64::MAX);
     let mut best = beside.explored.found;
     best.sort_by_key(|one| one.time);
@@ -290,91 +237,13 @@ fn fastest(
     found
 }
 
-/// What is to be simulated.
-pub(super) struct Trial {
-    pub(super) recipe: Composition,
-    /// Policies to try.
-    pub(super) issues: Vec<Issue>,
-    /// Messages of one slice, about.
-    pub(super) messages: u64,
-    pub(super) scale: Arc<Scale>,
-}
-
-impl Trial {
-    /// The same in less memory, unless it is that already.
-    fn in_slots(&self, problem: &Problem) -> Option<Trial> {
-        let plain = self.recipe.slots.is_none();
-        let (recipe, messages) = plain.then(|| self.scale.in_slots(&self.recipe, problem))??;
-        Some(Trial {
-            recipe,
-            messages,
-            issues: self.issues.clone(),
-            scale: self.scale.clone(),
-        })
-    }
-
-    fn draft(&self, method: &'static str, problem: &Problem) -> Draft {
-        let (recipe, shape) = (self.recipe.clone(), problem.shape.clone());
-        Draft {
-            method,
-            recipe: Recipe::new(recipe.clone()),
-            issues: self.issues.clone(),
-            path: None,
-            // A message, its addition and a notice; slots that it takes may have been of two messages.
-            operations: (3 + u64::from(recipe.slots.is_some()))
-                * self.messages
-                * u64::from(recipe.slices),
-            make: Arc::new(move || Ok(Arc::new(compose(&recipe, &shape)?))),
-        }
-    }
-}
-
-/// Those of `trials` that take less than the incumbent or than `limit`; the best may become the incumbent. What has no
-/// room for scratch of its own goes through slots.
-pub(super) fn price(
-    method: &'static str,
-    judge: &mut Judge,
-    trials: &[Trial],
-    limit: TimePs,
-) -> Vec<Option<Timed>> {
-    let verdicts = considered(method, judge, trials, limit);
-    let mut timed: Vec<Option<Timed>> = trials.iter().zip(&verdicts).map(timed).collect();
-    let refused = (0..trials.len()).filter(|&k| matches!(verdicts[k].0, Verdict::Refused(_)));
-    let staged = refused.filter_map(|k| Some((k, trials[k].in_slots(judge.problem())?)));
-    let (places, staged): (Vec<usize>, Vec<Trial>) = staged.unzip();
-    let verdicts = considered(method, judge, &staged, limit);
-    for ((place, trial), verdict) in places.into_iter().zip(&staged).zip(&verdicts) {
-        timed[place] = self::timed((trial, verdict));
-    }
-    timed
-}
-
-fn considered(
-    method: &'static str,
-    judge: &mut Judge,
-    trials: &[Trial],
-    limit: TimePs,
-) -> Vec<(Verdict, Issue)> {
-    let draft = |one: &Trial| one.draft(method, judge.problem());
-    let drafts: Vec<Draft> = trials.iter().map(draft).collect();
-    judge.consider_within(&drafts, limit)
-}
-
-fn timed((one, (verdict, issue)): (&Trial, &(Verdict, Issue))) -> Option<Timed> {
-    Some(Timed {
-        time: verdict.time()?,
-        recipe: one.recipe.clone(),
-        issue: *issue,
-        scale: one.scale.clone(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compose::compose;
     use crate::judge::Control;
     use linkwright_core::Machine;
-    use linkwright_schedule::Collective;
+    use linkwright_schedule::Shape;
 
     const TORUS: &str = include_str!("../../../../python/linkwright/machines/torus-2d.toml");
 

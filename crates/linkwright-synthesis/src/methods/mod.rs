@@ -1,6 +1,7 @@
 //! The methods: one file for each, one line in [`METHODS`], one test.
 
 pub mod composition;
+mod descent;
 pub mod flows;
 pub mod library;
 pub mod matching;
