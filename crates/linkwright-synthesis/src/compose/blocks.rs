@@ -9,11 +9,10 @@
 use super::layout::Layout;
 use super::line::Passage;
 use super::recipe::{Composition, Primitive};
-use super::staging::{adding, Staging};
 use linkwright_schedule::builder::Slot;
 use linkwright_schedule::error::{Result, ScheduleError};
-use linkwright_schedule::ir::{Buffer, Hint, Schedule};
-use linkwright_schedule::{Builder, Collective, Shape};
+use linkwright_schedule::ir::{Buffer, Hint};
+use linkwright_schedule::Builder;
 
 /// How a part numbers its chunks.
 pub struct Cells<'a> {
@@ -101,31 +100,6 @@ pub fn vector(cells: &[Cells<'_>], ranks: u32) -> Buffer {
     }
 }
 
-/// Write the schedule of `recipe`, an allgather, a reduce-scatter or an allreduce.
-pub fn write(recipe: &Composition, shape: &Shape) -> Result<Schedule> {
-    let cells = cells(recipe, shape.ranks)?;
-    let mut b = Builder::new(recipe.collective, shape);
-    let data = b.buffer(vector(&cells, shape.ranks));
-    let collective = recipe.collective;
-    let mut staging = match recipe.slots {
-        Some(slots) => Some(Staging::new(&mut b, &cells, shape, slots)?),
-        None => {
-            b.own_scratch();
-            None
-        }
-    };
-    for &phase in adding(collective) {
-        match &mut staging {
-            Some(staging) => staging.walk(&mut b, &cells, phase, data)?,
-            None => walk(&mut b, &cells, phase, data)?,
-        }
-    }
-    if collective != Collective::ReduceScatter {
-        walk(&mut b, &cells, Phase::Gather, data)?;
-    }
-    b.finish()
-}
-
 /// What the stages do at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -200,7 +174,7 @@ pub fn steps<'a, 'b>(
 }
 
 /// Write a phase.
-fn walk(b: &mut Builder, cells: &[Cells<'_>], phase: Phase, data: Slot) -> Result<()> {
+pub fn walk(b: &mut Builder, cells: &[Cells<'_>], phase: Phase, data: Slot) -> Result<()> {
     for step in steps(cells, phase)? {
         b.step();
         for (cells, turn) in &step {

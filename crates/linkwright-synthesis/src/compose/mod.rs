@@ -34,7 +34,7 @@ pub fn compose(recipe: &Composition, shape: &Shape) -> Result<Schedule> {
     shape.check()?;
     let schedule = match recipe.collective {
         Collective::Allreduce | Collective::Allgather | Collective::ReduceScatter => {
-            blocks::write(recipe, shape)?
+            staging::write(recipe, shape)?
         }
         Collective::Broadcast => rooted::write(recipe, shape)?,
         Collective::Alltoall => exchange::write(recipe, shape)?,

@@ -12,11 +12,13 @@
 //! are goes in *rounds*; a message longer than half of the slots goes in pieces, so that one lands while another is
 //! added. With as many slots as contributions nobody waits: that is scratch of their own without its gaps.
 
-use super::blocks::{cells, copies, join, messages, steps, vector, Cells, Message, Phase, Turn};
+use super::blocks::{
+    cells, copies, join, messages, steps, vector, walk, Cells, Message, Phase, Turn,
+};
 use super::recipe::Composition;
 use linkwright_schedule::builder::Slot;
 use linkwright_schedule::error::{Result, ScheduleError};
-use linkwright_schedule::ir::{Buffer, Hint};
+use linkwright_schedule::ir::{Buffer, Hint, Schedule};
 use linkwright_schedule::{Builder, Collective, Shape};
 use std::collections::BTreeMap;
 
@@ -27,6 +29,31 @@ pub fn adding(collective: Collective) -> &'static [Phase] {
         Collective::ReduceScatter => &[Phase::Scatter],
         _ => &[],
     }
+}
+
+/// Write the schedule of `recipe`, an allgather, a reduce-scatter or an allreduce.
+pub fn write(recipe: &Composition, shape: &Shape) -> Result<Schedule> {
+    let cells = cells(recipe, shape.ranks)?;
+    let mut b = Builder::new(recipe.collective, shape);
+    let data = b.buffer(vector(&cells, shape.ranks));
+    let collective = recipe.collective;
+    let mut staging = match recipe.slots {
+        Some(slots) => Some(Staging::new(&mut b, &cells, shape, slots)?),
+        None => {
+            b.own_scratch();
+            None
+        }
+    };
+    for &phase in adding(collective) {
+        match &mut staging {
+            Some(staging) => staging.walk(&mut b, &cells, phase, data)?,
+            None => walk(&mut b, &cells, phase, data)?,
+        }
+    }
+    if collective != Collective::ReduceScatter {
+        walk(&mut b, &cells, Phase::Gather, data)?;
+    }
+    b.finish()
 }
 
 /// The slots that `recipe` can have where a rank has `memory` bytes, besides its vectors; none where it needs none, a
