@@ -38,6 +38,10 @@ pub(super) const MOST: usize = 16;
 const STEPS: (usize, usize) = (200, 10);
 /// The first size of steps, and how much smaller each next one is.
 const SIZE: (f64, f64) = (0.5, 0.75);
+/// Steps between two looks at the mean of a size.
+const LOOK: usize = 20;
+/// Share of the best prices that is near enough.
+const NEAR: f64 = 1e-3;
 /// What rounding may have added.
 const ROUNDING: f64 = 1e-9;
 
@@ -47,6 +51,10 @@ pub(super) struct Market<'a> {
     /// How many of the nodes, the first, are ranks.
     ranks: usize,
     need: Need,
+    /// By way, its links and how long a byte keeps each of them busy.
+    seconds: Vec<Vec<(usize, f64)>>,
+    /// Ways that join the same two nodes.
+    between: Vec<Vec<usize>>,
 }
 
 /// What must move, as shares of the vector.
@@ -97,7 +105,13 @@ impl<'a> Market<'a> {
         (collective, ranks, root): (Collective, usize, usize),
     ) -> Option<Self> {
         let need = Need::of(collective, ranks, root).filter(|_| ranks > 1)?;
-        Some(Market { ways, ranks, need })
+        Some(Market {
+            ways,
+            ranks,
+            need,
+            seconds: seconds(ways),
+            between: between(ways),
+        })
     }
 
     /// Seconds for each byte of the vector that no schedule beats; 0 where nothing is known.
@@ -105,61 +119,57 @@ impl<'a> Market<'a> {
         // All prices equal, as shares of what the links earn in a second; a link without use never gets one.
         let mut even = vec![0.0; self.ways.capacities.len()];
         for &(link, _) in self.ways.all.iter().flat_map(|way| &way.uses) {
-            even[link as usize] = self.rate(link);
+            even[link as usize] = self.ways.capacities[link as usize] as f64;
         }
         let total: f64 = even.iter().sum();
         even.iter_mut().for_each(|share| *share /= total);
         let mut best = (self.cheapest(&even).0, even);
+        if !best.0.is_finite() {
+            return 0.0;
+        }
+        // What the least busy mix of traffic takes: no prices give more.
+        let mut least = f64::INFINITY;
         let mut size = SIZE.0;
         for _ in 0..STEPS.1 {
-            let (mut shares, mut sum) = (best.1.clone(), vec![0.0; best.1.len()]);
+            let mut shares = best.1.clone();
+            let (mut sum, mut loads) = (vec![0.0; shares.len()], vec![0.0; shares.len()]);
             for step in 1..=STEPS.0 {
                 let (value, traffic) = self.cheapest(&shares);
                 improve(&mut best, value, &shares);
-                self.raise(&mut shares, &traffic, size);
-                sum.iter_mut()
-                    .zip(&shares)
-                    .for_each(|(sum, share)| *sum += share);
-                if step % 20 == 0 {
+                let load = self.load(&traffic);
+                raise(&mut shares, &load, size);
+                add(&mut sum, &shares);
+                add(&mut loads, &load);
+                if step % LOOK == 0 {
                     let mean: Vec<f64> = sum.iter().map(|sum| sum / step as f64).collect();
                     improve(&mut best, self.cheapest(&mean).0, &mean);
+                    least = least.min(most(&loads) / step as f64);
+                    if best.0 >= least * (1.0 - NEAR) {
+                        return best.0 * (1.0 - ROUNDING);
+                    }
                 }
             }
             size *= SIZE.1;
         }
-        match best.0.is_finite() {
-            true => best.0 * (1.0 - ROUNDING),
-            false => 0.0,
-        }
+        best.0 * (1.0 - ROUNDING)
     }
 
-    /// Make dearer what `traffic` loads, the busiest link by `size`.
-    fn raise(&self, shares: &mut [f64], traffic: &Traffic, size: f64) {
-        let mut load = vec![0.0; shares.len()];
+    /// Seconds for which `traffic` keeps each link busy.
+    fn load(&self, traffic: &Traffic) -> Vec<f64> {
+        let mut load = vec![0.0; self.ways.capacities.len()];
         for &(way, bytes) in traffic {
-            for &(link, weight) in &self.ways.all[way].uses {
-                load[link as usize] += bytes * f64::from(weight) / self.rate(link);
+            for &(link, seconds) in &self.seconds[way] {
+                load[link] += bytes * seconds;
             }
         }
-        let most = load.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        for (share, load) in shares.iter_mut().zip(load) {
-            *share *= (size * load / most).exp();
-        }
-        let total: f64 = shares.iter().sum();
-        shares.iter_mut().for_each(|share| *share /= total);
-    }
-
-    fn rate(&self, link: u32) -> f64 {
-        self.ways.capacities[link as usize] as f64
+        load
     }
 
     /// What a byte over each way costs at these shares of the links.
     fn costs(&self, shares: &[f64]) -> Vec<f64> {
-        let price = |&(link, weight): &(u32, u32)| {
-            f64::from(weight) * shares[link as usize] / self.rate(link)
-        };
-        let cost = |way: &crate::fabric::Way| way.uses.iter().map(price).sum();
-        self.ways.all.iter().map(cost).collect()
+        let price = |&(link, seconds): &(usize, f64)| seconds * shares[link];
+        let cost = |way: &Vec<(usize, f64)>| way.iter().map(price).sum();
+        self.seconds.iter().map(cost).collect()
     }
 
     /// What a byte of the vector costs at least, and the traffic that costs so much.
@@ -215,11 +225,14 @@ impl<'a> Market<'a> {
             }
         }
         for over in 0..n {
-            for place in 0..n * n {
-                let (a, b) = (place / n, place % n);
-                let detour = far[a * n + over] + far[over * n + b];
-                if a != b && detour < far[place] {
-                    (far[place], first[place]) = (detour, first[a * n + over]);
+            let behind = far[over * n..][..n].to_vec();
+            for a in (0..n).filter(|&a| a != over) {
+                let (before, way) = (far[a * n + over], first[a * n + over]);
+                for b in (0..n).filter(|&b| b != a) {
+                    let place = a * n + b;
+                    if before + behind[b] < far[place] {
+                        (far[place], first[place]) = (before + behind[b], way);
+                    }
                 }
             }
         }
@@ -246,11 +259,15 @@ impl<'a> Market<'a> {
 
     /// The links of the cheapest tree that join two groups with ranks, twice each (Kruskal).
     fn tree(&self, costs: &[f64]) -> Traffic {
-        let mut order: Vec<usize> = (0..costs.len()).collect();
-        order.sort_unstable_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(a.cmp(&b)));
+        let cheaper = |a: &usize, b: &usize| costs[*a].total_cmp(&costs[*b]).then(a.cmp(b));
+        let between = self.between.iter();
+        let mut order: Vec<usize> = between
+            .filter_map(|ways| ways.iter().copied().min_by(cheaper))
+            .collect();
+        order.sort_unstable_by(cheaper);
         let mut group: Vec<usize> = (0..self.ways.nodes).collect();
         let mut has_ranks: Vec<bool> = group.iter().map(|&node| node < self.ranks).collect();
-        let mut traffic = Vec::new();
+        let (mut traffic, mut groups) = (Vec::new(), group.len());
         for number in order {
             let way = &self.ways.all[number];
             let (kept, joined) = (group[way.from], group[way.to]);
@@ -261,13 +278,58 @@ impl<'a> Market<'a> {
                 traffic.push((number, 2.0));
             }
             has_ranks[kept] |= has_ranks[joined];
-            group
-                .iter_mut()
-                .filter(|own| **own == joined)
-                .for_each(|own| *own = kept);
+            for own in group.iter_mut().filter(|own| **own == joined) {
+                *own = kept;
+            }
+            groups -= 1;
+            if groups == 1 {
+                break;
+            }
         }
         traffic
     }
+}
+
+fn seconds(ways: &Ways) -> Vec<Vec<(usize, f64)>> {
+    let of = |&(link, weight): &(u32, u32)| {
+        let rate = ways.capacities[link as usize] as f64;
+        (link as usize, f64::from(weight) / rate)
+    };
+    let all = ways.all.iter();
+    all.map(|way| way.uses.iter().map(of).collect()).collect()
+}
+
+/// By two nodes, the ways between them, in either direction.
+fn between(ways: &Ways) -> Vec<Vec<usize>> {
+    let mut found = vec![Vec::new(); ways.nodes * ways.nodes];
+    for (number, way) in ways.all.iter().enumerate() {
+        let (low, high) = (way.from.min(way.to), way.from.max(way.to));
+        found[low * ways.nodes + high].push(number);
+    }
+    found.retain(|ways| !ways.is_empty());
+    found
+}
+
+/// Make dearer what is loaded, the busiest link by `size`.
+fn raise(shares: &mut [f64], load: &[f64], size: f64) {
+    let most = most(load);
+    for (share, &load) in shares.iter_mut().zip(load) {
+        if load > 0.0 {
+            *share *= (size * load / most).exp();
+        }
+    }
+    let total: f64 = shares.iter().sum();
+    shares.iter_mut().for_each(|share| *share /= total);
+}
+
+fn add(sum: &mut [f64], values: &[f64]) {
+    sum.iter_mut()
+        .zip(values)
+        .for_each(|(sum, value)| *sum += value);
+}
+
+fn most(load: &[f64]) -> f64 {
+    load.iter().copied().fold(f64::MIN_POSITIVE, f64::max)
 }
 
 fn improve(best: &mut (f64, Vec<f64>), value: f64, shares: &[f64]) {
