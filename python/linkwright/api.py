@@ -252,7 +252,7 @@ def limits(
         >>> port.name, port.time_us, port.derivation
         ('port', 125.82912, '6291456 B out of all ranks and memories together / 50 GB/s')
         >>> latency.derivation
-        'news of 4 ranks at one, which handles one message after another, without data'
+        'to one rank from 3 others, one message at a time, without data'
     """
     described = on if isinstance(on, _native.Machine) else machines.load(on)
     size_bytes = parse_size(size) if isinstance(size, str) else size

@@ -199,18 +199,19 @@ pub struct Wire {
     pub uses: Vec<(u32, u32)>,
 }
 
-/// All ways of messages between some endpoints, where nothing but these links says how much they carry.
+/// All ways of messages between some endpoints of a fabric in which links alone limit what is carried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
     /// How many endpoints were asked for.
     pub nodes: usize,
-    /// Bytes per second of each link; what the messages of one pair carry together is a link, too.
+    /// Bytes per second of each link. Where messages of a pair follow each other, what they carry together is a link,
+    /// too.
     pub capacities: Vec<u64>,
     /// The ways.
     pub all: Vec<Way>,
 }
 
-/// How messages of a pair of endpoints go, on one of the networks.
+/// The route of messages from one endpoint to another on one of the networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Place of the sender among the endpoints asked for.
@@ -393,8 +394,8 @@ pub trait Fabric {
         TimePs::ZERO
     }
 
-    /// Least time of any message with data from `from` to `to` before its first byte enters a port or crosses a cut, and
-    /// from when its last one has until its delivery. Zero where none is known.
+    /// Least times of any message with data from `from` to `to`: before its first byte enters a port or crosses a cut,
+    /// and between its last byte and its delivery. Zero where none is known.
     fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
         let _ = (from, to, network);
         (TimePs::ZERO, TimePs::ZERO)
@@ -421,8 +422,8 @@ pub trait Fabric {
         Vec::new()
     }
 
-    /// Every way of messages between the endpoints at `nodes` on any of `networks`, and what links carry at most; `None`
-    /// where messages choose their way, where data are copied or combined on it, or where links are not all that counts.
+    /// Every way of messages between the endpoints at `nodes` on any of `networks`, and what links carry at most.
+    /// `None` where messages choose their way, where data are copied or combined on it, or where not only links count.
     fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
         let _ = (nodes, networks);
         None
@@ -441,8 +442,8 @@ pub trait Fabric {
         false
     }
 
-    /// Whether data for many keep the port of each of them for a shorter time than data for one; the rate of ports is
-    /// then that of data for many.
+    /// By how much data for many endpoints occupy the port of each for a shorter time than data for one; `None` where
+    /// they do not. [`Fabric::port`] then tells the rate of data for many.
     fn cheap_copies(&self) -> Option<CheapCopies> {
         None
     }
@@ -473,9 +474,9 @@ pub trait Fabric {
 /// What a fabric spares where many endpoints receive the same data at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheapCopies {
-    /// Endpoints that there must be.
+    /// To so many endpoints or more, data count as data for many.
     pub targets: u64,
-    /// How many times as long a byte keeps a port that comes to fewer.
+    /// How many times as long a byte for fewer endpoints occupies a port.
     pub times: u64,
 }
 

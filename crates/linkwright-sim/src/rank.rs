@@ -55,7 +55,7 @@ pub(crate) struct Rank<C: Because> {
 pub(crate) const MESSAGES: usize = 0;
 pub(crate) const ARITHMETIC: usize = 1;
 
-/// Whether `op` keeps the arithmetic unit of its rank.
+/// Whether `op` occupies the arithmetic unit of its rank.
 #[inline]
 pub(crate) fn combines(op: &Op) -> bool {
     op.kind == OpKind::Local && op.combine == Combine::Reduce
@@ -87,8 +87,8 @@ impl<C: Because> Rank<C> {
         }
     }
 
-    /// The lane of a local operation; a fence stands among the messages. What is combined there would wait for the
-    /// arithmetic unit, which has its own lane.
+    /// The lane of a local operation; a fence stands among the messages. A combination among the messages would wait
+    /// for the arithmetic unit, whose lane is followed apart, so it is undecided.
     #[inline]
     pub fn lane_of(&mut self, op: &Op) -> Result<usize, Undecided> {
         match op.kind != OpKind::Fence && op.lane == COMPUTE_LANE {

@@ -336,10 +336,10 @@ fn news_and_additions_come_one_after_another() {
         + &number("combine_start", "40", "ns");
     let star = Machine::parse(&text.replace(r#", "B"]"#, "]"), "star.toml").unwrap();
     let of = |collective| limits_ns(collective, 4000, &star, &Options::default());
-    // start 100 + two wires of 50: the first at 200 is handled at 230, then one every 30 until at 290 three are known
-    // and a fourth at 320. The next could only be better from 430, when what comes knows of two.
+    // start 100 + two wires of 50: the first comes at 200 and is handled at 230, then one every 30: the fourth and last
+    // at 320. Only from 430 on could a message bring news of two ranks.
     near(of(Collective::Allgather)["latency"], 320.0);
-    // Nothing is summed up in a broadcast, and its one message is handled once.
+    // In a broadcast, nothing gathers at one rank: its one message is handled once.
     near(of(Collective::Broadcast)["latency"], 230.0);
     // The first operand at 200, added at 240, and the others at 280, 320, 360; all 4/5 of 4000 B in one addition of 40
     // come behind the first as well.
@@ -381,8 +381,8 @@ fn dgx1_is_narrow_between_its_halves() {
 
 #[test]
 fn all_links_together_hold_more_up_than_any_cut() {
-    // Ranks 0 and 1 are joined to each of 2, 3 and 4. Cuts let an all-to-all of 5 x 1000 B pass in 2000 ns: 4 blocks out
-    // of rank 2 over two wires. But 12 of the 20 blocks go over one wire and 8 over two, which are 28 on 12 wires.
+    // Ranks 0 and 1 are joined to each of 2, 3 and 4. Cuts let an all-to-all of 5 x 1000 B pass in 2000 ns: 4 blocks
+    // out of rank 2 over two wires. But 12 of the 20 blocks go over one wire and 8 over two: 28 uses of 12 wires.
     let edges: Vec<String> = (0..6)
         .map(|i| format!("\"rank {} - rank {}\"", i % 2, 2 + i / 2))
         .collect();
@@ -402,8 +402,8 @@ fn sums_of_a_riser_pass_its_link_or_its_gpus() {
     let gx8 = machine("python/linkwright/machines/gx8-p100.toml");
     let size = 64 << 20;
     let found = limits_ns(Collective::Allreduce, size, &gx8, &Options::default());
-    // Four GPUs and the rest of the machine are five that need 2 x 4 messages for each element, into one of the GPUs or out
-    // of their riser; the host sums what it likes. The root complex is no limit, because the host may relay.
+    // Four GPUs and the rest of the machine are five groups. They need 2 x 4 messages for each element, into one of the
+    // GPUs or out of their riser. The host may add and relay, so the root complex does not limit them.
     let pcie = 15.75 * 0.832;
     let best = 8.0 * size as f64 / (5.0 * pcie);
     assert!(found["links"] <= best && found["links"] > 0.99 * best);

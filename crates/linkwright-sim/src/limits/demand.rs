@@ -142,13 +142,14 @@ impl Demand {
         }
     }
 
-    /// The same where data for many take a shorter time at ports: bytes that take as long at the rate of such data.
+    /// The same where data for many occupy ports for a shorter time: the bytes that take as long at that faster rate.
     ///
-    /// A byte that one participant needs, or a contribution that is to be added once, is of use to one target of a
-    /// message only, so it takes the longer time, or that of many useless targets. Of an allreduce, p - 1
-    /// contributions are added until the first participant has the sum, and p - 1 more data follow until all others
-    /// do; a message to m or more may bring one of the former and only m - 1 of the latter at the shorter time. With
-    /// times t, at most (p - 1) / (m - 1) such messages spare 1 - 1/t of a contribution each.
+    /// A byte that only one participant needs is of use to one target of a message, and so is a contribution, which
+    /// must be added once. Either takes the longer time, or that of many useless copies. In an allreduce, p - 1
+    /// contributions are added until the first participant has the sum, and p - 1 copies follow until all others have
+    /// it. A message to m targets may be a contribution at one of them and a copy at the m - 1 others, all at the
+    /// faster rate. If the slower rate takes t times as long, each of these at most (p - 1) / (m - 1) messages saves
+    /// 1 - 1/t of a contribution.
     pub fn received_apart(&self, copies: CheapCopies) -> u64 {
         let (all, times) = (u128::from(self.received()), u128::from(copies.times));
         let &Demand::Collective { collective, .. } = self else {
@@ -258,8 +259,9 @@ fn across(flows: &[Flow], inside: &[bool]) -> u64 {
 mod tests {
     use super::*;
 
-    /// 13 ranks, 120 B: 12 x 120 = 1440 B are received. Blocks for one count twice; of an allreduce 2880 B, the first
-    /// half of them twice, less a third of a half, since one message in three may complete four ranks.
+    /// 13 ranks, 120 B: 12 x 120 = 1440 B are received. Blocks for one rank count twice. An allreduce receives 2880 B.
+    /// Half of them, the contributions, count twice, less a third of that half: for every three copies, there may be
+    /// one message that is also a contribution.
     #[test]
     fn data_for_one_take_longer_than_data_for_many() {
         let copies = CheapCopies {

@@ -5,12 +5,12 @@
 //!   over others, at least     (start + least time out of a) + (start + least time into b)
 //! ```
 //!
-//! The smaller of the two is sound whatever relays, and where a direct message wins, as on most machines, it is exact. On
-//! a small machine where relays may win, the shortest way over all of them is searched.
+//! The smaller of the two is sound whatever relays, and where a direct message wins, as on most machines, it is exact.
+//! On a small machine where relays may win, the shortest way over all of them is searched.
 //!
-//! Where an endpoint can only send one message after another, one that all must hear of takes at least as long as the
-//! best tree: all who know tell the next, each a `gap` after the one before (Karp, Sahay, Santos and Schauser, "Optimal
-//! broadcast and summation in the LogP model", 1993).
+//! Where an endpoint sends one message at a time, news for all takes at least as long as the best tree: everyone who
+//! knows tells the next, each a `gap` after the one before (Karp, Sahay, Santos and Schauser, "Optimal broadcast and
+//! summation in the LogP model", 1993).
 
 use crate::fabric::{Fabric, Msg, MsgKind};
 use crate::setup::Setup;
@@ -92,7 +92,7 @@ impl<F: Fabric + ?Sized> Distances<'_, F> {
     }
 }
 
-/// Lengths of the shortest ways from `start`, of which the `direct` ones are known (Dijkstra 1959).
+/// Lengths of the shortest ways from `start`, given those of the `direct` ones (Dijkstra 1959).
 pub(super) fn shortest(
     start: usize,
     direct: Vec<u64>,
@@ -112,16 +112,16 @@ pub(super) fn shortest(
 /// Times of the best tree: everyone who knows tells the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Until the first is told.
+    /// From the start until the first one knows.
     pub first: u64,
-    /// Between two that one tells.
+    /// Between two messages of the same sender.
     pub gap: u64,
-    /// Until one who is told has told the next.
+    /// From when somebody knows until its own first message has arrived.
     pub hop: u64,
 }
 
 impl Pace {
-    /// That of news, of which each message takes `hop`.
+    /// The pace of news that takes `hop` with each message.
     pub fn of_news(gap: u64, hop: u64) -> Self {
         Pace {
             first: hop,
@@ -131,14 +131,14 @@ impl Pace {
     }
 }
 
-/// Least time until `ranks` know what one knows. Backwards in time it is the least until one knows what all know: a
-/// rank that handles arrivals one after another, or adds up one contribution after another, hears of them a `gap` apart.
+/// Least time until `ranks` know what one knows. Backwards in time, it is the least time until one knows what all know:
+/// a rank that handles arrivals, or adds contributions, one at a time takes them in a `gap` apart.
 pub(super) fn tree(ranks: u64, Pace { first, gap, hop }: Pace) -> u64 {
     if gap == 0 || hop == 0 {
         return if ranks > 1 { first } else { 0 };
     }
     let (mut know, mut last) = (1u64, 0);
-    // When how many messages arrive.
+    // By time of arrival, the number of messages.
     let mut due = BTreeMap::from([(first, 1u64)]);
     while know < ranks {
         let (at, count) = due.pop_first().expect("whoever knows sends on");
@@ -163,7 +163,7 @@ mod tests {
     fn the_best_tree_is_that_of_logp() {
         // Figure 3 of Culler and others (1993): p = 8, L + 2 o = 10, g = 4; the last of eight knows at 24.
         assert_eq!(tree(8, 10, 4), 24);
-        // As fast as messages arrive, all double; with a long gap each tells one.
+        // With a gap as long as a hop, the number of those who know doubles with each hop.
         assert_eq!(
             [1, 2, 3, 4, 8, 9].map(|p| tree(p, 5, 5)),
             [0, 5, 10, 10, 15, 20]

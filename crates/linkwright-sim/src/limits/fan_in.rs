@@ -1,24 +1,24 @@
-//! How long until a rank has heard of all others, one message after another.
+//! How long until a rank has heard from all others, one message at a time.
 //!
 //! ```text
 //!   hearing   each message keeps its receiver at work   | first message | handled | handled | ...
 //!   summing   each addition keeps a rank's arithmetic   | first data    | added   | added   | ...
 //! ```
 //!
-//! What is heard may itself be news of several ranks, or a sum, so the least time is that of the best tree
-//! ([`super::distance::tree`]), backwards. Sound whatever carries the data:
+//! A message may bring news of several ranks, and an operand may be a sum. So the least time is that of the best tree
+//! ([`super::distance::tree`]), backwards. This holds whatever carries the data:
 //!
-//! - Data of another rank are used only behind a message, a notice or a get of which that rank is a cause, and each of
-//!   them is handled by its receiver, also where the data themselves came over a memory.
-//! - One addition takes in one operand that another rank has made, and a rank adds in one lane at a time. On a path with
-//!   signals, an operand that was itself added up must come, and after it or before it a notice that it is there.
+//! - A rank uses data of another rank only after a message, a notice or a get that depends on that rank. Its receiver
+//!   handles each of them, even where the data themselves came over a memory.
+//! - One addition takes in one operand that another rank has made, and a rank does one addition at a time. On a path
+//!   with signals, an operand that is itself a sum must come, and a notice must say that it is there.
 
 use super::distance::{tree, Distances, Pace};
 use crate::fabric::{Fabric, Msg, MsgKind};
 use linkwright_core::machine::{Completion, Path};
 use linkwright_core::{Bytes, TimePs};
 
-/// Picoseconds that any arrival keeps its rank at work.
+/// Picoseconds that any arrival keeps its rank busy.
 pub(super) fn handling(path: &Path) -> u64 {
     match &path.memory {
         Some(memory) => memory.look.0,
@@ -36,7 +36,7 @@ pub(super) struct Lags {
 }
 
 impl Lags {
-    /// Those of the first `ranks` nodes; of two where all are alike.
+    /// The least times among the first `ranks` nodes; two are enough where all are alike.
     pub fn new<F: Fabric + ?Sized>(distances: &Distances<'_, F>, ranks: usize) -> Self {
         let ranks = match distances.fabric.endpoints_alike() {
             true => ranks.min(2),
@@ -68,7 +68,7 @@ impl Lags {
         least
     }
 
-    /// Until a rank has heard of `ranks` ranks; `None` where handling takes no time.
+    /// Until a rank has heard from `ranks` ranks, itself included; `None` where handling takes no time.
     pub fn hearing<F: Fabric + ?Sized>(self, of: &Distances<'_, F>, ranks: u32) -> Option<TimePs> {
         let handling = handling(&of.setup.path);
         let hop = self.data.min(self.notice).saturating_add(handling);
@@ -76,7 +76,7 @@ impl Lags {
             .then(|| TimePs(tree(ranks.into(), Pace::of_news(handling, hop))))
     }
 
-    /// Until a rank has added up the contributions of `ranks` ranks, where none is added on the way.
+    /// Until a rank has added up the contributions of `ranks` ranks, itself included, where none is added on the way.
     pub fn summing<F: Fabric + ?Sized>(self, of: &Distances<'_, F>, ranks: u32) -> Option<TimePs> {
         let path = &of.setup.path;
         let addition = path.combine_time(Bytes(1), of.setup.arithmetic).0;

@@ -1,4 +1,4 @@
-//! Limits of a problem that depend on no bytes: how soon ranks can hear of each other.
+//! Limits of a problem that do not depend on its bytes: how soon ranks can hear from each other.
 
 use super::arrival;
 use super::demand::Demand;
@@ -27,13 +27,11 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         }
         let nodes = [self.places(), self.memories].concat();
         let distances = Distances {
-            fabric: self.fabric,
-            setup: self.setup,
-            networks: self.networks,
             notices,
             nodes: &nodes,
+            ..self.distances()
         };
-        // Whoever hears of data handles their arrival, unless ranks move them themselves.
+        // A receiver of data handles their arrival, unless ranks move the data themselves.
         let handling = match notices || self.setup.path.memory.is_some() {
             true => 0,
             false => self.setup.path.receive.0,
@@ -60,17 +58,20 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         })
     }
 
-    /// A rank that must hear of all others, one message after another.
+    /// The time until a rank has heard from all others, one message at a time.
     pub(super) fn hearing(&self) -> Option<Limit> {
         let (collective, ranks) = self.gathers()?;
         let lags = self.lags()?;
         let time = lags.hearing(&self.distances(), ranks)?;
-        let what = format!("news of {ranks} ranks at one, which handles one message after another");
+        let what = format!(
+            "to one rank from {} others, one message at a time",
+            ranks - 1
+        );
         let fused = collective.reduces() && self.fabric.combines_on_the_way();
         (!fused).then(|| Limit::of_time("latency", what, time))
     }
 
-    /// A rank that needs a sum of contributions of all others, one addition after another.
+    /// The time until a rank has the sum of all contributions, one addition at a time.
     pub(super) fn summing(&self) -> Option<Limit> {
         let (collective, ranks) = self.gathers()?;
         let path = &self.setup.path;
@@ -79,11 +80,11 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             return None;
         }
         let time = self.lags()?.summing(&self.distances(), ranks)?;
-        let what = format!("contributions of {ranks} ranks, added one after another");
+        let what = format!("contributions of {ranks} ranks, added one at a time");
         Some(Limit::of_time("compute", what, time))
     }
 
-    /// The collective, if some rank needs data of all others, and how many they are.
+    /// The collective and its ranks, if some rank needs data of all others.
     fn gathers(&self) -> Option<(Collective, u32)> {
         match *self.demand {
             Demand::Collective {
@@ -122,7 +123,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         }
     }
 
-    /// Two ranks of which one must hear of the other, far apart.
+    /// Two ranks, far apart, of which the second must hear from the first, and how long that takes at least.
     fn farthest(
         &self,
         distances: &Distances<'_, F>,

@@ -2,16 +2,17 @@
 //!
 //! | limit | value |
 //! |---|---|
-//! | latency | of the farthest two ranks of which one must hear of the other, over any relays; or the best tree, where endpoints send, or handle what arrives, one message after another |
+//! | latency | of the farthest two ranks of which one must hear from the other, over any relays; or the best tree of messages, where endpoints send or handle one at a time |
 //! | port | bytes that must leave or enter a rank / rate of its port; or bytes that all must receive / rate of all ports |
 //! | cut | bytes that must leave or enter some ranks / rate of all links across their border |
-//! | links | what all messages cost at least, at prices of links / what all links earn in a second; see [`super::prices`] |
-//! | arrival | the least time before the first byte passes a port or a cut, then the bytes behind it at its rate |
+//! | links | what the messages cost at least, at prices of links / what all links earn in a second; see [`super::prices`] |
+//! | arrival | the least time before the first byte passes a port, a cut or any link, plus the bytes behind it / rate there |
 //! | memory | bytes that ranks must read and write / the rate of the fastest cache, where ranks move data themselves |
-//! | compute | behind the first message, combinations spread over all ranks / rate of their arithmetic; or the best tree of additions |
+//! | compute | the first message, plus all combinations / rate of the arithmetic of all ranks; or the best tree of additions |
 //!
-//! Bytes are those of [`Demand`]. What counts is what the machine could do, not what schedules make of it: memories of the
-//! machine may receive, relay and combine, a multicast leaves its source once, switches combine, a rank may use all lanes.
+//! Bytes are those of [`Demand`]. What counts is what the machine could do, not what schedules make of it: memories of
+//! the machine may receive, relay and combine, a multicast leaves its source once, switches combine, a rank may use all
+//! lanes.
 
 use super::arrival::{self, Table};
 use super::demand::Demand;
@@ -94,7 +95,7 @@ pub fn find<F: Fabric + ?Sized>(
     }
 }
 
-/// What the shortest barrier in hardware takes, where news may come by one.
+/// How long the shortest barrier in hardware takes, if it may bring the news.
 fn barrier<F: Fabric + ?Sized>(demand: &Demand, fabric: &mut F, setup: &Setup) -> Option<TimePs> {
     if !is_barrier(demand) && handling(&setup.path) == 0 {
         return None;
@@ -268,7 +269,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             false => &places[..places.len().min(ranks as usize)],
         };
         let of = |&place: &EndpointId| self.fabric.port(place, self.networks);
-        // Where copies are cheap, other data are counted several times, but not at memories, which have one rate.
+        // Where copies are cheap, other data count several times. Memories have one rate for both, so theirs is raised.
         let times = self.fabric.cheap_copies().map_or(1, |copies| copies.times) as f64;
         let faster = |port: PortRates| PortRates {
             out: port.out.map(|rate| BytesPerSec(rate.0 * times)),
@@ -320,7 +321,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         longest
     }
 
-    /// What all messages cost at least, where few nodes have fixed ways.
+    /// What the messages cost at least at the prices of links, for few nodes with fixed ways.
     fn links(&self) -> Option<Limit> {
         let &Demand::Collective {
             collective,
@@ -386,7 +387,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         if !collective.reduces() || elsewhere || ranks < 2 || bytes == 0 {
             return None;
         }
-        // What arrives may be combined beside what the rank combines by itself.
+        // A rank may combine arrivals while its arithmetic unit combines other data.
         let units = match path.fused_combine || path.memory.is_some() {
             true => 2,
             false => 1,

@@ -6,7 +6,7 @@
 //! | port | bytes that it moves through the busiest port of a rank / rate of that port |
 //! | cut | bytes that it moves across the narrowest cut of the problem / its rate |
 //! | memory | the same as `port`, of a memory |
-//! | compute | combinations spread over all ranks / rate of the lanes that it combines on; or the busiest rank's computes |
+//! | compute | combinations spread over all ranks / rate of their arithmetic; or the busiest rank's computes |
 
 use super::{Limit, Limits};
 use crate::costs::Costs;
@@ -19,7 +19,8 @@ use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind, Schedule};
 use std::ops::Range;
 
-/// The bounds of a schedule whose longest chain of messages takes `chain`, or of one of its `repeats` runs; `cut` is the narrowest of its problem.
+/// The bounds of a schedule, or of one of its `repeats` runs. Its longest chain of messages takes `chain`, and `cut` is
+/// the narrowest one of its problem.
 pub(super) fn limits<F: Fabric + ?Sized>(
     prepared: &Prepared<'_>,
     fabric: &F,
@@ -166,9 +167,9 @@ fn compute(
     if !schedule.computes() && !schedule.spec.collective.reduces() {
         return None;
     }
-    // Lanes that compute, and what combines: a rank's arithmetic unit, and the handling of its arrivals.
+    // Lanes that compute, and whether ranks combine in their arithmetic unit, on arrival, or both.
     let mut lanes = [false; 256];
-    let (mut by_itself, mut on_arrival) = (false, false);
+    let (mut in_unit, mut on_arrival) = (false, false);
     let mut work = vec![0u64; schedule.ranks as usize];
     let mut by_ranks = true;
     for op in schedule.ops() {
@@ -179,7 +180,7 @@ fn compute(
             }
             // What combines on the way need not be a rank.
             (OpKind::Aggregate, _) => by_ranks = false,
-            (OpKind::Local, Combine::Reduce) => by_itself = true,
+            (OpKind::Local, Combine::Reduce) => in_unit = true,
             (_, Combine::Reduce) => on_arrival = true,
             _ => {}
         }
@@ -191,13 +192,14 @@ fn compute(
         "computes of the busiest rank".into(),
         TimePs(most),
     );
-    let units = u64::from(by_itself) + u64::from(on_arrival);
+    let units = u64::from(in_unit) + u64::from(on_arrival);
     let combined = combined(schedule, setup, units.max(1)).filter(|_| by_ranks);
     let both = [Some(computes), combined];
     both.into_iter().flatten().max_by_key(|limit| limit.time)
 }
 
-/// The least time that ranks which combine in this many places need for their shares.
+/// The least time in which ranks combine their shares, each in `units` places: its arithmetic unit, the handling of its
+/// arrivals, or both.
 fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> Option<Limit> {
     let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
     if !schedule.spec.collective.reduces() || p < 2 || size == 0 {

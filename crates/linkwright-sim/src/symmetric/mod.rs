@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The rules are those of the order-free pass (`pass/`), and so are the times, the finish of every
-//! rank and the shares of the critical path, to the picosecond. Programs that the pass would leave to the engine are refused here.
+//! rank and the shares of the critical path, to the picosecond. Programs that the pass would leave to the
+//! engine are refused here.
 //!
 //! **Folded**, rank 0 is simulated on behalf of all ranks: whenever it sends a message, the corresponding rank sends
 //! the same message to it, which arrives exactly when its own does. This needs a fabric whose endpoints are alike

@@ -305,7 +305,7 @@ impl Fabric for Exchange {
         let rule = self.config.chip.multicast?;
         Some(CheapCopies {
             targets: rule.paired_from,
-            times: 2,
+            times: 2, // a pair receives over the buses of both tiles
         })
     }
 

@@ -57,7 +57,7 @@ impl Routes {
         least.map(|(own, together)| own.min(together)).collect()
     }
 
-    /// Whether data go unchanged from one endpoint to another, as often as any run likes.
+    /// Whether nothing copies or combines data on their way, and no run can add routes.
     fn is_plain(&self) -> bool {
         let topology = &self.routing.topology;
         let branches = topology.copies() || topology.combines();
@@ -66,7 +66,7 @@ impl Routes {
         !branches && !channels
     }
 
-    /// The ways between `nodes` on `networks`, where all are fixed.
+    /// The ways between `nodes` on `networks`; `None` where one of them is not fixed.
     pub fn ways(&mut self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
         if !self.is_plain() {
             return None;
