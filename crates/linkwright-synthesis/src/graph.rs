@@ -12,9 +12,9 @@ pub struct Graph {
     fabric: Mutex<AnyFabric>,
     /// Ranks, which are the first endpoints.
     pub ranks: u32,
-    /// Memories of the machine, which are the endpoints from [`Graph::memory`] on.
+    /// Number of memories of the machine, which are the endpoints from [`Graph::memory`] on.
     pub memories: u32,
-    /// The first memory.
+    /// The endpoint of the first memory.
     pub memory: u32,
     /// Network of messages without a hint.
     pub network: u8,
@@ -65,8 +65,8 @@ impl Graph {
         (self.path.start + self.path.per_run, self.path.receive)
     }
 
-    /// How long a rank combines `bytes` into its buffer. A rank has one arithmetic unit, the compute lane; where the path
-    /// combines on arrival, arrivals do so one after another.
+    /// How long a rank combines `bytes` into its buffer. A rank has one arithmetic unit, and arrivals that combine wait
+    /// for each other, too.
     pub fn combine(&self, bytes: u64) -> TimePs {
         self.path.combine_time(Bytes(bytes), true)
     }

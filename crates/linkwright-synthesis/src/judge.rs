@@ -98,7 +98,7 @@ pub struct Judge {
     tried: u64,
     refusal: Option<String>,
     unseen: u64,
-    /// Compositions, for methods that go on from them.
+    /// Compositions found so far, from which later methods go on.
     pub(crate) explored: Explored,
     stop: Arc<AtomicBool>,
     begun: Instant,
@@ -170,17 +170,17 @@ impl Judge {
         self.tried
     }
 
-    /// Why the first candidate that was refused was.
+    /// Why the first refused candidate was refused.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
 
-    /// Known algorithms at which nobody looked, because the time was over.
+    /// Number of known algorithms without a verdict, because the time ran out.
     pub fn unseen(&self) -> u64 {
         self.unseen
     }
 
-    /// So many known algorithms had no verdict when the time was over.
+    /// Count known algorithms that had no verdict when the time ran out.
     pub(crate) fn note_unseen(&mut self, count: usize) {
         self.unseen += count as u64;
     }
@@ -213,14 +213,14 @@ impl Judge {
         self.consider_drafts(&drafts)
     }
 
-    /// The same of schedules that are made meanwhile.
+    /// The same for schedules that are made only while they are priced.
     pub fn consider_drafts(&mut self, drafts: &[Draft]) -> Vec<Verdict> {
         let within = self.consider_within(drafts, TimePs::ZERO);
         within.into_iter().map(|one| one.0).collect()
     }
 
-    /// The same with the times of all that take less than `limit`, where that is more than the incumbent takes, and the
-    /// policy with which each takes least.
+    /// The same with the issue policy under which each draft takes least. Drafts that take less than `limit` get a
+    /// time, too, even if they are slower than the incumbent.
     pub fn consider_within(&mut self, drafts: &[Draft], limit: TimePs) -> Vec<(Verdict, Issue)> {
         let mut verdicts = self.priced(drafts, self.bar().max(limit), None);
         if self.winner.is_none() && !verdicts.iter().any(|one| one.0.time().is_some()) {
@@ -229,14 +229,14 @@ impl Judge {
         self.considered(drafts, verdicts)
     }
 
-    /// The same of those with which the processor is done within `patience`; others are [`Verdict::Late`].
+    /// The same, but a draft that takes more than `patience` to simulate is [`Verdict::Late`].
     pub fn consider_for(&mut self, drafts: &[Draft], patience: Option<Duration>) -> Vec<Verdict> {
         let verdicts = self.priced(drafts, self.bar(), patience);
         let considered = self.considered(drafts, verdicts);
         considered.into_iter().map(|one| one.0).collect()
     }
 
-    /// Without any answer, wait for the first of those that were late.
+    /// Without any time so far, wait for the first late draft that gets one: even a search without time has an answer.
     fn answer(&self, drafts: &[Draft], verdicts: &mut [(Verdict, Issue)]) {
         for (draft, verdict) in drafts.iter().zip(verdicts) {
             if verdict.0 == Verdict::Late {
@@ -276,7 +276,7 @@ impl Judge {
         verdicts
     }
 
-    /// Remember why the first that was refused was.
+    /// Remember why the first refused draft was refused.
     fn note_refusal(&mut self, verdicts: &[(Verdict, Issue)]) {
         if self.refusal.is_none() {
             self.refusal = verdicts.iter().find_map(|one| match &one.0 {

@@ -10,7 +10,7 @@ pub struct Method {
     pub key: &'static str,
     /// Share of the time, compared with the other methods.
     pub weight: u32,
-    /// Whether it has anything to propose; the others get its share of the time where it has not.
+    /// Whether it has anything to propose for a problem; if not, the others get its share of the time.
     pub serves: fn(&Problem) -> bool,
     /// One line.
     pub summary: &'static str,

@@ -21,8 +21,8 @@ pub struct Problem {
     pub path: Option<String>,
     /// Seed of everything that is drawn.
     pub seed: u64,
-    /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes: a check of how much a gain
-    /// depends on concurrent starts.
+    /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes: a check of how much a
+    /// gain depends on concurrent starts.
     pub serial_starts: bool,
 }
 
@@ -93,7 +93,7 @@ impl Problem {
         all
     }
 
-    /// Bytes of memory that every rank has; none where the machine does not say.
+    /// Bytes of memory that every rank has; `None` where the machine does not say.
     pub fn memory(&self) -> Option<u64> {
         let ranks = &self.machine.endpoints()[..self.shape.ranks as usize];
         let least = ranks.iter().filter_map(|endpoint| endpoint.capacity).min();

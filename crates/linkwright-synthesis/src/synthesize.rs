@@ -25,7 +25,7 @@ pub struct Found {
     pub winner: Winner,
     /// Candidates that were priced.
     pub tried: u64,
-    /// Known algorithms at which nobody looked, because the time was over; the best known may be among them.
+    /// Number of known algorithms without a verdict, because the time ran out; the best known may be among them.
     pub unseen: u64,
 }
 

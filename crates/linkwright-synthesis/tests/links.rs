@@ -177,8 +177,8 @@ fn transfers_wait_for_their_data_their_pair_and_their_links() {
         slices: 1,
     };
     let timed = arrange(&wires, &plan, 2000, BY_AGE);
-    // 2,000 bytes: 1 us on a pair, 2 us on the link. The second starts when the link is free for its first byte, and the
-    // third, which has its data at 1 us + 12 ps, when its pair has none on its way.
+    // 2,000 bytes: 1 us on a pair, 2 us on the link. The second starts when the link is free for its first byte, and
+    // the third, which has its data at 1 us + 12 ps, when its pair has none on its way.
     let us = 1_000_000;
     assert_eq!(timed.start_ps, [0, 2 * us, 4 * us]);
     assert_eq!(timed.arrival_ps, [us + 12, 3 * us + 12, 5 * us + 12]);
@@ -222,8 +222,8 @@ fn transfers_of_a_lane_and_serial_starts_follow_each_other() {
     assert_eq!(starts(2, true), [0, 5]);
 }
 
-/// Endpoints 0 and 1 each have 2,000 bytes for 2 and for 3, whose ports in take 2 us for one of them. 0 goes to 2 first; 1,
-/// which would as well, goes to 3 meanwhile, so two rounds suffice.
+/// Endpoints 0 and 1 each have 2,000 bytes for 2 and for 3, whose ports in take 2 us for one of them. 0 goes to 2
+/// first; 1, which would as well, goes to 3 meanwhile, so two rounds suffice.
 #[test]
 fn a_lane_takes_what_its_links_let_go() {
     let pair = |from: u32, to: u32| Pair {

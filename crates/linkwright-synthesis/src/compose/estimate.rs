@@ -10,7 +10,8 @@
 //!   recipe   the sum over its steps; parts run side by side, step by step
 //! ```
 //!
-//! All lines of a stage carry the same, so one of them tells the loads of all: on a ring, bytes times places over links.
+//! All lines of a stage carry the same, so one of them tells the loads of all: on a ring, bytes times places over
+//! links.
 
 use super::blocks::{cells, turns, Cells, Phase, Turn};
 use super::costs::Costs;
@@ -28,13 +29,14 @@ use std::collections::BTreeMap;
 pub struct Estimate {
     /// Time in ps.
     pub time: f64,
-    /// Waiting for slots to be free, besides.
+    /// Time in ps of waiting for free slots, on top of `time`.
     pub waits: f64,
     /// Messages of all ranks.
     pub messages: u64,
     /// Pieces in which they go through the slots of the recipe.
     pub pieces: u64,
-    /// Chunks that come to a rank to be added, or sent on in an all-to-all: with as many slots none is used twice.
+    /// Chunks that come to a rank to be added, or to be sent on in an all-to-all. With as many slots, none is used
+    /// twice.
     pub arrivals: u64,
 }
 
@@ -79,7 +81,7 @@ pub fn estimate(
                 }
             }
             found.time += step.time(costs, recipe.collective.reduces() && phase != Phase::Gather);
-            // Who finds no slot free waits until it is told.
+            // A sender without a free slot waits for a notice.
             let rounds = recipe
                 .slots
                 .map_or(1, |slots| step.arriving.div_ceil(slots));
@@ -98,7 +100,7 @@ pub fn estimate(
     Ok(found)
 }
 
-/// Pieces in which each message of a turn goes: several where it is added through few slots.
+/// Pieces in which each message of a turn goes; several only where contributions go through few slots.
 fn pieces(recipe: &Composition, cells: &Cells<'_>, turn: &Turn, phase: Phase) -> u64 {
     let Some(slots) = recipe.slots.filter(|_| phase == Phase::Scatter) else {
         return 1;
@@ -121,7 +123,7 @@ struct Step {
     copies: bool,
     most_messages: f64,
     farthest: u32,
-    /// Chunks that come to be added.
+    /// Chunks that come to a rank to be added.
     arriving: u32,
 }
 

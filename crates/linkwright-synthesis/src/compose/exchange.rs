@@ -8,8 +8,8 @@
 //! So a block lies at its target's number at the start and at its source's number in the end, and each stage moves
 //! all but one n-th of the vector. A single stage over all digits sends every block straight to its target.
 //!
-//! Where memory has no room for all of what lies between two stages, the vector goes through them in *windows*, each a
-//! stage behind the one before; two at a time lie between.
+//! Where memory has no room for all that lies between two stages, the vector goes through them in equal *windows*. Each
+//! window is one stage behind the one before it, so two at a time lie between two stages.
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
 //! message-passing systems" (IEEE TPDS 1997); Suh and Shin, "All-to-all personalized communication in multidimensional
@@ -22,7 +22,7 @@ use linkwright_schedule::error::{Result, ScheduleError};
 use linkwright_schedule::ir::{Buffer, Schedule};
 use linkwright_schedule::{Builder, Shape};
 
-/// Windows of a stage's blocks between stages that memory holds for a part at a time: one comes while another goes on.
+/// Windows that memory holds between two stages at a time: one comes while another goes on.
 const KEPT: u32 = 2;
 
 /// Write the schedule of `recipe`, an all-to-all.
@@ -67,7 +67,7 @@ fn most_stages(cells: &[Cells<'_>]) -> usize {
     stages.max().unwrap_or(0)
 }
 
-/// Equal windows in which the vector goes through the stages, so that what is between them has room in the slots.
+/// Number of windows in which the vector goes through the stages, so that what lies between them fits into the slots.
 pub fn windows(recipe: &Composition, shape: &Shape, cells: &[Cells<'_>]) -> Result<u32> {
     let chunks = u64::from(shape.ranks) * cells.len() as u64;
     let between = most_stages(cells).saturating_sub(1) as u64 * chunks;

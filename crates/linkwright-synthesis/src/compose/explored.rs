@@ -1,4 +1,4 @@
-//! What is known of compositions so far: estimates, times, and what need not be tried again.
+//! What a search knows of compositions: estimates, times, and which were tried.
 
 use super::costs::Costs;
 use super::estimate::estimate;
@@ -10,7 +10,7 @@ use linkwright_schedule::Shape;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What an estimate for ranks in a grid needs.
+/// What an estimate needs to know of ranks in a grid.
 pub(crate) struct Scale {
     pub(crate) costs: Costs,
     /// Whether messages go from place to place.
@@ -18,7 +18,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// How long a recipe takes, about, in ps, and its messages; `None` where it does not suit the ranks.
+    /// The estimated time of a recipe in ps, and its messages; `None` where it does not suit the ranks.
     pub(crate) fn estimate(&self, recipe: &Composition, shape: &Shape) -> Option<(f64, u64)> {
         let found = estimate(recipe, shape, &self.costs, self.hops).ok()?;
         let messages = match recipe.slots {
@@ -29,7 +29,8 @@ impl Scale {
         time.is_finite().then_some((time, messages))
     }
 
-    /// The recipe through the slots that memory leaves, where they are fewer than what comes to a rank, and its messages.
+    /// The recipe through the slots that memory leaves, and its messages; `None` where there are slots for all that
+    /// comes to a rank.
     pub(crate) fn in_slots(
         &self,
         recipe: &Composition,
@@ -41,7 +42,8 @@ impl Scale {
     }
 }
 
-/// The recipe through the slots that the memory of the machine leaves, where it says how much there is.
+/// The recipe through the slots that the memory of the machine leaves; `None` where the machine does not say how much
+/// there is.
 pub(crate) fn in_slots(recipe: &Composition, problem: &Problem) -> Option<Composition> {
     let slots = slots(recipe, &problem.shape, problem.memory()?).ok()??;
     Some(Composition {
@@ -59,17 +61,17 @@ pub(crate) struct Timed {
     pub(crate) scale: Arc<Scale>,
 }
 
-/// What a local search knows when it is interrupted.
+/// What a local search knows when it is interrupted, for the next one to go on from.
 #[derive(Default)]
 pub(crate) struct Explored {
-    /// What was simulated.
+    /// Keys of what was simulated.
     pub(crate) tried: BTreeSet<String>,
-    /// What has a time.
+    /// Where to go on: what has a time.
     pub(crate) found: Vec<Timed>,
 }
 
 impl Explored {
-    /// What a first round has found, which tried these policies.
+    /// What a first round with the policies `issues` has found.
     pub(crate) fn new(issues: &[Issue], found: Vec<Timed>) -> Self {
         let keys = |one: &Timed| {
             issues
@@ -84,7 +86,7 @@ impl Explored {
     }
 }
 
-/// By which the same schedule under the same policy is known again.
+/// The same for recipes that make the same schedule, under the same policy.
 pub(crate) fn key(recipe: &Composition, issue: Issue) -> String {
     format!("{} {issue:?}", recipe.tidy())
 }

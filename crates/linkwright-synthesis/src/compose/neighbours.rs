@@ -1,26 +1,26 @@
 //! What is one change away from a recipe: the steps of a local search.
 //!
 //! ```text
-//!   stages   another exchange, another way; in two by a factor; with the next one as one, or in its place
+//!   stages   another exchange; another way round; split in two by a factor; merged or swapped with the next one
 //!   parts    one more or one fewer whole stage; twice as many, the new ones the other way round or in the other order;
 //!            half as many
 //!   all      twice or half as many slices
 //! ```
 //!
-//! A change is of one part, of the same stage of all parts, or of all stages along the same digits, because parts that
-//! run in step seldom gain by themselves.
+//! A change is made in one part, in the same stage of all parts, or in all stages along the same digits, because parts
+//! run in step, and changing one of them alone seldom helps.
 
 use super::enumerate::{serves, COPIES};
 use super::recipe::{Composition, Digit, Part, Primitive, Stage, Way};
 use linkwright_schedule::Collective;
 use std::collections::BTreeSet;
 
-/// Most parts; each has two lanes.
+/// Most parts, each of which has two lanes.
 const MOST_PARTS: usize = 8;
 /// Most slices.
 const MOST_SLICES: u32 = 64;
 
-/// Part and stage of what changes at once.
+/// Part and stage of all that changes at once.
 type Places = Vec<(usize, usize)>;
 
 /// All recipes that are one change away, in a fixed order, each once. Not all of them suit their ranks.
@@ -41,8 +41,8 @@ pub fn neighbours(recipe: &Composition) -> Vec<Composition> {
 }
 
 impl Composition {
-    /// The same schedule in the one way to say it: nothing is scattered along whole stages, partners of doubling and
-    /// Swing are the same ahead and both ways, and a collective that only adds or only copies has one exchange.
+    /// One recipe for all that make the same schedule: nothing is scattered along whole stages, partners of doubling
+    /// and Swing are the same ahead and both ways, and a collective that only adds or only copies has one exchange.
     pub fn tidy(&self) -> Composition {
         let mut tidy = self.clone();
         for part in &mut tidy.parts {
@@ -89,7 +89,7 @@ fn selections(recipe: &Composition) -> Vec<Places> {
     all
 }
 
-/// The recipe with other stages at `places`; nothing where one of them has none.
+/// Add the recipe with other stages at `places`, unless one of them cannot change.
 fn changed(
     recipe: &Composition,
     places: &Places,
@@ -140,7 +140,7 @@ fn ways(recipe: &Composition, places: &Places, all: &mut Vec<Composition>) {
     changed(recipe, places, |stage| Some(opposite(stage)), all);
 }
 
-/// The same the other way round.
+/// The same stage the other way round.
 fn opposite(stage: &Stage) -> Stage {
     let way = match stage.way {
         Way::Ahead => Way::Back,
@@ -153,7 +153,7 @@ fn opposite(stage: &Stage) -> Stage {
     }
 }
 
-/// The recipe with other parts where one or more of their stages are selected.
+/// Add the recipe with other parts where stages are selected, unless one of them cannot change.
 fn rebuilt(
     recipe: &Composition,
     places: &Places,
@@ -161,7 +161,7 @@ fn rebuilt(
     all: &mut Vec<Composition>,
 ) {
     let mut other = recipe.clone();
-    // The last ones first: a change moves what is behind it.
+    // From the last to the first, because a change moves what is behind it.
     for &(part, k) in places.iter().rev() {
         if change(&mut other.parts[part], k).is_none() {
             return;
@@ -299,7 +299,7 @@ fn parts(recipe: &Composition, all: &mut Vec<Composition>) {
         all.push(with([&ahead[..], &back(true)].concat()));
         all.push(with([&recipe.parts[..], &other_order].concat()));
     }
-    // What both ways share a link may be better off with one.
+    // Parts that go round one way each may do better with both.
     all.push(with(each(&|part| altered(part, both_ways, false))));
 }
 
@@ -417,7 +417,7 @@ mod tests {
         }
     }
 
-    /// A stage that becomes whole with the next one is whole no more.
+    /// A part never has more whole stages than stages, even if two are merged.
     #[test]
     fn whole_stages_stay_the_first_ones() {
         for recipe in enumerate::recipes(Collective::Allreduce, &[4, 2]) {

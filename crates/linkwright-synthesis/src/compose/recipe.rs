@@ -76,10 +76,10 @@ pub struct Composition {
     pub collective: Collective,
     /// Equal shares of the vector, side by side.
     pub parts: Vec<Part>,
-    /// Pieces in which every message follows itself; 1: it goes whole.
+    /// Pieces in which every message goes, one behind another; 1: it goes whole.
     pub slices: u32,
-    /// Chunks of memory through which contributions go, or what lies between the stages of an all-to-all, in turn; none:
-    /// scratch of their own for all.
+    /// Slots of the size of a chunk, used in turn: through them go contributions, or what lies between the stages of an
+    /// all-to-all. `None`: scratch of their own for all.
     pub slots: Option<u32>,
 }
 

@@ -8,9 +8,9 @@
 //!   add slots c, a   -> chunks 8..10
 //! ```
 //!
-//! The builder finds who must tell whom that a slot is free again. A step whose contributions need more slots than there
-//! are goes in *rounds*; a message longer than half of the slots goes in pieces, so that one lands while another is
-//! added. With as many slots as contributions nobody waits: that is scratch of their own without its gaps.
+//! The builder finds out who must tell whom that a slot is free again. If the contributions of a step need more slots
+//! than there are, the step goes in *rounds*. A message longer than half of the slots goes in pieces, so that one lands
+//! while another is added. With as many slots as contributions, no rank waits, as with scratch of their own.
 
 use super::blocks::{
     cells, copies, join, messages, steps, vector, walk, Cells, Message, Phase, Turn,
@@ -22,7 +22,7 @@ use linkwright_schedule::ir::{Buffer, Hint, Schedule};
 use linkwright_schedule::{Builder, Collective, Shape};
 use std::collections::BTreeMap;
 
-/// Phases whose contributions are added.
+/// Phases in which contributions are added.
 pub fn adding(collective: Collective) -> &'static [Phase] {
     match collective {
         Collective::Allreduce => &[Phase::Scatter, Phase::Whole],
@@ -56,8 +56,8 @@ pub fn write(recipe: &Composition, shape: &Shape) -> Result<Schedule> {
     b.finish()
 }
 
-/// The slots that `recipe` can have where a rank has `memory` bytes, besides its vectors; none where it needs none, a
-/// slot has no room, or chunks are not equal.
+/// The slots for which the `memory` bytes of a rank have room behind its vectors. `None` if `recipe` needs no slots, if
+/// there is no room for one, or if chunks are not equal.
 pub fn slots(recipe: &Composition, shape: &Shape, memory: u64) -> Result<Option<u32>> {
     let cells = cells(recipe, shape.ranks)?;
     let chunks = u64::from(vector(&cells, shape.ranks).chunks());
@@ -77,11 +77,11 @@ pub fn slots(recipe: &Composition, shape: &Shape, memory: u64) -> Result<Option<
     Ok((slots > 0).then_some(slots))
 }
 
-/// Chunks that a turn brings to a rank, at the one with the most.
+/// Most chunks that a turn brings to any rank.
 pub fn arriving(cells: &Cells<'_>, turn: &Turn, phase: Phase) -> u32 {
     let layout = &cells.layout;
     if copies(cells, turn, phase) {
-        // Every member's copy has its slot, the receiver's own besides.
+        // Every member's copy has a slot at every member, even the receiver's own.
         return layout.members(turn.stage);
     }
     let gathered = (layout.part.whole..turn.stage).map(|k| layout.members(k));
@@ -128,7 +128,7 @@ type Run = (u32, u32, u32);
 type Sent<'a, 'b> = (u32, &'a Cells<'b>, Message);
 
 impl Staging {
-    /// Declare the buffer; waived where chunks are not equal, so that no slot suits all.
+    /// Declare the buffer; waived where chunks are not equal, because no size of slots suits all.
     pub fn new(b: &mut Builder, cells: &[Cells<'_>], shape: &Shape, slots: u32) -> Result<Self> {
         let chunks = vector(cells, shape.ranks).chunks();
         if slots == 0 || shape.elements % u64::from(chunks) != 0 {
@@ -200,7 +200,7 @@ impl Staging {
         }
     }
 
-    /// Messages of blocks, in pieces, each receiver's in as few rounds as its slots allow.
+    /// Messages of blocks in pieces; those to a receiver go in as few rounds as its slots allow.
     fn scattered<'a, 'b>(&self, step: &'a [(&'a Cells<'b>, Turn)]) -> Vec<Sent<'a, 'b>> {
         let mut sent = Vec::new();
         let mut full: Vec<(u32, u32)> = vec![(0, 0); self.taken.len()];
@@ -224,7 +224,7 @@ impl Staging {
         sent
     }
 
-    /// Messages of what is left, each chunk's all in one round: it is sent before something is added to it.
+    /// Messages of what is left. All those of a chunk go in one round, because it must be sent before it is added to.
     fn whole<'a, 'b>(&self, step: &'a [(&'a Cells<'b>, Turn)]) -> Result<Vec<Sent<'a, 'b>>> {
         let mut sent = Vec::new();
         let mut full = (0, 0);
@@ -249,7 +249,7 @@ impl Staging {
         Ok(sent)
     }
 
-    /// The round in which `more` slots are free, of those `full` up to here.
+    /// The round in which `more` slots are free; `full` is the current round and the slots taken in it.
     fn round(&self, full: &mut (u32, u32), more: u32) -> u32 {
         if full.1 + more > self.slots {
             *full = (full.0 + 1, 0);
@@ -258,7 +258,7 @@ impl Staging {
         full.0
     }
 
-    /// Let all ranks go on at the same slot: a copy lands in the same slots everywhere.
+    /// Let all ranks go on at the same slot, because a copy lands in the same slots everywhere.
     fn align(&mut self, phase: Phase) {
         if phase == Phase::Whole {
             let most = self.taken.iter().copied().max().unwrap_or(0);

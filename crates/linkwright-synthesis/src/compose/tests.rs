@@ -79,7 +79,7 @@ fn stages_that_do_not_cover_the_ranks_are_waived() {
     assert!(error.to_string().contains("cover 8 of 9 ranks"), "{error}");
 }
 
-/// Whatever the number of slots: contributions come once, none lands on what is not added yet, and the buffers are
+/// Whatever the number of slots, contributions come once, none lands on one that is not added yet, and the buffers are
 /// the vector and the slots.
 #[test]
 fn few_slots_serve_every_recipe() {
@@ -109,7 +109,7 @@ fn few_slots_serve_every_recipe() {
     assert!(served > 100, "{served}");
 }
 
-/// With half a vector of memory besides the vector, all buffers stay within it.
+/// All buffers together stay within the memory, whatever it has room for behind the vector.
 #[test]
 fn slots_stay_within_the_memory() {
     let shape = Shape::new(8, 8 * 8 * 4);
@@ -129,7 +129,7 @@ fn slots_stay_within_the_memory() {
     }
 }
 
-/// As many slots as contributions: none is used twice, so nobody has to tell anyone that one is free.
+/// With as many slots as contributions, none is used twice, so no rank has to tell another that one is free.
 #[test]
 fn slots_for_all_contributions_need_no_notice() {
     let shape = Shape::new(12, 12 * 12 * 4);

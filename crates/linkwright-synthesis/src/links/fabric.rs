@@ -7,7 +7,7 @@ use crate::{Graph, Problem, Result};
 const PROBE_BYTES: u64 = 1 << 16;
 /// Most lanes of a rank, besides the compute lane.
 const LANES: u8 = 254;
-/// Most ranks of which ways over memories are looked at.
+/// Most ranks for which ways over memories are searched.
 const MOST_RELAYED: u32 = 16;
 
 /// The pairs and links of the problem's path, and how many lanes of a rank lead onto them; `None` where the fabric does
@@ -52,8 +52,8 @@ fn pair(graph: &Graph, from: u32, to: u32) -> Option<Pair> {
     })
 }
 
-/// The same network with the memories of the machine as endpoints behind the ranks; `None` where there are none that
-/// all ranks write and read, or too many ranks.
+/// The same network, with the memories of the machine as endpoints after the ranks. `None` where there are no memories,
+/// where a rank cannot write or read one, or where there are too many ranks.
 pub fn with_memories(graph: &Graph, wires: &Wires) -> Option<Wires> {
     let (ranks, memories) = (wires.ranks(), graph.memories);
     if memories == 0 || ranks > MOST_RELAYED {
@@ -63,7 +63,7 @@ pub fn with_memories(graph: &Graph, wires: &Wires) -> Option<Wires> {
     for (memory, place) in (ranks..ranks + memories).zip(graph.memory..) {
         for rank in 0..ranks {
             let (put, get) = (pair(graph, rank, place)?, pair(graph, place, rank)?);
-            // Who reads hears from who has written.
+            // The writer tells the reader.
             let heard = graph.wire(rank, place)?.start.0;
             pairs.push(Pair {
                 to: memory,

@@ -27,8 +27,8 @@ pub struct Wish {
     pub rounds: u32,
 }
 
-/// Paths for `demands` (from, to), and the load of the busiest link: seconds that 1 GB of each slice keeps it busy. Each
-/// goes over pairs of `relays`, as pair numbers by endpoint, and at last over any pair.
+/// Paths for `demands` (from, to), and the load of the busiest link: seconds that 1 GB of each slice keeps it busy.
+/// Each goes over pairs of `relays`, as pair numbers by endpoint, and at last over any pair.
 pub fn route(
     wires: &Wires,
     relays: &[Vec<u32>],

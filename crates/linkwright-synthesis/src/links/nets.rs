@@ -1,8 +1,9 @@
 //! Which pairs a search looks at: all of a few endpoints, the near ones of many.
 //!
-//! *Near* are the pairs that take no longer than it needs to connect all endpoints: NVLink of a hybrid cube mesh, and not
-//! the way over host memory; inside the nodes of a cluster, and the ports of one rail between them. Of many equally near
-//! pairs, those remain whose endpoints are 1, 2, 4, ... places apart, in both directions.
+//! *Near* are the pairs whose messages take no longer than is needed to connect all endpoints. In a hybrid cube mesh
+//! these are the NVLinks, without the ways over host memory; in a cluster, the pairs inside a node and those between
+//! ports of one rail. Of many equally near pairs, those remain whose endpoints are 1, 2, 4, ... places apart, in both
+//! directions.
 
 use super::wires::{Pair, Wires};
 use std::fmt;
@@ -14,7 +15,7 @@ pub enum Net {
     All,
     /// The near ones.
     Near,
-    /// All that have a route, and the memories besides the ranks.
+    /// All that have a route, and those to and from memories.
     Memories,
 }
 

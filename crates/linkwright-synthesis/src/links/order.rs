@@ -1,8 +1,8 @@
 //! When each task of a plan starts: list scheduling on pairs that share links.
 //!
-//! Time runs forward. Of the tasks that are ready, each lane issues the most urgent one that [`super::clock`] lets go. With
-//! a lane for each receiver, transfers start side by side; with one lane, a rank sends one thing after another, so a
-//! plan becomes rounds in which its messages do not meet.
+//! Time runs forward. Of the tasks that are ready, each lane issues the most urgent one that [`super::clock`] lets go.
+//! With a lane for each receiver, transfers start concurrently. With one lane, a rank sends one thing after another, so
+//! a plan becomes rounds in which its messages do not meet.
 //!
 //! This is no simulation: links are shared in turns and not fairly. It gives every sender the order in which its
 //! transfers are issued, and the times are only compared with each other.

@@ -8,7 +8,7 @@
 //! For large data only the busiest link counts, and the best trees are those of Edmonds: as many as the narrowest cut
 //! allows. Here trees are grown one by one, each over what is cheapest at the prices of [`super::loads`], and then
 //! taken out and grown again until the busiest link is no less busy. This serves links that several pairs share and
-//! many roots at once (allgather). A memory is on a tree where the way over it to the next rank is cheapest.
+//! many roots at once (allgather). A memory is on a tree only where the cheapest way to the next rank leads over it.
 //!
 //! Source: Wang and others, "Blink: Fast and generic collectives for distributed ML" (MLSys 2020), trees packed by
 //! multiplicative weights; Zhao and others, "ForestColl: Throughput-optimal collective communications on heterogeneous
@@ -103,7 +103,7 @@ impl<'a> Room<'a> {
         Tree { root, pairs }
     }
 
-    /// The cheapest pair to a new rank, and before it the one to a new memory, if the way leads over one.
+    /// The last pair of the cheapest way to a new rank, and the pair before it, to a new memory, if the way has one.
     fn cheapest(&self, loads: &Loads<'_>, inside: &[u32], deeper: f64) -> (Option<u32>, u32) {
         let mut best = (f64::INFINITY, None, u32::MAX);
         let is_outside = |pair: &u32| self.depth[self.wires.pair(*pair).to as usize] == OUTSIDE;

@@ -33,7 +33,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// By pair, the lane of its initiator of so many, in the order in which pairs are first used.
+    /// By pair, one of the `lanes` of its initiator, which take turns in the order in which pairs are first used.
     pub(super) fn lanes(&self, wires: &Wires, lanes: u32) -> Vec<u8> {
         let mut next = vec![0u32; wires.endpoints() as usize];
         let mut lane = vec![u8::MAX; wires.pairs().len()];
@@ -92,7 +92,7 @@ impl Way {
         }
     }
 
-    /// The plan of what spreads as `down` says, and is collected as `up`, a plan on the reversed network, says backwards.
+    /// The plan that collects as `up`, a plan on the reversed network, says backwards, and spreads as `down` says.
     pub fn plan(self, up: &Plan, down: &Plan) -> Plan {
         let collected = up.tasks.iter().rev().map(|task| Task {
             reduce: true,

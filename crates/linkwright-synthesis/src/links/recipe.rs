@@ -207,7 +207,7 @@ pub struct Forests {
     way: Way,
     up: Vec<Tree>,
     down: Vec<Tree>,
-    /// Seconds that 1 GB on every tree keeps the busiest link, up or down.
+    /// Seconds for which 1 GB on every tree keeps the busiest link busy, up or down.
     pub busiest: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Which recipes are tried, in rounds that grow.
 //!
-//! Each round takes more slices, more trees and other seeds. Only what the list scheduler of [`super::order`] puts within
-//! [`MARGIN`] of the best so far becomes a schedule, because times of the simulator cost more.
+//! Each round takes more slices, more trees and other seeds. A plan becomes a schedule only if the list scheduler of
+//! [`super::order`] puts it within [`MARGIN`] of the best so far, because a simulation costs more.
 
 use super::flows;
 use super::matching;
@@ -30,16 +30,17 @@ const MOST_TASKS: u64 = 1 << 18;
 const ROUNDS: u32 = 12;
 /// Transfers of a lane that may be on their way at once.
 const WINDOWS: [u32; 3] = [1, 2, 4];
-/// Lanes of a rank and transfers of a lane, where transfers go one after another; the order of such a plan depends on
-/// few concurrent starts.
+/// Lanes of a rank and transfers of a lane, for plans in few lanes: they depend less on concurrent starts.
 const FEW_LANES: [(u32, u32); 3] = [(1, 1), (1, 2), (4, 2)];
-/// A lane for each receiver, and those of [`FEW_LANES`]: their times do not compare, because links are not shared fairly.
+/// A lane for each receiver, and those of [`FEW_LANES`]. The scheduler shares links unfairly, so it cannot compare
+/// plans of different classes.
 const CLASSES: usize = 1 + FEW_LANES.len();
 /// Most pairs over which trees are packed, where there is a network of fewer pairs.
 const PACKED: usize = 32 * 31;
-/// Bytes of a block, or of a vector from one root, that memories may relay; smaller ones wait too long for notices.
+/// Least bytes of a block, or of a vector from one root, that memories may relay: smaller ones wait too long for
+/// notices.
 const RELAYED: u64 = 1 << 20;
-/// Share of the load of other plans below which memories are worth it.
+/// Memories are worth their notices if they bring the busiest link below this share of its load without them.
 const LIGHTER: f64 = 0.99;
 /// Price of a detour at which messages take the pair of their own, where there is one.
 const DIRECT: f64 = 100.0;
@@ -157,7 +158,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Look at ways over memories, too: `wires` is the network with them. Sums are not looked for there.
+    /// Search ways over memories, too; `wires` is the network with them. Memories do not add, so sums do not use them.
     pub fn relay(&mut self, wires: Wires) {
         let spreads = Way::of(self.collective) == Some(Way::Spread) && self.kind == Kind::Packing;
         let large = self.demands[0].bytes >= RELAYED;
@@ -171,6 +172,7 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Plan the batches of all rounds, the first one last, because they are taken from the end.
     fn plan_batches(&mut self) {
         let (kind, nets) = (self.kind, &self.nets);
         let serves = self.shape.ranks > 1 && kind.serves(self.collective);
@@ -180,7 +182,7 @@ impl<'a> Search<'a> {
                 let slow = |net: &usize| nets.len() > 1 && nets[*net].wires.pairs().len() > PACKED;
                 let suited = (0..nets.len()).filter(|net| kind != Kind::Packing || !slow(net));
                 let mut suited: Vec<usize> = suited.collect();
-                // Where memories help, they do so at once.
+                // Memories come first: where they help, the first plan over them already does.
                 suited.sort_by_key(|&net| nets[net].net != Net::Memories);
                 let batch = |net| Batch { demand, net, round };
                 batches.extend(suited.into_iter().map(batch));
@@ -222,8 +224,8 @@ impl<'a> Search<'a> {
         timed.end_ps() as f64 <= best as f64 * MARGIN
     }
 
-    /// Whether plans whose busiest link takes `busiest` seconds for 1 GB of each slice of so many can be close. Ways over
-    /// memories must take load off what the same search loads over `ranks` alone.
+    /// Whether plans can be close to the best, if 1 GB in each of `slices` keeps their busiest link busy for `busiest`
+    /// seconds. Ways over memories must also relieve the busiest link of the same search over ranks alone (`ranks`).
     fn promises(
         &self,
         batch: Batch,

@@ -6,7 +6,7 @@
 //!   capacity         bytes per second of each link, shared by all pairs that use it
 //! ```
 //!
-//! Memories besides the ranks may be endpoints, too: ranks write there and read, and nothing has to be there in the end.
+//! Memories may be endpoints after the ranks: ranks write there and read, and nothing needs to be there in the end.
 //!
 //! Switches cannot store: they are nothing but links that several pairs use. Where only some pairs have a route (an
 //! NVLink that does not relay), the endpoints between forward whole chunks.
@@ -115,7 +115,7 @@ impl Wires {
         Wires::new(endpoints, links.iter().map(|link| link.2).collect(), pairs)
     }
 
-    /// The same network, of whose endpoints only the first `ranks` are no memories.
+    /// The same network, in which the endpoints after the first `ranks` are memories.
     pub fn with_ranks(self, ranks: u32) -> Self {
         Wires { ranks, ..self }
     }
@@ -125,7 +125,7 @@ impl Wires {
         self.ranks
     }
 
-    /// Who sees to it that data move over `pair`: who sends them, or who reads them from a memory.
+    /// The rank that moves data over `pair`: the sender, or the reader of a memory.
     pub fn initiator(&self, pair: u32) -> u32 {
         let Pair { from, to, .. } = self.pair(pair);
         *if *from < self.ranks { from } else { to }

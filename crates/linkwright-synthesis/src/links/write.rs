@@ -1,13 +1,14 @@
 //! A timed plan as a schedule.
 //!
-//! Operations are written in the order of their times, so each lane issues in this order. Every receiver of a sender has
-//! a lane: what goes to one waits for nothing that goes to another. With fewer lanes than receivers, receivers share
-//! them in turn.
+//! Operations are written in the order of their times, so each lane issues in this order. Every receiver of a sender
+//! has a lane: what goes to one waits for nothing that goes to another. With fewer lanes than receivers, receivers
+//! share them in turn.
 //!
 //! Of several contributions to a chunk at one rank, the first is combined where it lands. Others land in scratch of
 //! their own and are combined from there, so that no sender waits until another one's contribution is in.
 //!
-//! What memories relay, one rank writes there and others read. Only what spreads, or has one receiver, goes over them.
+//! To relay over a memory, one rank writes there and others read. Only data that spread, or have one receiver, go
+//! there.
 
 use super::order::Timed;
 use super::plan::Plan;

@@ -1,14 +1,16 @@
 //! Compositions: stages over the dimensions and levels of the machine, each with an exchange of its own.
 //!
 //! ```text
-//!   recipes of a small grid --stretched--> estimated --the best--> priced in one piece --the best--> changed step by step
-//!                                                        or on a small machine --the best--> on the large one
+//!   recipes of a small grid --stretched--> estimated
+//!   estimated --the best--> priced in one piece --the best--> changed step by step
+//!   of a large torus, all this on a small one   --the best--> priced on the large one
 //! ```
 //!
-//! Of the thousands of recipes, an estimate from a few costs of the machine ([`crate::compose::costs`]) leaves some tens
-//! for the simulator. From the fastest of them a local search goes on, with policies and slices ([`super::refinement`]).
-//! A side beyond [`super::rehearsal::MOST_SIDE`] is stretched from that one, so that a large torus has as many recipes as a small one.
-//! Where a machine says how much memory a rank has, and contributions do not fit, they go through slots.
+//! Of thousands of recipes, an estimate from a few costs of the machine ([`crate::compose::costs`]) leaves some tens
+//! for the simulator. A local search starts from the fastest of them, and tries policies and slices, too
+//! ([`super::refinement`]). Recipes for a side beyond [`super::rehearsal::MOST_SIDE`] are stretched from that side, so
+//! a large torus has as many recipes as a small one. Contributions that do not fit into a rank's memory go through
+//! slots.
 
 use super::descent::{price, refine, Trial, BATCH, FIRST};
 use super::rehearsal::{rehearsal, shortened};
@@ -31,8 +33,8 @@ pub static METHOD: Method = Method {
     weight: 3,
     serves: |problem| serves(problem.collective),
     summary: "stages over the dimensions and levels of the machine, each with its own exchange",
-    description: "Cuts the vector in parts and goes over the digits of the ranks, with direct exchange, rings one way or \
-                  both ways, doubling, Swing, or multicast along each, and whole vectors along the first. An \
+    description: "Cuts the vector in parts and goes over the digits of the ranks, with direct exchange, rings one way \
+                  or both ways, doubling, Swing, or multicast along each, and whole vectors along the first. An \
                   estimate chooses what is simulated. For tori, chips and machines of several levels.",
     source: "Barnett and others, Interprocessor collective communication library (1994), for building blocks along the \
              dimensions of a mesh",
@@ -42,13 +44,13 @@ pub static METHOD: Method = Method {
 /// Recipes that are priced before a local search.
 const LISTED: usize = 48;
 
-/// Changes of the best that are priced before other methods have their turn.
+/// Number of changes that are priced before other methods have their turn.
 const STEPS: u64 = 256;
 
-/// Those of a small machine that are priced on the large one.
+/// Number of recipes of a small machine that are priced on the large one.
 const CONFIRMED: usize = 3;
 
-/// Times of the incumbent beyond which no change helps.
+/// A recipe that takes more than this many times as long as the incumbent is no start for a local search.
 const PROMISING: u64 = 3;
 
 /// A recipe and about how many messages it has.
@@ -87,7 +89,7 @@ fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
     }
 }
 
-/// Choose on a small machine, and price the best on the large one, one after another.
+/// Search on a small machine, and price the best on the large one, one after another.
 fn confirm(problem: &Problem, judge: &mut Judge, small: Problem, likely: &[Likely]) -> Result<()> {
     let small = Arc::new(small);
     let mut beside = judge.beside(small.clone());
@@ -137,7 +139,7 @@ fn ranked(problem: &Problem) -> Result<Vec<Likely>> {
     Ok(interleaved(all.into_iter().map(|one| one.1)))
 }
 
-/// In turn those without and with multicasts, whose times the estimate compares least well.
+/// Those without and with multicasts in turn, because the estimate compares the two kinds badly.
 fn interleaved(likely: impl Iterator<Item = Likely>) -> Vec<Likely> {
     let multicasts = |one: &Likely| one.recipe.uses(Primitive::Multicast);
     let (with, without): (Vec<Likely>, Vec<Likely>) = likely.partition(multicasts);
@@ -206,7 +208,8 @@ fn recipes(problem: &Problem, sides: &[u32]) -> Vec<(Composition, Composition)> 
         .collect()
 }
 
-/// `likely` by the times of what `of` says in one piece; what is refused or far behind is left out.
+/// The recipes that `of` takes from `likely`, priced in one piece, the fastest first; without those that are refused or
+/// far behind.
 fn fastest(
     judge: &mut Judge,
     problem: &Problem,

@@ -1,5 +1,5 @@
-//! Steps of a local search among compositions: what is one change away is priced, and the search goes on from what is
-//! faster ([`super::refinement`]).
+//! Steps of a local search among compositions: it prices what is one change away, and goes on from what is faster
+//! ([`super::refinement`]).
 
 use crate::candidate::{Draft, Recipe};
 use crate::compose::explored::{in_slots, key, Explored, Scale, Timed};
@@ -10,13 +10,13 @@ use crate::problem::Problem;
 use linkwright_core::{Issue, TimePs};
 use std::sync::Arc;
 
-/// Policies with which a first round is priced.
+/// Number of issue policies with which a first round is priced.
 pub(super) const FIRST: usize = 2;
 
 /// Schedules between two looks at the clock.
 pub(super) const BATCH: usize = 8;
 
-/// Times of the composition that it is a change of, by the estimate, beyond which a change is not simulated.
+/// A change is not simulated if the estimate puts it beyond this many times the composition that it changes.
 const FAR: f64 = 2.0;
 
 /// What is to be simulated.
@@ -30,7 +30,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// The same in less memory, unless it is that already.
+    /// The same through slots, unless it uses slots already.
     fn in_slots(&self, problem: &Problem) -> Option<Trial> {
         let plain = self.recipe.slots.is_none();
         let (recipe, messages) = plain.then(|| self.scale.in_slots(&self.recipe, problem))??;
@@ -49,7 +49,8 @@ impl Trial {
             recipe: Recipe::new(recipe.clone()),
             issues: self.issues.clone(),
             path: None,
-            // A message, its addition and a notice; slots that it takes may have been of two messages.
+            // A message, its addition and a notice. Its slots may have held two messages, and then it waits for two
+            // notices.
             operations: (3 + u64::from(recipe.slots.is_some()))
                 * self.messages
                 * u64::from(recipe.slices),
@@ -58,8 +59,8 @@ impl Trial {
     }
 }
 
-/// Those of `trials` that take less than the incumbent or than `limit`; the best may become the incumbent. What has no
-/// room for scratch of its own goes through slots.
+/// The times of those `trials` that take less than the incumbent or than `limit`; the best may become the incumbent. A
+/// trial without room for scratch of its own goes through slots.
 pub(super) fn price(
     method: &'static str,
     judge: &mut Judge,
@@ -67,15 +68,15 @@ pub(super) fn price(
     limit: TimePs,
 ) -> Vec<Option<Timed>> {
     let verdicts = considered(method, judge, trials, limit);
-    let mut timed: Vec<Option<Timed>> = trials.iter().zip(&verdicts).map(timed).collect();
+    let mut all: Vec<Option<Timed>> = trials.iter().zip(&verdicts).map(timed).collect();
     let refused = (0..trials.len()).filter(|&k| matches!(verdicts[k].0, Verdict::Refused(_)));
     let staged = refused.filter_map(|k| Some((k, trials[k].in_slots(judge.problem())?)));
     let (places, staged): (Vec<usize>, Vec<Trial>) = staged.unzip();
     let verdicts = considered(method, judge, &staged, limit);
     for ((place, trial), verdict) in places.into_iter().zip(&staged).zip(&verdicts) {
-        timed[place] = self::timed((trial, verdict));
+        all[place] = timed((trial, verdict));
     }
-    timed
+    all
 }
 
 fn considered(
@@ -98,7 +99,7 @@ fn timed((one, (verdict, issue)): (&Trial, &(Verdict, Issue))) -> Option<Timed> 
     })
 }
 
-/// Change what was found step by step, the fastest first, until about `most` more candidates were priced.
+/// Change what was found step by step, the fastest first, until about `most` more candidates have been priced.
 pub(super) fn refine(method: &'static str, problem: &Problem, judge: &mut Judge, most: u64) {
     let mut starts = judge.explored.found.clone();
     starts.sort_by_key(|one| one.time);
@@ -116,10 +117,10 @@ pub(super) fn refine(method: &'static str, problem: &Problem, judge: &mut Judge,
 }
 
 struct Search<'a> {
-    /// Key of the method that proposes what it finds.
+    /// Key of the method that searches.
     method: &'static str,
     problem: &'a Problem,
-    /// Candidates after which it is interrupted.
+    /// Number of candidates of the judge at which it is interrupted.
     end: u64,
     explored: Explored,
 }
@@ -136,7 +137,7 @@ impl Search<'_> {
         }
     }
 
-    /// The fastest of the first batch that has something faster than `at`.
+    /// The fastest composition of the first batch that has something faster than `at`.
     fn step(&mut self, judge: &mut Judge, at: &Timed) -> Option<Timed> {
         let around = self.around(at);
         for batch in around.chunks(BATCH) {
@@ -147,7 +148,7 @@ impl Search<'_> {
             self.explored.tried.extend(keys);
             let timed = price(self.method, judge, batch, at.time);
             let timed = timed.into_iter().flatten();
-            // Of equals the likelier.
+            // Of equal times, the first is the most promising.
             let fastest = timed.min_by_key(|one| one.time);
             if let Some(faster) = fastest.filter(|one| one.time < at.time) {
                 return Some(faster);
@@ -156,7 +157,7 @@ impl Search<'_> {
         None
     }
 
-    /// What is one change away from `at` and was not tried, the likeliest first.
+    /// What is one change away from `at` and was not tried, the most promising first.
     fn around(&self, at: &Timed) -> Vec<Trial> {
         let shape = &self.problem.shape;
         let Some((here, messages)) = at.scale.estimate(&at.recipe, shape) else {
@@ -172,7 +173,7 @@ impl Search<'_> {
         let mut all: Vec<(f64, Trial)> = others
             .map(|issue| (here, trial(at.recipe.clone(), issue, messages)))
             .collect();
-        // Where memory is short, other parts have other slots.
+        // With other parts, chunks have another size, and memory holds another number of slots.
         let fitting = |recipe: Composition| match recipe.slots {
             Some(_) => in_slots(&recipe, self.problem),
             None => Some(recipe),

@@ -1,6 +1,7 @@
 //! Every known algorithm of the collective, as it is.
 //!
-//! What the others must beat. The smallest schedules come first, so that even a search without time ends with an answer.
+//! What the others must beat. The smallest schedules come first, so that even a search without time ends with an
+//! answer.
 
 use crate::candidate::{Draft, Recipe};
 use crate::judge::{Judge, Verdict};
@@ -27,8 +28,8 @@ pub static METHOD: Method = Method {
 /// Schedules between two looks at the clock.
 const BATCH: usize = 8;
 
-/// Parts of the time of which a schedule gets one, round by round: those that take long to simulate wait until a faster
-/// one says when they may stop.
+/// By round, the share of the remaining time that a simulation may take: 1 / so much. A schedule that takes longer to
+/// simulate waits for a later round, when the incumbent may stop it earlier.
 const PATIENCE: [u32; 3] = [32, 8, 1];
 
 /// The algorithm of this key.
@@ -84,9 +85,9 @@ fn draft(problem: &Problem, algorithm: &'static Algorithm) -> Draft {
 /// Ranks up to which any schedule is small.
 const FEW: u32 = 64;
 
-/// Operations of the schedule, roughly: counted on 16 and 32 ranks, and on as they grow from there. Where it cannot have
-/// so few ranks, those of the larger algorithms: rings pass p blocks round twice, an all-to-all has a message for each
-/// pair.
+/// Operations of the schedule, roughly: counted on 16 and 32 ranks, and on as they grow from there. Where it cannot
+/// have so few ranks, those of the larger algorithms: rings pass p blocks round twice, an all-to-all has a message for
+/// each pair.
 fn operations(problem: &Problem, algorithm: &Algorithm) -> u64 {
     let ranks = problem.shape.ranks;
     let most = 2 * u64::from(ranks) * u64::from(ranks);

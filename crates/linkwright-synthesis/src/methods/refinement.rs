@@ -7,11 +7,12 @@
 //!                                                                              the next fastest to start from
 //! ```
 //!
-//! The first batch with something faster decides where it goes on; nothing is simulated twice. An estimate says which
-//! changes are likely, and leaves out what it puts far behind. The order is fixed: the clock only ends it.
+//! The search goes on from the fastest of the first batch that has something faster. Nothing is simulated twice. An
+//! estimate puts the most promising changes first, and leaves out those that it puts far behind. The order is fixed;
+//! the clock does nothing but end it.
 //!
-//! Compositions take some hundred steps before the methods that search on links, which gain from a good incumbent;
-//! this method goes on behind them with the time that is left.
+//! The method `composition` takes some hundred steps before the methods that search on links, because they gain from a
+//! good incumbent. This method follows them, in the time that is left.
 
 use super::composition;
 use super::descent::refine;
@@ -30,13 +31,14 @@ pub static METHOD: Method = Method {
     description: "Changes one thing of a composition at a time: an exchange, a way round, the order of stages, digits, \
                   parts, slices or the issue policy, and goes on from what is faster. An estimate says what is tried \
                   first. Takes what time the other methods leave.",
-    source: "Aarts and Lenstra, Local Search in Combinatorial Optimization, Wiley 1997 (first improvement with restarts)",
+    source: "Aarts and Lenstra, Local Search in Combinatorial Optimization, Wiley 1997 (first improvement with \
+             restarts)",
     propose,
 };
 
 fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
     if judge.explored.found.is_empty() {
-        // It runs alone.
+        // Without the method `composition` before it, there is nothing to start from.
         (composition::METHOD.propose)(problem, judge)?;
     }
     refine(METHOD.key, problem, judge, u64::MAX);

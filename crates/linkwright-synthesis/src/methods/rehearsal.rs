@@ -10,8 +10,8 @@ pub(super) const MOST_SIDE: u32 = 8;
 /// Ranks above which recipes are chosen on a smaller machine.
 const MANY_RANKS: u32 = 256;
 
-/// The problem on a torus of short sides, where many ranks would take long: its vectors are as much shorter as its
-/// first stretched side, so that steps and bytes count as they do on the large one.
+/// The problem on a torus of short sides; `None` where ranks are few enough to do without. Its vector is shorter by the
+/// same factor as its first shortened side, so that steps and bytes count as they do on the large torus.
 pub(super) fn rehearsal(problem: &Problem) -> Result<Option<Problem>> {
     let (machine, shape) = (&problem.machine, &problem.shape);
     let small = shortened(&shape.grid);
@@ -50,7 +50,7 @@ pub(super) fn is_rehearsed(problem: &Problem) -> bool {
     !matches!(rehearsal(problem), Ok(None))
 }
 
-/// Sides that are listed, of which `sides` are multiples.
+/// The sides for which recipes are listed: each of `sides`, or [`MOST_SIDE`] where it is a multiple of that.
 pub(super) fn shortened(sides: &[u32]) -> Vec<u32> {
     let short = |&side: &u32| match side > MOST_SIDE && side % MOST_SIDE == 0 {
         true => MOST_SIDE,
