@@ -157,5 +157,5 @@ def test_a_size_without_a_time_is_named():
     done = invoke("plan", "cost", "allreduce", "--on", "wormhole-n150", "-a", "ring", "--sizes", "64K,1M")
     assert done.status == 0
     assert done.err == (
-        "linkwright: allreduce on 64 ranks: no time of 1M, so the table ends at 64K; `linkwright simulate` says why\n"
+        "linkwright: allreduce on 64 ranks: no time for 1M, so the table ends at 64K; `linkwright simulate` says why\n"
     )

@@ -97,14 +97,14 @@ def _print(table: CostTable) -> None:
 
 
 def _left_out(table: CostTable, asked: Sequence[int]) -> Iterator[str]:
-    """Which of the sizes that were asked for have no time."""
+    """By curve, which of the sizes that were asked for have no time."""
     from linkwright.units import format_size
 
     for curve in table.curves:
         missing = [format_size(size) for size in sorted(set(asked)) if size > curve.sizes[-1]]
         if missing:
             yield (
-                f"{curve.collective} on {curve.ranks} ranks: no time of {', '.join(missing)}, so the table ends at "
+                f"{curve.collective} on {curve.ranks} ranks: no time for {', '.join(missing)}, so the table ends at "
                 f"{format_size(curve.sizes[-1])}; `linkwright simulate` says why"
             )
 

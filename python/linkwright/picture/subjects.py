@@ -24,7 +24,7 @@ from .scene import Scene, scene
 
 USUAL_SIZE = 1 << 20
 MOST_OPERATIONS = 2_000_000
-MOST_RANKS = 256  # on a page of something else: beyond, a simulation with all links takes too long for it
+MOST_RANKS = 256  # in a page's picture; of more ranks, a simulation with all links takes too long for a page
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from .model import Cell, Column, Table
 
 @dataclass(frozen=True)
 class Spent:
-    """One schedule: what it is called, its time in seconds, and the share of its critical path of each cause."""
+    """One schedule: its title in the table, its time in seconds, and the share of its critical path by cause."""
 
     words: str
     time_s: float
@@ -24,7 +24,7 @@ class Spent:
 
 
 def compared(title: str, before: Spent, after: Spent, how_to_read: str = "") -> Table:
-    """Both side by side, the causes that matter most to the second one first."""
+    """A table of both side by side, in the order of what the second one spends most on."""
     causes = sorted({*before.shares, *after.shares}, key=lambda cause: (-after.shares.get(cause, 0.0), cause))
     body = [[Cell(cause, tone="strong"), before.part(cause), after.part(cause)] for cause in causes]
     columns = [Column("Critical path"), *(Column(one.words, "s", numeric=True) for one in (before, after))]

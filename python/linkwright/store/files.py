@@ -93,7 +93,7 @@ def check_place(path: Path, asked: str) -> None:
 
 
 def check_page(path: Path, option: str) -> None:
-    """The same of a page that `option` asks for."""
+    """The same for a page that `option` asks for, whose name must end in `.html`."""
     if path.suffix != ".html":
         raise UsageError(f"{option} {path}: the page is HTML; give a name that ends in .html")
     check_place(path, f"{option} {path}")
