@@ -1,8 +1,8 @@
 //! What all links together must carry, each byte counted at the price of its way.
 //!
-//! Give every link a price for a byte, so that all links together carry at most 1 in a second: sum of price x rate = 1. A
-//! message of n bytes then costs n times the prices of the links on its way, and what a collective costs at least is a
-//! time that no schedule beats, whatever the prices:
+//! Give every link a price for a byte, such that all links together earn at most 1 in a second: the sum of
+//! price x rate is 1. A message of n bytes then costs n times the prices of the links on its way. Whatever the prices,
+//! what a collective costs at least is a time that no schedule beats:
 //!
 //! ```text
 //!   cut, port      price 1 / rate on the links across it, 0 on all others
@@ -17,17 +17,17 @@
 //! | gather, scatter, alltoall | of each block: its cheapest way over any relays |
 //! | allreduce | 2 S for each link of the cheapest tree of ranks |
 //!
-//! The last: take any price t, and as one whatever ways of at most t join, memories included. k groups with ranks remain,
-//! and an allreduce among k needs 2 (k - 1) messages for each element, all dearer than t: until one group has the whole sum,
-//! k - 1 others have sent, and afterwards k - 1 must still receive. Summed over all t, this is twice what Kruskal's tree
-//! costs, where only links count that join two groups with ranks.
+//! Why the last: take any price t, and join all ranks and memories between which a message costs at most t. Let k
+//! groups with ranks remain. Each element then takes 2 (k - 1) messages that cost more than t: until one group has the
+//! whole sum, the k - 1 others have sent, and from then on k - 1 must still receive. Summed over all t, that is twice
+//! the cost of Kruskal's tree, in which only those links count that join two groups with ranks.
 //!
-//! Prices are found as in a game: what the cheapest ways load most becomes dearer, in ever smaller steps. They need not
-//! be the best for the limit to hold. By linear programming duality the best ones give the optimum of a fractional flow,
-//! or packing of trees.
+//! Prices are found as in a game, in which what the cheapest ways load most becomes dearer, in ever smaller steps. They
+//! need not be the best for the limit to hold. By linear programming duality, the best ones give the optimum of a
+//! fractional flow, or of a packing of trees; the mean of all traffic so far says how near they are.
 //!
-//! Source: Freund and Schapire, "Adaptive game playing using multiplicative weights" (Games Econ. Behav. 1999); Golumbic,
-//! "The general gossip problem" (1974), the 2 (k - 1) messages.
+//! Source: Freund and Schapire, "Adaptive game playing using multiplicative weights" (Games Econ. Behav. 1999);
+//! Golumbic, "The general gossip problem" (1974), the 2 (k - 1) messages.
 
 use crate::fabric::Ways;
 use linkwright_schedule::Collective;
