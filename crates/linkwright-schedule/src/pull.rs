@@ -22,7 +22,7 @@
 
 use crate::chunks::Chunks;
 use crate::error::Result;
-use crate::ir::{Op, OpKind, Schedule};
+use crate::ir::{OpKind, Schedule};
 use crate::order::order;
 use crate::transforms::{loosen, positive};
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::builder::{Builder, Shape};
     use crate::collectives::REGISTRY;
-    use crate::ir::{Buffer, Schedule};
+    use crate::ir::{Buffer, Op, Schedule};
     use crate::own_scratch::own_scratch;
     use crate::spec::Collective;
     use crate::text;

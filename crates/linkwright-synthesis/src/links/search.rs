@@ -408,6 +408,7 @@ impl<'a> Search<'a> {
                     net: *net,
                     source,
                     style,
+                    reads: None,
                 };
                 all.add(Timely {
                     recipe,

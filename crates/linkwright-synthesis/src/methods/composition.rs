@@ -18,6 +18,7 @@ use crate::compose::{enumerate, Composition, Primitive};
 use crate::judge::Judge;
 use crate::method::Method;
 use crate::problem::Problem;
+use crate::reads::Reads;
 use crate::Result;
 use linkwright_core::TimePs;
 use linkwright_schedule::Collective;
@@ -127,7 +128,7 @@ fn ranked(problem: &Problem) -> Result<Vec<Likely>> {
         all.extend(
             recipes(problem, &sides)
                 .into_iter()
-                .filter_map(|recipes| rate(problem, recipes, &scale)),
+                .flat_map(|recipes| rated(problem, recipes, &scale)),
         );
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -150,6 +151,28 @@ fn interleaved(likely: impl Iterator<Item = Likely>) -> Vec<Likely> {
         }
         all.extend(pair.into_iter().flatten());
     }
+}
+
+/// A recipe as it is, and with the reads that are the likeliest to gain, if any are.
+fn rated(
+    problem: &Problem,
+    (rehearsed, recipe): (Composition, Composition),
+    scale: &Arc<Scale>,
+) -> Vec<(f64, Likely)> {
+    let with = |reads: Option<Reads>| {
+        let with = |recipe: &Composition| Composition {
+            reads,
+            ..recipe.clone()
+        };
+        rate(problem, (with(&rehearsed), with(&recipe)), scale)
+    };
+    let written = with(None);
+    let limit = written.as_ref().map_or(f64::INFINITY, |one| one.0);
+    let reads = Reads::ALL.into_iter().filter(|reads| reads.lanes.is_none());
+    let read = reads.filter_map(|reads| with(Some(reads)));
+    let read = read.min_by(|a, b| a.0.total_cmp(&b.0));
+    let faster = read.filter(|one| one.0 < limit);
+    written.into_iter().chain(faster).collect()
 }
 
 fn rate(
