@@ -26,6 +26,7 @@ pub mod pull;
 pub mod reorder;
 pub mod reverse;
 pub mod spec;
+pub mod sums_aside;
 pub mod symmetric;
 pub mod text;
 pub mod transforms;

@@ -35,6 +35,11 @@ pub enum Pulled {
     Everything,
 }
 
+impl Pulled {
+    /// Both.
+    pub const ALL: [Pulled; 2] = [Pulled::Initial, Pulled::Everything];
+}
+
 /// Let receivers read what senders write to them, on the lanes of the writes or on `lanes` lanes of each reader in turn.
 pub fn pull(schedule: &Schedule, which: Pulled, lanes: Option<u32>) -> Result<Schedule> {
     lanes.map_or(Ok(()), |lanes| positive(lanes, "lanes"))?;
@@ -127,7 +132,7 @@ mod tests {
                 let own = own_scratch(&plain).unwrap();
                 let more = [pipeline(&own, 2).ok(), unfuse(&own).ok()];
                 for before in more.into_iter().flatten().chain([plain, own]) {
-                    for which in [Pulled::Initial, Pulled::Everything] {
+                    for which in Pulled::ALL {
                         for lanes in [None, Some(3)] {
                             let key = format!("{} {shape:?} {which:?} {lanes:?}", algorithm.key());
                             check(&before, which, lanes, &key);

@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 pub struct Estimate {
     /// Time in ps.
     pub time: f64,
+    /// What it saves of that to read initial data, and everything.
+    pub saved: [f64; 2],
     /// Waiting for slots to be free, besides.
     pub waits: f64,
     /// Messages of all ranks.
@@ -56,6 +58,7 @@ pub fn estimate(
     };
     let mut found = Estimate {
         time: 0.0,
+        saved: [0.0; 2],
         waits: 0.0,
         messages: 0,
         pieces: 0,
@@ -82,7 +85,12 @@ pub fn estimate(
                 }
             }
             let sums = recipe.collective.reduces() && phase != Phase::Gather;
-            found.time += step.time(costs, sums, Moved::of(recipe, begun));
+            let time = |which| step.time(costs, sums, Moved::of(which, begun));
+            let taken = time(recipe.reads.map(|reads| reads.which));
+            found.time += taken;
+            for (saved, which) in found.saved.iter_mut().zip(Pulled::ALL) {
+                *saved += taken - time(Some(which));
+            }
             begun = true;
             // Who finds no slot free waits until it is told.
             let rounds = recipe
@@ -126,8 +134,8 @@ enum Moved {
 
 impl Moved {
     /// Those of the next step, or of the first one where none has `begun`.
-    fn of(recipe: &Composition, begun: bool) -> Self {
-        match recipe.reads.map(|reads| reads.which) {
+    fn of(which: Option<Pulled>, begun: bool) -> Self {
+        match which {
             Some(_) if !begun => Moved::Read,
             Some(Pulled::Everything) => Moved::ReadBehind,
             _ => Moved::Written,
@@ -334,7 +342,10 @@ mod tests {
     fn a_ring_that_reads() {
         let time = |which| {
             let recipe = Composition {
-                reads: Some(Reads { which, lanes: None }),
+                reads: Some(Reads {
+                    which,
+                    aside: false,
+                }),
                 ..one(Primitive::Ring, Way::Ahead)
             };
             let shape = Shape::new(8, 80);

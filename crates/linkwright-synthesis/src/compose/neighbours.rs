@@ -336,7 +336,7 @@ fn altered(part: &Part, change: impl Fn(&Stage) -> Stage, reversed: bool) -> Par
 
 /// Everything written, and the other ways to read.
 fn reads(recipe: &Composition) -> Vec<Composition> {
-    let ways = std::iter::once(None).chain(Reads::ALL.into_iter().map(Some));
+    let ways = std::iter::once(None).chain(Reads::all(recipe.collective).iter().copied().map(Some));
     let with = |reads| Composition {
         reads,
         ..recipe.clone()

@@ -5,7 +5,6 @@ use super::search::{Found, Kind, Search};
 use crate::reads::Reads;
 use crate::{Candidate, Draft, Judge, Problem, Recipe, Result};
 use linkwright_core::Issue;
-use linkwright_schedule::pull::Pulled;
 use std::sync::Arc;
 
 /// Give the judge what a search of this kind finds. A fabric that does not tell its links is left to other methods.
@@ -61,10 +60,7 @@ fn draft(method: &'static str, found: Found) -> Draft {
 
 /// The same with reads of initial data, which need no signals; what bounds the signals under way may then be left out.
 fn read(method: &'static str, found: &Found) -> Result<Draft> {
-    let reads = Reads {
-        which: Pulled::Initial,
-        lanes: None,
-    };
+    let reads = Reads::INITIAL;
     let mut recipe = found.recipe;
     recipe.reads = Some(reads);
     let schedule = reads.apply(&found.schedule)?;

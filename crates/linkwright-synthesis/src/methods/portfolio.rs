@@ -64,7 +64,11 @@ fn propose(problem: &Problem, judge: &mut Judge) -> Result<()> {
     best.append(&mut owned);
     best.append(&mut ordered);
     keep(&mut best, KEPT);
-    let mut read = price(judge, each(&best, &Reads::ALL.map(Step::Read)));
+    let reads: Vec<Step> = Reads::all(problem.collective)
+        .iter()
+        .map(|&reads| Step::Read(reads))
+        .collect();
+    let mut read = price(judge, each(&best, &reads));
     best.append(&mut read);
     keep(&mut best, SLICED);
     slice(judge, &best, Step::Pipeline);
