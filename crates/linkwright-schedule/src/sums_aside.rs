@@ -10,8 +10,8 @@
 //! and all that reads it later reads it there. In the end the sums are copied back, behind notices that are long there.
 //!
 //! It is what a compiler does to registers (*renaming*): a value gets a new place when it is written, so that only reads
-//! after writes are left. It costs a copy of what was summed. Schedules of which some scratch is used twice stay as they
-//! are, and so do those of other collectives: only an allreduce overwrites what others need.
+//! after writes are left. It costs a copy of what was summed. Schedules with copies or sums in the network, or of which some
+//! scratch is used twice, stay as they are, and so do those of other collectives: only an allreduce overwrites what others need.
 //!
 //! Source: Tomasulo, *An efficient algorithm for exploiting multiple arithmetic units*, IBM Journal 1967.
 
@@ -50,10 +50,10 @@ pub fn sums_aside(schedule: &Schedule) -> Result<Schedule> {
     order(draft)
 }
 
-/// Whether it only moves data, from one source.
+/// Whether it only moves data, from one source to one target.
 fn is_plain(op: &Op) -> bool {
-    let moves = op.moves_data() && op.kind != OpKind::Aggregate && !op.fenced;
-    moves || op.kind == OpKind::Notice
+    let kinds = [OpKind::Put, OpKind::Get, OpKind::Local, OpKind::Notice];
+    kinds.contains(&op.kind) && !op.fenced
 }
 
 fn is_scratch(draft: &Draft, buffer: BufferId) -> bool {
