@@ -108,6 +108,29 @@ def test_what_is_synthesised_runs_on_threads_with_data_checked(tmp_path, method,
     assert ran.status == 0, ran.err + ran.out
 
 
+@pytest.mark.parametrize(
+    ("collective", "method", "grid"),
+    [
+        ("alltoall", "composition", "4x2"),
+        ("allgather", "library,portfolio", "2x2"),
+        ("reduce_scatter", "composition", "4x2"),
+        ("allreduce", "library,portfolio", "2x2"),
+        ("broadcast", "matching", "2x2"),
+    ],
+)
+def test_what_reads_runs_on_threads_with_data_checked(tmp_path, collective, method, grid):
+    out = tmp_path / "found"
+    asked = ("--on", "torus-2d", "--grid", grid, "--path", "ideal", "--sizes", "960", "--budget", "1s")
+    done = invoke("synthesize", collective, *asked, "--method", method, "--out", str(out))
+    assert done.status == 0, done.err
+    (file,) = out.glob("*.lw")
+    text = file.read_text()
+    assert re.search("# recipe: .*data read", text)
+    assert " get " in text
+    ran = invoke("run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path))
+    assert ran.status == 0, ran.err + ran.out
+
+
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs MPI")
 def test_two_ranks_run_on_mpi_with_data_checked(tmp_path):
     _, out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "2", "--sizes", "4K")

@@ -7,6 +7,7 @@ use crate::html;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
 use linkwright_schedule::own_scratch::own_scratch;
+use linkwright_schedule::pull::{pull, Pulled};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
 use numpy::{IntoPyArray, PyArray1};
@@ -16,8 +17,8 @@ use pyo3::types::PyDict;
 /// What to move, where to and in which order, without any time. It never changes.
 ///
 /// `linkwright.schedule` builds one from a registered algorithm, `linkwright.Builder` one of your own, and
-/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `own_scratch`, `repeat`, `relabel`) make one from
-/// another. Whatever runs a schedule verifies it first, once. `len` counts its operations.
+/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `own_scratch`, `pull`, `repeat`, `relabel`) make
+/// one from another. Whatever runs a schedule verifies it first, once. `len` counts its operations.
 ///
 /// Example:
 ///     >>> import linkwright as lw
@@ -329,6 +330,30 @@ impl Schedule {
     ///     (40, 24)
     fn own_scratch(&self, py: Python<'_>) -> PyResult<Self> {
         wrap(py.detach(|| own_scratch(&self.ordered)))
+    }
+
+    /// Let receivers read what senders write to them, so that nobody has to be told that data are there.
+    ///
+    /// Args:
+    ///     everything: also what a rank has only received, which is read behind a notice; else what is there from the
+    ///         start.
+    ///     lanes: the number of lanes that the reads of each rank take in turn, at least 1; by default those of the
+    ///         writes.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ScheduleError: the schedule has waits besides those for its hazards.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.schedule("allgather", "linear", ranks=4, size="4K").pull()
+    ///     <Schedule allgather over 4 ranks: 12 operations, 12 messages>
+    #[pyo3(signature = (*, everything = false, lanes = None))]
+    fn pull(&self, py: Python<'_>, everything: bool, lanes: Option<u32>) -> PyResult<Self> {
+        let which = match everything {
+            true => Pulled::Everything,
+            false => Pulled::Initial,
+        };
+        wrap(py.detach(|| pull(&self.ordered, which, lanes)))
     }
 
     /// Run the schedule several times back to back.

@@ -20,8 +20,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::accesses::{Accesses, NONE};
+use crate::chunks::Chunks;
 use crate::error::Result;
-use crate::ir::{BufferId, Op, Schedule};
+use crate::ir::{Op, Schedule};
 use crate::order::{order, Draft};
 use crate::transforms::loosen;
 
@@ -73,82 +74,36 @@ impl Hazards {
             before: vec![Vec::new(); draft.ops.len()],
             after: vec![Vec::new(); draft.ops.len()],
         };
-        let mut chunks = Chunks::new(schedule);
+        let chunks = Chunks::of(schedule);
+        let mut accesses = Accesses::new(chunks.len());
         for (id, op) in (0u32..).zip(&draft.ops) {
-            let mut before = chunks.before(schedule, op);
+            let (read, written) = chunks.touched(schedule, op);
+            let mut before = earlier(&accesses, &read, &written);
             before.sort_unstable();
             before.dedup();
             for &earlier in &before {
                 found.after[earlier as usize].push(id);
             }
             found.before[id as usize] = before;
-            chunks.record(schedule, op, id);
+            read.into_iter()
+                .for_each(|chunk| accesses.add_reader(chunk, id));
+            written
+                .into_iter()
+                .for_each(|chunk| accesses.write(chunk, id, |_| {}));
         }
         found
     }
 }
 
-/// Who accessed which chunk last.
-struct Chunks {
-    accesses: Accesses,
-    /// First cell of each buffer, and the cells of one participant.
-    places: Vec<(usize, usize)>,
-}
-
-impl Chunks {
-    fn new(schedule: &Schedule) -> Self {
-        let participants = (schedule.ranks + schedule.memories) as usize;
-        let mut cells = 0;
-        let mut places = Vec::new();
-        for buffer in &schedule.buffers {
-            places.push((cells, buffer.chunks() as usize));
-            cells += buffer.chunks() as usize * participants;
-        }
-        Chunks {
-            accesses: Accesses::new(cells),
-            places,
-        }
+/// The operations behind which those accesses must stay.
+fn earlier(accesses: &Accesses, read: &[usize], written: &[usize]) -> Vec<u32> {
+    let all = read.iter().chain(written);
+    let writers = all.map(|&chunk| accesses.writer(chunk));
+    let mut found: Vec<u32> = writers.filter(|&writer| writer != NONE).collect();
+    for &chunk in written {
+        accesses.each_reader(chunk, |reader| found.push(reader));
     }
-
-    fn cell(&self, participant: u32, buffer: BufferId, chunk: u32) -> usize {
-        let (first, each) = self.places[usize::from(buffer.0)];
-        first + participant as usize * each + chunk as usize
-    }
-
-    /// The cells that an operation reads, and those that it writes.
-    fn cells(&self, schedule: &Schedule, op: &Op) -> (Vec<usize>, Vec<usize>) {
-        let (mut read, mut written) = (Vec::new(), Vec::new());
-        for (src, dst, count) in schedule.chunk_ranges(op) {
-            for k in 0..count {
-                let sources = schedule.sources(op).iter();
-                read.extend(sources.map(|&one| self.cell(one, op.src_buffer, src + k)));
-                let targets = schedule.targets(op).iter();
-                written.extend(targets.map(|&one| self.cell(one, op.dst_buffer, dst + k)));
-            }
-        }
-        (read, written)
-    }
-
-    fn before(&self, schedule: &Schedule, op: &Op) -> Vec<u32> {
-        let (read, written) = self.cells(schedule, op);
-        let mut found = Vec::new();
-        for &cell in read.iter().chain(&written) {
-            found.extend(Some(self.accesses.writer(cell)).filter(|&writer| writer != NONE));
-        }
-        for &cell in &written {
-            self.accesses.each_reader(cell, |reader| found.push(reader));
-        }
-        found
-    }
-
-    fn record(&mut self, schedule: &Schedule, op: &Op, id: u32) {
-        let (read, written) = self.cells(schedule, op);
-        read.into_iter()
-            .for_each(|cell| self.accesses.add_reader(cell, id));
-        written
-            .into_iter()
-            .for_each(|cell| self.accesses.write(cell, id, |_| {}));
-    }
+    found
 }
 
 /// The operations, by position, in the order in which idle lanes would begin them.

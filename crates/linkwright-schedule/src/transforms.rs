@@ -15,6 +15,8 @@
 //! | [`repeat`] | runs the schedule n times back to back |
 //! | [`relabel`] | renames the ranks |
 //! | [`crate::own_scratch`] | gives every arrival scratch of its own |
+//! | [`crate::pull`] | lets receivers read what senders write |
+//! | [`crate::sums_aside`] | lets sums grow in scratch, so that what others read stays as it is |
 //! | [`crate::reorder`] | lets the longest chain of operations begin first |
 //! | [`crate::reverse`] | runs an allgather or a broadcast backwards, as reduce-scatter or reduce, and back |
 //! | [`crate::concatenate`] | joins two collectives to a third |

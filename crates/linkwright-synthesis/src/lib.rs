@@ -17,6 +17,7 @@ pub mod links;
 pub mod method;
 pub mod methods;
 pub mod problem;
+pub mod reads;
 pub mod synthesize;
 
 pub use candidate::{Candidate, Draft, Recipe};

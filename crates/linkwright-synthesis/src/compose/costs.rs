@@ -8,12 +8,14 @@
 //!   port      blocks to both neighbours along every axis at once, by byte
 //!   sum       a block that is added, by byte more
 //!   copy      everyone has a block copied to its line, by byte of all members; copy_start of an element
+//!   reads     the same with reads instead of writes: of initial data, of what was received, by message and by byte
 //! ```
 
 use super::layout::hint;
 use linkwright_core::Machine;
 use linkwright_schedule::error::ScheduleError;
 use linkwright_schedule::ir::Buffer;
+use linkwright_schedule::pull::{pull, Pulled};
 use linkwright_schedule::{Builder, Collective, Schedule, Shape};
 use linkwright_sim::error::SimError;
 use linkwright_sim::{lowered, run, Issue, Options};
@@ -43,6 +45,21 @@ pub struct Costs {
     pub copy_start: f64,
     /// Of a byte that the network copies to a line, over all of its members; infinite where it copies nothing.
     pub copy: f64,
+    /// Of what receivers read.
+    pub reads: ReadCosts,
+}
+
+/// Costs in ps of reads instead of writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReadCosts {
+    /// What it saves to read initial data.
+    pub saved: f64,
+    /// Of a message that is read behind a notice, after another.
+    pub start: f64,
+    /// Of each further message that a rank reads.
+    pub message: f64,
+    /// Of a byte, more than when it is written.
+    pub byte: f64,
 }
 
 /// A line of neighbours along one axis.
@@ -95,6 +112,7 @@ pub fn measure(machine: &Machine, path: Option<&str>, sides: &[u32]) -> Result<C
         sum: (probe.time(probe.added(first)?)? - block).max(0.0) / BLOCK as f64,
         copy_start,
         copy,
+        reads: probe.reads(first, once, block)?,
     })
 }
 
@@ -110,6 +128,7 @@ impl Costs {
             sum: 0.0,
             copy_start: 0.0,
             copy: 0.0,
+            reads: ReadCosts::default(),
         }
     }
 }
@@ -191,6 +210,22 @@ impl<'a> Probe<'a> {
             }
         }
         b.finish()
+    }
+
+    /// What reads cost where writes take `once`, and `block` with a block.
+    fn reads(&self, axis: Axis, once: f64, block: f64) -> Result<ReadCosts, SimError> {
+        let read = |schedule: Schedule| self.time(pull(&schedule, Pulled::Everything, None)?);
+        let read_once = read(self.passed(axis, 1, 1, 1)?)?;
+        let read_twice = read(self.passed(axis, 1, 2, 1)?)?;
+        let read_block = read(self.passed(axis, 1, 1, BLOCK)?)?;
+        let read_many = read(self.many(axis)?)?;
+        let further = f64::from((axis.side - 1).max(2) - 1);
+        Ok(ReadCosts {
+            saved: once - read_once,
+            start: (read_twice - read_once).max(0.0),
+            message: (read_many - read_once).max(0.0) / further,
+            byte: (read_block - read_once - (block - once)) / BLOCK as f64,
+        })
     }
 
     /// Everyone sends to each other member of its line.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   digits     8 x 8     8@1 8@8     or with a side in two factors     2@1 4@2 8@8
+//!                        or with a factor of one side beside the other     8@1x2@8 4@16
 //!   parts      1         x y                                           both ways
 //!              2         x y ahead,  x y back
 //!              2         x y, y x                                      both ways
@@ -79,8 +80,35 @@ fn digit_sets(sides: &[u32]) -> Vec<Vec<Vec<Vec<Digit>>>> {
     };
     let mut sets: Vec<Vec<Vec<Vec<Digit>>>> = (0..most).map(set).collect();
     let all: Vec<Digit> = axes.iter().flat_map(|options| options[0].clone()).collect();
+    if let [near, far] = all[..] {
+        sets.extend(uneven(near, far));
+    }
     if all.len() > 1 {
         sets.push(vec![vec![all]]);
+    }
+    sets
+}
+
+/// A plane in two stages of which one takes a factor of the other's side besides its own.
+fn uneven(near: Digit, far: Digit) -> Vec<Vec<Vec<Vec<Digit>>>> {
+    let cut = |digit: Digit, radix: u32| {
+        let low = Digit { radix, ..digit };
+        let high = Digit {
+            stride: digit.stride * radix,
+            radix: digit.radix / radix,
+            ..digit
+        };
+        (low, high)
+    };
+    let factors = |side: u32| (2..side).filter(move |f| side % f == 0);
+    let mut sets = Vec::new();
+    for factor in factors(far.radix) {
+        let (low, high) = cut(far, factor);
+        sets.push(vec![vec![vec![near, low], vec![high]]]);
+    }
+    for factor in factors(near.radix) {
+        let (low, high) = cut(near, factor);
+        sets.push(vec![vec![vec![low], vec![high, far]]]);
     }
     sets
 }
@@ -240,5 +268,6 @@ fn compose(
         parts: frame.iter().map(part).collect(),
         slices: 1,
         slots: None,
+        reads: None,
     }
 }

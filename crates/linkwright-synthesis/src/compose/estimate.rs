@@ -6,6 +6,7 @@
 //!                          what leaves a rank                x port
 //!                          what a rank adds                  x sum
 //!   copied   copy_start + bytes that all members of a line have copied   x copy
+//!   read     a first step less what it saves, later ones with a start of their own; by message and byte besides
 //!   rounds   a start for each time that the slots of a step are used again
 //!   recipe   the sum over its steps; parts run side by side, step by step
 //! ```
@@ -21,6 +22,7 @@ use super::line::Passage;
 use super::recipe::{Composition, Digit, Primitive, Stage, Way};
 use super::staging::{adding, arriving, piece};
 use linkwright_schedule::error::Result;
+use linkwright_schedule::pull::Pulled;
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
 
@@ -29,6 +31,8 @@ use std::collections::BTreeMap;
 pub struct Estimate {
     /// Time in ps.
     pub time: f64,
+    /// What it would save of that to read initial data, and to read everything.
+    pub saved: [f64; 2],
     /// Time in ps of waiting for free slots, on top of `time`.
     pub waits: f64,
     /// Messages of all ranks.
@@ -56,11 +60,13 @@ pub fn estimate(
     };
     let mut found = Estimate {
         time: 0.0,
+        saved: [0.0; 2],
         waits: 0.0,
         messages: 0,
         pieces: 0,
         arrivals: 0,
     };
+    let mut begun = false;
     for &phase in phases {
         let turns: Vec<Vec<Turn>> = cells
             .iter()
@@ -80,7 +86,14 @@ pub fn estimate(
                     }
                 }
             }
-            found.time += step.time(costs, recipe.collective.reduces() && phase != Phase::Gather);
+            let sums = recipe.collective.reduces() && phase != Phase::Gather;
+            let time = |which| step.time(costs, sums, Moved::of(which, begun));
+            let taken = time(recipe.reads.map(|reads| reads.which));
+            found.time += taken;
+            for (saved, which) in found.saved.iter_mut().zip(Pulled::ALL) {
+                *saved += taken - time(Some(which));
+            }
+            begun = true;
             // A sender without a free slot waits for a notice.
             let rounds = recipe
                 .slots
@@ -109,6 +122,27 @@ fn pieces(recipe: &Composition, cells: &Cells<'_>, turn: &Turn, phase: Phase) ->
     let gathered = (cells.layout.part.whole..turn.stage).map(|k| cells.layout.members(k));
     let chunks = longest.max().unwrap_or(1) * gathered.product::<u32>();
     u64::from(chunks.div_ceil(piece(chunks, slots)))
+}
+
+/// How the messages of a step are moved.
+#[derive(Clone, Copy)]
+enum Moved {
+    Written,
+    /// Read at once: the data are initial.
+    Read,
+    /// Read behind a notice.
+    ReadBehind,
+}
+
+impl Moved {
+    /// Those of the next step, or of the first one where none has `begun`.
+    fn of(which: Option<Pulled>, begun: bool) -> Self {
+        match which {
+            Some(_) if !begun => Moved::Read,
+            Some(Pulled::Everything) => Moved::ReadBehind,
+            _ => Moved::Written,
+        }
+    }
 }
 
 /// What happens in one step, by rank.
@@ -182,7 +216,16 @@ impl Step {
         self.most_messages = messages.into_iter().fold(self.most_messages, f64::max);
     }
 
-    fn time(&self, costs: &Costs, sums: bool) -> f64 {
+    fn time(&self, costs: &Costs, sums: bool, moved: Moved) -> f64 {
+        let reads = &costs.reads;
+        let (start, message, byte) = match moved {
+            // Nothing but what the network copies, which is always written.
+            _ if self.sent == 0.0 => (costs.start, costs.message, 0.0),
+            Moved::Written => (costs.start, costs.message, 0.0),
+            Moved::Read => (costs.start - reads.saved, reads.message, reads.byte),
+            // A notice stands before each.
+            Moved::ReadBehind => (reads.start, 2.0 * reads.message, reads.byte),
+        };
         let link = |(&(axis, _), load): (&(usize, bool), &f64)| {
             load * costs.byte.get(axis).copied().unwrap_or(0.0)
         };
@@ -190,10 +233,11 @@ impl Step {
         let sum = if sums { self.sent * costs.sum } else { 0.0 };
         let hops = f64::from(self.farthest.saturating_sub(1));
         let messages = (self.most_messages - 1.0).max(0.0);
-        costs.start
+        start
             + costs.hop * hops
-            + costs.message * messages
+            + message * messages
             + links.max(self.sent * costs.port)
+            + self.sent * byte
             + sum
     }
 }
@@ -229,7 +273,9 @@ fn places(passage: &Passage, stage: &Stage) -> Vec<(u32, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compose::costs::ReadCosts;
     use crate::compose::{Composition, Part};
+    use crate::reads::Reads;
 
     fn costs() -> Costs {
         Costs {
@@ -241,6 +287,12 @@ mod tests {
             sum: 0.0,
             copy_start: 0.0,
             copy: 0.0,
+            reads: ReadCosts {
+                saved: 60.0,
+                start: 70.0,
+                message: 2.0,
+                byte: 0.5,
+            },
         }
     }
 
@@ -265,6 +317,7 @@ mod tests {
             parts: vec![part],
             slices: 1,
             slots: None,
+            reads: None,
         }
     }
 
@@ -284,5 +337,24 @@ mod tests {
             time(Primitive::Direct, Way::Ahead),
             100.0 + 60.0 + 6.0 + 28.0 * 40.0
         );
+    }
+
+    /// The first step takes 60 less, the others 70 instead of 100 where all are read; 20 ps more for the 40 bytes.
+    #[test]
+    fn a_ring_that_reads() {
+        let time = |which| {
+            let recipe = Composition {
+                reads: Some(Reads {
+                    which,
+                    aside: false,
+                }),
+                ..one(Primitive::Ring, Way::Ahead)
+            };
+            let shape = Shape::new(8, 80);
+            estimate(&recipe, &shape, &costs(), true).unwrap().time
+        };
+        let first = 40.0 + 40.0 + 20.0;
+        assert_eq!(time(Pulled::Initial), first + 6.0 * 140.0);
+        assert_eq!(time(Pulled::Everything), first + 6.0 * (70.0 + 40.0 + 20.0));
     }
 }

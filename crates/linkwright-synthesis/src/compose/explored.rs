@@ -1,7 +1,7 @@
 //! What a search knows of compositions: estimates, times, and which were tried.
 
 use super::costs::Costs;
-use super::estimate::estimate;
+use super::estimate::{estimate, Estimate};
 use super::recipe::Composition;
 use super::staging::slots;
 use crate::problem::Problem;
@@ -18,9 +18,14 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// The estimate of a recipe; `None` where it does not suit the ranks.
+    pub(crate) fn found(&self, recipe: &Composition, shape: &Shape) -> Option<Estimate> {
+        estimate(recipe, shape, &self.costs, self.hops).ok()
+    }
+
     /// The estimated time of a recipe in ps, and its messages; `None` where it does not suit the ranks.
     pub(crate) fn estimate(&self, recipe: &Composition, shape: &Shape) -> Option<(f64, u64)> {
-        let found = estimate(recipe, shape, &self.costs, self.hops).ok()?;
+        let found = self.found(recipe, shape)?;
         let messages = match recipe.slots {
             Some(_) => found.pieces,
             None => found.messages,

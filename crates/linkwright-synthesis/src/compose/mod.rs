@@ -45,8 +45,12 @@ pub fn compose(recipe: &Composition, shape: &Shape) -> Result<Schedule> {
             })
         }
     };
-    match recipe.slices {
-        0 | 1 => Ok(schedule),
-        slices => pipeline(&schedule, slices),
+    let schedule = match recipe.slices {
+        0 | 1 => schedule,
+        slices => pipeline(&schedule, slices)?,
+    };
+    match recipe.reads {
+        None => Ok(schedule),
+        Some(reads) => reads.apply(&schedule),
     }
 }

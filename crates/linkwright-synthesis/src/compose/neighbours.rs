@@ -12,6 +12,7 @@
 
 use super::enumerate::{serves, COPIES};
 use super::recipe::{Composition, Digit, Part, Primitive, Stage, Way};
+use crate::reads::Reads;
 use linkwright_schedule::Collective;
 use std::collections::BTreeSet;
 
@@ -26,6 +27,7 @@ type Places = Vec<(usize, usize)>;
 /// All recipes that are one change away, in a fixed order, each once. Not all of them suit their ranks.
 pub fn neighbours(recipe: &Composition) -> Vec<Composition> {
     let mut all = slices(recipe);
+    all.extend(reads(recipe));
     for places in selections(recipe) {
         exchanges(recipe, &places, &mut all);
         ways(recipe, &places, &mut all);
@@ -330,6 +332,18 @@ fn altered(part: &Part, change: impl Fn(&Stage) -> Stage, reversed: bool) -> Par
         stages,
         whole: part.whole,
     }
+}
+
+/// Everything written, and the other ways to read.
+fn reads(recipe: &Composition) -> Vec<Composition> {
+    let ways = std::iter::once(None).chain(Reads::all(recipe.collective).iter().copied().map(Some));
+    let with = |reads| Composition {
+        reads,
+        ..recipe.clone()
+    };
+    ways.filter(|reads| *reads != recipe.reads)
+        .map(with)
+        .collect()
 }
 
 fn slices(recipe: &Composition) -> Vec<Composition> {

@@ -7,6 +7,7 @@
 //!
 //! The *stages* of a part stand in the order of an allgather; a reduce-scatter takes them backwards.
 
+use crate::reads::Reads;
 use linkwright_schedule::Collective;
 use std::fmt;
 
@@ -81,6 +82,8 @@ pub struct Composition {
     /// Slots of the size of a chunk, used in turn: through them go contributions, or what lies between the stages of an
     /// all-to-all. `None`: scratch of their own for all.
     pub slots: Option<u32>,
+    /// What is read instead of written.
+    pub reads: Option<Reads>,
 }
 
 impl Stage {
@@ -140,6 +143,9 @@ impl fmt::Display for Composition {
         }
         if let Some(slots) = self.slots {
             write!(f, " through {slots} slot{}", plural(slots as usize))?;
+        }
+        if let Some(reads) = self.reads {
+            write!(f, ", {reads}")?;
         }
         let mut before = ":";
         for part in &self.parts {

@@ -1,6 +1,7 @@
 //! Every recipe that is enumerated is right, on grids of any sides and for vectors shorter than its chunks.
 
 use super::*;
+use crate::reads::Reads;
 use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::verify;
 
@@ -53,6 +54,32 @@ fn right_on_a_plane() {
 fn right_on_a_line() {
     assert!(sweep(&[8], 8 * 7, 2) > 50);
     assert!(sweep(&[5], 5, 1) > 10);
+}
+
+/// Reads move what writes move.
+#[test]
+fn right_with_reads() {
+    let shape = Shape::new(8, 8 * 9);
+    for collective in COLLECTIVES {
+        let recipes = enumerate::recipes(collective, &[4, 2]);
+        for (k, recipe) in recipes.iter().enumerate().step_by(7) {
+            let all = Reads::all(collective);
+            let reads = Some(all[k % all.len()]);
+            let slices = 1 + k as u32 % 2;
+            let written = Composition {
+                slices,
+                ..recipe.clone()
+            };
+            let read = Composition {
+                reads,
+                ..written.clone()
+            };
+            if proved(&read, &shape) {
+                let bytes = |recipe| compose(recipe, &shape).unwrap().sent_bytes();
+                assert_eq!(bytes(&read), bytes(&written), "{read}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -157,6 +184,7 @@ fn estimated(recipe: &Composition, shape: &Shape) -> Result<estimate::Estimate> 
         sum: 1.0,
         copy_start: 1.0,
         copy: 1.0,
+        reads: costs::ReadCosts::default(),
     };
     estimate::estimate(recipe, shape, &costs, true)
 }

@@ -2,7 +2,9 @@
 
 use super::fabric::{network, with_memories};
 use super::search::{Found, Kind, Search};
-use crate::{Candidate, Judge, Problem, Recipe, Result};
+use crate::reads::Reads;
+use crate::{Candidate, Draft, Judge, Problem, Recipe, Result};
+use linkwright_core::Issue;
 use std::sync::Arc;
 
 /// Give the judge what a search of this kind finds. A fabric that does not tell its links is left to other methods.
@@ -35,13 +37,41 @@ pub(crate) fn propose(
         let Some(found) = search.next_batch(&|| judge.time_left()) else {
             return Ok(());
         };
-        let candidate = |found: Found| Candidate {
-            method,
-            recipe: Recipe::new(found.recipe),
-            schedule: Arc::new(found.schedule),
-            issue: found.issue,
-            path: None,
-        };
-        judge.consider(found?.into_iter().map(candidate).collect());
+        let mut drafts = Vec::new();
+        for found in found? {
+            if problem.path().signal {
+                drafts.push(read(method, &found)?);
+            }
+            drafts.push(draft(method, found));
+        }
+        judge.consider_drafts(&drafts);
     }
+}
+
+fn draft(method: &'static str, found: Found) -> Draft {
+    Draft::from(Candidate {
+        method,
+        recipe: Recipe::new(found.recipe),
+        schedule: Arc::new(found.schedule),
+        issue: found.issue,
+        path: None,
+    })
+}
+
+/// The same with reads of initial data, which need no signals; what bounds the signals under way may then be left out.
+fn read(method: &'static str, found: &Found) -> Result<Draft> {
+    let reads = Reads::INITIAL;
+    let mut recipe = found.recipe;
+    recipe.reads = Some(reads);
+    let schedule = reads.apply(&found.schedule)?;
+    let mut read = draft(
+        method,
+        Found {
+            recipe,
+            schedule,
+            issue: found.issue,
+        },
+    );
+    read.issues.push(Issue::Unlimited);
+    Ok(read)
 }

@@ -6,6 +6,7 @@ use super::order::{arrange, Style, Timed, Urgency};
 use super::packing::{self, Growth, Tree};
 use super::plan::{down, Plan, Way};
 use super::wires::Wires;
+use crate::reads::Reads;
 use linkwright_schedule::{Collective, Shape};
 use std::fmt;
 
@@ -52,6 +53,8 @@ pub struct Recipe {
     pub source: Source,
     /// How transfers are issued.
     pub style: Style,
+    /// What is read instead of written.
+    pub reads: Option<Reads>,
 }
 
 impl fmt::Display for Recipe {
@@ -93,7 +96,8 @@ impl fmt::Display for Recipe {
         write!(
             f,
             "; {roots} roots; over {net}; {urgency}, {window} at once in {lanes} lane{plural}"
-        )
+        )?;
+        self.reads.map_or(Ok(()), |reads| write!(f, "; {reads}"))
     }
 }
 

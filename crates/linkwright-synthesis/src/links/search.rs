@@ -410,6 +410,7 @@ impl<'a> Search<'a> {
                     net: *net,
                     source,
                     style,
+                    reads: None,
                 };
                 all.add(Timely {
                     recipe,

@@ -20,8 +20,10 @@ use crate::compose::{enumerate, Composition, Primitive};
 use crate::judge::Judge;
 use crate::method::Method;
 use crate::problem::Problem;
+use crate::reads::Reads;
 use crate::Result;
 use linkwright_core::TimePs;
+use linkwright_schedule::pull::Pulled;
 use linkwright_schedule::Collective;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -129,7 +131,7 @@ fn ranked(problem: &Problem) -> Result<Vec<Likely>> {
         all.extend(
             recipes(problem, &sides)
                 .into_iter()
-                .filter_map(|recipes| rate(problem, recipes, &scale)),
+                .flat_map(|recipes| rated(problem, recipes, &scale)),
         );
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -154,25 +156,49 @@ fn interleaved(likely: impl Iterator<Item = Likely>) -> Vec<Likely> {
     }
 }
 
-fn rate(
+/// A recipe as it is, and with the reads that save most, if any do.
+fn rated(
     problem: &Problem,
     (rehearsed, recipe): (Composition, Composition),
     scale: &Arc<Scale>,
-) -> Option<(f64, Likely)> {
-    let (mut time, messages) = scale.estimate(&recipe, &problem.shape)?;
+) -> Vec<(f64, Likely)> {
+    let found = scale.found(&recipe, &problem.shape);
+    let Some(found) = found.filter(|found| (found.time + found.waits).is_finite()) else {
+        return Vec::new();
+    };
+    let mut time = found.time + found.waits;
     // Paths that combine on the way may need no scratch at all.
     if !problem.path().fused_combine {
         let staged = in_slots(&recipe, problem);
         let staged = staged.and_then(|staged| scale.estimate(&staged, &problem.shape));
         time = staged.map_or(time, |(time, _)| time);
     }
-    let likely = Likely {
+    let written = Likely {
         recipe,
         rehearsed,
-        messages,
+        messages: found.messages,
         scale: scale.clone(),
     };
-    Some((time, likely))
+    let ways = found.saved.into_iter().zip(Pulled::ALL);
+    let (saved, which) = ways.max_by(|a, b| a.0.total_cmp(&b.0)).expect("two ways");
+    if saved <= 0.0 {
+        return vec![(time, written)];
+    }
+    let with = |recipe: &Composition| Composition {
+        reads: Some(Reads {
+            which,
+            // Whole vectors are added to while others read them.
+            aside: recipe.parts.iter().any(|part| part.whole > 0)
+                && problem.collective == Collective::Allreduce,
+        }),
+        ..recipe.clone()
+    };
+    let read = Likely {
+        recipe: with(&written.recipe),
+        rehearsed: with(&written.rehearsed),
+        ..written.clone()
+    };
+    vec![(time, written), (time - saved, read)]
 }
 
 /// The grid of the ranks; without one, the levels of the machine, a line and the squarest plane.

@@ -1,5 +1,6 @@
 //! Known algorithms, run backwards, joined and transformed: the recipes of the portfolio.
 
+use crate::reads::Reads;
 use linkwright_schedule::concatenate::concatenate;
 use linkwright_schedule::error::Result;
 use linkwright_schedule::own_scratch::own_scratch;
@@ -32,6 +33,8 @@ pub enum Step {
     Pipeline(u32),
     /// This many slices on lanes of their own.
     Stripe(u32),
+    /// Reads instead of writes.
+    Read(Reads),
 }
 
 /// How a schedule is made: a source, and what is done to it, in this order.
@@ -69,6 +72,7 @@ impl Step {
             Step::ByCount => reorder(schedule, 1 << 40),
             Step::Pipeline(slices) => transforms::pipeline(schedule, slices),
             Step::Stripe(lanes) => transforms::stripe(schedule, lanes),
+            Step::Read(reads) => reads.apply(schedule),
         }
     }
 
@@ -130,6 +134,7 @@ impl fmt::Display for Step {
             Step::ByCount => f.write_str("longest chain first"),
             Step::Pipeline(slices) => write!(f, "{slices} slices"),
             Step::Stripe(lanes) => write!(f, "{lanes} lanes"),
+            Step::Read(reads) => write!(f, "{reads}"),
         }
     }
 }
