@@ -18,7 +18,7 @@
 
 use crate::builder::{Builder, Shape};
 use crate::collectives::algorithm::Algorithm;
-use crate::collectives::common::axis::{axes, Axis};
+use crate::collectives::common::axis::{axes, distance, length, shifted, shifts, Axis, Shift};
 use crate::error::Result;
 use crate::ir::{Buffer, Hint, Schedule};
 use crate::spec::Collective;
@@ -65,15 +65,10 @@ fn build(shape: &Shape) -> Result<Schedule> {
     b.finish()
 }
 
-/// Places ahead along each axis.
-type Shift = Vec<u32>;
-
 /// Every shift with its opposite, where that is another, by the axis along which it is longest; the shortest first.
 fn pairs(axes: &[Axis]) -> Vec<Vec<Vec<Shift>>> {
-    let places: u32 = axes.iter().map(|axis| axis.side).product();
     let mut groups = vec![Vec::new(); axes.len()];
-    for number in 1..places {
-        let shift: Shift = axes.iter().map(|axis| axis.at(number)).collect();
+    for shift in shifts(axes) {
         let opposite: Shift = axes
             .iter()
             .zip(&shift)
@@ -100,19 +95,6 @@ fn pairs(axes: &[Axis]) -> Vec<Vec<Vec<Shift>>> {
     groups
 }
 
-/// Places that lie between along one axis, the shorter way.
-fn length(axis: &Axis, shift: u32) -> u32 {
-    shift.min(axis.side - shift)
-}
-
-/// Places that lie between along all axes.
-fn distance(axes: &[Axis], shift: &Shift) -> u32 {
-    axes.iter()
-        .zip(shift)
-        .map(|(axis, &s)| length(axis, s))
-        .sum()
-}
-
 /// How far round the axes a shift goes ahead, in shares of the torus.
 fn turns(axes: &[Axis], shift: &Shift) -> u64 {
     let places: u64 = axes.iter().map(|axis| u64::from(axis.side)).product();
@@ -132,12 +114,6 @@ fn longest(axes: &[Axis], shift: &Shift, taken: Vec<usize>) -> usize {
     let most = lengths.iter().max().copied().unwrap_or(0);
     let equals = (0..axes.len()).filter(|&axis| lengths[axis] == most);
     equals.min_by_key(|&axis| taken[axis]).unwrap_or(0)
-}
-
-fn shifted(axes: &[Axis], rank: u32, shift: &Shift) -> u32 {
-    axes.iter()
-        .zip(shift)
-        .fold(rank, |rank, (axis, &s)| axis.moved(rank, axis.at(rank) + s))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 mod algorithm;
 mod all_pairs;
 mod alltoall_by_axis;
+mod alltoall_by_rounds;
 mod alltoall_by_shifts;
 mod binary_tree;
 mod bine;
@@ -134,6 +135,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &rails::ALLTOALL,
     &alltoall_by_axis::ALGORITHM,
     &alltoall_by_shifts::ALGORITHM,
+    &alltoall_by_rounds::ALGORITHM,
     &dissemination::BARRIER,
     &star::BARRIER,
 ];

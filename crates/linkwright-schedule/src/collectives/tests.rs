@@ -193,6 +193,9 @@ fn table() -> Vec<Row> {
         // Each half of 48 bytes goes along x but for a quarter, and along y but for a third.
         ("alltoall/by_axis", grid(4, 3, 24), 2, 12 * 2 * (3 + 2), (2 * (36 + 32), 2 * (36 + 32)), 0),
         ("alltoall/by_shifts", grid(4, 3, 12), 1, 12 * 11, (11 * 4, 11 * 4), 0),
+        // Those over two links in two rounds, those over one ahead, those back. 4 notices: the links of the first round are
+        // free; 2: to half of the ranks, what they were told before says so; 4: ports out of ranks are free.
+        ("alltoall/by_rounds", line(4, 12), 4, 3 * 12, (3 * 12, 3 * 12), 4 + 2 + 4),
         ("barrier/dissemination", line(1, 100), 0, 0, (0, 0), 0),
         ("barrier/dissemination", line(2, 100), 1, 2, (0, 0), 0),
         ("barrier/dissemination", line(5, 100), 3, 3 * 5, (0, 0), 0),

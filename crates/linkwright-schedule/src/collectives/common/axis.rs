@@ -42,3 +42,29 @@ impl Axis {
         rank - self.at(rank) * self.stride + place % self.side * self.stride
     }
 }
+
+/// Places ahead along each axis.
+pub type Shift = Vec<u32>;
+
+/// All shifts of the torus but that by nothing.
+pub fn shifts(axes: &[Axis]) -> impl Iterator<Item = Shift> + '_ {
+    let places: u32 = axes.iter().map(|axis| axis.side).product();
+    (1..places).map(|number| axes.iter().map(|axis| axis.at(number)).collect())
+}
+
+/// Places that lie between along one axis, the shorter way.
+pub fn length(axis: &Axis, shift: u32) -> u32 {
+    shift.min(axis.side - shift)
+}
+
+/// Places that lie between along all axes.
+pub fn distance(axes: &[Axis], shift: &Shift) -> u32 {
+    let pairs = axes.iter().zip(shift);
+    pairs.map(|(axis, &s)| length(axis, s)).sum()
+}
+
+/// The rank that many places ahead of `rank`.
+pub fn shifted(axes: &[Axis], rank: u32, shift: &Shift) -> u32 {
+    let pairs = axes.iter().zip(shift);
+    pairs.fold(rank, |rank, (axis, &s)| axis.moved(rank, axis.at(rank) + s))
+}
