@@ -111,9 +111,9 @@ def test_what_is_synthesised_runs_on_threads_with_data_checked(tmp_path, method,
 @pytest.mark.parametrize(
     ("collective", "method", "grid"),
     [
-        ("alltoall", "composition", "4x2"),
+        ("alltoall", "composition", "2x2"),
         ("allgather", "library,portfolio", "2x2"),
-        ("reduce_scatter", "composition", "4x2"),
+        ("reduce_scatter", "composition", "2x2"),
         ("allreduce", "library,portfolio", "2x2"),
         ("broadcast", "matching", "2x2"),
     ],

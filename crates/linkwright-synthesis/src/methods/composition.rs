@@ -180,7 +180,7 @@ fn rated(
         scale: scale.clone(),
     };
     let ways = found.saved.into_iter().zip(Pulled::ALL);
-    let (saved, which) = ways.max_by(|a, b| a.0.total_cmp(&b.0)).expect("two ways");
+    let (saved, which) = ways.min_by(|a, b| b.0.total_cmp(&a.0)).expect("two ways");
     if saved <= 0.0 {
         return vec![(time, written)];
     }
