@@ -204,3 +204,23 @@ fn a_simulation_stops_beyond_its_time_and_never_before() {
         }
     }
 }
+
+/// Seven blocks of 64 KiB leave each rank: no time is spent on a simulation that is to stop before its port has let them
+/// out.
+#[test]
+fn what_ports_cannot_move_in_time_is_not_begun() {
+    let machine = machine("torus-2d").with_sides(&[4, 2]).unwrap();
+    let schedule = build("alltoall/linear", &Shape::new(8, 8 << 14)).unwrap();
+    let options = Options::default();
+    let modelled = run(&schedule, &machine, &options).unwrap();
+    let port = modelled.bounds.0.iter().find(|one| one.name == "port");
+    let port = port.unwrap().time;
+    let whole = modelled.simulation.makespan;
+    assert!(
+        TimePs(7 * (64 << 10) / 32 * 1000) <= port && port <= whole,
+        "{port} {whole}"
+    );
+    let mut pricer = Pricer::new(Arc::new(machine));
+    let stopped = pricer.time(&schedule, &options, TimePs(port.0 / 2), None);
+    assert_eq!(stopped, Err(SimError::Stopped { at: port }));
+}

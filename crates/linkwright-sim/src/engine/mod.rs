@@ -30,6 +30,7 @@ use crate::critical::{Backtrack, Cause, History};
 use crate::error::SimError;
 use crate::fabric::{Done, Event, Fabric, Msg, Wanted};
 use crate::graph::{Graph, Wait, LAST_ISSUE, NONE};
+use crate::limits::check_stop;
 use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation, Totals};
 use crate::prepared::Prepared;
@@ -105,6 +106,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
     setup: &Setup,
 ) -> Result<Simulation, SimError> {
     let prepared = Prepared::new(schedule, setup)?;
+    check_stop(&prepared, fabric)?;
     if fabric.order_free() && setup.path.memory.is_none() {
         if let Some(found) = fabric.pass(&prepared)? {
             return found.in_range();

@@ -112,6 +112,24 @@ impl Limits {
     }
 }
 
+/// The error of a simulation that cannot end before it is to stop, as its ports show before it begins.
+pub(crate) fn check_stop<F: SimulatedFabric + ?Sized>(
+    prepared: &Prepared<'_>,
+    fabric: &F,
+) -> Result<(), SimError> {
+    let stop_at = prepared.setup.stop_at;
+    if stop_at == TimePs::MAX {
+        return Ok(());
+    }
+    let at = schedule::busiest_port(prepared, fabric);
+    // Each message may be rounded down by a picosecond.
+    let rounding = prepared.messages.schedule.ops().len() as u64;
+    match at.0 > stop_at.0.saturating_add(rounding) {
+        true => Err(SimError::Stopped { at }),
+        false => Ok(()),
+    }
+}
+
 /// The limits of the problem that `schedule` solves on `machine`, and those of `schedule` itself. The fabric is idle
 /// afterwards.
 pub fn of<F: SimulatedFabric + ?Sized>(

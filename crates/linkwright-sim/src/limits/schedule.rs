@@ -49,6 +49,15 @@ pub(super) fn limits<F: Fabric + ?Sized>(
     Limits::known(all.into_iter().flatten())
 }
 
+/// Time before which the busiest port of a rank cannot have moved the bytes of the schedule.
+pub(crate) fn busiest_port<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric: &F) -> TimePs {
+    let (messages, setup) = (&prepared.messages, prepared.setup);
+    let (ranks, networks) = (messages.schedule.ranks, setup.networks.all());
+    let moved = moved(messages);
+    let longest = |at| longer_side((at, setup), moved[at as usize], fabric, &networks).0;
+    (0..ranks).map(longest).max().unwrap_or(TimePs::ZERO)
+}
+
 /// The bounds of a rank-symmetric program: `frame` is its schedule without operations, `chain` its longest chain,
 /// `units` its arithmetic units per rank.
 pub(crate) fn of_frame<F: Fabric + ?Sized>(
