@@ -6,7 +6,7 @@
 //! | port | bytes that must leave or enter a rank / rate of its port; or bytes that all must receive / rate of all ports |
 //! | cut | bytes that must leave or enter some ranks / rate of all links across their border |
 //! | links | what all messages cost at least, at prices of links / what all links earn in a second; see [`super::prices`] |
-//! | arrival | the least time before the first byte passes a port or a cut, then the bytes behind it at its rate |
+//! | arrival | the least time before the first byte passes a port or a cut, then the bytes behind it at its rate; or what links carry, each from when on its sender can have something; see [`super::growth`] |
 //! | memory | bytes that ranks must read and write / the rate of the fastest cache, where ranks move data themselves |
 //! | compute | behind the first message, combinations spread over all ranks / rate of their arithmetic; or the best tree of additions |
 //!
