@@ -52,7 +52,7 @@ use super::Limit;
 use crate::fabric::{Gate, Gates};
 use linkwright_core::{BytesPerSec, TimePs};
 use linkwright_schedule::Collective;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// Most divisions into groups of near nodes that are looked at.
 const DIVISIONS: usize = 4;
@@ -211,7 +211,7 @@ struct Links {
 
 impl Links {
     fn new(gates: &[Gates]) -> Self {
-        let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
         let mut rates: Vec<u64> = Vec::new();
         let mut number = |gate: Gate| {
             let next = numbers.len() as u32;
@@ -224,10 +224,14 @@ impl Links {
         };
         let choices: [fn(&Gates) -> Gate; 4] =
             [|g| g.first, |g| g.narrowest, |g| g.busiest, |g| g.last];
-        let picks = choices.map(|choice| gates.iter().map(|gates| number(choice(gates))).collect());
-        let mut picks: Vec<Vec<u32>> = picks.into();
-        picks.sort_unstable();
-        picks.dedup();
+        let mut picks: Vec<Vec<u32>> = Vec::new();
+        for (place, choice) in choices.iter().enumerate() {
+            let known =
+                |earlier: &fn(&Gates) -> Gate| gates.iter().all(|g| earlier(g) == choice(g));
+            if !choices[..place].iter().any(known) {
+                picks.push(gates.iter().map(|gates| number(choice(gates))).collect());
+            }
+        }
         Links {
             rates,
             pairs: gates.iter().map(|gates| (gates.from, gates.to)).collect(),
@@ -378,8 +382,9 @@ impl<'a> Telling<'a> {
             let told = if forwards { b } else { a };
             a != b && groups[a] == groups[b] && told < ranks && needs(groups[a])
         };
-        let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
-        let hops = pairs.filter(|&(a, b)| times > 1 && inside(a, b));
+        let senders = if times > 1 { 0..nodes } else { 0..0 };
+        let pairs = senders.flat_map(|a| (0..nodes).map(move |b| (a, b)));
+        let hops = pairs.filter(|&(a, b)| inside(a, b));
         let hop = hops.map(|(a, b)| self.table.hop(a, b)).min().unwrap_or(0);
         let mut ends = vec![(u64::MAX, u64::MAX); self.links.rates.len()];
         for (&(a, b), &link) in self.links.pairs.iter().zip(pick) {

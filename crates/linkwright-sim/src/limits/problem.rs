@@ -219,7 +219,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let more = [collective as u32, root, high, low];
         let growths = self.kept_for(nodes, &more, || {
             let gates = (self.fabric.gates(nodes, self.networks))
-                .or_else(|| self.ports_as_gates(nodes))
+                .or_else(|| self.ports_as_gates(nodes, table))
                 .unwrap_or_default();
             let combined = self.fabric.combines_on_the_way();
             let how = (combined, self.handling);
@@ -229,7 +229,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     }
 
     /// Ports in place of links; `None` where a rate is not known.
-    fn ports_as_gates(&self, nodes: &[EndpointId]) -> Option<Vec<Gates>> {
+    fn ports_as_gates(&self, nodes: &[EndpointId], table: &Table) -> Option<Vec<Gates>> {
         let ports = (0u32..).zip(
             nodes
                 .iter()
@@ -259,11 +259,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
                 last: into,
             }
         };
-        let routes = |&(from, to): &(usize, usize)| {
-            let (a, b) = (nodes[from], nodes[to]);
-            let open = |&network: &u8| self.fabric.no_route(a, b, network).is_none();
-            from != to && self.networks.iter().any(open)
-        };
+        let routes = |&(from, to): &(usize, usize)| table.around(from, to).is_some();
         Some(pairs.filter(routes).map(gates).collect())
     }
 
