@@ -222,6 +222,32 @@ pub struct Way {
     pub uses: Vec<(u32, u32)>,
 }
 
+/// A link, or something else that messages compete for, and the bytes per second that it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// Its number.
+    pub link: u32,
+    /// Bytes per second.
+    pub rate: u64,
+}
+
+/// What each byte of a message passes once for each target, also where switches copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gates {
+    /// Place of the sender among the endpoints asked for.
+    pub from: usize,
+    /// Place of the receiver.
+    pub to: usize,
+    /// The link out of the sender; the narrowest one, where that is shared with other targets.
+    pub first: Gate,
+    /// The narrowest.
+    pub narrowest: Gate,
+    /// The one with the smallest share for each pair whose messages pass it.
+    pub busiest: Gate,
+    /// The link into the receiver.
+    pub last: Gate,
+}
+
 /// Load of every directed link of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkTable {
@@ -425,6 +451,13 @@ pub trait Fabric {
     /// Every way of messages between the endpoints at `nodes` on any of `networks`, and what links carry at most.
     /// `None` where messages choose their way, where data are copied or combined on it, or where not only links count.
     fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
+        let _ = (nodes, networks);
+        None
+    }
+
+    /// What the messages between all pairs of `nodes` on any of `networks` pass; `None` where that is not known, or where
+    /// they choose their way.
+    fn gates(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Vec<Gates>> {
         let _ = (nodes, networks);
         None
     }

@@ -296,6 +296,37 @@ fn bytes_pass_behind_the_first_of_them() {
     near(of(Collective::Allreduce), 3150.0);
 }
 
+/// Start 100, a wire 50; what is relayed starts anew.
+#[test]
+fn only_who_has_something_sends_on() {
+    let pairs: Vec<String> = (0..5)
+        .map(|i| format!("\"rank {i} - rank {}\"", (i + 1) % 5))
+        .collect();
+    let ring = graph(5, "", &pairs.join(", "));
+    let of = |collective| limits_ns(collective, 4000, &ring, &Options::default())["arrival"];
+    // Rank 2 hears over rank 1, whose wire brings nothing before 150 + 100 and its last byte 50 later, and over 4 and 3,
+    // 150 later: 4000 = (T - 300) + (T - 450).
+    near(of(Collective::Broadcast), 2375.0);
+    // The same backwards: what rank 2 sends over 3 and 4 must leave it 150 sooner.
+    near(of(Collective::Reduce), 2375.0);
+    // Everything of everybody over ten wires, from 100 on: 2 x 4 x 4000 B.
+    near(of(Collective::Allreduce), 3350.0);
+}
+
+#[test]
+fn what_comes_late_comes_for_each() {
+    // Two ranks at each of two switches, which one wire joins: the two on the other side need 4000 B that leave nobody on
+    // this side before 100 and come 150 behind the last. What has not left by 200 = one hop before that comes twice:
+    // 2 x 4000 = (T - 250) + (T - 450).
+    let pairs = machine("tests/cases/machines/flow.toml");
+    let of =
+        |collective, bytes| limits_ns(collective, bytes, &pairs, &Options::default())["arrival"];
+    near(of(Collective::Broadcast, 4000), 4350.0);
+    near(of(Collective::Reduce, 4000), 4350.0);
+    // 80 B: rank 0 has sent them to three others at 240 + 200, before rank 1 could have sent any on at 200 + 250.
+    near(of(Collective::Broadcast, 80), 440.0);
+}
+
 #[test]
 fn a_tree_that_is_narrow_at_its_top() {
     // Four ranks at each of two leaves, one wire each; a wire from each leaf to each of two spines.

@@ -237,12 +237,17 @@ fn check_aggregation<F: Fabric + ?Sized>(
         all.iter().map(|&one| messages.endpoint(one)).collect()
     };
     let (sources, targets) = (messages.schedule.sources(op), messages.schedule.targets(op));
+    let problem = match sources {
+        [one] if targets.first() != Some(one) => {
+            "there is nothing to combine in the data of one source; let it multicast them"
+        }
+        _ => "no switch on the ways between its participants combines data; place them behind one that does",
+    };
     match fabric.aggregates(&places(sources), &places(targets), network) {
         true => Ok(()),
         false => Err(SimError::NoRoute {
             op: id,
-            problem: "no switch on the ways between its participants combines data; place them behind one that does"
-                .into(),
+            problem: problem.into(),
         }),
     }
 }

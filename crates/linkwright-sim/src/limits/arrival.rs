@@ -82,6 +82,26 @@ impl Table {
         }
     }
 
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// How many of them, the first, are ranks of the problem.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Least picoseconds of a message from `a` to `b`; `u64::MAX` where none goes.
+    pub fn hop(&self, a: usize, b: usize) -> u64 {
+        self.hop[a * self.nodes + b]
+    }
+
+    /// Picoseconds before the first byte of a message from `a` to `b` can pass, and behind the last one.
+    pub fn around(&self, a: usize, b: usize) -> Option<(u64, u64)> {
+        self.ends(a, b).map(|ends| (ends.first, ends.last))
+    }
+
     fn ends(&self, a: usize, b: usize) -> Option<Ends> {
         self.ends[a * self.nodes + b]
     }

@@ -16,6 +16,7 @@ mod arrival;
 mod demand;
 mod distance;
 mod fan_in;
+mod growth;
 mod news;
 mod prices;
 pub mod problem;

@@ -6,7 +6,7 @@
 //! | port | bytes that must leave or enter a rank / rate of its port; or bytes that all must receive / rate of all ports |
 //! | cut | bytes that must leave or enter some ranks / rate of all links across their border |
 //! | links | what the messages cost at least, at prices of links / what all links earn in a second; see [`super::prices`] |
-//! | arrival | the least time before the first byte passes a port, a cut or any link, plus the bytes behind it / rate there |
+//! | arrival | the least time before the first byte passes a port, a cut or any link, plus the bytes behind it / rate there; or what links carry, each from when its sender can have something; see [`super::growth`] |
 //! | memory | bytes that ranks must read and write / the rate of the fastest cache, where ranks move data themselves |
 //! | compute | the first message, plus all combinations / rate of the arithmetic of all ranks; or the best tree of additions |
 //!
@@ -18,9 +18,10 @@ use super::arrival::{self, Table};
 use super::demand::Demand;
 use super::distance::Distances;
 use super::fan_in::{handling, Lags};
+use super::growth::Growths;
 use super::prices::{self, Market};
 use super::{Limit, Limits};
-use crate::fabric::{Fabric, NetworkCut, PortRates};
+use crate::fabric::{Fabric, Gate, Gates, NetworkCut, PortRates};
 use crate::setup::Setup;
 use linkwright_core::machine::{Engine, Memo, Memory};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -59,6 +60,10 @@ pub fn find<F: Fabric + ?Sized>(
         setup,
         networks: &networks,
         memories: &memories,
+        handling: match hardware {
+            Some(_) => 0, // who waits at a barrier has nothing to handle
+            None => handling(&setup.path),
+        },
         memo: machine.memo(),
     };
     let (cut, narrowest) = site.cut().unzip();
@@ -121,6 +126,8 @@ pub(super) struct Site<'a, F: ?Sized> {
     pub(super) setup: &'a Setup,
     pub(super) networks: &'a [u8],
     pub(super) memories: &'a [EndpointId],
+    /// Picoseconds that each arrival keeps its rank at work.
+    handling: u64,
     memo: &'a Memo,
 }
 
@@ -191,7 +198,70 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let cut = cut.and_then(|(limit, cut)| table.across(cut, limit.bytes, limit.rate?));
         let mut limits: Vec<Limit> = ranks.into_iter().flat_map(through).collect();
         limits.extend(total.chain(cut));
+        limits.extend(self.growth(&nodes, &table));
         limits
+    }
+
+    /// What can spread only from those who have it.
+    fn growth(&self, nodes: &[EndpointId], table: &Table) -> Option<Limit> {
+        let &Demand::Collective {
+            collective,
+            ranks,
+            root,
+            bytes,
+        } = self.demand
+        else {
+            return None;
+        };
+        if self.fabric.endpoints_alike() || self.places().len() != ranks as usize {
+            return None;
+        }
+        let [high, low] = halves(self.handling);
+        let more = [collective as u32, root, high, low];
+        let growths = self.kept_for(nodes, &more, || {
+            let gates = (self.fabric.gates(nodes, self.networks))
+                .or_else(|| self.ports_as_gates(nodes, table))
+                .unwrap_or_default();
+            let combined = self.fabric.combines_on_the_way();
+            let how = (combined, self.handling);
+            Growths::new(table, &gates, (collective, root as usize), how)
+        });
+        growths.largest(moved(collective, ranks, bytes))
+    }
+
+    /// Ports in place of links; `None` where a rate is not known.
+    fn ports_as_gates(&self, nodes: &[EndpointId], table: &Table) -> Option<Vec<Gates>> {
+        let ports = (0u32..).zip(
+            nodes
+                .iter()
+                .map(|&node| self.fabric.port(node, self.networks)),
+        );
+        let gate = |link, rate: Option<BytesPerSec>| {
+            let rate = rate?.0.ceil() as u64;
+            Some(Gate { link, rate })
+        };
+        let count = nodes.len() as u32;
+        let out = |(node, port): (u32, PortRates)| gate(node, port.out);
+        let into = |(node, port): (u32, PortRates)| gate(count + node, port.into);
+        let out: Vec<Gate> = ports.clone().map(out).collect::<Option<_>>()?;
+        let into: Vec<Gate> = ports.map(into).collect::<Option<_>>()?;
+        // Of a message for many, one copy may leave.
+        let copies = self.fabric.multicasts_are_copies();
+        let pairs = (0..nodes.len()).flat_map(|from| (0..nodes.len()).map(move |to| (from, to)));
+        let gates = |(from, to): (usize, usize)| {
+            let (out, into) = (out[from], into[to]);
+            let first = if copies { out } else { into };
+            Gates {
+                from,
+                to,
+                first,
+                narrowest: first,
+                busiest: into,
+                last: into,
+            }
+        };
+        let routes = |&(from, to): &(usize, usize)| table.around(from, to).is_some();
+        Some(pairs.filter(routes).map(gates).collect())
     }
 
     /// Times between all pairs.
@@ -209,14 +279,23 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         nodes: &[EndpointId],
         make: impl FnOnce() -> T,
     ) -> Arc<T> {
+        self.kept_for(nodes, &[], make)
+    }
+
+    /// The same, for what depends on `more`, too.
+    fn kept_for<T: Send + Sync + 'static>(
+        &self,
+        nodes: &[EndpointId],
+        more: &[u32],
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
         let path = &self.setup.path;
         let begin = (path.start + path.per_run).0;
-        let halves = |ps: u64| [(ps >> 32) as u32, ps as u32];
         let key = nodes.iter().map(|node| node.0).chain([u32::MAX]);
         let key = key.chain(self.networks.iter().map(|&network| u32::from(network)));
         let key = key.chain([self.places().len() as u32]);
         let key = key.chain(halves(begin)).chain(halves(path.notice_start.0));
-        (self.memo).get(key.collect(), make)
+        (self.memo).get(key.chain(more.iter().copied()).collect(), make)
     }
 
     /// All ports together.
@@ -346,10 +425,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             let market = Market::new(&ways, (collective, p, root as usize))?;
             Some(market.seconds_per_byte()).filter(|&each| each > 0.0)
         });
-        let moved = match collective {
-            Collective::Allreduce | Collective::Broadcast | Collective::Reduce => bytes,
-            _ => bytes / u64::from(ranks) * u64::from(ranks), // whole blocks
-        };
+        let moved = moved(collective, ranks, bytes);
         let received = self.received();
         let rate = BytesPerSec(received as f64 / ((*each)? * moved as f64));
         (moved > 0).then(|| Limit::of_rate("links", OVER_LINKS.into(), received, rate))
@@ -404,6 +480,19 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             bytes: share,
             ..Limit::of_time("compute", what, first + time)
         })
+    }
+}
+
+/// A number as part of a key.
+fn halves(ps: u64) -> [u32; 2] {
+    [(ps >> 32) as u32, ps as u32]
+}
+
+/// Of a vector of `bytes`, those that move: where each rank has a block, whole blocks.
+fn moved(collective: Collective, ranks: u32, bytes: u64) -> u64 {
+    match collective {
+        Collective::Allreduce | Collective::Broadcast | Collective::Reduce => bytes,
+        _ => bytes / u64::from(ranks) * u64::from(ranks),
     }
 }
 

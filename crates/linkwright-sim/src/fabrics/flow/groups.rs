@@ -38,14 +38,16 @@ impl Routes {
         })
     }
 
-    /// The branch of an aggregation; none where no switch can combine the data.
+    /// The branch of an aggregation; none where no switch can combine the data. Of one source it is a multicast that the
+    /// source itself sets off, along its own ways.
     pub fn aggregation(
         &mut self,
         sources: &[EndpointId],
         targets: &[EndpointId],
         network: u8,
     ) -> Option<Range<u32>> {
-        if !self.routing.topology.combines() {
+        let by_itself = sources.len() > 1 || sources.first() == targets.first();
+        if !self.routing.topology.combines() || !by_itself {
             return None;
         }
         self.branches(Group {

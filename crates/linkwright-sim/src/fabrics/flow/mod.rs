@@ -36,6 +36,7 @@ mod edges;
 mod fair;
 mod fifo;
 mod file;
+mod gates;
 mod group;
 mod groups;
 mod job;
@@ -59,7 +60,8 @@ use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Watch, Ways, Wire,
+    Done, Fabric, FabricKind, Gates, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Watch, Ways,
+    Wire,
 };
 use crate::queue::TimeQueue;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, MachineError, TimePs};
@@ -333,6 +335,10 @@ impl Fabric for Flow {
 
     fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
         self.routes.borrow_mut().ways(nodes, networks)
+    }
+
+    fn gates(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Vec<Gates>> {
+        self.routes.borrow_mut().gates(nodes, networks)
     }
 
     fn multicasts_are_copies(&self) -> bool {
