@@ -54,7 +54,11 @@ ASKED = (
     ("compare", "RUN", "OTHER"),
     ("fit", "RUN"),
     ("sweep", "--resume", "RUN"),
+    ("explain", "RUN"),
+    ("query", "select count(*) from results"),
 )
+# Every verb reads these, each in its own way.
+READ_BY_ALL = {"run.json", "results.parquet"}
 
 
 def damages(good_runs):
@@ -69,7 +73,7 @@ def test_every_file_of_a_run_may_be_damaged_in_every_way(tmp_path, good_runs):
     cases = list(damages(good_runs))
     assert len(cases) >= 160
     seen = set()
-    for (run, path, kind), asked in zip(cases, itertools.cycle(ASKED), strict=False):
+    for (run, path, kind), one in zip(cases, itertools.cycle(ASKED), strict=False):
         if (run.name.split("-")[-1], path, kind) in seen:  # both sweeps have the same files
             continue
         seen.add((run.name.split("-")[-1], path, kind))
@@ -78,12 +82,33 @@ def test_every_file_of_a_run_may_be_damaged_in_every_way(tmp_path, good_runs):
         DAMAGE[kind](root / run.name / path)
         other = next(entry.name for entry in sorted(root.iterdir()) if entry.name != run.name)
         words = {"RUN": run.name, "OTHER": other, "OUT": str(tmp_path / "x.csv")}
-        with test_fuzz.judged("run folder", kind, f"{run.name}/{path} {asked}"):
-            test_fuzz.one_message(invoke(*(words.get(word, word) for word in asked), "--runs", str(root)))
+        with test_fuzz.judged("run folder", kind, f"{run.name}/{path}"):
+            for asked in ASKED if path.name in READ_BY_ALL else (one,):
+                test_fuzz.one_message(invoke(*(words.get(word, word) for word in asked), "--runs", str(root)))
             listed = invoke("list", "runs", "--runs", str(root))
             assert (listed.status, listed.out.count("\n") >= 2) == (0, True), listed
         shutil.rmtree(root)
     assert len(seen) >= 100
+
+
+def test_a_damaged_table_or_plan_is_never_taken_for_whole(tmp_path, good_runs):
+    """`run.json` holds the digests of the tables, and says whether a run that lacks one was interrupted."""
+    (run, *_) = sorted(run for run in good_runs.iterdir() if (run / "results.parquet").exists())
+    for damaged, kind, said in (
+        ("run.json", "deeply nested", "run.json: "),
+        ("run.json", "a list", "run.json: "),
+        ("run.json", "a folder", "run.json: "),
+        ("run.json", "a link to what never ends", "run.json: "),
+        ("results.parquet", "missing", "is gone, although its run is complete"),
+        ("results.parquet", "a folder", "Is a directory"),
+    ):
+        root = tmp_path / "runs"
+        shutil.copytree(good_runs, root)
+        DAMAGE[kind](root / run.name / damaged)
+        for verb in ("compare RUN latest", "export RUN --as csv", "explain RUN", "fit RUN"):
+            done = invoke(*verb.replace("RUN", run.name).split(), "--runs", str(root))
+            assert (done.status, said in done.err) == (1, True), (damaged, kind, verb, done)
+        shutil.rmtree(root)
 
 
 # --- imports ----------------------------------------------------------------------------------------
