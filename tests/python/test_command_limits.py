@@ -26,6 +26,11 @@ BEYOND = [
     ("dissect --watts inf", "`inf` is no power"),
     ("dissect --watts 0", "`0` is no power"),
     ("run allreduce --time-budget 99999999999s", "longer than ten years"),
+    ("draw loggp -p 4194304 --out x.svg", "4,194,304 endpoints, of which no picture shows one"),
+    ("draw torus-2d --grid 2048x2048 --out x.svg", "4,194,304 endpoints"),
+    ("draw allreduce/ring --on loggp -p 4 --size 7 --out x.svg", "size 7 is not a whole number of f32 elements"),
+    ("draw allreduce/ring --on loggp -p 4 --size 0 --out x.svg", "allreduce moves at least one element"),
+    ("explain allreduce/ring --on loggp -p 4 --size 7", "size 7 is not a whole number of f32 elements"),
 ]
 
 
