@@ -47,6 +47,13 @@ def check_whole(size_bytes: int, dtype: str) -> None:
         )
 
 
+def check_size(collective: str, size_bytes: int, dtype: str) -> None:
+    """Refuse also a size of 0, unless it is that of a barrier."""
+    if size_bytes == 0 and collective != "barrier":
+        raise ShapeError(f"size 0: {collective} moves at least one element; a barrier has no size")
+    check_whole(size_bytes, dtype)
+
+
 def dtype_of(element_bytes: int) -> str:
     """The usual data type of this size; refuses a size that none has."""
     usual = {1: "u8", 2: "bf16", 4: "f32", 8: "f64"}

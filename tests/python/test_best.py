@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -67,12 +68,17 @@ def test_a_run_on_several_machines_keeps_what_each_saw(tmp_path):
                     "copy_rates_bytes_per_ns": [], "fma_peaks_per_ns": [], "stores_ns": []}]}),
         json.dumps({"format": 1, "hosts": [{"host": dataclasses.asdict(HOST), "cache_line_ns": 1,
                     "copy_rates_bytes_per_ns": [[1000, 1e999]], "fma_peaks_per_ns": [], "stores_ns": []}]}),
+        json.dumps({"format": 1, "hosts": [{"host": dataclasses.asdict(HOST), "cache_line_ns": 1,
+                    "copy_rates_bytes_per_ns": [[1e999, 1]], "fma_peaks_per_ns": [], "stores_ns": []}]}),
+        "[" * 100_000,
     ],
 )  # fmt: skip
 def test_a_damaged_or_foreign_file_counts_for_nothing(tmp_path, text):
     (run_folder(tmp_path, "1") / NAME).write_text(text)
     (run_folder(tmp_path, "2") / NAME).write_bytes(b"\xff\xfe\x00")
     (run_folder(tmp_path, "3") / NAME).mkdir()
+    (run_folder(tmp_path, "5") / NAME).symlink_to("/dev/zero")
+    os.mkfifo(run_folder(tmp_path, "6") / NAME)
     assert remembered(run_folder(tmp_path, "4"), HOST, SLOW) == SLOW
 
 

@@ -54,7 +54,11 @@ ASKED = (
     ("compare", "RUN", "OTHER"),
     ("fit", "RUN"),
     ("sweep", "--resume", "RUN"),
+    ("explain", "RUN"),
+    ("query", "select count(*) from results"),
 )
+# Every verb reads these, each in its own way.
+READ_BY_ALL = {"run.json", "results.parquet"}
 
 
 def damages(good_runs):
@@ -69,7 +73,7 @@ def test_every_file_of_a_run_may_be_damaged_in_every_way(tmp_path, good_runs):
     cases = list(damages(good_runs))
     assert len(cases) >= 160
     seen = set()
-    for (run, path, kind), asked in zip(cases, itertools.cycle(ASKED), strict=False):
+    for (run, path, kind), one in zip(cases, itertools.cycle(ASKED), strict=False):
         if (run.name.split("-")[-1], path, kind) in seen:  # both sweeps have the same files
             continue
         seen.add((run.name.split("-")[-1], path, kind))
@@ -78,12 +82,33 @@ def test_every_file_of_a_run_may_be_damaged_in_every_way(tmp_path, good_runs):
         DAMAGE[kind](root / run.name / path)
         other = next(entry.name for entry in sorted(root.iterdir()) if entry.name != run.name)
         words = {"RUN": run.name, "OTHER": other, "OUT": str(tmp_path / "x.csv")}
-        with test_fuzz.judged("run folder", kind, f"{run.name}/{path} {asked}"):
-            test_fuzz.one_message(invoke(*(words.get(word, word) for word in asked), "--runs", str(root)))
+        with test_fuzz.judged("run folder", kind, f"{run.name}/{path}"):
+            for asked in ASKED if path.name in READ_BY_ALL else (one,):
+                test_fuzz.one_message(invoke(*(words.get(word, word) for word in asked), "--runs", str(root)))
             listed = invoke("list", "runs", "--runs", str(root))
             assert (listed.status, listed.out.count("\n") >= 2) == (0, True), listed
         shutil.rmtree(root)
     assert len(seen) >= 100
+
+
+def test_a_damaged_table_or_plan_is_never_taken_for_whole(tmp_path, good_runs):
+    """`run.json` holds the digests of the tables, and says whether a run that lacks one was interrupted."""
+    (run, *_) = sorted(run for run in good_runs.iterdir() if (run / "results.parquet").exists())
+    for damaged, kind, said in (
+        ("run.json", "deeply nested", "run.json: "),
+        ("run.json", "a list", "run.json: "),
+        ("run.json", "a folder", "run.json: "),
+        ("run.json", "a link to what never ends", "run.json: "),
+        ("results.parquet", "missing", "is gone, although its run is complete"),
+        ("results.parquet", "a folder", "Is a directory"),
+    ):
+        root = tmp_path / "runs"
+        shutil.copytree(good_runs, root)
+        DAMAGE[kind](root / run.name / damaged)
+        for verb in ("compare RUN latest", "export RUN --as csv", "explain RUN", "fit RUN"):
+            done = invoke(*verb.replace("RUN", run.name).split(), "--runs", str(root))
+            assert (done.status, said in done.err) == (1, True), (damaged, kind, verb, done)
+        shutil.rmtree(root)
 
 
 # --- imports ----------------------------------------------------------------------------------------
@@ -114,27 +139,29 @@ def test_every_field_of_a_log_may_be_anything():
 
 # --- command lines ----------------------------------------------------------------------------------
 
-# A quick and right command line for each verb; its options are then tried one by one.
+# A quick and right command line for each verb, and each subcommand; its options are then tried one by one.
 RIGHT = {
     "list": "list machines",
     "describe": "describe ring",
-    "draw": "draw allreduce/ring --on loggp -p 4 --size 64",
+    "draw": "draw allreduce/ring --on loggp -p 4 --size 64 --out x.svg",
     "explain": "explain log.txt --on loggp",
     "machines": "machines show loggp",
     "verify": "verify allreduce/ring -p 4",
     "simulate": "simulate allreduce -a ring --on loggp -p 4 --sizes 8",
-    "run": "run allreduce -a ring --on reference -p 2 --sizes 8 --time-budget 1s",
+    "run": "run allreduce -a ring --on threads -p 2 --sizes 8 --time-budget 1s",
     "probe": "probe memory_latency --on loggp",
     "dissect": "dissect --suite x.toml --on loggp -p 2",
     "sweep": "sweep x.toml --on loggp -p 2",
-    "reproduce": "reproduce vollo --on loggp",
+    "reproduce": "reproduce vollo",
     "predict": "predict resnet --batch 16 --gpus 1 --on dgx1-p100",
-    "plan": "plan io --on vollo-ia420f",
+    "plan": "plan io --on vollo-ia420f --in 8 --out 8",
+    "plan cost": "plan cost allreduce --on loggp -p 2 --sizes 8,64",
+    "plan order": "plan order --on dgx1-p100 --tensor 2:1M --data 2:1M",
     "synthesize": "synthesize broadcast --on loggp -p 2 --sizes 8 --budget 1s",
-    "tune": "tune latest --as openmpi-rules",
+    "tune": "tune --on loggp --for ucc -p 2 --sizes 8",
     "fit": "fit latest --name x",
-    "compare": "compare latest latest~1",
-    "query": "query select",
+    "compare": "compare first second",
+    "query": "query select(1)",
     "export": "export allreduce/ring -p 4 --size 64 --as goal",
     "import": "import log.txt --as nccl-tests",
     "report": "report latest",
@@ -145,9 +172,27 @@ VALUES = ("", "nan", "-1", "9" * 400, "\x1b[31mred", "x" * 5000, "a\nb", "../../
 TAKES_LONG = {"--jobs", "--backend", "--scheduler"}
 
 
+@pytest.fixture
+def place(tmp_path, monkeypatch, good_runs):
+    """A folder with all that the right command lines name."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(good_runs, "runs")
+    sweeps = sorted(run for run in Path("runs").iterdir() if "import" not in run.name)
+    for run, name in zip(sweeps, ("first", "second"), strict=True):
+        run.rename(run.with_name(name))
+    Path("x.toml").write_text(test_fuzz.RUN_SUITE, encoding="utf-8")
+    Path("log.txt").write_text(test_fuzz.NCCL, encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", RIGHT.values())
+def test_the_right_command_lines_are_right(place, words):
+    """Of a wrong one, no option would ever be looked at."""
+    assert invoke(*words.split()).status in (0, 1)
+
+
 def options(verb):
     """The options of a verb, or of the subcommand of it that `RIGHT` names."""
-    command = linkwright.get_command(click.Context(linkwright), verb)
+    command = linkwright.get_command(click.Context(linkwright), verb.split()[0])
     if isinstance(command, click.Group):
         command = command.get_command(click.Context(command), RIGHT[verb].split()[1])
     for option in command.params:
@@ -155,16 +200,12 @@ def options(verb):
             yield max(option.opts, key=len)
 
 
-def test_every_option_may_be_given_anything(tmp_path, monkeypatch, good_runs):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(good_runs, "runs")
-    Path("x.toml").write_text(test_fuzz.RUN_SUITE, encoding="utf-8")
-    Path("log.txt").write_text(test_fuzz.NCCL, encoding="utf-8")
-    assert set(RIGHT) == set(VERBS)
+def test_every_option_may_be_given_anything(place):
+    assert {line.split()[0] for line in RIGHT} == set(VERBS)
     tried, refused, wrong = 0, 0, []
     # One value for each option, or all of them (`make fuzz`).
     values = itertools.cycle([[value] for value in VALUES] if not test_fuzz.SECONDS else [VALUES])
-    for verb in VERBS:
+    for verb in RIGHT:
         for option, value in ((option, value) for option in options(verb) for value in next(values)):
             try:
                 with test_fuzz.judged("command", f"{verb} {option}", value[:80]):

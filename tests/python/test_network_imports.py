@@ -189,7 +189,7 @@ def test_every_format_is_recognised_by_itself_alone():
 def test_hostlists():
     assert hostlists.expand("a[01-03,7]b,c", "x") == ["a01b", "a02b", "a03b", "a7b", "c"]
     assert hostlists.expand("n[0-1]x[8-9]", "x") == ["n0x8", "n0x9", "n1x8", "n1x9"]
-    for wrong in ("a[", "a]", "a[3-1]", "a[]", "a,,b", "a[1-2]]", "a[[1-2]]", "a[1-x]"):
+    for wrong in ("a[", "a]", "a[3-1]", "a[]", "a,,b", "a[1-2]]", "a[[1-2]]", "a[1-x]", "a b", "a\nrank 0=b"):
         with pytest.raises(FileError, match=r"is no (list of names|range of numbers)"):
             hostlists.expand(wrong, "x")
     for huge in ("a[0-999999999]", "a[0-999]b[0-999]c[0-999]", ",".join(["a[0-30000]"] * 3)):

@@ -240,7 +240,6 @@ def test_what_binds_is_in_the_json(tmp_path):
         assert 0 < binds["busiest_link"]["busy_share"] <= 1
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_the_page_says_why_the_winner_wins(tmp_path):
     page = tmp_path / "found.html"
     asked = ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1K,64K", *QUICK, "--budget", "5s")
@@ -261,6 +260,30 @@ def test_a_page_that_has_no_place_is_refused_before_the_search(tmp_path, name, w
     assert why in done.err
 
 
+@pytest.mark.parametrize(
+    ("name", "why"), [("no/rows.json", "does not exist; create it first"), ("", "a folder stands")]
+)
+def test_a_table_that_has_no_place_is_refused_before_the_search(tmp_path, name, why):
+    asked = ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--budget", "1h")
+    done = invoke(*asked, "--json", str(tmp_path / name))
+    assert done.status == 2
+    assert why in done.err
+
+
+def test_a_format_that_cannot_hold_a_winner_costs_neither_the_rest_nor_the_other_sizes(tmp_path):
+    """MSCCL has no barrier, and knows no multicast."""
+    asked = ("--on", "loggp", "-p", "16", "--budget", "2s", "--out", str(tmp_path), "--as", "msccl-xml", "--as", "goal")
+    done = invoke("synthesize", "allreduce", "--sizes", "4,64K", "--method", "composition", *asked)
+    assert done.status == 1, done.out
+    assert "not written: msccl-xml: operation t0 of step 1 at rank 0: is a multicast" in done.err
+    assert {file.name for file in tmp_path.iterdir()} >= {
+        f"allreduce-loggp-16-{size}.{kind}" for size in ("4", "64K") for kind in ("lw", "goal")
+    }
+    barrier = invoke("synthesize", "barrier", *asked)
+    assert (barrier.status, "not written: msccl-xml: the format has no barrier" in barrier.err) == (1, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_gives_the_best_so_far(tmp_path):
     command = [
         sys.executable, "-m", "linkwright", "synthesize", "alltoall", "--on", "wormhole-n150", "--sizes", "64K,128K",

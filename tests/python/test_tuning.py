@@ -199,7 +199,14 @@ def test_mpich_selects_the_fastest_at_every_size_and_otherwise_what_it_did(tmp_p
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "is no JSON"), ("{}", "names no `collective="), ('{"collective=bcast": {}}', "has no `comm_type=intra`")],
+    [
+        ("{", "base.json:1: is no JSON"),
+        ("[" * 100_000, "is no JSON (nested too deeply)"),
+        (f'{{"collective=bcast": {"9" * 5000}}}', "is no JSON (Exceeds the limit (4300 digits)"),
+        ('{"collective=bcast": NaN}', "is no JSON (NaN is no number)"),
+        ("{}", "names no `collective="),
+        ('{"collective=bcast": {}}', "has no `comm_type=intra`"),
+    ],
 )
 def test_a_file_that_mpich_did_not_write_is_refused(tmp_path, text, why):
     file = tmp_path / "base.json"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--grid", type=options.Grid(), help="Of a machine that leaves its grid open: columns x rows.")
 @click.option("--size", type=options.Size(), help="Message size of schedules; default: 1M, or that of a file.")
 @click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type.")
-@click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
+@click.option("-r", "--root", type=options.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option("--dark", is_flag=True, help="Light on dark, for .svg and .png; a page follows its reader.")
 @click.option(

@@ -98,8 +98,17 @@ def status_of(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status; every user error becomes one message on stderr."""
     if sys.stdout is None:
         return _complain("standard output is closed; open it, or send it to /dev/null", 2)
+    if sys.stderr is None:
+        _open_stderr()
     with contextlib.redirect_stdout(cast(TextIO, SafeOutput(sys.stdout))):
         return _status_of(arguments)
+
+
+def _open_stderr() -> None:
+    """Where standard error is closed, messages go nowhere: the status tells, and no file takes its place."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.set_inheritable(2, True)
+    sys.stderr = open(2, "w")  # noqa: SIM115 (to the end of the process)
 
 
 def _check_proof_key(digits: str) -> None:

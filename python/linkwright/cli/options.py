@@ -13,7 +13,7 @@ import click
 
 from linkwright import units
 from linkwright.errors import ShapeError, UsageError, unknown
-from linkwright.experiment import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_whole
+from linkwright.experiment import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
 
 if TYPE_CHECKING:
     from linkwright.sources import Source
@@ -334,9 +334,7 @@ def chosen_sizes(
             max_bytes = min_bytes
         found = units.size_sweep(min_bytes, max_bytes, factor)
     for size in found:
-        if size == 0:
-            raise ShapeError(f"size 0: {collective} moves at least one element; a barrier has no size")
-        check_whole(size, dtype)
+        check_size(collective, size, dtype)
     return tuple(dict.fromkeys(found))
 
 

@@ -100,7 +100,7 @@ def command(
                        budget_s=budget_s, methods=wanted, serial_starts=serial_starts)
         for size in asked
     ]  # fmt: skip
-    synthesis.check_outputs(out, formats, report)
+    synthesis.check_outputs(out, formats, report, None if str(json_file) == "-" else json_file)
     return _search(list(dict.fromkeys(tasks)), out, formats, json_file, report)
 
 
@@ -112,6 +112,7 @@ def _search(
 
     table = str(json_file) != "-"
     found: list[Outcome] = []
+    refused = False
     if table:
         click.echo(synthesis.heading(tasks[0]))
     try:
@@ -122,8 +123,12 @@ def _search(
                 click.echo(outcome.line)
             if outcome.remark:
                 click.echo(f"  {outcome.remark}", err=not table)
-            for written in synthesis.write(outcome, out, formats) if out else ():
-                click.echo(f"  wrote {written}", err=not table)
+            written, why = synthesis.write(outcome, out, formats) if out else ([], [])
+            for file in written:
+                click.echo(f"  wrote {file}", err=not table)
+            for one in why:
+                refused = True
+                click.echo(f"  not written: {one}", err=True)
             if outcome.interrupted:
                 break
     finally:
@@ -131,7 +136,7 @@ def _search(
             _write_json(found, json_file)
         if report and found:
             _write_page(found, report, err=not table)
-    return 130 if any(outcome.interrupted for outcome in found) else 0
+    return 130 if any(outcome.interrupted for outcome in found) else int(refused)
 
 
 def _one(task: Task) -> Outcome:

@@ -37,7 +37,7 @@ def _parts(text: str, where: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += c
-    if depth or not all(parts):
+    if depth or not all(parts) or not text.isprintable() or " " in text:
         raise FileError(f"{where}: `{text[:80]}` is no list of names; write `node[1-16]` or `a,b`")
     return parts
 

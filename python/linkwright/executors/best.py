@@ -91,11 +91,11 @@ def _entry(host: Host, seen: Best) -> dict[str, object]:
 def _read(path: Path) -> dict[Host, Best]:
     """What a run saw, by host; nothing if the file is missing, damaged or of another format."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(files.kept(path).decode("utf-8"))
         if found["format"] != FORMAT:
             return {}
         return {Host(**entry["host"]): _best(entry) for entry in found["hosts"]}
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return {}
 
 

@@ -18,11 +18,15 @@ import numpy as np
 
 from linkwright.costs import CostCurve, CostTable, Error, as_dict
 from linkwright.errors import FileError, UsageError
-from linkwright.store.files import read_text, write_text, write_whole
+from linkwright.store.files import read_json, write_text, write_whole
 
 FORMAT = "linkwright-costs-1"
 SUFFIXES = (".json", ".npz")
 _COLUMNS = ("bytes", "time_us", "algorithm")
+# What values of another kind raise where a table is made of them.
+_WRONG = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, EOFError, zipfile.BadZipFile
+)  # fmt: skip
 
 
 def check_suffix(path: Path) -> None:
@@ -60,18 +64,14 @@ def read(path: Path) -> CostTable:
     """The table in a file; refuses anything that is not one."""
     check_suffix(path)
     try:
-        values = _json(path) if path.suffix == ".json" else _npz(path)
+        values = read_json(path, "a cost table") if path.suffix == ".json" else _npz(path)
         if values.get("format") != FORMAT:
             raise ValueError(f"its format is not `{FORMAT}`")
         machine, digest, wanted, dtype = (_text(values, name) for name in ("machine", "digest", "algorithms", "dtype"))
         return CostTable(machine, digest, wanted, dtype, tuple(map(_curve, values["curves"])))
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, zipfile.BadZipFile, EOFError) as error:
+    except _WRONG as error:
         said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else error
         raise FileError(f"{path}: no cost table: {said}; write one with `linkwright plan cost`") from error
-
-
-def _json(path: Path) -> Any:
-    return json.loads(read_text(path, "a cost table"))
 
 
 def _npz(path: Path) -> Any:

@@ -14,7 +14,7 @@ from linkwright import _native, library, machines, schedules, sources, timeline,
 from linkwright.errors import UsageError, unknown
 from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
-from linkwright.experiment import Experiment
+from linkwright.experiment import Experiment, check_size
 from linkwright.rows import Rows, given, largest
 from linkwright.store import run as runs
 from linkwright.store.files import read_text
@@ -24,6 +24,7 @@ from .scene import Scene, scene
 
 USUAL_SIZE = 1 << 20
 MOST_OPERATIONS = 2_000_000
+MOST_ENDPOINTS = 1 << 18  # a picture of so many takes some seconds
 MOST_RANKS = 256  # in a page's picture; of more ranks, a simulation with all links takes too long for a page
 
 
@@ -41,6 +42,9 @@ class Asked:
 
 def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked: Asked, root: Path) -> list[Scene]:
     """The pictures of what a command names: schedules `on` a machine, or one machine or run."""
+    count = math.prod(asked.grid) if asked.grid else asked.ranks or 0
+    if count > MOST_ENDPOINTS:
+        raise UsageError(f"{count:,} endpoints, of which no picture shows one; at most {MOST_ENDPOINTS:,} are drawn")
     if on is not None:
         machine = sized(machines.load(on, variant), asked)
         return [of_schedule(machine, named, asked) for named in what]
@@ -92,6 +96,8 @@ def experiment(machine: _native.Machine, named: str, asked: Asked) -> Experiment
     count = asked.ranks or machine.ranks
     grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
     how = {"root": asked.root, "grid": grid, "path": asked.path}
+    if asked.size is not None:
+        check_size(collective, asked.size, asked.dtype)
     if slash and collective in _collectives():
         size = USUAL_SIZE if asked.size is None else asked.size
         made = collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how)

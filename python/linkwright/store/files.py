@@ -12,8 +12,9 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from linkwright.errors import StoreError, UsageError
+from linkwright.errors import FileError, StoreError, UsageError
 
 # Of a file that is read as a whole.
 MOST_BYTES = 1 << 30
@@ -131,6 +132,24 @@ def read_text(path: Path, what: str) -> str:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(f"{path}: cannot be read: {reason}; give the path of {what}") from error
+
+
+def read_json(path: Path, what: str) -> Any:
+    """The value of a JSON file that the user named; `what` says in messages what it should be."""
+    import json  # a command that reads none starts faster without
+
+    try:
+        return json.loads(read_text(path, what), parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise FileError(f"{path}:{error.lineno}: is no JSON ({error.msg}); give {what}") from None
+    except RecursionError:
+        raise FileError(f"{path}: is no JSON (nested too deeply); give {what}") from None
+    except ValueError as error:
+        raise FileError(f"{path}: is no JSON ({str(error).partition(';')[0]}); give {what}") from None
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
 
 
 def make_folder(path: Path) -> None:

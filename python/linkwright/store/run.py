@@ -17,6 +17,7 @@ import contextlib
 import datetime
 import itertools
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -185,10 +186,13 @@ class Run:
 
     def _table(self, name: str) -> Path:
         """The path of a table that must be there."""
-        if (path := self.folder / name).is_file():
+        path = self.folder / name
+        if path.exists():
             return path
         if (self.folder / "study.json").is_file():
             raise StoreError(f"run {self.id}: is of a study and holds no results; name a run of `linkwright dissect`")
+        if self.plan["state"] == "done":
+            raise StoreError(f"{path}: is gone, although its run is complete; {tables.AGAIN}")
         raise StoreError(
             f"{path}: does not exist, so the run ended early; `linkwright dissect --resume {self.id}` goes on"
         )
@@ -259,7 +263,7 @@ def find(root: Path, name: str) -> Run:
     if not name:
         raise UsageError("RUN is empty; give an id, a path or `latest`")
     for folder in (root / name, Path(name)):
-        if (folder / "run.json").is_file():
+        if os.path.lexists(folder / "run.json"):
             return _readable(Run(folder))
     raise unknown("run", name, (folder.name for folder in _folders(root)), where=str(root), lists=lists(root))
 

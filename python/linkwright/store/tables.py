@@ -104,12 +104,14 @@ def _damaged(path: Path, error: Exception) -> StoreError:
 
 
 def _noted(path: Path) -> str | None:
-    """The digest that the run noted; None of a run of an earlier version."""
+    """The digest that the run noted; None of a run of an earlier version, and of a table that lies alone."""
+    beside = path.parent / "run.json"
     try:
-        plan = json.loads(kept(path.parent / "run.json").decode("utf-8"))
-        return plan.get("tables", {}).get(path.name)
-    except (OSError, ValueError, AttributeError):
-        return None  # `run.json` has a message of its own
+        return json.loads(kept(beside).decode("utf-8")).get("tables", {}).get(path.name)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{beside}: cannot be read, so nobody knows whether {path.name} is whole; {AGAIN}") from error
 
 
 def _column(values: Column, there: Column | None, texts: list[str] | None = None) -> Column:

@@ -8,13 +8,13 @@ that it can be made again: machine, size, method, recipe, time, bound, seed and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from linkwright import _native, schedules
-from linkwright.errors import UsageError, unknown
+from linkwright.errors import ScheduleError, UsageError, unknown
 from linkwright.executors import Target
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, Experiment
@@ -224,7 +224,9 @@ def heading(task: Task) -> str:
     return f"{about}\n" + _COLUMNS.format("size", "best known", "found", "gain", "bound", "method", "recipe").rstrip()
 
 
-def check_outputs(folder: Path | None, formats: tuple[str, ...], page: Path | None = None) -> None:
+def check_outputs(
+    folder: Path | None, formats: tuple[str, ...], page: Path | None = None, table: Path | None = None
+) -> None:
     """Refuse formats that do not exist, and files that have no place, before the search."""
     known = [entry["key"] for entry in _native.plan_formats()]
     for name in formats:
@@ -237,14 +239,22 @@ def check_outputs(folder: Path | None, formats: tuple[str, ...], page: Path | No
         check_place(folder / "schedule.lw", f"--out {folder}")
     if page:
         check_page(page, "--report")
+    if table:
+        check_place(table, f"--json {table}")
 
 
-def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:
-    """Write the schedule as `.lw` and in other formats; gives the files."""
+def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> tuple[list[Path], list[str]]:
+    """Write the schedule as `.lw` and in other formats: the files, and why a format cannot hold it."""
     experiment = outcome.task.experiment
     size = format_size(outcome.task.size_bytes)
     stem = f"{experiment.collective}-{outcome.task.target.machine_name}-{experiment.ranks}-{size}"
+    files, refused = [], []
     for name in dict.fromkeys((OWN_FORMAT, *formats)):
-        file = folder / f"{stem}.{name}"
-        write_text(file, outcome.text if name == OWN_FORMAT else outcome.best["schedule"].export(name))
-        yield file
+        try:
+            text = outcome.text if name == OWN_FORMAT else outcome.best["schedule"].export(name)
+        except ScheduleError as error:
+            refused.append(str(error))
+            continue
+        files.append(folder / f"{stem}.{name}")
+        write_text(files[-1], text)
+    return files, refused

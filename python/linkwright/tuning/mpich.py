@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwright.errors import FileError, UsageError
-from linkwright.store.files import read_text
+from linkwright.store.files import read_json
 
 from .rules import Table
 from .runtime import About, Runtime, Written, reasons
@@ -82,10 +82,7 @@ def render(tables: Sequence[Table], about: About) -> Written:
 
 
 def _read(base: Path) -> Tree:
-    try:
-        tree = json.loads(read_text(base, "a selection file"))
-    except json.JSONDecodeError as error:
-        raise FileError(f"{base}:{error.lineno}: is no JSON ({error.msg}); give a selection file") from None
+    tree = read_json(base, "a selection file")
     if not isinstance(tree, dict) or not any(key.startswith("collective=") for key in tree):
         raise FileError(f"{base}: names no `collective=...`; give a selection file of MPICH")
     return tree
