@@ -36,7 +36,9 @@
 //! | reduce | one of S backwards |
 //! | allgather | broadcasts of S / p from all ranks |
 //! | reduce_scatter | the same backwards |
-//! | allreduce | one of S from any rank, because every sum tells what that rank had; and one backwards to any; and among k groups 2 (k - 1) S, see [`super::prices`] |
+//! | allreduce | one of S from any rank, whose data every sum tells; one backwards to any; 2 (k - 1) S among k groups |
+//!
+//! The last for the reason given in [`super::prices`].
 //!
 //! Sound where a message passes the links once for each target ([`Fabric::gates`](crate::fabric::Fabric::gates)).
 //! Elsewhere the ports of ranks are taken for links, and where one message serves many, only those into ranks. Where
@@ -48,11 +50,11 @@
 
 use super::arrival::Table;
 use super::distance::shortest;
+use super::links::Links;
 use super::Limit;
-use crate::fabric::{Gate, Gates};
+use crate::fabric::Gates;
 use linkwright_core::{BytesPerSec, TimePs};
 use linkwright_schedule::Collective;
-use rustc_hash::FxHashMap;
 
 /// Most divisions into groups of near nodes that are looked at.
 const DIVISIONS: usize = 4;
@@ -196,47 +198,6 @@ impl Growths {
         // The first of equals.
         let longest = (self.0.iter().rev()).max_by_key(|growth| growth.time(bytes))?;
         longest.limit(bytes)
-    }
-}
-
-/// Which link of a message counts, with numbers from 0.
-struct Links {
-    /// Rate of each link.
-    rates: Vec<u64>,
-    /// The ends of all messages.
-    pairs: Vec<(usize, usize)>,
-    /// For each way to choose, the link of each message.
-    picks: Vec<Vec<u32>>,
-}
-
-impl Links {
-    fn new(gates: &[Gates]) -> Self {
-        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut rates: Vec<u64> = Vec::new();
-        let mut number = |gate: Gate| {
-            let next = numbers.len() as u32;
-            let number = *numbers.entry(gate.link).or_insert(next);
-            match rates.get_mut(number as usize) {
-                Some(rate) => *rate = gate.rate.max(*rate),
-                None => rates.push(gate.rate),
-            }
-            number
-        };
-        let choices: [fn(&Gates) -> Gate; 4] =
-            [|g| g.first, |g| g.narrowest, |g| g.busiest, |g| g.last];
-        let mut picks: Vec<Vec<u32>> = Vec::new();
-        for (place, choice) in choices.iter().enumerate() {
-            let known =
-                |earlier: &fn(&Gates) -> Gate| gates.iter().all(|g| earlier(g) == choice(g));
-            if !choices[..place].iter().any(known) {
-                picks.push(gates.iter().map(|gates| number(choice(gates))).collect());
-            }
-        }
-        Links {
-            rates,
-            pairs: gates.iter().map(|gates| (gates.from, gates.to)).collect(),
-            picks,
-        }
     }
 }
 

@@ -17,6 +17,7 @@ mod demand;
 mod distance;
 mod fan_in;
 mod growth;
+mod links;
 mod news;
 mod prices;
 pub mod problem;

@@ -21,7 +21,7 @@ use super::fan_in::{handling, Lags};
 use super::growth::Growths;
 use super::prices::{self, Market};
 use super::{Limit, Limits};
-use crate::fabric::{Fabric, Gate, Gates, NetworkCut, PortRates};
+use crate::fabric::{Fabric, NetworkCut, PortRates};
 use crate::setup::Setup;
 use linkwright_core::machine::{Engine, Memo, Memory};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -227,41 +227,6 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             Growths::new(table, &gates, (collective, root as usize), how)
         });
         growths.largest(moved(collective, ranks, bytes))
-    }
-
-    /// Ports in place of links; `None` where a rate is not known.
-    fn ports_as_gates(&self, nodes: &[EndpointId], table: &Table) -> Option<Vec<Gates>> {
-        let ports = (0u32..).zip(
-            nodes
-                .iter()
-                .map(|&node| self.fabric.port(node, self.networks)),
-        );
-        let gate = |link, rate: Option<BytesPerSec>| {
-            let rate = rate?.0.ceil() as u64;
-            Some(Gate { link, rate })
-        };
-        let count = nodes.len() as u32;
-        let out = |(node, port): (u32, PortRates)| gate(node, port.out);
-        let into = |(node, port): (u32, PortRates)| gate(count + node, port.into);
-        let out: Vec<Gate> = ports.clone().map(out).collect::<Option<_>>()?;
-        let into: Vec<Gate> = ports.map(into).collect::<Option<_>>()?;
-        // Of a message for many, one copy may leave.
-        let copies = self.fabric.multicasts_are_copies();
-        let pairs = (0..nodes.len()).flat_map(|from| (0..nodes.len()).map(move |to| (from, to)));
-        let gates = |(from, to): (usize, usize)| {
-            let (out, into) = (out[from], into[to]);
-            let first = if copies { out } else { into };
-            Gates {
-                from,
-                to,
-                first,
-                narrowest: first,
-                busiest: into,
-                last: into,
-            }
-        };
-        let routes = |&(from, to): &(usize, usize)| table.around(from, to).is_some();
-        Some(pairs.filter(routes).map(gates).collect())
     }
 
     /// Times between all pairs.
