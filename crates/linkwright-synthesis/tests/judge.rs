@@ -50,13 +50,14 @@ fn reported(problem: Problem, control: Control) -> (Vec<(String, TimePs)>, u64) 
     let choices = Choices {
         control,
         methods: vec!["library".into()],
+        fastest: true,
     };
     let report = move |winner: &Winner| {
         let words = format!("{} {}", winner.candidate.recipe, winner.candidate.issue);
         seen.lock().unwrap().push((words, winner.time));
     };
     let found = synthesize(problem, choices, Box::new(report)).unwrap();
-    let (winner, tried) = (found.winner, found.tried);
+    let (winner, tried) = (found.answer.winner, found.tried);
     let all = all.lock().unwrap().clone();
     assert_eq!(all.last().unwrap().1, winner.time);
     (all, tried)
@@ -177,6 +178,7 @@ fn known_algorithms_that_were_left_out_are_counted() {
         let choices = Choices {
             control,
             methods: vec!["library".into()],
+            fastest: true,
         };
         let found = synthesize(asked(), choices, Box::new(|_| ())).unwrap();
         assert_eq!(found.tried + found.unseen, all);
