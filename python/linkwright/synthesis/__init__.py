@@ -202,7 +202,8 @@ class Outcome:
         gain = f"{self.gain:.2f} x" if self.gain else ""
         return _COLUMNS.format(
             format_size(self.task.size_bytes), _time(row["known_ns"]), _time(row["found_ns"]), gain,
-            self.lasting.short if self.lasting else "", _time(row["bound_ns"]), row["method"], f"{row['recipe']} ({row['issue']})",
+            self.lasting.short if self.lasting else "", _time(row["bound_ns"]), row["method"],
+            f"{row['recipe']} ({row['issue']})",
         ).rstrip()  # fmt: skip
 
     @property

@@ -27,7 +27,7 @@ use linkwright_core::TimePs;
 /// The method.
 pub static METHOD: Method = Method {
     key: "serial",
-    weight: 2,
+    weight: 4,
     serves: |problem| !problem.serial_starts,
     summary: "what the other methods find where the transfers of a rank start one after another",
     description: "Where the best so far gains nothing if no rank can start two transfers at once: searches with all \
