@@ -199,8 +199,8 @@ def summary(cells: list[Cell]) -> list[str]:
         f"{share([cell.stays == 'yes' for cell in cells if cell.stays])}; the gain with serial starts is "
         f"{mean([cell.serial for cell in cells]):.2f} x in the geometric mean. Faster schedules were passed over in "
         f"{share([cell.passed is not None for cell in cells])}.",
-        f"- Rates and times drawn within 20 %, 20 times or as often as the budget allows: of the gains of 2 % or "
-        f"more, {share([cell.robust >= MOST_DRAWS for cell in cells if cell.robust is not None])} stay so in 95 % of the "
+        f"- Rates and times drawn within 20 %, 20 times or as often as the budget allows: of the gains of 2 % or more, "
+        f"{share([cell.robust >= MOST_DRAWS for cell in cells if cell.robust is not None])} stay so in 95 % of the "
         f"draws; of all draws, {lasting_draws(cells):.0%} keep theirs.",
         f"- The longest search took {max(cell.seconds for cell in cells):.1f} s; known algorithms were left out in "
         f"{share([cell.unseen > 0 for cell in cells])}.",

@@ -254,6 +254,35 @@ fn serial_starts_are_never_faster() {
     );
 }
 
+/// The price beside is the time as described or the share of the time with serial starts, whichever is more.
+#[test]
+fn what_takes_long_with_serial_starts_is_dear_beside() {
+    let free = problem("dgx1-p100", Collective::Alltoall, 8, 4096);
+    let serial = Problem {
+        serial_starts: true,
+        ..free.clone()
+    };
+    let one_policy = |mut draft: Draft| {
+        draft.issues.truncate(1);
+        draft
+    };
+    let drafts: Vec<Draft> = library::drafts(&free).into_iter().map(one_policy).collect();
+    let (as_described, with_serial) = (
+        judge(free.clone()).price(&drafts),
+        judge(serial).price(&drafts),
+    );
+    let priced = judge(free).beside_serial(0.5).price(&drafts);
+    let mut dearer = 0;
+    for ((time, serial), price) in as_described.iter().zip(&with_serial).zip(&priced) {
+        let (Some(time), Some(serial)) = (time.time(), serial.time()) else {
+            continue;
+        };
+        assert_eq!(price.time(), Some(time.max(TimePs(serial.0 / 2))));
+        dearer += u32::from(serial.0 / 2 > time.0);
+    }
+    assert!(dearer > 0);
+}
+
 #[test]
 fn the_graph_knows_routes_costs_and_rates() {
     let judge = judge(problem("dgx1-p100", Collective::Allreduce, 8, 1 << 20));

@@ -71,7 +71,7 @@ def _found(outcomes: Sequence[Outcome]) -> Table:
     columns = [
         Column("Size", "B", numeric=True), Column("Best known", "s", numeric=True), Column("Found", "s", numeric=True),
         Column("Gain", numeric=True),
-        Column("Lasts", help="Share of draws of rates and times within 20 % that leave the gain; it with serial starts"),
+        Column("Lasts", help="Share of drawn machines that leave the gain, and the gain with serial starts."),
         Column("Bound", "s", numeric=True, help="No schedule beats it."),
         Column("Found / bound", numeric=True), Column("Recipe"), Column("Issue policy"),
     ]  # fmt: skip

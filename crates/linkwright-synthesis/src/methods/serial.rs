@@ -29,7 +29,7 @@ pub static METHOD: Method = Method {
     key: "serial",
     weight: 4,
     serves: |problem| !problem.serial_starts,
-    summary: "what the other methods find where the transfers of a rank start one after another",
+    summary: "the other methods once more, for gains with serial starts, too",
     description: "Where the best so far gains nothing if no rank can start two transfers at once: searches with all \
                   other methods once more, pricing candidates with serial starts, too, and offers the fastest of \
                   those that gain in both.",
