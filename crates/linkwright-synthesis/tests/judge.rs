@@ -271,16 +271,14 @@ fn what_takes_long_with_serial_starts_is_dear_beside() {
         judge(free.clone()).price(&drafts),
         judge(serial).price(&drafts),
     );
-    let priced = judge(free).beside_serial(0.5).price(&drafts);
-    let mut dearer = 0;
-    for ((time, serial), price) in as_described.iter().zip(&with_serial).zip(&priced) {
-        let (Some(time), Some(serial)) = (time.time(), serial.time()) else {
-            continue;
-        };
-        assert_eq!(price.time(), Some(time.max(TimePs(serial.0 / 2))));
-        dearer += u32::from(serial.0 / 2 > time.0);
+    for share in [0.25, 2.0] {
+        let priced = judge(free.clone()).beside_serial(share).price(&drafts);
+        for ((time, serial), price) in as_described.iter().zip(&with_serial).zip(&priced) {
+            let of = |serial: TimePs| TimePs((serial.0 as f64 * share) as u64);
+            let dear = serial.time().map(of);
+            assert_eq!(price.time(), time.time().max(dear));
+        }
     }
-    assert!(dearer > 0);
 }
 
 #[test]
