@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn rates_and_times_of_the_fabric_change_and_nothing_else() {
-        for name in ["dgx1-p100", "wormhole-n150", "leonardo-mpi", "loggp"] {
+        for name in ["dgx1-p100", "wormhole-n150", "torus-2d", "loggp"] {
             let machine = machine(name);
             let varied = machine.varied(0.2, &mut Random::new(1)).unwrap();
             let mut changed = 0;
