@@ -54,4 +54,5 @@ def test_no_cell_of_the_table_beats_its_bound(bench):
     cells = bench.read(BENCH.with_suffix(".json"))
     # Times of the first cells have four digits.
     assert all(cell.found >= cell.bound * 0.999 for cell in cells if cell.bound)
-    assert all(cell.over_portfolio >= 1 for cell in cells)
+    # A transform of a known algorithm may be passed over, too.
+    assert all(cell.over_portfolio >= 1 for cell in cells if cell.passed is None)

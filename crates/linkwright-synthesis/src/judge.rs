@@ -10,11 +10,10 @@
 //! nor on which of them was fast. A candidate that is stopped, refused or slower costs no proof; a winner is proved and
 //! simulated as any schedule, and refused if it is wrong.
 
-use crate::candidate::{Candidate, Draft};
+use crate::candidate::{Candidate, Draft, KNOWN};
 use crate::compose::explored::Explored;
 use crate::graph::Graph;
 use crate::kept::{Kept, Shortlist};
-use crate::methods::library;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
@@ -100,6 +99,9 @@ impl Default for Control {
     }
 }
 
+/// A whole search: methods propose to a judge until its time is over.
+pub type Search = fn(&mut Judge) -> Result<()>;
+
 /// Called with each new winner.
 pub type Report = Box<dyn FnMut(&Winner) + Send + Sync>;
 
@@ -119,6 +121,8 @@ pub struct Judge {
     unseen: u64,
     /// The share of its time with serial starts that a candidate takes at least; see [`Judge::beside_serial`].
     serial_share: Option<f64>,
+    /// All methods in turn, for one of them that searches on a judge beside.
+    search: Option<Search>,
     /// Compositions, for methods that go on from them.
     pub(crate) explored: Explored,
     stop: Arc<AtomicBool>,
@@ -165,6 +169,7 @@ impl Judge {
             refusal: None,
             unseen: 0,
             serial_share: None,
+            search: None,
             explored: Explored::default(),
             stop,
             begun,
@@ -191,6 +196,16 @@ impl Judge {
             serial_share: Some(share),
             ..self.beside(Arc::new(problem))
         }
+    }
+
+    /// How methods search on a judge beside this one.
+    pub(crate) fn search_by(&mut self, search: Search) {
+        self.search = Some(search);
+    }
+
+    /// Search on `beside`, where it is known how.
+    pub(crate) fn search_beside(&self, beside: &mut Judge) -> Result<()> {
+        self.search.map_or(Ok(()), |search| search(beside))
     }
 
     /// What is to be found.
@@ -539,7 +554,7 @@ impl Judge {
 
     fn accept(&mut self, winner: Winner) {
         (self.report)(&winner);
-        if winner.candidate.method == library::METHOD.key {
+        if winner.candidate.method == KNOWN {
             self.known = Some(winner.clone());
         }
         self.winner = Some(winner);

@@ -1,9 +1,10 @@
 //! One search: the methods one after another, each with its share of the time, and the answer.
 
+use crate::candidate::KNOWN;
 use crate::judge::{Control, Judge, Report};
 use crate::lasting::{answer, Answer};
 use crate::method::Method;
-use crate::methods::{chosen, library};
+use crate::methods::{chosen, METHODS};
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_schedule::ScheduleError;
@@ -48,6 +49,7 @@ pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<
     let end = begun.checked_add(budget - budget / CHOICE);
     let problem = Arc::new(problem);
     let mut judge = Judge::new(problem, choices.control, report);
+    judge.search_by(all_in_turn);
     take_turns(&methods, &mut judge, end)?;
     judge.end_at(begun.checked_add(budget));
     match answer(&judge, choices.fastest) {
@@ -61,12 +63,16 @@ pub fn synthesize(problem: Problem, choices: Choices, report: Report) -> Result<
     }
 }
 
+/// Let all methods that serve propose until the time of a judge beside is over.
+fn all_in_turn(judge: &mut Judge) -> Result<()> {
+    let all = METHODS.iter().copied();
+    let serving: Vec<&Method> = all.filter(|one| (one.serves)(judge.problem())).collect();
+    let end = judge.until();
+    take_turns(&serving, judge, end)
+}
+
 /// Let each of `methods` propose until its share of the time is over, the last one until `end`.
-pub(crate) fn take_turns(
-    methods: &[&Method],
-    judge: &mut Judge,
-    end: Option<Instant>,
-) -> Result<()> {
+fn take_turns(methods: &[&Method], judge: &mut Judge, end: Option<Instant>) -> Result<()> {
     for (place, method) in methods.iter().enumerate() {
         judge.end_at(end.map(|end| share(end, shares(&methods[place..]))));
         // Without time, only what there is nothing to compare with is looked at.
@@ -79,7 +85,7 @@ pub(crate) fn take_turns(
 
 /// The share of the time left that the first of `methods` may use: weight and sum of weights.
 fn shares(methods: &[&Method]) -> (u32, u32) {
-    match methods[0].key == library::METHOD.key {
+    match methods[0].key == KNOWN {
         true => (1, 1),
         false => (
             methods[0].weight,
@@ -108,7 +114,6 @@ fn nothing(judge: &Judge) -> linkwright_sim::SimError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::methods::METHODS;
 
     #[test]
     fn known_algorithms_may_use_all_of_the_time() {

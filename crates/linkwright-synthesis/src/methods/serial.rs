@@ -20,7 +20,6 @@ use crate::judge::Judge;
 use crate::lasting::serial_limits;
 use crate::method::Method;
 use crate::problem::Problem;
-use crate::synthesize::take_turns;
 use crate::Result;
 use linkwright_core::TimePs;
 
@@ -42,10 +41,8 @@ fn propose(_: &Problem, judge: &mut Judge) -> Result<()> {
         return Ok(());
     };
     let mut beside = judge.beside_serial(limit.0 as f64 / serial_limit.0 as f64);
-    // It serves no problem with serial starts, so it does not call itself.
-    let serve = |one: &&&Method| (one.serves)(beside.problem());
-    let others: Vec<&Method> = super::METHODS.iter().filter(serve).copied().collect();
-    take_turns(&others, &mut beside, judge.until())?;
+    // This method serves no problem with serial starts, so it does not search beside that.
+    judge.search_beside(&mut beside)?;
     let offered = |draft: &Draft| Draft {
         method: METHOD.key,
         ..draft.clone()
