@@ -20,6 +20,7 @@ pub mod method;
 pub mod methods;
 pub mod problem;
 pub mod synthesize;
+pub mod verdict;
 
 pub use candidate::{Candidate, Draft, Recipe};
 pub use graph::Graph;
