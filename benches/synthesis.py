@@ -4,21 +4,21 @@
                                  [--merge benches/synthesis.json] [--bounds] [--write docs/synthesis.md]
 
 Run with the interpreter of .venv. A cell is a machine, a collective and a size. `known` is the best of the library
-under several issue policies, `portfolio` the best with the transforms besides; all come from one search. `serial` is
-the gain over `known` that is left where the start-ups of a rank wait for each other: both schedules are simulated
-again with `serial_starts`. `drawn` is the share of draws of the fabric's rates and times within 20 % that leave a gain
-of 2 %, and the least gain; `binds` what takes most of the critical path of the best known, and of what was found. With
-`--serial-starts` the search obeys them, too. A machine is written NAME[*NODES[@NETWORK]][:RANKS or :8x8][/PATH]. A cell
-that the machine does not hold is named with the reason and counts nowhere. `--merge` adds the cells to those of a
-file, which keeps the fastest of several searches of one cell; with `--bounds` nothing is searched, and all cells of
-that file get the bounds of this version. `--write` replaces the table between the markers of the page.
+under several issue policies, `portfolio` the best with the transforms besides; all come from one search. `found` is the
+answer of that search, whose gain over `known` lasts: `drawn` is the share of draws of the fabric's rates and times
+within 20 % that leave a gain of 2 %, and the least gain, `serial` the gain where the start-ups of a rank wait for each
+other. `passed` is the gain of a faster schedule that is no answer because it does not last. `binds` is what takes most
+of the critical path of the best known, and of what was found. With `--serial-starts` the search obeys them, too. A
+machine is written NAME[*NODES[@NETWORK]][:RANKS or :8x8][/PATH]. A cell that the machine does not hold is named with
+the reason and counts nowhere. `--merge` adds the cells to those of a file, which keeps the best of several searches of
+one cell; with `--bounds` nothing is searched, and all cells of that file get the bounds of this version. `--write`
+replaces the table between the markers of the page.
 """
 
 import argparse
 import itertools
 import json
 import math
-import random
 import re
 import sys
 import textwrap
@@ -26,9 +26,9 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from linkwright import _native, machines, synthesis
+from linkwright import _native, synthesis
 from linkwright.errors import LinkwrightError
-from linkwright.executors import Recipe, described, resolve_one
+from linkwright.executors import resolve_one
 from linkwright.machines.variant import AS_DESCRIBED, Variant
 from linkwright.units import format_size, format_time, parse_duration_s, parse_size
 
@@ -43,11 +43,10 @@ LARGE = 1 << 20
 WIN = 1.3
 # The least gain that counts as one.
 LASTING = 1.02
-# Machines drawn for a gain, and the time after which no further one is, in seconds.
-DRAWS, DRAWN_S = 20, 10
+# As in `crates/linkwright-synthesis/src/lasting.rs`.
+MOST_DRAWS, DEARER = 0.95, 1.1
 # Ranks above which a search has the longer budget.
 MANY = 256
-QUANTITY = re.compile(r'(\{ *value *= *)([-+.\de]+)( *, *unit *= *"(?:[GM]?b/s|[GM]?B/s|B/cycle|cycle|ns|us)")')
 MARKED = re.compile(r"(<!-- measured: cells -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -62,6 +61,7 @@ class Cell:
     portfolio: float
     found: float
     bound: float | None
+    # Gain with serial starts; 1 where there is no gain.
     serial: float
     # Of the draws of rates and latencies, the share in which a gain of 2 % or more is still one, and the least gain.
     robust: float | None
@@ -74,6 +74,8 @@ class Cell:
     unseen: int
     # Time that the search was given, in seconds.
     budget: float
+    # Gain of a faster schedule that does not last.
+    passed: float | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -84,6 +86,11 @@ class Cell:
     def gain(self) -> float:
         """Over known algorithms."""
         return self.known / self.found
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Less is better: what lasts, then its time, of which a tenth is worth less than a gain with serial starts."""
+        return self.robust is not None and self.robust < MOST_DRAWS, self.found * (DEARER if self.stays == "no" else 1)
 
     @property
     def over_portfolio(self) -> float:
@@ -114,7 +121,7 @@ def asked_of(
 
 
 def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...], seed: int, obey: bool) -> Cell:
-    """Search once, and simulate the best known and the best found with serial starts."""
+    """Search once."""
     task = asked_of(machine, collective, size, budgets, seed, obey)
     heard: list[dict] = []
     begun = time.perf_counter()
@@ -122,14 +129,12 @@ def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...]
     seconds = time.perf_counter() - begun
     plain = [one["time_ps"] for one in heard if one["method"] in PLAIN]
     known, best, bound = outcome.known, outcome.best, outcome.bound
-    serial = [again_ps(task, one, serial=True) for one in (known, best)]
-    gains = drawn(task, known, best, machine) if known["time_ps"] >= LASTING * best["time_ps"] else []
-    lasting = [gain >= LASTING for gain in gains]
+    lasting, passed = outcome.lasting, outcome.fastest
     return Cell(machine, collective, task.experiment.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
-                best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, serial[0] / serial[1],
-                sum(lasting) / len(lasting) if lasting else None, min(gains, default=None),
-                (binds(task, known), binds(task, best)), best["method"], seconds, outcome.unseen,
-                task.budget_s)  # fmt: skip
+                best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, lasting.serial if lasting else 1.0,
+                lasting and lasting.share, lasting and lasting.least, (binds(task, known), binds(task, best)),
+                best["method"], seconds, outcome.unseen, task.budget_s,
+                passed and known["time_ps"] / passed["time_ps"])  # fmt: skip
 
 
 Parts = tuple[str, int | None, tuple[int, ...] | None, Variant]
@@ -146,52 +151,19 @@ def parts(name: str) -> Parts:
     return name, ranks, grid, variant
 
 
-def again(task: synthesis.Task, one: dict, machine: _native.Machine | None = None, **more: object) -> dict:
+def again(task: synthesis.Task, one: dict) -> dict:
     """Simulate once more, with its issue policy and path."""
     options = {"path": one["path"] or task.path, "issue": one["issue"], "seed": task.seed}
-    options |= {"serial_starts": task.serial_starts, **more}
+    options |= {"serial_starts": task.serial_starts}
     options = {key: value for key, value in options.items() if value is not None}
-    machine = machine or task.target.machine
+    machine = task.target.machine
     return _native.simulate(_native.lower(one["schedule"], machine, options.get("path")), machine, options)
-
-
-def again_ps(task: synthesis.Task, one: dict, machine: _native.Machine | None = None, serial: bool = False) -> int:
-    """Its time; with `serial`, if the start-ups of a rank follow one another."""
-    return again(task, one, machine, serial_starts=serial or task.serial_starts)["makespan_ps"]
 
 
 def binds(task: synthesis.Task, one: dict) -> str:
     """What takes most of the critical path, with its share."""
     shares = again(task, one)["critical"]
     return max(((share, cause) for cause, share in shares.items()), default=(0, ""))[1]
-
-
-def drawn(task: synthesis.Task, known: dict, best: dict, machine: str) -> list[float]:
-    """Gains on machines whose rates and times of the fabric are drawn within 20 %, each by itself."""
-    gains: list[float] = []
-    end = time.perf_counter() + DRAWN_S
-    for draw in range(DRAWS):
-        if time.perf_counter() > end:
-            break
-        try:
-            other = varied(machine, random.Random(f"{task.seed} {draw}"))
-        except LinkwrightError:
-            return []  # its description holds for some values only
-        times = [again_ps(task, one, other) for one in (known, best)]
-        gains.append(times[0] / times[1])
-    return gains
-
-
-def varied(machine: str, draws: random.Random) -> _native.Machine:
-    """The machine with every rate and time of its fabric drawn again."""
-    name, ranks, grid, variant = parts(machine.partition("/")[0])
-    text, where = machines.source(name, variant)
-    fabric, lines = False, []
-    for line in text.splitlines():
-        fabric = "fabric" in line if line.startswith("[") else fabric
-        lines.append(QUANTITY.sub(lambda it: f"{it[1]}{float(it[2]) * draws.uniform(0.8, 1.2):.6g}{it[3]}", line)
-                     if fabric else line)  # fmt: skip
-    return described(Recipe(name, "\n".join(lines), where, ranks, grid, variant=variant)).machine
 
 
 def mean(values: list[float]) -> float:
@@ -225,9 +197,10 @@ def summary(cells: list[Cell]) -> list[str]:
         f"- Below 1 MiB, at most 2 x of the bound: {share([ratio <= 2 for ratio in small])}.",
         f"- Gains of 2 % or more that stay so with serial starts: "
         f"{share([cell.stays == 'yes' for cell in cells if cell.stays])}; the gain with serial starts is "
-        f"{mean([cell.serial for cell in cells]):.2f} x in the geometric mean.",
-        f"- Rates and times drawn within 20 %, {DRAWS} times or as often as {DRAWN_S} s allow: of the gains of 2 % or "
-        f"more, {share([cell.robust >= 0.95 for cell in cells if cell.robust is not None])} stay so in 95 % of the "
+        f"{mean([cell.serial for cell in cells]):.2f} x in the geometric mean. Faster schedules were passed over in "
+        f"{share([cell.passed is not None for cell in cells])}.",
+        f"- Rates and times drawn within 20 %, 20 times or as often as the budget allows: of the gains of 2 % or more, "
+        f"{share([cell.robust >= MOST_DRAWS for cell in cells if cell.robust is not None])} stay so in 95 % of the "
         f"draws; of all draws, {lasting_draws(cells):.0%} keep theirs.",
         f"- The longest search took {max(cell.seconds for cell in cells):.1f} s; known algorithms were left out in "
         f"{share([cell.unseen > 0 for cell in cells])}.",
@@ -242,14 +215,15 @@ def wrapped(text: str) -> str:
 def table(cells: list[Cell]) -> list[str]:
     """Rows of Markdown."""
     head = (
-        "machine | collective | size | known | portfolio | found | gain | of bound | drawn | serial | stays | binds | "
-        "method | s"
+        "machine | collective | size | known | portfolio | found | gain | of bound | drawn | serial | stays | passed | "
+        "binds | method | s"
     )
     rows = [
         f"{cell.machine} | {cell.collective} | {format_size(cell.size)} | {format_time(cell.known)} | "
         f"{format_time(cell.portfolio)} | {format_time(cell.found)} | {cell.gain:.2f} | "
         f"{f'{cell.over_bound:.2f}' if cell.over_bound else ''} | "
         f"{'' if cell.robust is None else f'{cell.robust:.0%}, {cell.least:.2f}'} | {cell.serial:.2f} | {cell.stays} | "
+        f"{f'{cell.passed:.2f}' if cell.passed else ''} | "
         f"{' > '.join(dict.fromkeys(cell.binds))} | {cell.method} | "
         f"{cell.seconds:.1f}"
         for cell in cells
@@ -286,10 +260,10 @@ def read(file: Path) -> list[Cell]:
 
 
 def merged(before: list[Cell], now: list[Cell]) -> list[Cell]:
-    """All of them, in the order in which they first came; of a cell that was searched again the fastest."""
+    """All of them, in the order in which they first came; of a cell that was searched again the best."""
     best: dict[tuple[str, str, int], Cell] = {}
     for cell in [*before, *now]:
-        best[cell.key] = min(best.get(cell.key, cell), cell, key=lambda one: one.found)
+        best[cell.key] = min(best.get(cell.key, cell), cell, key=lambda one: one.rank)
     return list(best.values())
 
 

@@ -32,6 +32,24 @@ def test_the_same_on_any_number_of_threads() -> None:
     assert one == three
 
 
+def test_the_answer_is_there_when_the_search_has_ended() -> None:
+    running = _native.synthesize(lw.machine("dgx1-p100"), "reduce_scatter", 8, 65536, methods=["library", "portfolio"])
+    assert running.answer is None
+    fastest = list(running)[-1]
+    answer = running.answer
+    assert answer["lasting"]["lasts"]
+    assert (answer["time_ps"] > fastest["time_ps"]) == (running.fastest is not None)
+
+
+def test_drawn_machines() -> None:
+    machine = lw.machine("dgx1-p100")
+    numbers = [[row["value"] for row in machine.varied(0.2, seed=seed).numbers()] for seed in (1, 1, 2)]
+    assert numbers[0] == numbers[1] != numbers[2]
+    for share in (-0.1, 1.0, float("nan")):
+        with pytest.raises(LinkwrightError, match="give a share of 0 or more and below 1"):
+            machine.varied(share)
+
+
 def test_a_search_without_time_answers_and_a_stopped_one_ends() -> None:
     assert search("allreduce", 8, 1024, budget_s=0.0)
     running = _native.synthesize(lw.machine("dgx1-p100"), "alltoall", 8, 65536)

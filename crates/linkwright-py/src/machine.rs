@@ -6,6 +6,7 @@ use linkwright_core::machine::unit::UNITS;
 use linkwright_core::machine::{
     EndpointKind, Grid, Machine as Described, OpenSize, Recorder, Status,
 };
+use linkwright_core::random::Random;
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
@@ -251,6 +252,31 @@ impl Machine {
             .described
             .with_value(key, value)
             .map_err(errors::machine)?;
+        Ok(Machine { described })
+    }
+
+    /// The machine with every rate and time of its fabric drawn again, as it may be just as well.
+    ///
+    /// Args:
+    ///     within: how far a number is off at most, as a share of it: `0.2` is 20 %.
+    ///     seed: of the draw.
+    /// Returns:
+    ///     The changed machine.
+    /// Raises:
+    ///     FileError: the file holds for its own values only.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> drawn = lw.machine("loggp").varied(0.2, seed=1)
+    ///     >>> {row["status"] for row in drawn.numbers() if row["key"] == "fabric.latency"}
+    ///     {'assumed'}
+    #[pyo3(signature = (within, *, seed=0))]
+    fn varied(&self, within: f64, seed: u64) -> PyResult<Self> {
+        if !(0.0..1.0).contains(&within) {
+            let message = format!("within {within}: give a share of 0 or more and below 1");
+            return Err(errors::raise("UsageError", message));
+        }
+        let varied = self.described.varied(within, &mut Random::new(seed));
+        let described = varied.map_err(errors::machine)?;
         Ok(Machine { described })
     }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use linkwright_schedule::{Collective, Shape};
 use linkwright_sim::SimError;
-use linkwright_synthesis::{self as synthesis, Choices, Control, Problem, Winner, METHODS};
+use linkwright_synthesis::{
+    self as synthesis, Answer, Choices, Control, Found, Lasting, Problem, Winner, METHODS,
+};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,24 +24,26 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 enum News {
     Improved(Box<Winner>),
-    Ended(Result<(u64, u64), SimError>),
+    Ended(Result<Box<Found>, SimError>),
     /// There is nothing more to come.
     Gone,
 }
 
-/// A search under way; iterate for improvements, the last one is the best: `method, recipe, time_ps, schedule, issue,
-/// path, tried, elapsed_s` each.
+/// A search under way; iterate for improvements, the last one is the fastest: `method, recipe, time_ps, schedule, issue,
+/// path, tried, elapsed_s` each. Then `answer` is the one whose gain lasts.
 #[pyclass(frozen, module = "linkwright._native")]
 pub struct Synthesis {
     news: Mutex<Receiver<News>>,
     stop: Arc<AtomicBool>,
-    /// Candidates priced, and known algorithms left out.
-    counts: Mutex<Option<(u64, u64)>>,
+    /// Set once it has ended.
+    found: Mutex<Option<Box<Found>>>,
 }
 
 impl Synthesis {
-    fn counts(&self) -> Option<(u64, u64)> {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What `part` takes from what was found.
+    fn of_found<T>(&self, part: impl FnOnce(&Found) -> T) -> Option<T> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.as_deref().map(part)
     }
 
     fn next(&self) -> Option<News> {
@@ -62,9 +66,9 @@ impl Synthesis {
         loop {
             match py.detach(|| self.next()) {
                 Some(News::Improved(winner)) => return improvement(py, *winner).map(Some),
-                Some(News::Ended(Ok(counts))) => {
-                    let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-                    all.get_or_insert(counts);
+                Some(News::Ended(Ok(found))) => {
+                    let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+                    all.get_or_insert(found);
                     return Ok(None);
                 }
                 Some(News::Ended(Err(why))) => return Err(errors::sim(why)),
@@ -87,13 +91,30 @@ impl Synthesis {
     /// Candidates priced in all, once the search has ended.
     #[getter]
     fn tried(&self) -> Option<u64> {
-        self.counts().map(|counts| counts.0)
+        self.of_found(|found| found.tried)
     }
 
     /// Known algorithms at which the search did not look, because its time was over; set once it has ended.
     #[getter]
     fn unseen(&self) -> Option<u64> {
-        self.counts().map(|counts| counts.1)
+        self.of_found(|found| found.unseen)
+    }
+
+    /// The schedule that is worth its gain, once the search has ended: as an improvement, and `lasting`, how much of the
+    /// gain over the best known algorithm is left elsewhere: `draws, wins, least, serial, lasts,
+    /// lasts_serial`; None of what has no
+    /// gain, and of what could not be judged in time.
+    #[getter]
+    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let answer = self.of_found(|found| found.answer.clone());
+        answer.map(|one| answered(py, one)).transpose()
+    }
+
+    /// The fastest schedule on the machine as described, where `answer` is another one.
+    #[getter]
+    fn fastest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let fastest = self.of_found(|found| found.fastest.clone()).flatten();
+        fastest.map(|one| answered(py, one)).transpose()
     }
 }
 
@@ -107,10 +128,11 @@ impl Drop for Synthesis {
 ///
 /// `bytes` is the size of the vector, `budget_s` the time to search, `methods` names some of `synthesis_methods()`
 /// (none: all), `threads` 0 is one for each processor. The same `seed` gives the same winners, whatever `threads` is.
-/// With `serial_starts`, transfers of a rank start one after another, whatever their lanes.
+/// With `serial_starts`, transfers of a rank start one after another, whatever their lanes. With `fastest`, the answer is
+/// the fastest schedule even where its gain does not last.
 #[pyfunction]
 #[pyo3(signature = (machine, collective, ranks, bytes, *, element_bytes=4, root=0, grid=None, path=None, seed=0,
-                    budget_s=30.0, methods=None, threads=0, serial_starts=false))]
+                    budget_s=30.0, methods=None, threads=0, serial_starts=false, fastest=false))]
 #[allow(clippy::too_many_arguments)] // keywords of Python
 pub fn synthesize(
     machine: &Machine,
@@ -126,6 +148,7 @@ pub fn synthesize(
     methods: Option<Vec<String>>,
     threads: usize,
     serial_starts: bool,
+    fastest: bool,
 ) -> PyResult<Synthesis> {
     let Some(collective) = Collective::from_name(collective) else {
         let message = format!("unknown collective `{collective}`");
@@ -150,10 +173,15 @@ pub fn synthesize(
         budget,
         threads,
     };
+    let choices = Choices {
+        control,
+        methods,
+        fastest,
+    };
     Ok(Synthesis {
-        news: Mutex::new(begin(problem, Choices { control, methods })),
+        news: Mutex::new(begin(problem, choices)),
         stop,
-        counts: Mutex::new(None),
+        found: Mutex::new(None),
     })
 }
 
@@ -181,7 +209,7 @@ fn begin(problem: Problem, choices: Choices) -> Receiver<News> {
             let _ = improved.send(News::Improved(Box::new(winner.clone())));
         };
         let found = synthesis::synthesize(problem, choices, Box::new(report));
-        let _ = sender.send(News::Ended(found.map(|found| (found.tried, found.unseen))));
+        let _ = sender.send(News::Ended(found.map(Box::new)));
     });
     news
 }
@@ -200,6 +228,24 @@ fn improvement(py: Python<'_>, winner: Winner) -> PyResult<Bound<'_, PyDict>> {
     row.set_item("path", candidate.path)?;
     row.set_item("tried", winner.tried)?;
     row.set_item("elapsed_s", winner.elapsed.as_secs_f64())?;
+    Ok(row)
+}
+
+fn answered(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyDict>> {
+    let row = improvement(py, answer.winner)?;
+    let lasting = answer.lasting.map(|lasting| told(py, &lasting));
+    row.set_item("lasting", lasting.transpose()?)?;
+    Ok(row)
+}
+
+fn told<'py>(py: Python<'py>, lasting: &Lasting) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("draws", lasting.draws)?;
+    row.set_item("wins", lasting.wins)?;
+    row.set_item("least", lasting.least)?;
+    row.set_item("serial", lasting.serial)?;
+    row.set_item("lasts", lasting.lasts())?;
+    row.set_item("lasts_serial", lasting.stays_serial())?;
     Ok(row)
 }
 

@@ -29,6 +29,9 @@ impl fmt::Debug for Recipe {
     }
 }
 
+/// Key of the method whose candidates are the known algorithms: what the others find is compared with its best.
+pub const KNOWN: &str = "library";
+
 /// A schedule that is there.
 #[derive(Clone, Debug)]
 pub struct Candidate {

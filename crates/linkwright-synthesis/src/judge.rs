@@ -10,10 +10,12 @@
 //! nor on which of them was fast. A candidate that is stopped, refused or slower costs no proof; a winner is proved and
 //! simulated as any schedule, and refused if it is wrong.
 
-use crate::candidate::{Candidate, Draft};
+use crate::candidate::{Candidate, Draft, KNOWN};
 use crate::compose::explored::Explored;
 use crate::graph::Graph;
+use crate::kept::{Kept, Shortlist};
 use crate::problem::Problem;
+pub use crate::verdict::{Control, Report, Verdict, Winner};
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::{verify, Schedule};
@@ -27,65 +29,11 @@ use std::time::{Duration, Instant};
 /// Most operations of a schedule that is made; about 200 bytes each while it is simulated.
 pub const MOST_OPERATIONS: u64 = 1 << 22;
 
-/// What the judge says of a candidate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It takes this long, with the best of its issue policies.
-    Time(TimePs),
-    /// It takes longer than the incumbent.
-    Slower,
-    /// It cannot run, and why.
-    Refused(String),
-    /// Nobody looked at it: the time is over.
-    Late,
-}
+/// How much longer than the incumbent a candidate may take to be one of the shortlist.
+const SHORTLISTED: f64 = 1.1;
 
-impl Verdict {
-    /// The time, where there is one.
-    pub fn time(&self) -> Option<TimePs> {
-        match self {
-            Verdict::Time(time) => Some(*time),
-            _ => None,
-        }
-    }
-}
-
-/// The best candidate so far, proved.
-#[derive(Clone, Debug)]
-pub struct Winner {
-    /// What was proposed.
-    pub candidate: Candidate,
-    /// Its makespan.
-    pub time: TimePs,
-    /// Candidates that had been priced when it won, those of its batch included.
-    pub tried: u64,
-    /// Time since the search began.
-    pub elapsed: Duration,
-}
-
-/// When to end, and with how many threads to work.
-#[derive(Clone, Debug)]
-pub struct Control {
-    /// Set from outside to end the search as soon as possible.
-    pub stop: Arc<AtomicBool>,
-    /// How long to search.
-    pub budget: Duration,
-    /// Threads; 0 is one for each processor that this process may use.
-    pub threads: usize,
-}
-
-impl Default for Control {
-    fn default() -> Self {
-        Control {
-            stop: Arc::default(),
-            budget: Duration::MAX,
-            threads: 0,
-        }
-    }
-}
-
-/// Called with each new winner.
-pub type Report = Box<dyn FnMut(&Winner) + Send + Sync>;
+/// A whole search: methods propose to a judge until its time is over.
+pub type Search = fn(&mut Judge) -> Result<()>;
 
 /// Prices candidates for one problem.
 pub struct Judge {
@@ -95,9 +43,16 @@ pub struct Judge {
     pricers: Vec<Mutex<Pricer>>,
     graph: OnceLock<Graph>,
     winner: Option<Winner>,
+    /// The best of the known algorithms.
+    known: Option<Winner>,
+    shortlist: Shortlist,
     tried: u64,
     refusal: Option<String>,
     unseen: u64,
+    /// The share of its time with serial starts that a candidate takes at least; see [`Judge::beside_serial`].
+    serial_share: Option<f64>,
+    /// All methods in turn, for one of them that searches on a judge beside.
+    search: Option<Search>,
     /// Compositions found so far, from which later methods go on.
     pub(crate) explored: Explored,
     stop: Arc<AtomicBool>,
@@ -138,9 +93,13 @@ impl Judge {
             pool,
             graph: OnceLock::new(),
             winner: None,
+            known: None,
+            shortlist: Shortlist::default(),
             tried: 0,
             refusal: None,
             unseen: 0,
+            serial_share: None,
+            search: None,
             explored: Explored::default(),
             stop,
             begun,
@@ -155,14 +114,53 @@ impl Judge {
         Judge::on(problem, self.pool.clone(), clock, Box::new(|_| ()))
     }
 
+    /// A judge of the same problem, for methods that plan for serial starts. It takes as the time of a candidate what it
+    /// takes as described, or `share` of what it takes with serial starts, whichever is more: what must not take longer
+    /// than a limit there is fast here.
+    pub fn beside_serial(&self, share: f64) -> Judge {
+        let problem = Problem {
+            serial_starts: true,
+            ..(*self.problem).clone()
+        };
+        Judge {
+            serial_share: Some(share),
+            ..self.beside(Arc::new(problem))
+        }
+    }
+
+    /// How methods search on a judge beside this one.
+    pub(crate) fn search_by(&mut self, search: Search) {
+        self.search = Some(search);
+    }
+
+    /// Search on `beside`, where it is known how.
+    pub(crate) fn search_beside(&self, beside: &mut Judge) -> Result<()> {
+        self.search.map_or(Ok(()), |search| search(beside))
+    }
+
     /// What is to be found.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
+    /// The same to keep while the judge works.
+    pub(crate) fn shared(&self) -> Arc<Problem> {
+        self.problem.clone()
+    }
+
     /// The best so far.
     pub fn incumbent(&self) -> Option<&Winner> {
         self.winner.as_ref()
+    }
+
+    /// The best known algorithm so far.
+    pub fn known(&self) -> Option<&Winner> {
+        self.known.as_ref()
+    }
+
+    /// The fastest few of each method, the fastest first; the incumbent is one of them.
+    pub fn shortlist(&self) -> &[Kept] {
+        self.shortlist.all()
     }
 
     /// Candidates priced so far.
@@ -197,6 +195,11 @@ impl Judge {
         self.until.map(left)
     }
 
+    /// When the method that is at work is to end.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.until
+    }
+
     /// Let the next method end at `until`.
     pub(crate) fn end_at(&mut self, until: Option<Instant>) {
         self.until = until;
@@ -222,17 +225,17 @@ impl Judge {
     /// The same with the issue policy under which each draft takes least. Drafts that take less than `limit` get a
     /// time, too, even if they are slower than the incumbent.
     pub fn consider_within(&mut self, drafts: &[Draft], limit: TimePs) -> Vec<(Verdict, Issue)> {
-        let mut verdicts = self.priced(drafts, self.bar().max(limit), None);
+        let mut verdicts = self.priced(drafts, self.reach().max(limit), None);
         if self.winner.is_none() && !verdicts.iter().any(|one| one.0.time().is_some()) {
             self.answer(drafts, &mut verdicts);
         }
-        self.considered(drafts, verdicts)
+        self.considered(drafts, verdicts, limit)
     }
 
     /// The same, but a draft that takes more than `patience` to simulate is [`Verdict::Late`].
     pub fn consider_for(&mut self, drafts: &[Draft], patience: Option<Duration>) -> Vec<Verdict> {
-        let verdicts = self.priced(drafts, self.bar(), patience);
-        let considered = self.considered(drafts, verdicts);
+        let verdicts = self.priced(drafts, self.reach(), patience);
+        let considered = self.considered(drafts, verdicts, TimePs::ZERO);
         considered.into_iter().map(|one| one.0).collect()
     }
 
@@ -249,12 +252,15 @@ impl Judge {
         }
     }
 
-    /// Accept the best of what was priced.
+    /// Accept the best of what was priced, and keep what is nearly as fast. What takes no less than the incumbent from
+    /// before and than `limit` is told as slower.
     fn considered(
         &mut self,
         drafts: &[Draft],
         mut verdicts: Vec<(Verdict, Issue)>,
+        limit: TimePs,
     ) -> Vec<(Verdict, Issue)> {
+        let told = self.bar().max(limit);
         let looked_at = verdicts.iter().filter(|one| one.0 != Verdict::Late);
         self.tried += looked_at.count() as u64;
         let timed = |(place, (verdict, issue)): (usize, &(Verdict, Issue))| {
@@ -263,14 +269,26 @@ impl Judge {
         let priced = &verdicts;
         let mut order: Vec<_> = priced.iter().enumerate().filter_map(timed).collect();
         order.sort_unstable_by_key(|&(time, place, _)| (time, place));
-        for (time, place, issue) in order {
+        let mut refused = Vec::new();
+        for &(time, place, issue) in &order {
             if time >= self.bar() {
                 break;
             }
-            match self.proved(&drafts[place], issue) {
+            match self.proved(&drafts[place], issue, time) {
                 Ok(winner) => self.accept(winner),
-                Err(why) => verdicts[place].0 = Verdict::Refused(why.to_string()),
+                Err(why) => refused.push((place, why.to_string())),
             }
+        }
+        for (time, place, issue) in order {
+            if refused.iter().all(|one| one.0 != place) {
+                self.shortlist.offer(time, &drafts[place], issue);
+            }
+            if time >= told {
+                verdicts[place].0 = Verdict::Slower;
+            }
+        }
+        for (place, why) in refused {
+            verdicts[place].0 = Verdict::Refused(why);
         }
         self.note_refusal(&verdicts);
         verdicts
@@ -301,6 +319,12 @@ impl Judge {
             .map_or(TimePs::MAX, |winner| winner.time)
     }
 
+    /// Beyond this time, simulations are stopped.
+    fn reach(&self) -> TimePs {
+        let reach = |winner: &Winner| TimePs((winner.time.0 as f64 * SHORTLISTED) as u64);
+        self.winner.as_ref().map_or(TimePs::MAX, reach)
+    }
+
     fn priced(
         &self,
         drafts: &[Draft],
@@ -315,21 +339,32 @@ impl Judge {
             let until = self.until.into_iter().chain(patient).min();
             self.price_one(draft, pricer, stop_at, until)
         };
-        // Threads take one draft after another, so that none has several left when the others are done.
-        let next = AtomicUsize::new(0);
-        let verdicts: Vec<OnceLock<_>> = drafts.iter().map(|_| OnceLock::new()).collect();
-        self.pool.broadcast(|thread| {
-            let mut pricer = self.pricers[thread.index()]
+        self.each(drafts.len(), |place, thread| {
+            let mut pricer = self.pricers[thread]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
+            one(&drafts[place], &mut pricer)
+        })
+    }
+
+    /// What `work` makes of 0, 1, ... below `count`, on all threads; it gets the number and that of its thread.
+    pub(crate) fn each<T: Send + Sync>(
+        &self,
+        count: usize,
+        work: impl Fn(usize, usize) -> T + Sync,
+    ) -> Vec<T> {
+        // Threads take one after another, so that none has several left when the others are done.
+        let next = AtomicUsize::new(0);
+        let done: Vec<OnceLock<T>> = (0..count).map(|_| OnceLock::new()).collect();
+        self.pool.broadcast(|thread| {
             while let Some(place) =
-                Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&place| place < drafts.len())
+                Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&place| place < count)
             {
-                let _ = verdicts[place].set(one(&drafts[place], &mut pricer));
+                let _ = done[place].set(work(place, thread.index()));
             }
         });
-        let verdict = |one: OnceLock<_>| one.into_inner().expect("each draft is taken once");
-        verdicts.into_iter().map(verdict).collect()
+        let value = |one: OnceLock<T>| one.into_inner().expect("each number is taken once");
+        done.into_iter().map(value).collect()
     }
 
     /// The verdict on one draft, and the policy with which it takes least. Simulations that go on at `until` are
@@ -362,12 +397,8 @@ impl Judge {
         for &issue in &draft.issues {
             let (answered, stop_at) = (best.0.time().is_some(), best.0.time().unwrap_or(stop_at));
             let until = self.until.filter(|_| answered).or(until);
-            match pricer.time(
-                &schedule,
-                &self.problem.options(issue, path),
-                stop_at,
-                until,
-            ) {
+            let options = self.problem.options(issue, path);
+            match self.time(pricer, &schedule, options, (stop_at, until)) {
                 Ok(time) if time < stop_at => best = (Verdict::Time(time), issue),
                 Ok(_) | Err(SimError::Stopped { .. }) => {}
                 Err(why) => return refused(why),
@@ -377,6 +408,26 @@ impl Judge {
             (true, Some(until)) if Instant::now() >= until => (Verdict::Late, best.1),
             _ => best,
         }
+    }
+
+    fn time(
+        &self,
+        pricer: &mut Pricer,
+        schedule: &Schedule,
+        options: Options,
+        (stop_at, until): (TimePs, Option<Instant>),
+    ) -> Result<TimePs> {
+        let Some(share) = self.serial_share else {
+            return pricer.time(schedule, &options, stop_at, until);
+        };
+        let of = |time: TimePs, factor: f64| TimePs((time.0 as f64 * factor) as u64);
+        let serial = pricer.time(schedule, &options, of(stop_at, 1.0 / share), until)?;
+        let described = Options {
+            serial_starts: false,
+            ..options
+        };
+        let time = pricer.time(schedule, &described, stop_at, until)?;
+        Ok(time.max(of(serial, share)))
     }
 
     fn made(&self, draft: &Draft) -> Result<Arc<Schedule>> {
@@ -389,15 +440,20 @@ impl Judge {
         Ok(lowered.map_or(Cow::Borrowed(made), Cow::Owned))
     }
 
-    /// The draft as a winner, if it is right.
-    fn proved(&self, draft: &Draft, issue: Issue) -> Result<Winner> {
+    /// What a draft makes, as the machine and its path need it.
+    pub(crate) fn schedule(&self, draft: &Draft) -> Result<Schedule> {
+        let made = self.made(draft)?;
+        self.lower(&made, draft.path.as_deref())
+            .map(Cow::into_owned)
+    }
+
+    /// The draft, which takes `time`, as a winner, if it is right.
+    pub(crate) fn proved(&self, draft: &Draft, issue: Issue, time: TimePs) -> Result<Winner> {
         let schedule = self.made(draft)?;
         let lowered = self.lower(&schedule, draft.path.as_deref())?;
         verify(&lowered)?;
         let options = self.problem.options(issue, draft.path.as_deref());
-        let time = run(&lowered, &self.problem.machine, &options)?
-            .simulation
-            .makespan;
+        run(&lowered, &self.problem.machine, &options)?;
         drop(lowered);
         Ok(Winner {
             candidate: Candidate {
@@ -428,6 +484,9 @@ impl Judge {
 
     fn accept(&mut self, winner: Winner) {
         (self.report)(&winner);
+        if winner.candidate.method == KNOWN {
+            self.known = Some(winner.clone());
+        }
         self.winner = Some(winner);
     }
 }

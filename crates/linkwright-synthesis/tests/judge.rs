@@ -50,13 +50,14 @@ fn reported(problem: Problem, control: Control) -> (Vec<(String, TimePs)>, u64) 
     let choices = Choices {
         control,
         methods: vec!["library".into()],
+        fastest: true,
     };
     let report = move |winner: &Winner| {
         let words = format!("{} {}", winner.candidate.recipe, winner.candidate.issue);
         seen.lock().unwrap().push((words, winner.time));
     };
     let found = synthesize(problem, choices, Box::new(report)).unwrap();
-    let (winner, tried) = (found.winner, found.tried);
+    let (winner, tried) = (found.answer.winner, found.tried);
     let all = all.lock().unwrap().clone();
     assert_eq!(all.last().unwrap().1, winner.time);
     (all, tried)
@@ -177,6 +178,7 @@ fn known_algorithms_that_were_left_out_are_counted() {
         let choices = Choices {
             control,
             methods: vec!["library".into()],
+            fastest: true,
         };
         let found = synthesize(asked(), choices, Box::new(|_| ())).unwrap();
         assert_eq!(found.tried + found.unseen, all);
@@ -250,6 +252,33 @@ fn serial_starts_are_never_faster() {
         both.clone().any(|(free, serial)| free < serial),
         "{pairs:?}"
     );
+}
+
+/// The price beside is the time as described or the share of the time with serial starts, whichever is more.
+#[test]
+fn what_takes_long_with_serial_starts_is_dear_beside() {
+    let free = problem("dgx1-p100", Collective::Alltoall, 8, 4096);
+    let serial = Problem {
+        serial_starts: true,
+        ..free.clone()
+    };
+    let one_policy = |mut draft: Draft| {
+        draft.issues.truncate(1);
+        draft
+    };
+    let drafts: Vec<Draft> = library::drafts(&free).into_iter().map(one_policy).collect();
+    let (as_described, with_serial) = (
+        judge(free.clone()).price(&drafts),
+        judge(serial).price(&drafts),
+    );
+    for share in [0.25, 2.0] {
+        let priced = judge(free.clone()).beside_serial(share).price(&drafts);
+        for ((time, serial), price) in as_described.iter().zip(&with_serial).zip(&priced) {
+            let of = |serial: TimePs| TimePs((serial.0 as f64 * share) as u64);
+            let dear = serial.time().map(of);
+            assert_eq!(price.time(), time.time().max(dear));
+        }
+    }
 }
 
 #[test]

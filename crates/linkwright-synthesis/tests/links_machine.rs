@@ -52,9 +52,11 @@ fn found(collective: Collective, elements: u64, methods: &[&str]) -> Winner {
             ..Control::default()
         },
         methods: methods.iter().map(|method| method.to_string()).collect(),
+        fastest: true,
     };
     synthesize(problem, choices, Box::new(|_| ()))
         .unwrap()
+        .answer
         .winner
 }
 

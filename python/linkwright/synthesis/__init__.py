@@ -25,7 +25,8 @@ from linkwright.units import format_size, format_time
 # The method that only prices known algorithms: its best is what others are compared with.
 KNOWN = "library"
 OWN_FORMAT = "lw"
-_COLUMNS = "{:>8}  {:>10}  {:>10}  {:>7}  {:>10}  {:>8}  {}"
+_COLUMNS = "{:>8}  {:>10}  {:>10}  {:>7}  {:>12}  {:>10}  {:>8}  {}"
+_HEADS = ("size", "best known", "found", "gain", "lasts", "bound", "method", "recipe")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Task:
     methods: tuple[str, ...]
     # Whether transfers of a rank start one after another, whatever their lanes.
     serial_starts: bool = False
+    # Whether the fastest is the answer even where its gain does not last.
+    fastest: bool = False
 
     @property
     def name(self) -> str:
@@ -54,7 +57,7 @@ class Task:
             self.target.machine, self.experiment.collective, self.experiment.ranks, self.size_bytes,
             element_bytes=asked["element_bytes"], root=asked["root"], grid=list(asked["grid"] or ()), path=self.path,
             seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
-            serial_starts=self.serial_starts,
+            serial_starts=self.serial_starts, fastest=self.fastest,
         )  # fmt: skip
         improvements, interrupted = [], False
         while True:
@@ -70,9 +73,10 @@ class Task:
                 break
             improvements.append(improvement)
             heard(improvement)
-        assert improvements, "a search that ends well has found something"
+        assert found.answer, "a search that ends well has found something"
         counts = (found.tried or 0, found.unseen or 0)
-        return Outcome(self, improvements[-1], self._known(improvements), self.bound(), *counts, interrupted)
+        known = self._known(improvements)
+        return Outcome(self, found.answer, known, self.bound(), *counts, interrupted, found.fastest)
 
     def binds(self, one: Mapping[str, Any]) -> dict[str, object]:
         """What its time goes on: shares of the critical path by cause, and the busiest link with its busy share."""
@@ -101,6 +105,41 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Lasting:
+    """How much of a gain over the best known algorithm is left where the machine is not quite as its file says."""
+
+    draws: int  # of the rates and times of the fabric
+    wins: int  # draws in which it is a gain of 2 % or more
+    least: float | None  # gain of any draw
+    serial: float  # gain where the start-ups of a rank wait for each other
+    lasts: bool  # in nearly all draws
+    lasts_serial: bool
+
+    @classmethod
+    def of(cls, one: Mapping[str, Any]) -> Lasting | None:
+        """That of an answer."""
+        return cls(**one["lasting"]) if one["lasting"] else None
+
+    @property
+    def share(self) -> float | None:
+        """Of the draws, those in which it is a gain; None without draws."""
+        return self.wins / self.draws if self.draws else None
+
+    @property
+    def short(self) -> str:
+        """As a column: the share of the draws, and the gain with serial starts."""
+        return f"{'-' if self.share is None else f'{self.share:.0%}'}, {self.serial:.2f} x"
+
+    @property
+    def long(self) -> str:
+        """In words."""
+        drawn = "no draws of rates and times"
+        if self.least is not None:
+            drawn = f"in {self.wins} of {self.draws} draws of rates and times, {self.least:.2f} x at least"
+        return f"{drawn}; with serial starts {self.serial:.2f} x"
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a search has found."""
 
@@ -112,11 +151,21 @@ class Outcome:
     # Known algorithms at which nobody looked, because the time was over.
     unseen: int
     interrupted: bool
+    # The fastest on the machine as described, where its gain does not last and `best` is another one.
+    fastest: dict[str, Any] | None = None
 
     @property
     def gain(self) -> float | None:
         """The time of the best known algorithm over that of the best."""
-        return self.known["time_ps"] / self.best["time_ps"] if self.known and self.best["time_ps"] else None
+        return self._gain(self.best)
+
+    def _gain(self, one: Mapping[str, Any]) -> float | None:
+        return self.known["time_ps"] / one["time_ps"] if self.known and one["time_ps"] else None
+
+    @property
+    def lasting(self) -> Lasting | None:
+        """How the gain lasts; None where there is none, or where the time did not suffice to judge it."""
+        return Lasting.of(self.best)
 
     @property
     def row(self) -> dict[str, object]:
@@ -130,7 +179,11 @@ class Outcome:
             "method": self.best["method"], "recipe": self.best["recipe"], "issue": self.best["issue"],
             "path": self.best["path"] or self.task.path, "tried": self.tried, "known_unseen": self.unseen,
             "serial_starts": self.task.serial_starts, "seed": self.task.seed,
-            "interrupted": self.interrupted,
+            "interrupted": self.interrupted, "lasting": self.best["lasting"],
+            "fastest": self.fastest and {
+                "time_ns": self.fastest["time_ps"] / 1e3, "gain": self._gain(self.fastest),
+                **{name: self.fastest[name] for name in ("method", "recipe", "issue", "lasting")},
+            },
         }  # fmt: skip
 
     @property
@@ -149,16 +202,29 @@ class Outcome:
         gain = f"{self.gain:.2f} x" if self.gain else ""
         return _COLUMNS.format(
             format_size(self.task.size_bytes), _time(row["known_ns"]), _time(row["found_ns"]), gain,
-            _time(row["bound_ns"]), row["method"], f"{row['recipe']} ({row['issue']})",
+            self.lasting.short if self.lasting else "", _time(row["bound_ns"]), row["method"],
+            f"{row['recipe']} ({row['issue']})",
         ).rstrip()  # fmt: skip
 
     @property
-    def remark(self) -> str | None:
-        """What the line alone would conceal."""
-        if not self.unseen:
+    def passed_over(self) -> str | None:
+        """The fastest schedule, in words, where its gain does not last."""
+        one, lasting = self.fastest, Lasting.of(self.fastest) if self.fastest else None
+        if one is None or lasting is None:
             return None
-        cure = "" if self.interrupted else "; give a longer --budget"
-        return f"{self.unseen} known algorithms were not looked at{cure}"
+        gain = f"{_time(one['time_ps'] / 1e3)}, {self._gain(one):.2f} x, lasts {lasting.short}"
+        return f"passed over: {gain}: {one['method']}, {one['recipe']} ({one['issue']})"
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the line alone would conceal."""
+        found = []
+        if self.unseen:
+            cure = "" if self.interrupted else "; give a longer --budget"
+            found.append(f"{self.unseen} known algorithms were not looked at{cure}")
+        if self.passed_over:
+            found.append(f"{self.passed_over}; --fastest takes it")
+        return found
 
     @property
     def text(self) -> str:
@@ -169,6 +235,7 @@ class Outcome:
             "method": row["method"], "recipe": row["recipe"], "issue policy": row["issue"], "path": row["path"],
             "start-ups of a rank": "one after another" if row["serial_starts"] else None,
             "time": f"{row['found_ns']} ns", "best known": row["known"] and f"{row['known_ns']} ns, {row['known']}",
+            "gain lasts": self.lasting and self.lasting.long,
             "bound": row["bound"] and f"{row['bound_ns']} ns, {row['bound']}", "seed": row["seed"],
             "made by": f"linkwright {version}",
         }  # fmt: skip
@@ -192,7 +259,7 @@ def described(target: Target) -> ModelledTarget:
 def task(
     target: ModelledTarget, collective: str, size_bytes: int, *, dtype: str, op: str, root: int,
     grid: tuple[int, ...] | None, path: str | None, seed: int, budget_s: float, methods: tuple[str, ...],
-    serial_starts: bool = False,
+    serial_starts: bool = False, fastest: bool = False,
 ) -> Task:  # fmt: skip
     """A search over all ranks of the target; refuses a collective or a method that does not exist."""
     if collective not in (all_of_them := [row["key"] for row in _native.collectives()]):
@@ -211,7 +278,7 @@ def task(
     made = collective_experiment(
         "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid
     )
-    return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods, serial_starts)
+    return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods, serial_starts, fastest)
 
 
 def _blocked(collective: str) -> bool:
@@ -221,7 +288,7 @@ def _blocked(collective: str) -> bool:
 def heading(task: Task) -> str:
     """The lines above the table."""
     about = f"# {task.experiment.collective} over {task.experiment.ranks} ranks on {task.target.machine_name}"
-    return f"{about}\n" + _COLUMNS.format("size", "best known", "found", "gain", "bound", "method", "recipe").rstrip()
+    return f"{about}\n" + _COLUMNS.format(*_HEADS).rstrip()
 
 
 def check_outputs(

@@ -26,7 +26,7 @@ def page(outcomes: Sequence[Outcome]) -> Report:
         [("Machine", target.machine_name), ("Ranks", f"{experiment.ranks:,}"), ("Seed", f"{outcomes[0].task.seed}")],
         sections=[
             Section("In short", [Text([_conclusion(outcomes)]), *_moving(outcomes)]),
-            Section("What was found", [_found(outcomes)]),
+            Section("What was found", [_found(outcomes), *_passed_over(outcomes)]),
             Section("Why it wins", [_why(outcome) for outcome in outcomes]),
         ],
     )
@@ -70,10 +70,18 @@ def _scene(outcome: Outcome, one: Mapping[str, Any], words: str) -> Scene | None
 def _found(outcomes: Sequence[Outcome]) -> Table:
     columns = [
         Column("Size", "B", numeric=True), Column("Best known", "s", numeric=True), Column("Found", "s", numeric=True),
-        Column("Gain", numeric=True), Column("Bound", "s", numeric=True, help="No schedule beats it."),
+        Column("Gain", numeric=True),
+        Column("Lasts", help="Share of drawn machines that leave the gain, and the gain with serial starts."),
+        Column("Bound", "s", numeric=True, help="No schedule beats it."),
         Column("Found / bound", numeric=True), Column("Recipe"), Column("Issue policy"),
     ]  # fmt: skip
     return Table("By size", columns, [_row(outcome) for outcome in outcomes])
+
+
+def _passed_over(outcomes: Sequence[Outcome]) -> list[Item]:
+    """Faster schedules that are no answer."""
+    return [Text([f"At {format_size(outcome.task.size_bytes)}, {passed}."])
+            for outcome in outcomes if (passed := outcome.passed_over)]  # fmt: skip
 
 
 def _row(outcome: Outcome) -> list[Cell | str]:
@@ -86,6 +94,7 @@ def _row(outcome: Outcome) -> list[Cell | str]:
         _time(known, outcome.known["recipe"] if outcome.known else ""),
         _time(found),
         Cell(f"{outcome.gain:.2f}", outcome.gain) if outcome.gain else "",
+        Cell(outcome.lasting.short, outcome.lasting.share, outcome.lasting.long) if outcome.lasting else "",
         _time(bound, str(outcome.bound["name"]) if outcome.bound else ""),
         Cell(f"{over:.2f}", over) if over else "",
         Cell(outcome.best["recipe"], tone="strong"),

@@ -43,6 +43,7 @@ mod scalar;
 mod section;
 mod tree;
 pub mod unit;
+mod varied;
 
 pub use endpoints::{Endpoint, EndpointKind};
 pub use hints::Hints;

@@ -7,7 +7,7 @@
 //! torus ([`super::rehearsal`]): the first ones stop the others.
 
 use super::rehearsal::rehearsal;
-use crate::candidate::{Draft, Recipe};
+use crate::candidate::{Draft, Recipe, KNOWN};
 use crate::judge::{Judge, Verdict};
 use crate::method::Method;
 use crate::problem::Problem;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// The method.
 pub static METHOD: Method = Method {
-    key: "library",
+    key: KNOWN,
     weight: 1,
     serves: |_| true,
     summary: "every known algorithm with several issue policies",

@@ -9,6 +9,7 @@ pub mod packing;
 pub mod portfolio;
 pub mod refinement;
 mod rehearsal;
+pub mod serial;
 mod transformed;
 
 use crate::method::Method;
@@ -23,6 +24,7 @@ pub static METHODS: &[&Method] = &[
     &matching::METHOD,
     &packing::METHOD,
     &flows::METHOD,
+    &serial::METHOD,
     &refinement::METHOD,
 ];
 
