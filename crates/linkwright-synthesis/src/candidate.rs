@@ -32,6 +32,9 @@ impl fmt::Debug for Recipe {
 /// Key of the method whose candidates are the known algorithms: what the others find is compared with its best.
 pub const KNOWN: &str = "library";
 
+/// Key of the method whose candidates are known algorithms, transformed.
+pub const TRANSFORMED: &str = "portfolio";
+
 /// A schedule that is there.
 #[derive(Clone, Debug)]
 pub struct Candidate {

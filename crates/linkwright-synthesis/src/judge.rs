@@ -18,6 +18,7 @@ use crate::problem::Problem;
 pub use crate::verdict::{Control, Report, Verdict, Winner};
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
+use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::{verify, Schedule};
 use linkwright_sim::{lowered, run, Modelled, Options, Pricer, SimError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -394,7 +395,11 @@ impl Judge {
             Ok(schedule) => schedule,
             Err(why) => return refused(why),
         };
-        for &issue in &draft.issues {
+        for issue in draft
+            .issues
+            .iter()
+            .map(|&issue| self.awaited(issue, &schedule, path))
+        {
             let (answered, stop_at) = (best.0.time().is_some(), best.0.time().unwrap_or(stop_at));
             let until = self.until.filter(|_| answered).or(until);
             let options = self.problem.options(issue, path);
@@ -407,6 +412,17 @@ impl Judge {
         match (best.0 == Verdict::Slower, until) {
             (true, Some(until)) if Instant::now() >= until => (Verdict::Late, best.1),
             _ => best,
+        }
+    }
+
+    /// The policy with which a rank pays for waiting for what it reads: `unlimited` charges no barrier for that.
+    fn awaited(&self, issue: Issue, schedule: &Schedule, path: Option<&str>) -> Issue {
+        let named = path.and_then(|name| self.problem.machine.path(name));
+        let waiting_costs = named.unwrap_or(self.problem.path()).barrier > TimePs::ZERO;
+        let reads = || schedule.ops().iter().any(|op| op.kind == OpKind::Get);
+        match issue {
+            Issue::Unlimited if waiting_costs && reads() => Issue::Batch(schedule.ranks),
+            issue => issue,
         }
     }
 

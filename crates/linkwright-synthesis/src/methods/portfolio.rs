@@ -12,7 +12,7 @@
 //! the result is never slower than a member of round 1; transforms that pay only together may be missed.
 
 use super::transformed::{sources, Source, Step, Transformed};
-use crate::candidate::{Draft, Recipe};
+use crate::candidate::{Draft, Recipe, TRANSFORMED};
 use crate::judge::Judge;
 use crate::method::Method;
 use crate::problem::Problem;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// The method.
 pub static METHOD: Method = Method {
-    key: "portfolio",
+    key: TRANSFORMED,
     weight: 1,
     serves: |_| true,
     summary: "known algorithms forwards, backwards and joined, with every transform and issue policy",
