@@ -20,6 +20,7 @@ pub mod ir;
 mod marks;
 pub mod order;
 pub mod own_scratch;
+pub mod patience;
 pub mod patterns;
 pub mod reorder;
 pub mod reverse;

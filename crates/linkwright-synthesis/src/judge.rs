@@ -16,7 +16,8 @@ use crate::graph::Graph;
 use crate::problem::Problem;
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
-use linkwright_schedule::{verify, Schedule};
+use linkwright_schedule::patience::while_wanted;
+use linkwright_schedule::{verify, Schedule, ScheduleError};
 use linkwright_sim::{lowered, run, Modelled, Options, Pricer, SimError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
@@ -332,8 +333,8 @@ impl Judge {
         verdicts.into_iter().map(verdict).collect()
     }
 
-    /// The verdict on one draft, and the policy with which it takes least. Simulations that go on at `until` are
-    /// abandoned.
+    /// The verdict on one draft, and the policy with which it takes least. What is made or simulated at `until`, or
+    /// when the search is to end, is abandoned; without `until` nothing is.
     fn price_one(
         &self,
         draft: &Draft,
@@ -342,7 +343,10 @@ impl Judge {
         until: Option<Instant>,
     ) -> (Verdict, Issue) {
         let mut best = (Verdict::Slower, Issue::default());
-        let refused = |why: SimError| (Verdict::Refused(why.to_string()), Issue::default());
+        let refused = |why: SimError| match why {
+            SimError::Schedule(ScheduleError::Unwanted) => (Verdict::Late, Issue::default()),
+            why => (Verdict::Refused(why.to_string()), Issue::default()),
+        };
         if draft.operations > MOST_OPERATIONS {
             let problem = format!(
                 "about {} operations; at most {MOST_OPERATIONS} are made, use fewer ranks or slices",
@@ -350,9 +354,12 @@ impl Judge {
             );
             return (Verdict::Refused(problem), Issue::default());
         }
-        let (made, path) = (self.made(draft), draft.path.as_deref());
+        let (made, path) = (
+            self.within(until, || self.made(draft)),
+            draft.path.as_deref(),
+        );
         let schedule = match &made {
-            Ok(made) => self.lower(made, path),
+            Ok(made) => self.within(until, || self.lower(made, path)),
             Err(why) => return refused(why.clone()),
         };
         let schedule = match schedule {
@@ -377,6 +384,12 @@ impl Judge {
             (true, Some(until)) if Instant::now() >= until => (Verdict::Late, best.1),
             _ => best,
         }
+    }
+
+    fn within<T>(&self, until: Option<Instant>, make: impl FnOnce() -> T) -> T {
+        let stop = self.stop.clone();
+        let goes_on = move |until| Instant::now() < until && !stop.load(Ordering::Relaxed);
+        while_wanted(move || until.is_none_or(&goes_on), make)
     }
 
     fn made(&self, draft: &Draft) -> Result<Arc<Schedule>> {
