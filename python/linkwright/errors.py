@@ -201,6 +201,8 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     begun = [key for key in known if len(name) > 1 and any(part.startswith(meant) for part in parts[key])]
     if begun:
         return sorted(begun, key=lambda key: not key.casefold().startswith(meant))[:3]
+    if len(name) > 2 * max(map(len, known), default=0):
+        return []  # the comparison of a name of 100,000 characters would take seconds
     likeness = {key: SequenceMatcher(None, key, name).ratio() for key in known}
     enough = max(NEAR, max(likeness.values(), default=0.0) - 0.1)  # about as near as the nearest
     return [key for key in sorted(known, key=lambda key: -likeness[key]) if likeness[key] >= enough][:3]

@@ -116,6 +116,14 @@ def test_rubbish_is_refused(tmp_path, content, suffix):
         lw.CostTable.load(tmp_path / f"costs{suffix}")
 
 
+def test_a_table_that_grows_when_it_is_unpacked_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("linkwright.interop.cost_table.MOST_BYTES", 1 << 20)
+    np.savez_compressed(tmp_path / "costs.npz", about=np.zeros(1 << 20))
+    assert (tmp_path / "costs.npz").stat().st_size < 1 << 15
+    with pytest.raises(lw.UsageError, match="its arrays take more than"):
+        lw.CostTable.load(tmp_path / "costs.npz")
+
+
 def test_the_command_prints_the_error_and_writes_the_table(tmp_path):
     file = tmp_path / "costs.json"
     result = invoke("plan", "cost", "allreduce", "--on", "loggp", "-p", "2,4", "--sizes", "1K,1M", "--out", str(file))

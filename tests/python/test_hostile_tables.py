@@ -105,7 +105,7 @@ def test_a_damaged_table_or_plan_is_never_taken_for_whole(tmp_path, good_runs):
         root = tmp_path / "runs"
         shutil.copytree(good_runs, root)
         DAMAGE[kind](root / run.name / damaged)
-        for verb in ("compare RUN latest", "export RUN --as csv", "explain RUN", "fit RUN"):
+        for verb in ("compare RUN latest", "export RUN --as csv", "explain RUN", "fit RUN", "report RUN"):
             done = invoke(*verb.replace("RUN", run.name).split(), "--runs", str(root))
             assert (done.status, said in done.err) == (1, True), (damaged, kind, verb, done)
         shutil.rmtree(root)

@@ -81,6 +81,12 @@ def test_a_wrong_file_is_refused_with_its_line_and_leaves_nothing(tmp_path, kind
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_time_that_was_rounded_to_nothing_makes_a_page_without_a_warning(tmp_path):
+    result = imported(tmp_path, OSU.replace("1.46", "0.00").replace("1.61", "0.00"))
+    assert (result.status, "Warning" in result.err) == (0, False), result
+
+
 def test_a_format_without_an_end_says_where_a_file_ends(tmp_path):
     result = imported(tmp_path, OSU.removesuffix("16   1.61\n"))
     assert result.status == 0

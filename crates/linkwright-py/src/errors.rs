@@ -98,6 +98,7 @@ kinds!(schedule, SCHEDULE: ScheduleError {
     DoubleWrite => "ScheduleError", "schedule.double-write", "Two operations of one step that overwrite the same chunk.";
     Operation => "ScheduleError", "schedule.operation", "An operation that contradicts itself.";
     TooLarge => "ScheduleError", "schedule.too-large", "A schedule that outgrows its tables.";
+    Unwanted => "ScheduleError", "schedule.unwanted", "A schedule that was abandoned in the making.";
 });
 
 const FILES: &[Kind] = &[SYNTAX, INEXPRESSIBLE];

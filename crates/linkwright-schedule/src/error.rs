@@ -83,6 +83,9 @@ pub enum ScheduleError {
         "the schedule needs more than {0} operations, waits, buffers or chunks; use fewer ranks or slices, or simulate the algorithm folded or streamed, which stores no schedule"
     )]
     TooLarge(u64),
+    /// Whoever asked for the schedule has given up ([`crate::patience`]).
+    #[error("the schedule was abandoned while it was made; give it more time, or use fewer ranks")]
+    Unwanted,
 }
 
 fn suggestion(nearest: &Option<String>) -> String {

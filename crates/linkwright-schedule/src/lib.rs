@@ -21,6 +21,7 @@ pub mod ir;
 mod marks;
 pub mod order;
 pub mod own_scratch;
+pub mod patience;
 pub mod patterns;
 pub mod pull;
 pub mod reorder;

@@ -19,7 +19,8 @@ pub use crate::verdict::{Control, Report, Verdict, Winner};
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::ir::OpKind;
-use linkwright_schedule::{verify, Schedule};
+use linkwright_schedule::patience::while_wanted;
+use linkwright_schedule::{verify, Schedule, ScheduleError};
 use linkwright_sim::{lowered, run, Modelled, Options, Pricer, SimError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
@@ -368,8 +369,8 @@ impl Judge {
         done.into_iter().map(value).collect()
     }
 
-    /// The verdict on one draft, and the policy with which it takes least. Simulations that go on at `until` are
-    /// abandoned.
+    /// The verdict on one draft, and the policy with which it takes least. What is made or simulated at `until`, or
+    /// when the search is to end, is abandoned; without `until` nothing is.
     fn price_one(
         &self,
         draft: &Draft,
@@ -378,7 +379,10 @@ impl Judge {
         until: Option<Instant>,
     ) -> (Verdict, Issue) {
         let mut best = (Verdict::Slower, Issue::default());
-        let refused = |why: SimError| (Verdict::Refused(why.to_string()), Issue::default());
+        let refused = |why: SimError| match why {
+            SimError::Schedule(ScheduleError::Unwanted) => (Verdict::Late, Issue::default()),
+            why => (Verdict::Refused(why.to_string()), Issue::default()),
+        };
         if draft.operations > MOST_OPERATIONS {
             let problem = format!(
                 "about {} operations; at most {MOST_OPERATIONS} are made, use fewer ranks or slices",
@@ -386,9 +390,12 @@ impl Judge {
             );
             return (Verdict::Refused(problem), Issue::default());
         }
-        let (made, path) = (self.made(draft), draft.path.as_deref());
+        let (made, path) = (
+            self.within(until, || self.made(draft)),
+            draft.path.as_deref(),
+        );
         let schedule = match &made {
-            Ok(made) => self.lower(made, path),
+            Ok(made) => self.within(until, || self.lower(made, path)),
             Err(why) => return refused(why.clone()),
         };
         let schedule = match schedule {
@@ -444,6 +451,13 @@ impl Judge {
         };
         let time = pricer.time(schedule, &described, stop_at, until)?;
         Ok(time.max(of(serial, share)))
+    }
+
+    /// What `make` makes, given up at `until` or when the search is to end.
+    fn within<T>(&self, until: Option<Instant>, make: impl FnOnce() -> T) -> T {
+        let stop = self.stop.clone();
+        let goes_on = move |until| Instant::now() < until && !stop.load(Ordering::Relaxed);
+        while_wanted(move || until.is_none_or(&goes_on), make)
     }
 
     fn made(&self, draft: &Draft) -> Result<Arc<Schedule>> {

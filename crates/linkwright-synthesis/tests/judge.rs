@@ -325,3 +325,34 @@ fn sizes_of_large_schedules_are_known_before_they_are_made() {
         );
     }
 }
+
+/// A schedule takes long to make. When the search is stopped meanwhile, nobody waits for the rest of it.
+#[test]
+fn what_is_made_when_the_search_is_stopped_is_abandoned() {
+    let problem = Arc::new(problem("loggp", Collective::Allgather, 256, 1 << 10));
+    let hour = Control {
+        budget: Duration::from_secs(3600),
+        ..control(2)
+    };
+    let stop = hour.stop.clone();
+    let mut judge = Judge::new(problem.clone(), hour, Box::new(|_| ()));
+    judge.consider(vec![candidate(&problem, "allgather/ring", Issue::Blocking)]);
+    let known = judge.bar();
+    let shape = problem.shape.clone();
+    let make = move || {
+        stop.store(true, Ordering::Relaxed);
+        let made = collectives::build("allgather/neighbor_exchange", &shape);
+        assert!(matches!(made, Err(ScheduleError::Unwanted)));
+        Ok(Arc::new(made?))
+    };
+    let verdicts = judge.consider_drafts(&[Draft {
+        method: "library",
+        recipe: Recipe::new("exchanges"),
+        issues: vec![Issue::Blocking],
+        path: None,
+        operations: 1,
+        make: Arc::new(make),
+    }]);
+    assert_eq!(verdicts, [Verdict::Late]);
+    assert_eq!(judge.bar(), known);
+}

@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwright.costs import CostCurve, CostTable, Error, as_dict
 from linkwright.errors import FileError, UsageError
-from linkwright.store.files import read_json, write_text, write_whole
+from linkwright.store.files import MOST_BYTES, read_json, write_text, write_whole
 
 FORMAT = "linkwright-costs-1"
 SUFFIXES = (".json", ".npz")
@@ -76,6 +76,9 @@ def read(path: Path) -> CostTable:
 
 def _npz(path: Path) -> Any:
     try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(array.file_size for array in archive.infolist()) > MOST_BYTES:
+                raise ValueError(f"its arrays take more than {MOST_BYTES >> 30} GiB")
         with np.load(path, allow_pickle=False) as arrays:
             values = json.loads(str(arrays["about"]))
             columns = {name: arrays[name].tolist() for name in _COLUMNS}

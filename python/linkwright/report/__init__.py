@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from linkwright.errors import StoreError
 from linkwright.store import files
 
@@ -29,18 +31,23 @@ def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
         return _write(Path(out), html.page(source))
     folder = Path(source)
     target = Path(out) if out is not None else folder / "report" / "index.html"
-    return _write(target, html.page(dissect.report(runs.load(folder))))
+    return _write(target, _page(runs.load(folder)))
 
 
 def conclude(folder: Path) -> tuple[list[str], Path]:
     """Writes the report of a run folder and returns its first table, as lines for a terminal, and its path."""
     run = runs.load(folder)
-    return list(glance.lines(run)), _write(folder / "report" / "index.html", html.page(dissect.report(run)))
+    return list(glance.lines(run)), _write(folder / "report" / "index.html", _page(run))
 
 
 def render_study(study, out: Path | str, extras=(), facts=()) -> Path:
     """Writes the report of a reproduced study: the dict of ``reproduce --json``, with `extras` as further sections."""
     return _write(Path(out), html.page(reproduce.report(study, extras, facts)))
+
+
+def _page(run: runs.Run) -> str:
+    with np.errstate(divide="ignore", invalid="ignore"):  # a log may have printed a time of 0.00
+        return html.page(dissect.report(run))
 
 
 def _write(path: Path, page: str) -> Path:

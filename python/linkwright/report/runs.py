@@ -25,6 +25,7 @@ from linkwright import executors
 from linkwright.errors import StoreError
 from linkwright.rows import Column, Rows, among, given, unique
 from linkwright.store import documents, naming, schema
+from linkwright.store import run as store
 from linkwright.store.files import read_text
 from linkwright.store.topology import Topology
 
@@ -114,6 +115,8 @@ def load(folder: Path) -> Run:
     folder = Path(folder)
     results, study = folder / "results.parquet", folder / "study.json"
     if not results.exists() and not study.exists():
+        if (folder / "run.json").exists():
+            store.Run(folder).results()  # raises, and says whether the run ended early
         raise StoreError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
     samples = folder / "samples.parquet"
     suite = folder / "suite.toml"

@@ -34,6 +34,7 @@ use crate::hoist::hoist;
 use crate::ir::{
     most_ops, Buffer, BufferId, Combine, Completion, Edge, Op, OpKind, Remembered, Schedule,
 };
+use crate::patience;
 use crate::spec::Spec;
 use cells::Cells;
 use fences::Fences;
@@ -318,6 +319,7 @@ impl Orderer {
     /// `self.edges`; continue or open its chain.
     fn push(&mut self, op: Op) -> Result<u32> {
         let id = self.ordered() as u32;
+        patience::check(id as usize)?;
         if id as usize >= most_ops() {
             return Err(ScheduleError::TooLarge(most_ops() as u64));
         }
