@@ -118,13 +118,13 @@ fn own_scratch_makes_recursive_doubling_faster() {
 }
 
 /// An allgather of 1 KiB on Cell: seven messages of 128 bytes to each SPE, written and announced in 223.75 ns, read in
-/// 136.25 ns. Nobody waits for anybody.
+/// 139.375 ns, of which 3.125 are the wait for what was read. No rank waits for another.
 #[test]
 fn what_is_there_is_read() {
     let asked = problem(&machine("cell-be"), Collective::Allgather, 8, 256);
     let winner = search(&asked, Control::default());
     let recipe = winner.candidate.recipe.to_string();
-    assert!(winner.time.0 <= 136_250, "{recipe} takes {}", winner.time);
+    assert!(winner.time.0 <= 139_375, "{recipe} takes {}", winner.time);
     let mut ops = winner.candidate.schedule.ops().iter();
     assert!(ops.all(|op| op.kind == OpKind::Get), "{recipe}");
 }

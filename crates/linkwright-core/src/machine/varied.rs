@@ -3,7 +3,9 @@
 //! A machine file states its numbers to three digits; the machine itself is off by some per cent, by link and by day. A
 //! comparison that holds only for the stated digits says little, so it is repeated on machines like
 //!
-//!     value' = value * u,   u uniform in [1 - within, 1 + within), one u for each number of `[fabric]`
+//! ```text
+//!   value' = value * u,   u uniform in [1 - within, 1 + within), one u for each number of [fabric]
+//! ```
 //!
 //! Numbers are drawn independently, because nothing says which of them err together. A list has one number for each of
 //! its members. Counts, sizes and shares are structure and stay, as do the software costs of paths: those of both

@@ -2,18 +2,14 @@
 
 use super::*;
 use linkwright_core::Machine;
-use linkwright_schedule::collectives::REGISTRY;
+use linkwright_schedule::collectives::{Algorithm, REGISTRY};
 use linkwright_schedule::ir::Combine;
+use linkwright_schedule::transforms::has_own_waits;
 use linkwright_schedule::{transforms, verify, Collective, Shape};
 use linkwright_sim::run::{run, Options};
 
 /// Every algorithm over `ranks` ranks, on a line and on a grid.
-pub(super) fn built_in(
-    ranks: u32,
-) -> Vec<(
-    &'static linkwright_schedule::collectives::Algorithm,
-    Schedule,
-)> {
+pub(super) fn built_in(ranks: u32) -> Vec<(&'static Algorithm, Schedule)> {
     let root = ranks - 1;
     let shape = Shape::new(ranks, u64::from(ranks) * 10);
     let grid = (2..ranks).find(|x| ranks % x == 0).map(|x| (x, ranks / x));
@@ -36,8 +32,10 @@ fn machine() -> Machine {
 }
 
 /// Whether the format has nothing for it, and what is said then.
-fn inexpressible(name: &str, collective: Collective) -> Option<&'static str> {
-    match name {
+fn inexpressible(algorithm: &Algorithm, schedule: &Schedule) -> Option<&'static str> {
+    let collective = algorithm.collective;
+    match algorithm.name {
+        _ if has_own_waits(schedule).unwrap() => Some("waits that its data do not need"),
         "shared_memory" => Some("memories"),
         "all_pairs" => Some("a barrier of ranks"),
         "multicast" => Some("a multicast"),
@@ -56,7 +54,7 @@ fn built_in_algorithms_come_back_equal() {
         let name = format!("{} over {}", algorithm.key(), schedule.ranks);
         let text = match (
             (FORMAT.write)(&schedule),
-            inexpressible(algorithm.name, algorithm.collective),
+            inexpressible(algorithm, &schedule),
         ) {
             (Ok(text), None) => text,
             (Err(error), Some(why)) => {
