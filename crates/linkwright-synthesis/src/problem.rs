@@ -8,6 +8,9 @@ use linkwright_sim::fabrics;
 use linkwright_sim::run::{check, sized, Options};
 use std::sync::Arc;
 
+/// Most ranks of a problem. Beyond, one known algorithm takes longer to make, prove and simulate than people wait.
+pub const MOST_RANKS: u32 = 4096;
+
 /// A collective, its shape, and the machine on which its schedule is to be fast.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -36,6 +39,7 @@ impl Problem {
         path: Option<String>,
         seed: u64,
     ) -> Result<Self> {
+        few_enough(shape.ranks)?;
         let machine = sized(machine, shape.ranks, &shape.grid)?;
         if shape.grid.is_empty() && machine.ranks() == shape.ranks as usize {
             shape.grid = machine.sides().to_vec();
@@ -104,6 +108,17 @@ impl Problem {
     pub fn bytes(&self) -> u64 {
         self.shape.elements * u64::from(self.shape.element_bytes)
     }
+}
+
+fn few_enough(ranks: u32) -> Result<()> {
+    if ranks <= MOST_RANKS {
+        return Ok(());
+    }
+    let problem = format!(
+        "{ranks} ranks; schedules are searched for up to {MOST_RANKS}: search for fewer, or price known algorithms with \
+         `linkwright simulate --fold`"
+    );
+    Err(ScheduleError::Shape(problem).into())
 }
 
 /// Round the elements down to whole blocks; less than one element for each rank is no problem to search for.

@@ -5,6 +5,7 @@ use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::{collectives, verify, Collective, Shape};
 use linkwright_sim::run::limits_of;
 use linkwright_sim::{lowered, run};
+use linkwright_synthesis::problem::MOST_RANKS;
 use linkwright_synthesis::{synthesize, Choices, Control, Problem, Winner};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -171,4 +172,13 @@ fn stopped_candidates_leave_nothing_behind() {
     let winner = search(&asked, control);
     let (schedule, issue) = (&winner.candidate.schedule, winner.candidate.issue);
     assert_eq!(time(&asked, schedule, issue), Some(winner.time));
+}
+
+/// Of millions of ranks, one known algorithm takes minutes to make and prove, which no budget could cut short.
+#[test]
+fn too_many_ranks_are_refused_before_anything_is_made() {
+    let shape = Shape::new(MOST_RANKS + 1, 1 << 20);
+    let refused = Problem::new(&machine("loggp"), Collective::Allreduce, shape, None, 0);
+    let why = refused.unwrap_err().to_string();
+    assert!(why.contains("for up to 4096: search for fewer"), "{why}");
 }
