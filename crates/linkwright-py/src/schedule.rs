@@ -332,7 +332,7 @@ impl Schedule {
         wrap(py.detach(|| own_scratch(&self.ordered)))
     }
 
-    /// Let receivers read what senders write to them, so that nobody has to be told that data are there.
+    /// Let receivers read what senders write to them, so that no rank has to be told that data are there.
     ///
     /// Args:
     ///     everything: also what a rank has only received, which is read behind a notice; else what is there from the

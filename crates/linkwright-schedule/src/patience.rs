@@ -1,4 +1,4 @@
-//! Schedules that nobody waits for any longer.
+//! Schedules that are no longer wanted.
 //!
 //! Over 2,000 ranks a schedule may have millions of operations, and finding the hazards among them takes up to a
 //! minute. A search that runs out of time, or that Ctrl-C ends, must not wait for it. What is made within
@@ -34,7 +34,7 @@ pub fn while_wanted<T>(wanted: impl Fn() -> bool + 'static, make: impl FnOnce() 
     make()
 }
 
-/// Refuse to go on behind `operations` of a schedule that nobody wants any more.
+/// Refuse to go on behind `operations` of a schedule that is no longer wanted.
 #[inline]
 pub(crate) fn check(operations: usize) -> Result<()> {
     match operations % ASKED_EVERY == 0 && !wanted() {

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   put   0 -> 1    0 writes, is told that the data are there, and tells 1        1 waits for 0
-//!   get   0 -> 1    1 asks, and the data come                                     1 waits for nobody
+//!   get   0 -> 1    1 asks, and the data come                                     1 waits for no one
 //! ```
 //!
-//! What a rank holds from the start may be read at any time, and nobody has to be told: not 1 that its data are there,
+//! What a rank holds from the start may be read at any time, and no rank has to be told: not 1 that its data are there,
 //! not 0 that they are. On a path that announces what it writes, such a message saves an acknowledgement and a notice.
 //! Where the chunk that was read is written later, order asks for a notice of the reader that it is free again; scratch
 //! that collects sums elsewhere, and collectives out of place, do without.
@@ -29,7 +29,7 @@ use crate::transforms::{loosen, positive};
 /// Which messages become reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pulled {
-    /// Those of data that nobody has written before.
+    /// Those of data that no operation has written before.
     Initial,
     /// All.
     Everything,
@@ -94,7 +94,7 @@ mod tests {
             .collect()
     }
 
-    /// Puts between ranks, and those of them whose data nobody wrote before.
+    /// Puts between ranks, and those of them whose data no operation wrote before.
     fn puts(schedule: &Schedule) -> (usize, usize) {
         let chunks = Chunks::of(schedule);
         let mut written = vec![false; chunks.len()];
@@ -190,7 +190,7 @@ mod tests {
         );
     }
 
-    /// Everyone reads from the three others, whose data nobody writes later: no notice. On two lanes they take turns.
+    /// Everyone reads from the three others, whose data no operation writes later: no notice. On two lanes they take turns.
     #[test]
     fn an_allgather_tells_nobody_anything() {
         let shape = Shape::new(4, 64);

@@ -1,8 +1,8 @@
-//! Sums beside the data, so that nobody waits until others have read what is about to be overwritten.
+//! Sums apart from the data, so that no rank waits until others have read what is about to be overwritten.
 //!
 //! ```text
 //!   in place   1 reads 0:output into scratch    0:output += scratch   waits until 1 has read
-//!   aside      1 reads 0:output into scratch    0:scratch += output   waits for nobody
+//!   aside      1 reads 0:output into scratch    0:scratch += output   waits for no one
 //! ```
 //!
 //! In an allreduce in place by reads ([`crate::pull`]), every sum would wait for a notice of everyone who reads its

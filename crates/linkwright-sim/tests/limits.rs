@@ -315,7 +315,7 @@ fn only_who_has_something_sends_on() {
 
 #[test]
 fn what_comes_late_comes_for_each() {
-    // Two ranks at each of two switches, which one wire joins: the two on the other side need 4000 B that leave nobody on
+    // Two ranks at each of two switches, which one wire joins: the two on the other side need 4000 B that leave no rank on
     // this side before 100 and come 150 behind the last. What has not left by 200 = one hop before that comes twice:
     // 2 x 4000 = (T - 250) + (T - 450).
     let pairs = machine("tests/cases/machines/flow.toml");

@@ -1,4 +1,4 @@
-//! What a judge keeps beside the incumbent: the fastest few of each method.
+//! What a judge keeps besides the incumbent: the fastest few of each method.
 //!
 //! The fastest schedule may owe its place to the digits of the machine file. Others that are nearly as fast and came
 //! about in another way may not; the answer is chosen among all of them ([`crate::lasting`]). Variants of one idea take

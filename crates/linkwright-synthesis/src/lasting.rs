@@ -68,7 +68,7 @@ impl Lasting {
 pub struct Answer {
     /// The schedule.
     pub winner: Winner,
-    /// How its gain lasts; none of what has no gain, and of what nobody could judge.
+    /// How its gain lasts; none of what has no gain, and of what could not be judged.
     pub lasting: Option<Lasting>,
 }
 

@@ -15,7 +15,7 @@ use std::fmt;
 pub struct Reads {
     /// Which data.
     pub which: Pulled,
-    /// Whether sums grow in scratch, so that nobody overwrites what others read.
+    /// Whether sums grow in scratch, so that no rank overwrites what others read.
     pub aside: bool,
 }
 

@@ -254,7 +254,7 @@ fn serial_starts_are_never_faster() {
     );
 }
 
-/// The price beside is the time as described or the share of the time with serial starts, whichever is more.
+/// The price there is the time as described or the share of the time with serial starts, whichever is more.
 #[test]
 fn what_takes_long_with_serial_starts_is_dear_beside() {
     let free = problem("dgx1-p100", Collective::Alltoall, 8, 4096);
@@ -326,7 +326,7 @@ fn sizes_of_large_schedules_are_known_before_they_are_made() {
     }
 }
 
-/// A schedule takes long to make. When the search is stopped meanwhile, nobody waits for the rest of it.
+/// A schedule takes long to make. When the search is stopped meanwhile, the rest of it is not waited for.
 #[test]
 fn what_is_made_when_the_search_is_stopped_is_abandoned() {
     let problem = Arc::new(problem("loggp", Collective::Allgather, 256, 1 << 10));

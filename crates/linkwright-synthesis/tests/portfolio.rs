@@ -105,7 +105,7 @@ fn any_number_of_threads_finds_the_same() {
     assert_eq!(found[0].candidate.schedule, found[1].candidate.schedule);
 }
 
-/// Recursive doubling at 1 KiB on a DGX-1 waits for nobody's scratch: 29.53 us instead of 49.09 us, 1.66 times faster.
+/// Recursive doubling at 1 KiB on a DGX-1 waits for no one's scratch: 29.53 us instead of 49.09 us, 1.66 times faster.
 #[test]
 fn own_scratch_makes_recursive_doubling_faster() {
     let asked = problem(&machine("dgx1-p100"), Collective::Allreduce, 8, 256);

@@ -88,10 +88,10 @@ def command(
     For each size: the best known algorithm, the best that was found, how much faster that is, and what no schedule
     beats. Each winner is proved before it counts. Ctrl-C ends the search with the best so far.
 
-    A gain has to last: both schedules are simulated again with the rates and times of the fabric drawn within 20 %, 20
-    times, and with transfers of a rank that start one after another. The answer is the fastest whose gain is left in
-    95 % of the draws, rather with serial starts, too. `lasts` has the share of the draws and the gain with serial
-    starts.
+    A gain has to last. Both schedules are simulated again on 20 machines whose fabric has its rates and times drawn
+    within 20 %, and with transfers of a rank that start one after another. The answer is the fastest schedule whose
+    gain stays in 95 % of the draws, preferably one that also gains with serial starts. `lasts` shows the share of the
+    draws and the gain with serial starts.
 
     A schedule in --out is a file like any other: `linkwright simulate FILE.lw --on MACHINE --issue POLICY`, with the
     policy that its first lines state, gives the time in the table, and `linkwright run FILE.lw --on threads` runs it.

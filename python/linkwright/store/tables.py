@@ -111,7 +111,7 @@ def _noted(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{beside}: cannot be read, so nobody knows whether {path.name} is whole; {AGAIN}") from error
+        raise StoreError(f"{beside}: cannot be read, so {path.name} may be damaged; {AGAIN}") from error
 
 
 def _column(values: Column, there: Column | None, texts: list[str] | None = None) -> Column:

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Blocks go straight to their targets, along one axis after the other, and a message on its way keeps all links that
-//! it crosses. Two messages that meet therefore stop each other, and those behind them that would meet nobody. So every
+//! it crosses. Two messages that meet therefore stop each other, and those behind them that would meet no other. So every
 //! message gets the first round in which nothing else uses one of its links, its source's port or its target's port,
 //! and then all messages of a round run at full rate. The longest choose first, because they fit least. On 8 x 8 that
 //! makes 90 rounds; 80 are the least, as a link ahead also carries what is half way round.

@@ -1,4 +1,4 @@
-//! Nobody sends on what he has not yet received, and nobody is sent on what comes too late.
+//! A rank sends on only what it has received, and what comes too late is not sent on.
 //!
 //! ```text
 //!   head    a link of v carries nothing before v can have something      | at(v)  xxxxxxxxxxxx|
@@ -42,7 +42,7 @@
 //!
 //! Sound where a message passes the links once for each target ([`Fabric::gates`](crate::fabric::Fabric::gates)).
 //! Elsewhere the ports of ranks are taken for links, and where one message serves many, only those into ranks. Where
-//! switches combine, only data that nobody adds up are looked at: what several sources send as one is of no use to a
+//! switches combine, only data that are not added up are looked at: what several sources send as one is of no use to a
 //! broadcast.
 //!
 //! Source: Ford and Fulkerson, "Constructing maximal dynamic flows from static flows" (Operations Research 1958), flows
@@ -293,7 +293,7 @@ impl<'a> Telling<'a> {
         divisions.iter().flat_map(of).collect()
     }
 
-    /// Each node by itself, and groups of near nodes.
+    /// Each node alone, and groups of near nodes.
     fn divisions(&self) -> Vec<Division> {
         let each = Division {
             name: "of all ranks".to_string(),

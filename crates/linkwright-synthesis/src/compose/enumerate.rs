@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   digits     8 x 8     8@1 8@8     or with a side in two factors     2@1 4@2 8@8
-//!                        or with a factor of one side beside the other     8@1x2@8 4@16
+//!                        or with a factor of one side and the whole other     8@1x2@8 4@16
 //!   parts      1         x y                                           both ways
 //!              2         x y ahead,  x y back
 //!              2         x y, y x                                      both ways
