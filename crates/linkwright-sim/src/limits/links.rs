@@ -1,9 +1,6 @@
-//! Which of the links that a message passes stands for it, by numbers from 0; where a fabric knows none, ports do.
+//! Which of the links that a message passes stands for it, by numbers from 0.
 
-use super::arrival::Table;
-use super::problem::Site;
-use crate::fabric::{Fabric, Gate, Gates, PortRates};
-use linkwright_core::{BytesPerSec, EndpointId};
+use crate::fabric::{Gate, Gates};
 use rustc_hash::FxHashMap;
 
 /// Which link of a message counts, with numbers from 0.
@@ -45,42 +42,5 @@ impl Links {
             pairs: gates.iter().map(|gates| (gates.from, gates.to)).collect(),
             picks,
         }
-    }
-}
-
-impl<F: Fabric + ?Sized> Site<'_, F> {
-    /// Ports in place of links; `None` where a rate is not known.
-    pub(super) fn ports_as_gates(&self, nodes: &[EndpointId], table: &Table) -> Option<Vec<Gates>> {
-        let ports = (0u32..).zip(
-            nodes
-                .iter()
-                .map(|&node| self.fabric.port(node, self.networks)),
-        );
-        let gate = |link, rate: Option<BytesPerSec>| {
-            let rate = rate?.0.ceil() as u64;
-            Some(Gate { link, rate })
-        };
-        let count = nodes.len() as u32;
-        let out = |(node, port): (u32, PortRates)| gate(node, port.out);
-        let into = |(node, port): (u32, PortRates)| gate(count + node, port.into);
-        let out: Vec<Gate> = ports.clone().map(out).collect::<Option<_>>()?;
-        let into: Vec<Gate> = ports.map(into).collect::<Option<_>>()?;
-        // Of a message for many, one copy may leave.
-        let copies = self.fabric.multicasts_are_copies();
-        let pairs = (0..nodes.len()).flat_map(|from| (0..nodes.len()).map(move |to| (from, to)));
-        let gates = |(from, to): (usize, usize)| {
-            let (out, into) = (out[from], into[to]);
-            let first = if copies { out } else { into };
-            Gates {
-                from,
-                to,
-                first,
-                narrowest: first,
-                busiest: into,
-                last: into,
-            }
-        };
-        let routes = |&(from, to): &(usize, usize)| table.around(from, to).is_some();
-        Some(pairs.filter(routes).map(gates).collect())
     }
 }

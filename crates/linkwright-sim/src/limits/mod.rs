@@ -22,6 +22,7 @@ mod news;
 mod prices;
 pub mod problem;
 pub mod schedule;
+mod spread;
 
 pub use demand::Demand;
 

@@ -18,7 +18,6 @@ use super::arrival::{self, Table};
 use super::demand::Demand;
 use super::distance::Distances;
 use super::fan_in::{handling, Lags};
-use super::growth::Growths;
 use super::prices::{self, Market};
 use super::{Limit, Limits};
 use crate::fabric::{Fabric, NetworkCut, PortRates};
@@ -127,7 +126,7 @@ pub(super) struct Site<'a, F: ?Sized> {
     pub(super) networks: &'a [u8],
     pub(super) memories: &'a [EndpointId],
     /// Picoseconds that each arrival keeps its rank at work.
-    handling: u64,
+    pub(super) handling: u64,
     memo: &'a Memo,
 }
 
@@ -202,33 +201,6 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         limits
     }
 
-    /// What can spread only from those who have it.
-    fn growth(&self, nodes: &[EndpointId], table: &Table) -> Option<Limit> {
-        let &Demand::Collective {
-            collective,
-            ranks,
-            root,
-            bytes,
-        } = self.demand
-        else {
-            return None;
-        };
-        if self.fabric.endpoints_alike() || self.places().len() != ranks as usize {
-            return None;
-        }
-        let [high, low] = halves(self.handling);
-        let more = [collective as u32, root, high, low];
-        let growths = self.kept_for(nodes, &more, || {
-            let gates = (self.fabric.gates(nodes, self.networks))
-                .or_else(|| self.ports_as_gates(nodes, table))
-                .unwrap_or_default();
-            let combined = self.fabric.combines_on_the_way();
-            let how = (combined, self.handling);
-            Growths::new(table, &gates, (collective, root as usize), how)
-        });
-        growths.largest(moved(collective, ranks, bytes))
-    }
-
     /// Times between all pairs.
     fn table(&self, nodes: &[EndpointId]) -> Arc<Table> {
         let distances = Distances {
@@ -248,7 +220,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     }
 
     /// The same, for what depends on `more`, too.
-    fn kept_for<T: Send + Sync + 'static>(
+    pub(super) fn kept_for<T: Send + Sync + 'static>(
         &self,
         nodes: &[EndpointId],
         more: &[u32],
@@ -449,12 +421,12 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
 }
 
 /// A number as part of a key.
-fn halves(ps: u64) -> [u32; 2] {
+pub(super) fn halves(ps: u64) -> [u32; 2] {
     [(ps >> 32) as u32, ps as u32]
 }
 
 /// Of a vector of `bytes`, those that move: where each rank has a block, whole blocks.
-fn moved(collective: Collective, ranks: u32, bytes: u64) -> u64 {
+pub(super) fn moved(collective: Collective, ranks: u32, bytes: u64) -> u64 {
     match collective {
         Collective::Allreduce | Collective::Broadcast | Collective::Reduce => bytes,
         _ => bytes / u64::from(ranks) * u64::from(ranks),
