@@ -125,8 +125,8 @@ fn chosen(yardstick: &Yardstick<'_>, incumbent: &Winner, mut best: Option<Answer
         }
     }
     best.or_else(|| {
-        let known = known.filter(|one| is_win(yardstick.known.time, one.time))?;
-        yardstick.proved(known, yardstick.judge(known))
+        let wins = is_win(yardstick.known.time, known?.time);
+        yardstick.proved(known?, wins.then(|| yardstick.judge(known?)).flatten())
     })
     .unwrap_or_else(|| Answer {
         winner: yardstick.known.clone(),
