@@ -14,7 +14,7 @@ from linkwright.report.model import Cell, Column, Item, Moving, Report, Section,
 from linkwright.report.spent import Spent, compared
 from linkwright.units import format_size
 
-from . import Outcome
+from . import Lasting, Outcome
 
 
 def page(outcomes: Sequence[Outcome]) -> Report:
@@ -79,9 +79,20 @@ def _found(outcomes: Sequence[Outcome]) -> Table:
 
 
 def _passed_over(outcomes: Sequence[Outcome]) -> list[Item]:
-    """Faster schedules that are no answer."""
-    return [Text([f"At {format_size(outcome.task.size_bytes)}, {passed}."])
-            for outcome in outcomes if (passed := outcome.passed_over)]  # fmt: skip
+    """Faster schedules that are no answer, and why."""
+    told = [_passed(outcome, outcome.fastest) for outcome in outcomes if outcome.fastest]
+    return [Text([line]) for line in told]
+
+
+def _passed(outcome: Outcome, one: Mapping[str, Any]) -> str:
+    lasting = Lasting.of(one)
+    why = "would be lost with serial starts" if lasting and lasting.lasts else "does not last"
+    gain = outcome.known["time_ps"] / one["time_ps"] if outcome.known else 1.0
+    how = f"{_duration(one['time_ps'])}, {gain:.2f} times as fast as the best known" + (
+        f" ({lasting.long})" if lasting else ""
+    )
+    size, what = format_size(outcome.task.size_bytes), f"{one['method']}, {one['recipe']} ({one['issue']})"
+    return f"At {size}, a faster schedule was passed over, because its gain {why}: {how}. It is {what}."
 
 
 def _row(outcome: Outcome) -> list[Cell | str]:
