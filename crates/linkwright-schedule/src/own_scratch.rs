@@ -83,8 +83,8 @@ fn landings(draft: &Draft) -> Vec<Landing> {
     landings
 }
 
-fn is_scratch(draft: &Draft, buffer: BufferId) -> bool {
-    draft.buffers[buffer.0 as usize].name.starts_with("scratch")
+pub(crate) fn is_scratch(draft: &Draft, buffer: BufferId) -> bool {
+    draft.buffers[usize::from(buffer.0)].is_scratch()
 }
 
 /// Where an operation first reads, or writes: participant, buffer, chunk.
@@ -119,7 +119,7 @@ fn drop_unused(draft: &mut Draft) {
     let mut buffers = Vec::new();
     for (buffer, used) in draft.buffers.drain(..).zip(used) {
         new.push(BufferId(buffers.len() as u8));
-        if used || !buffer.name.starts_with("scratch") {
+        if used || !buffer.is_scratch() {
             buffers.push(buffer);
         }
     }

@@ -71,7 +71,7 @@ pub fn pull(schedule: &Schedule, which: Pulled, lanes: Option<u32>) -> Result<Sc
 mod tests {
     use super::*;
     use crate::builder::{Builder, Shape};
-    use crate::collectives::REGISTRY;
+    use crate::collectives::samples;
     use crate::ir::{Buffer, Op, Schedule};
     use crate::own_scratch::own_scratch;
     use crate::spec::Collective;
@@ -116,31 +116,18 @@ mod tests {
     /// same moves, no such puts left, readable again, and the same when it is done twice.
     #[test]
     fn every_algorithm_stays_right() {
-        for algorithm in REGISTRY {
-            for (p, grid) in [
-                (1, None),
-                (2, None),
-                (7, None),
-                (8, None),
-                (16, Some((4, 4))),
-            ] {
-                let line = Shape::new(p, 480).with_root(p - 1);
-                let shape = grid.map_or(line.clone(), |(x, y)| line.with_grid(x, y));
-                let Ok(plain) = (algorithm.build)(&shape) else {
-                    continue;
-                };
-                if has_own_waits(&plain).unwrap() {
-                    assert!(pull(&plain, Pulled::Initial, None).is_err());
-                    continue;
-                }
-                let own = own_scratch(&plain).unwrap();
-                let more = [pipeline(&own, 2).ok(), unfuse(&own).ok()];
-                for before in more.into_iter().flatten().chain([plain, own]) {
-                    for which in Pulled::ALL {
-                        for lanes in [None, Some(3)] {
-                            let key = format!("{} {shape:?} {which:?} {lanes:?}", algorithm.key());
-                            check(&before, which, lanes, &key);
-                        }
+        for (name, plain) in samples() {
+            if has_own_waits(&plain).unwrap() {
+                assert!(pull(&plain, Pulled::Initial, None).is_err());
+                continue;
+            }
+            let own = own_scratch(&plain).unwrap();
+            let more = [pipeline(&own, 2).ok(), unfuse(&own).ok()];
+            for before in more.into_iter().flatten().chain([plain, own]) {
+                for which in Pulled::ALL {
+                    for lanes in [None, Some(3)] {
+                        let key = format!("{name} {which:?} {lanes:?}");
+                        check(&before, which, lanes, &key);
                     }
                 }
             }
@@ -192,7 +179,7 @@ mod tests {
 
     /// Everyone reads from the three others, whose data no operation writes later: no notice. On two lanes they take turns.
     #[test]
-    fn an_allgather_tells_nobody_anything() {
+    fn an_allgather_needs_no_notice() {
         let shape = Shape::new(4, 64);
         let direct = crate::collectives::build("allgather/linear", &shape).unwrap();
         let after = pull(&direct, Pulled::Initial, Some(2)).unwrap();

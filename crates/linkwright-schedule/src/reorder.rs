@@ -188,7 +188,7 @@ fn tails(hazards: &Hazards, weights: &[u64]) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::builder::{Builder, Shape};
-    use crate::collectives::REGISTRY;
+    use crate::collectives::samples;
     use crate::ir::Buffer;
     use crate::own_scratch::own_scratch;
     use crate::spec::Collective;
@@ -199,39 +199,25 @@ mod tests {
     /// Every algorithm on several shapes, whole and in slices: right, with the same operations, readable again.
     #[test]
     fn every_algorithm_stays_right() {
-        for algorithm in REGISTRY {
-            for (p, grid) in [
-                (1, None),
-                (2, None),
-                (7, None),
-                (8, None),
-                (16, Some((4, 4))),
-            ] {
-                let line = Shape::new(p, 480).with_root(p - 1);
-                let shape = grid.map_or(line.clone(), |(x, y)| line.with_grid(x, y));
-                let Ok(before) = (algorithm.build)(&shape) else {
-                    continue;
-                };
-                if has_own_waits(&before).unwrap() {
-                    assert!(reorder(&before, 100).is_err());
-                    continue;
-                }
-                let before = own_scratch(&before).unwrap();
-                for schedule in [pipeline(&before, 2).ok(), Some(before)]
-                    .into_iter()
-                    .flatten()
-                {
-                    let key = format!("{} {shape:?}", algorithm.key());
-                    let after = reorder(&schedule, 100).unwrap();
-                    verify(&after).unwrap_or_else(|e| panic!("{key}: {e}"));
-                    verify(&unfuse(&after).unwrap()).unwrap_or_else(|e| panic!("{key}: {e}"));
-                    assert_eq!(after.sent_bytes(), schedule.sent_bytes(), "{key}");
-                    let written = text::print(&after);
-                    assert!(
-                        text::print(&text::parse(&written).unwrap()) == written,
-                        "{key}"
-                    );
-                }
+        for (name, before) in samples() {
+            if has_own_waits(&before).unwrap() {
+                assert!(reorder(&before, 100).is_err());
+                continue;
+            }
+            let before = own_scratch(&before).unwrap();
+            for schedule in [pipeline(&before, 2).ok(), Some(before)]
+                .into_iter()
+                .flatten()
+            {
+                let after = reorder(&schedule, 100).unwrap();
+                verify(&after).unwrap_or_else(|e| panic!("{name}: {e}"));
+                verify(&unfuse(&after).unwrap()).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(after.sent_bytes(), schedule.sent_bytes(), "{name}");
+                let written = text::print(&after);
+                assert!(
+                    text::print(&text::parse(&written).unwrap()) == written,
+                    "{name}"
+                );
             }
         }
     }

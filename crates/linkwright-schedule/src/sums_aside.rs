@@ -18,7 +18,7 @@
 use crate::error::Result;
 use crate::ir::{ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{order, Draft};
-use crate::own_scratch::own_scratch;
+use crate::own_scratch::{is_scratch, own_scratch};
 use crate::spec::Collective;
 use crate::transforms::{loosen, push, unfuse};
 use std::collections::{BTreeMap, HashSet};
@@ -54,12 +54,6 @@ pub fn sums_aside(schedule: &Schedule) -> Result<Schedule> {
 fn is_plain(op: &Op) -> bool {
     let kinds = [OpKind::Put, OpKind::Get, OpKind::Local, OpKind::Notice];
     kinds.contains(&op.kind) && !op.fenced
-}
-
-fn is_scratch(draft: &Draft, buffer: BufferId) -> bool {
-    draft.buffers[usize::from(buffer.0)]
-        .name
-        .starts_with("scratch")
 }
 
 /// Whether each chunk of scratch is written once and read once, so that a sum may take its place.
@@ -205,7 +199,7 @@ impl Moved {
 mod tests {
     use super::*;
     use crate::builder::Shape;
-    use crate::collectives::{build, REGISTRY};
+    use crate::collectives::{build, samples};
     use crate::pull::{pull, Pulled};
     use crate::text;
     use crate::transforms::has_own_waits;
@@ -218,38 +212,24 @@ mod tests {
 
     #[test]
     fn every_algorithm_stays_right() {
-        for algorithm in REGISTRY {
-            for (p, grid) in [
-                (1, None),
-                (2, None),
-                (7, None),
-                (8, None),
-                (16, Some((4, 4))),
+        for (name, before) in samples() {
+            if has_own_waits(&before).unwrap() {
+                assert!(pull(&before, Pulled::Initial, None).is_err());
+                continue;
+            }
+            let after = sums_aside(&before).unwrap();
+            for one in [
+                pull(&after, Pulled::Initial, None).unwrap(),
+                pull(&after, Pulled::Everything, None).unwrap(),
+                after,
             ] {
-                let line = Shape::new(p, 480).with_root(p - 1);
-                let shape = grid.map_or(line.clone(), |(x, y)| line.with_grid(x, y));
-                let Ok(before) = (algorithm.build)(&shape) else {
-                    continue;
-                };
-                if has_own_waits(&before).unwrap() {
-                    assert!(pull(&before, Pulled::Initial, None).is_err());
-                    continue;
-                }
-                let key = format!("{} {shape:?}", algorithm.key());
-                let after = sums_aside(&before).unwrap();
-                for one in [
-                    pull(&after, Pulled::Initial, None).unwrap(),
-                    pull(&after, Pulled::Everything, None).unwrap(),
-                    after,
-                ] {
-                    verify(&one).unwrap_or_else(|e| panic!("{key}: {e}"));
-                    assert_eq!(one.sent_bytes(), before.sent_bytes(), "{key}");
-                    let written = text::print(&one);
-                    assert!(
-                        text::print(&text::parse(&written).unwrap()) == written,
-                        "{key}"
-                    );
-                }
+                verify(&one).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(one.sent_bytes(), before.sent_bytes(), "{name}");
+                let written = text::print(&one);
+                assert!(
+                    text::print(&text::parse(&written).unwrap()) == written,
+                    "{name}"
+                );
             }
         }
     }

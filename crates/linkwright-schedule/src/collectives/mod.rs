@@ -35,6 +35,8 @@ mod pat;
 mod rails;
 mod recursive_doubling;
 mod ring;
+#[cfg(test)]
+mod samples;
 mod shared_memory;
 mod shots;
 mod star;
@@ -45,6 +47,8 @@ mod tests;
 mod two_tree;
 
 pub use algorithm::Algorithm;
+#[cfg(test)]
+pub(crate) use samples::samples;
 
 use crate::builder::Shape;
 use crate::error::{nearest, Result, ScheduleError};

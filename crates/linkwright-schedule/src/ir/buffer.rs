@@ -60,7 +60,12 @@ impl Buffer {
         self.blocks * self.slices
     }
 
-    /// One more scratch buffer beside `others`, cut like this one.
+    /// Whether it holds nothing that the spec knows of, but what is on its way; by its name, as in the text form.
+    pub(crate) fn is_scratch(&self) -> bool {
+        self.name.starts_with("scratch")
+    }
+
+    /// One more scratch buffer besides `others`, cut like this one.
     pub(crate) fn scratch(&self, others: &[Buffer]) -> Self {
         let names = (0..).map(|n| match n {
             0 => "scratch".to_string(),

@@ -131,7 +131,8 @@ impl Pace {
     }
 }
 
-/// Least time until `ranks` know what one rank knows. Backwards in time, it is the least time until one knows what all know:
+/// Least time until `ranks` ranks know what one of them knew first. Backwards in time, it is the least time until one rank
+/// has heard from all:
 /// a rank that handles arrivals, or adds contributions, one at a time takes them in a `gap` apart.
 pub(super) fn tree(ranks: u64, Pace { first, gap, hop }: Pace) -> u64 {
     if gap == 0 || hop == 0 {

@@ -130,7 +130,7 @@ impl Judge {
         }
     }
 
-    /// How methods search on a judge beside this one.
+    /// How methods search on a second judge besides this one.
     pub(crate) fn search_by(&mut self, search: Search) {
         self.search = Some(search);
     }
