@@ -28,6 +28,7 @@ from linkwright.problem_limits import Limit
 from linkwright.result import Result
 from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
+from linkwright.suite.context import Context
 from linkwright.suite.expand import collective_experiment, own_experiment
 from linkwright.units import parse_size
 from linkwright.verification import describe
@@ -334,7 +335,7 @@ def simulate(
     asked = {**schedules.options(experiment), **kept, "seed": seed, "serial_starts": serial_starts}
     asked["messages"] = experiment.collective is None
     found = _native.simulate(lowered, described, asked)
-    context = rows.Context("", "", described.name, "sim", names)
+    context = Context("", "", described.name, "sim", names)
     insight = Insight(lowered, found)
     notes = remarks(_native.protocol_remark(schedule, described, path))
     return Result(rows.of_simulation(context, experiment, _METRICS, schedules.simulated(found), notes), insight)
@@ -404,7 +405,7 @@ def run(
         return [outcome for launch in asked for outcome in executor.launch(target, launch, isolated=False)]
 
     outcomes = executor.share(target, measure)
-    context = rows.Context.of(target, "", "")
+    context = Context.of(target, "", "")
     ended = next((outcome for outcome in outcomes if isinstance(outcome, Ended)), None)
     if ended:
         if ended.status == "failed":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,28 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from linkwright.experiment import Experiment
-    from linkwright.suite.rows import Simulated
-
 
 # A compute of traffic takes 1 ns for each operation, the unit of GOAL. What a collective computes, such as the tiles
 # that a protocol skips, has the rate of the machine.
 OPERATIONS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The result of a simulation, in the units of the rows."""
+
+    rank_times_ns: np.ndarray
+    time_ns: float
+    limit_ns: float | None  # of the problem
+    limit_name: str | None
+    bound_ns: float | None  # of this schedule
+    bound_name: str | None
+    counts: dict[str, float]  # metric -> value: hops, byte-hops, load
+    critical_share: float | None
+    critical_cause: str | None
+    moved_bytes: int = 0
+    sent_bytes: np.ndarray | None = None  # by participant, of a pattern
+    message_ns: np.ndarray | None = None  # latencies of messages, of a pattern
 
 
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
@@ -144,8 +161,6 @@ def options(experiment: Experiment) -> dict[str, object]:
 
 def simulated(found: _native._Simulation) -> Simulated:
     """The columns of the native half in the units of result rows."""
-    from linkwright.suite.rows import Simulated
-
     rank_times_ns = (found["finish_ps"] - found["start_ps"]) / 1e3
     shares = found["critical"]
     cause = max(shares, key=shares.__getitem__)

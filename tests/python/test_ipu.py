@@ -8,7 +8,7 @@ from linkwright import studies
 from linkwright.compare import scoring
 from linkwright.errors import UsageError
 from linkwright.studies import Options, ipu
-from linkwright.studies.ipu import ablation, claims, fit, holdout, p2p
+from linkwright.studies.ipu import ablation, catalogue, claims, fit, holdout, p2p
 from linkwright.studies.ipu.bench import Bench, tile
 from linkwright.studies.ipu.predictions import Predictions
 from linkwright.studies.ipu.tables import Table
@@ -35,7 +35,7 @@ def bench():
 
 @pytest.fixture(scope="module")
 def tables():
-    return ipu.interconnect(ipu.tables())
+    return catalogue.interconnect(catalogue.tables())
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_the_curve_ends_with_everything_tuned(bench, tables):
 def test_a_fit_finds_its_own_numbers_again(bench):
     """Cells that the model itself made pin the numbers they depend on."""
     wrong = {"path.reduce_single.receive": 90.0}
-    table = next(table for table in ipu.tables() if table.key == "4.16")
+    table = next(table for table in catalogue.tables() if table.key == "4.16")
     made = {
         row["row"]: table.predict(bench, table.conditions(row)) for row in table.rows() if row["metric"] == "latency"
     }

@@ -26,8 +26,9 @@ from linkwright.problem_limits import Limit, limits
 from linkwright.store.record import Note, remarks
 
 from . import rows
+from .context import Context, Row
 
-Finished = tuple[Experiment, list[rows.Row]]
+Finished = tuple[Experiment, list[Row]]
 # Errors that waive an experiment and are not failures.
 _WAIVED = (WaivedError, UnsuitedError)
 # The caveat on values whose ranks were not simulated one by one.
@@ -39,11 +40,11 @@ class Work:
     """Common to all experiments of one modelled machine."""
 
     target: ModelledTarget
-    context: rows.Context
+    context: Context
     metrics: Mapping[str, Sequence[str]]  # by part of the suite
     seed: int
 
-    def rows(self, experiment: Experiment, answer: dict | Exception) -> list[rows.Row]:
+    def rows(self, experiment: Experiment, answer: dict | Exception) -> list[Row]:
         """The rows of an answer of the native half; an error becomes a row that gives the reason."""
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
@@ -54,7 +55,7 @@ class Work:
             return rows.of_modelled_probe(self.context, experiment, probes.modelled(answer))
         return self._rows(experiment, schedules.simulated(answer), answer["remark"])
 
-    def continued(self, experiment: Experiment, shorter: dict | Exception, longer: dict | Exception) -> list[rows.Row]:
+    def continued(self, experiment: Experiment, shorter: dict | Exception, longer: dict | Exception) -> list[Row]:
         """The rows of an experiment whose time is on a straight line through two others."""
         if isinstance(shorter, Exception) or isinstance(longer, Exception):
             return self.rows(experiment, shorter if isinstance(shorter, Exception) else longer)
@@ -75,7 +76,7 @@ class Work:
         )  # fmt: skip
         return next(iter(found), None)
 
-    def _rows(self, experiment: Experiment, found: rows.Simulated, remark: str | None) -> list[rows.Row]:
+    def _rows(self, experiment: Experiment, found: rows.Simulated, remark: str | None) -> list[Row]:
         words = experiment.own.words if experiment.own else None
         notes = [*([FOLDED] if self.target.walk == "fold" else []), *remarks(words, remark)]
         return rows.of_simulation(self.context, experiment, self.metrics[experiment.part], found, notes)
@@ -142,9 +143,9 @@ def _unusable(target: ModelledTarget, experiment: Experiment) -> LinkwrightError
     return UnsuitedError(f"{experiment.algorithm}: --{target.walk} needs the program of a registered algorithm")
 
 
-def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[rows.Row]]:
+def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[Row]]:
     """Rows of this target that the journal has from an earlier part of the run."""
-    known: dict[str, list[rows.Row]] = {}
+    known: dict[str, list[Row]] = {}
     for row in (row for record in records for row in record.get("rows", ())):
         if (row["machine"], row["executor"]) == (target.machine_name, target.executor.key):
             known.setdefault(row["experiment"], []).append(row)

@@ -12,7 +12,6 @@ Source: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU archite
 from __future__ import annotations
 
 from linkwright.compare import scoring
-from linkwright.errors import UnknownNameError
 from linkwright.machines import devices, load
 from linkwright.report import plain
 from linkwright.studies import Options
@@ -20,25 +19,22 @@ from linkwright.studies import ablation as common_ablation
 from linkwright.studies.ipu import (
     ablation,
     claims,
-    collectives,
     convolution,
     figures,
     figures_compute,
     holdout,
-    host,
     matmul,
     memory,
     p2p,
-    reduce,
 )
 from linkwright.studies.ipu.bench import Bench
+from linkwright.studies.ipu.catalogue import chosen, interconnect
 from linkwright.studies.ipu.predictions import Predictions
 from linkwright.studies.ipu.tables import Table
 from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Cell, Outcome
 
 MACHINE = "ipu-c2-server"
-PARTS = (p2p, collectives, reduce, host, memory, matmul, convolution)
 # Share of the interconnect's cells that should lie within 10 %.
 POOLED_SHARE = 0.96
 # Split of a reference file -> what it means.
@@ -56,25 +52,6 @@ NOTES = {
     "ablation": common_ablation.NOTE,
     "from_small_to_large": "Fitted to cells of at most four IPUs; these are all cells of 8 and 16.",
 }
-
-
-def tables() -> list[Table]:
-    """Every table of the study."""
-    return [table for part in PARTS for table in part.TABLES]
-
-
-def chosen(keys: tuple[str, ...]) -> list[Table]:
-    """The tables with these numbers, or all of them if none is named."""
-    known = {table.key: table for table in tables()}
-    missing = next((key for key in keys if key not in known), None)
-    if missing is not None:
-        raise UnknownNameError(f"unknown table `{missing}`; known: {', '.join(known)}")
-    return [known[key] for key in keys] if keys else list(known.values())
-
-
-def interconnect(known: list[Table]) -> list[Table]:
-    """The tables of chapters 3 and 4, which share the fitted numbers of the interconnect."""
-    return [table for table in known if table.key.split(".")[0] in ("3", "4")]
 
 
 def reproduce(options: Options) -> Outcome:

@@ -115,11 +115,10 @@ class Misses:
 
 def main() -> None:
     """Fits and prints the numbers."""
-    from linkwright.studies import ipu
-    from linkwright.studies.ipu import given
+    from linkwright.studies.ipu import catalogue, given
 
     bench = Bench.shipped()
-    found = fit(bench, ipu.interconnect(ipu.tables()), given.is_fitted)
+    found = fit(bench, catalogue.interconnect(catalogue.tables()), given.is_fitted)
     for key, value in (found | derived(bench, found)).items():
         print(f"{key} = {value:.4g} {bench.numbers[key]['unit']} (the machine file has {bench.number(key):.4g})")
 
