@@ -79,9 +79,7 @@ def _collectives() -> list[Entry]:
 
 
 def _algorithms() -> list[Entry]:
-    from . import _native, sources
-
-    return [*map(dict, _native.algorithms()), *sources.packaged()]
+    return [*map(dict, _of("_native", "algorithms")), *_of("sources", "packaged")]
 
 
 def _studies() -> list[Entry]:
