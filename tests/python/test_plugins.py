@@ -198,7 +198,7 @@ def test_a_schedule_of_ones_own_with_gets_memories_and_multicasts(installed):
 
 
 def test_a_probe_is_waived(installed):
-    work = "[__import__('linkwright').suite.expand.Experiment('t', None, 'cycle', 1, None, None, axes=())]"
+    work = "[__import__('linkwright').experiment.Experiment('t', None, 'cycle', 1, None, None, axes=())]"
     ((status, code, said),) = launched(installed, work).values()
     assert (status, code) == ("waived", "experiment.waived")
     assert "--on threads" in said
