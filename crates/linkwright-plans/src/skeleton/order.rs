@@ -63,6 +63,18 @@ pub(crate) fn sequence(
     }
 }
 
+/// The steps of a circle of events, each once where it comes several times in a row, the first by number in front.
+pub(crate) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
+    let mut steps: Vec<u32> = circle.iter().map(|&event| step(event)).collect();
+    steps.dedup();
+    if steps.len() > 1 && steps.first() == steps.last() {
+        steps.pop();
+    }
+    let first = (0..steps.len()).min_by_key(|&at| steps[at]);
+    steps.rotate_left(first.unwrap_or(0));
+    steps
+}
+
 /// A circle among the nodes that miss a predecessor; each waits for the one behind it.
 pub(crate) fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec<u32> {
     let stuck = |node: u32| missing[node as usize] > 0;
