@@ -29,6 +29,13 @@ def install(extra: str, instead: str | None = None) -> str:
     return told + (f" (or `'.[{instead}]'`)" if instead else "") + " in the checkout"
 
 
+def install_package(name: str) -> str:
+    """What to type for a package of this repository that is not part of linkwright."""
+    if not _CHECKOUT.exists():
+        return f"`{sys.executable} -m pip install {name}`"
+    return f"`.venv/bin/pip install ./plugins/{name}` in the checkout"
+
+
 def _packages(extra: str) -> list[str]:
     """The packages of an extra, by the metadata of the installed package; those of an extra inside it, too."""
     from importlib import metadata  # 30 ms

@@ -91,7 +91,7 @@ def _studies() -> list[Entry]:
 
 
 # Kinds with entries of installed packages -> the module whose `keys()` loads none of them, and whose `entry(key)` one.
-_INSTALLED = {"executors": "linkwright.executors"}
+_INSTALLED = {"executors": "linkwright.executors", "machine-importers": "linkwright.discovery.importing"}
 
 # Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linkwright.errors import FileError
+from linkwright.network_api import FileError
 
 MOST_CHARACTERS = 1 << 22
 MOST_DEPTH = 50

@@ -21,18 +21,21 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from linkwright.discovery import yaml_text
-from linkwright.discovery.wiring import (
+from linkwright.network_api import (
     MOST_ENDPOINTS,
     MOST_LINKS,
     Axis,
     Edge,
+    FileError,
     Links,
+    Network,
     Number,
     Wiring,
     bounded,
+    unknown,
 )
-from linkwright.errors import FileError, unknown
+
+from . import yaml_text
 
 KINDS = ("Ring", "FullyConnected", "Switch")
 KEYS = ("topology", "npus_count", "bandwidth", "latency")
@@ -141,3 +144,6 @@ def _joined(kind: str, group: list[int], switch: str) -> list[Edge]:
     if kind == "FullyConnected":
         return list(itertools.combinations(names, 2))
     return [*itertools.pairwise(names), *([(names[-1], names[0])] if len(names) > 2 else [])]
+
+
+NETWORK = Network("astra-sim", "ASTRA-sim's analytical network (YAML)", recognises, read)

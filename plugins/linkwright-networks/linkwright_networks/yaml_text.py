@@ -1,14 +1,10 @@
-"""YAML files of strangers: read safely, bounded, and without aliases, whose few lines could stand for a memory full.
-
-PyYAML is needed for these files alone: the extra `import`.
-"""
+"""YAML files of strangers: read safely, bounded, and without aliases, whose few lines could stand for a memory full."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from linkwright import extras
-from linkwright.errors import FileError
+from linkwright.network_api import FileError
 
 MOST_CHARACTERS = 1 << 20
 SHOWN = 80
@@ -16,12 +12,8 @@ SHOWN = 80
 
 def load(text: str, file: str) -> dict[str, Any]:
     """The table that the file is."""
-    try:
-        import yaml
-    except ImportError as error:
-        raise FileError(
-            f"{file}: YAML files need PyYAML, which is not installed; {extras.install('import')}"
-        ) from error
+    import yaml  # listing the formats does without
+
     if len(text) > MOST_CHARACTERS:
         raise FileError(f"{file}: {len(text):,} characters of YAML; at most {MOST_CHARACTERS:,} are read")
 

@@ -17,9 +17,18 @@ import re
 from collections import Counter, defaultdict
 from decimal import Decimal
 
-from linkwright.discovery.planes import Bundles, merged
-from linkwright.discovery.wiring import MOST_ENDPOINTS, MOST_SWITCHES, Links, Number, Wiring, bounded
-from linkwright.errors import FileError
+from linkwright.network_api import (
+    MOST_ENDPOINTS,
+    MOST_SWITCHES,
+    Bundles,
+    FileError,
+    Links,
+    Network,
+    Number,
+    Wiring,
+    bounded,
+    merged,
+)
 
 _LINK = re.compile(
     r"(\d{1,7})\s+(\d{1,7})\s+(\d{1,9}(?:\.\d{1,9})?)([GMkK]?bps)\s+(\d{1,9}(?:\.\d{1,9})?)(ms|us|ns|s)\s+(\S+)",
@@ -108,3 +117,6 @@ def _bundle(wiring: Wiring, a: str, b: str, kinds: Counter) -> None:
         rate = Number(total, "Gb/s", "documented" if count == 1 else "derived", source)
         wiring.links[name] = Links(rate, Number(delay, unit, "documented", "ns-3 topology"), "ns-3 topology")
     wiring.links[name].edges.append((a, b))
+
+
+NETWORK = Network("astra-sim-ns3", "ASTRA-sim's ns-3 topology", recognises, read)

@@ -7,9 +7,7 @@ import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from linkwright.discovery import network_rates
-from linkwright.discovery.wiring import MOST_ENDPOINTS, MOST_LINKS, MOST_SWITCHES, Number, bounded
-from linkwright.errors import FileError, unknown
+from linkwright.network_api import MOST_ENDPOINTS, MOST_LINKS, MOST_SWITCHES, FileError, Number, bounded, unknown, usual
 
 MOST_DEPTH = 8  # devices within devices
 MOST_NODES = MOST_ENDPOINTS + MOST_SWITCHES
@@ -232,7 +230,7 @@ def _kind(table: dict, name: str, where: str) -> Kind:
     bandwidth, latency = physical.get("bandwidth"), physical.get("latency")
     said = f"{SOURCE}: link {name[:80]}"
     rate, delay = (
-        network_rates.number("network", "port"),
+        usual("network", "port"),
         Number(Decimal(0), "ns", "assumed", f"{said} states no latency"),
     )
     rate = Number(rate.value, rate.unit, "assumed", f"{said} states no bandwidth: that of a port of 400 Gb/s")

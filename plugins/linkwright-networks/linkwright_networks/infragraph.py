@@ -24,18 +24,22 @@ import re
 from collections import Counter, defaultdict
 from decimal import Decimal
 
-from linkwright.discovery import network_rates, yaml_text
-from linkwright.discovery.infragraph_reader import SOURCE, Reader, table_of, tables_of
-from linkwright.discovery.planes import Bundles, merged
-from linkwright.discovery.wiring import (
+from linkwright.network_api import (
     MOST_ENDPOINTS,
+    Bundles,
+    FileError,
     Links,
+    Network,
     Number,
     Wiring,
     bounded,
+    merged,
     plain,
+    usual,
 )
-from linkwright.errors import FileError
+
+from . import yaml_text
+from .infragraph_reader import SOURCE, Reader, table_of, tables_of
 
 
 def recognises(text: str) -> bool:
@@ -88,7 +92,7 @@ def _wired(reader: Reader, name: str, file: str) -> Wiring:
         sources=[f"InfraGraph: {file}"],
         endpoints=[plain(node) for node in endpoints],
         endpoint_source=f"{SOURCE}: components of the type xpu",
-        start=network_rates.number("network", "start"),
+        start=usual("network", "start"),
         levels=[("device", len(per)), ("xpu", max(per.values()))] if even else [("xpu", len(endpoints))],
         switches=[plain(node) for node in planes],
         relays=_need_relays(endpoints, wide),
@@ -124,3 +128,6 @@ def _bundle(wiring: Wiring, a: str, b: str, links: Counter) -> None:
     said = rates[0] if len(rates) == 1 else Number(Decimal(total), unit, "derived", "links of several kinds together")
     name = f"{said.value.normalize():f} {unit.replace('/', '_')} {delay.value.normalize():f} {delay.unit} {said.status}"
     wiring.links.setdefault(name, Links(said, delay, SOURCE)).edges.append((a, b))
+
+
+NETWORK = Network("infragraph", "an InfraGraph infrastructure (YAML)", recognises, read)

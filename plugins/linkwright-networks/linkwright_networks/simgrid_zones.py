@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from linkwright.discovery import simgrid_clusters
-from linkwright.discovery.simgrid_units import rate, time
-from linkwright.discovery.wiring import bounded
-from linkwright.discovery.xml_text import Element
-from linkwright.errors import FileError, unknown
+from linkwright.network_api import Element, FileError, bounded, unknown
+
+from . import simgrid_clusters
+from .simgrid_units import rate, time
 
 MOST_HOSTS = 512  # whose routes are compared pair by pair
 MANY = "hosts in zones, whose routes are compared pair by pair"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from linkwright.discovery.wiring import MOST_ENDPOINTS, Number, bounded
-from linkwright.errors import FileError
+from linkwright.network_api import MOST_ENDPOINTS, FileError, Number, bounded
 
 _NUMBER = r"([0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][-+]?[0-9]{1,2})?)"
 _RATE = re.compile(_NUMBER + r"\s*([kKMGTPE]?)(i?)(b|B)ps", re.ASCII)

@@ -19,12 +19,11 @@ import heapq
 from collections import defaultdict, deque
 from decimal import Decimal
 
-from linkwright.discovery.simgrid_clusters import SOURCE, begun
-from linkwright.discovery.simgrid_units import as_rate, as_time
-from linkwright.discovery.simgrid_zones import MANY, MOST_HOSTS, Hop, Platform, Resource, Zone
-from linkwright.discovery.wiring import Detour, Edge, Links, Number, Wiring, bounded, distinct
-from linkwright.discovery.xml_text import Element
-from linkwright.errors import FileError
+from linkwright.network_api import Detour, Edge, Element, FileError, Links, Number, Wiring, bounded, distinct
+
+from .simgrid_clusters import SOURCE, begun
+from .simgrid_units import as_rate, as_time
+from .simgrid_zones import MANY, MOST_HOSTS, Hop, Platform, Resource, Zone
 
 MOST_WAY = 50  # links of a route, each of which may be two of its nodes
 MOST_STEPS = 40  # zones within zones and gateways behind gateways

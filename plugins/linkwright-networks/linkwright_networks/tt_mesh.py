@@ -10,7 +10,7 @@
 A mesh is a grid of chips, in rows, whose neighbours are joined by `channels`; an axis of type RING wraps. Meshes are
 joined chip by chip where the descriptor names chips or ports. Where it names meshes alone, which chips are joined is
 left to the software at run time: here the first of both, as many as the channels need, which is an assumption that the
-file states. The descriptor has no rates: those of a channel are the chip's (`network_rates.toml`).
+file states. The descriptor has no rates: those of a channel are the chip's.
 
 Source: tt-metal, tt_metal/fabric/mesh_graph_descriptors, the schema and guide beside it.
 """
@@ -21,12 +21,28 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from decimal import Decimal
 
-from linkwright.discovery import network_rates
-from linkwright.discovery.wiring import MOST_ENDPOINTS, MOST_LINKS, Axis, Links, Wiring, bounded
-from linkwright.errors import FileError
+from linkwright.network_api import MOST_ENDPOINTS, MOST_LINKS, Axis, FileError, Links, Number, Wiring, bounded
+
+
+def _stated(value: int, unit: str, source: str) -> Number:
+    return Number(Decimal(value), unit, "documented", f"Tenstorrent, {source}")
+
 
 ARCHITECTURES = {"WORMHOLE_B0": "wormhole_b0", "BLACKHOLE": "blackhole"}
+# By architecture: what a channel carries, and what a hop costs.
+CHANNELS = {
+    "wormhole_b0": _stated(100, "Gb/s", "Wormhole: sixteen Ethernet links of 100 Gb/s, each direction"),
+    "blackhole": _stated(400, "Gb/s", "Blackhole p150: ports of 800 Gb/s with two channels each"),
+}
+LATENCIES = {
+    "wormhole_b0": _stated(670, "ns", "Basic Ethernet Guide: 650 to 690 ns a hop, the middle"),
+    "blackhole": _stated(
+        679, "ns", "golden times of the fabric's tests on four Blackhole p150: 679 ns a hop for 16 bytes"
+    ),
+}
+START = _stated(80, "ns", "Basic Ethernet Guide: 80 ns to start a send")
 MOST_CHANNELS = 1024
 MOST_MESHES = 4096
 
@@ -100,7 +116,7 @@ def wired(plan: Plan, file: str) -> Wiring:
     source = "mesh graph descriptor of tt-metal"
     shapes = Counter(" x ".join(map(str, mesh.sides)) for mesh in plan.meshes.values())
     shown = ", ".join(f"{count} of {shape}" if count > 1 else shape for shape, count in shapes.items())
-    latency = network_rates.number("tenstorrent", archs[0], "latency")
+    latency = LATENCIES[archs[0]]
     wiring = Wiring(
         name=file.rpartition(".")[0] or file,
         summary=f"{chips} chips ({archs[0]}): {shown}",
@@ -110,7 +126,7 @@ def wired(plan: Plan, file: str) -> Wiring:
         sources=[f"tt-metal mesh graph descriptor: {file}"],
         endpoints=[f"chip {i}" for i in range(chips)],
         endpoint_source=source,
-        start=network_rates.number("tenstorrent", "start", "start"),
+        start=START,
         levels=[("mesh", len(plan.meshes)), ("chip", chips // len(plan.meshes))]
         if len(plan.meshes) > 1 and len(shapes) == 1
         else [("chip", chips)],
@@ -128,9 +144,7 @@ def wired(plan: Plan, file: str) -> Wiring:
 
 
 def _rate(arch: str, channels: int):
-    return network_rates.number("tenstorrent", arch, "channel").times(
-        channels, f"{channels} channels of the descriptor"
-    )
+    return CHANNELS[arch].times(channels, f"{channels} channels of the descriptor")
 
 
 def _listed(wiring: Wiring, plan: Plan, latency, source: str) -> None:

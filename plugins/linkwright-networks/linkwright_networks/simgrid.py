@@ -21,10 +21,9 @@ from __future__ import annotations
 
 import re
 
-from linkwright.discovery import simgrid_clusters, simgrid_routes, xml_text
-from linkwright.discovery.wiring import Wiring
-from linkwright.discovery.xml_text import Element
-from linkwright.errors import FileError
+from linkwright.network_api import Element, FileError, Network, Wiring, read_xml
+
+from . import simgrid_clusters, simgrid_routes
 
 ZONES = ("zone", "AS")
 # Elements without anything of the network.
@@ -40,7 +39,7 @@ def recognises(text: str) -> bool:
 
 def read(text: str, file: str) -> Wiring:
     """The network of the platform."""
-    root = xml_text.read(text, file, doctype="platform")
+    root = read_xml(text, file, doctype="platform")
     if root.tag != "platform":
         raise FileError(f"{file}: begins with <{root.tag[:40]}>; a platform begins with <platform>")
     version = root.attributes.get("version", "none")
@@ -61,3 +60,6 @@ def _only_cluster(inside: list[Element]) -> Element | None:
     while len(inside) == 1 and inside[0].tag in ZONES:
         inside = [element for element in inside[0].children if element.tag not in PASSED]
     return inside[0] if len(inside) == 1 and inside[0].tag == "cluster" else None
+
+
+NETWORK = Network("simgrid", "a SimGrid platform (XML, version 4)", recognises, read)

@@ -20,10 +20,21 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-from linkwright.discovery.simgrid_units import as_rate, as_time, radical, rate, time
-from linkwright.discovery.wiring import MOST_ENDPOINTS, MOST_LINKS, Axis, Links, Number, Wiring, bounded, distinct
-from linkwright.discovery.xml_text import Element
-from linkwright.errors import FileError, unknown
+from linkwright.network_api import (
+    MOST_ENDPOINTS,
+    MOST_LINKS,
+    Axis,
+    Element,
+    FileError,
+    Links,
+    Number,
+    Wiring,
+    bounded,
+    distinct,
+    unknown,
+)
+
+from .simgrid_units import as_rate, as_time, radical, rate, time
 
 SOURCE = "SimGrid platform"
 ATTRIBUTES = {

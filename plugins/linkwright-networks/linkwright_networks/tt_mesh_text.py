@@ -7,20 +7,11 @@ import math
 import re
 from dataclasses import dataclass
 
-from linkwright.discovery import textproto
-from linkwright.discovery.textproto import Message
-from linkwright.discovery.tt_mesh import (
-    ARCHITECTURES,
-    MOST_MESHES,
-    Mesh,
-    Plan,
-    checked_count,
-    checked_sides,
-    join,
-    wired,
-)
-from linkwright.discovery.wiring import MOST_LINKS, Wiring, bounded
-from linkwright.errors import FileError, unknown
+from linkwright.network_api import MOST_LINKS, FileError, Network, Wiring, bounded, unknown
+
+from . import textproto
+from .textproto import Message
+from .tt_mesh import ARCHITECTURES, MOST_MESHES, Mesh, Plan, checked_count, checked_sides, join, wired
 
 # Fields that say nothing of links.
 _IGNORED = {
@@ -222,3 +213,6 @@ class _Reader:
             last = plan.meshes[name].chips - 1
             raise FileError(f"{self.file}: line {ref.line}: {name} has no device {chip}; write one of 0..{last}")
         return name, chip
+
+
+NETWORK = Network("tt-mesh", "tt-metal's mesh graph (textproto)", recognises, read)

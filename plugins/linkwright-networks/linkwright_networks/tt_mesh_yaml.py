@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 
-from linkwright.discovery import yaml_text
-from linkwright.discovery.tt_mesh import ARCHITECTURES, MOST_MESHES, Mesh, Plan, checked_count, checked_sides, wired
-from linkwright.discovery.wiring import Wiring, bounded
-from linkwright.errors import FileError, unknown
+from linkwright.network_api import FileError, Network, Wiring, bounded, unknown
+
+from . import yaml_text
+from .tt_mesh import ARCHITECTURES, MOST_MESHES, Mesh, Plan, checked_count, checked_sides, wired
 
 _PORT = re.compile(r"([NESWD])(\d{1,6})", re.ASCII)
 _AXES = {"MESH": (False, False), "TORUS_1D": (False, True), "TORUS_2D": (True, True)}
@@ -126,3 +126,6 @@ def _yaml_end(end: object, plan: Plan, channels: int, where: str) -> tuple[str, 
     if chip >= mesh.chips or along >= {"N": columns, "S": columns, "E": rows, "W": rows, "D": math.inf}[side]:
         raise FileError(f"{where}: {name} has no {port}; it has {rows} x {columns} chips with {channels} ports a side")
     return name, chip
+
+
+NETWORK = Network("tt-mesh-yaml", "tt-metal's mesh graph (YAML)", recognises, read)
