@@ -22,9 +22,9 @@ export PATH := $(abspath $(BIN)):$(PATH)
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: $(VENV)/.built ## build linkwright into .venv
-	@$(BIN)/python -m compileall -q python/linkwright
-setup-dev: $(VENV)/.built $(VENV)/.dev ## setup, with the tools that tests and lint need
+setup: $(VENV)/.built $(VENV)/.evidence ## build linkwright into .venv, and install the studies of evidence/ there
+	@$(BIN)/python -m compileall -q python/linkwright evidence/linkwright_evidence
+setup-dev: $(VENV)/.built $(VENV)/.evidence $(VENV)/.dev ## setup, with the tools that tests and lint need
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -46,6 +46,11 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 # The Python half is installed in place, so only a change of the Rust half or of the packaging builds again.
 $(VENV)/.built: $(RUST) pyproject.toml $(VENV)/.deps
 	$(BIN)/maturin develop --release --locked --quiet >/dev/null
+	@touch $@
+
+# In place too; what builds it is pinned, so nothing is downloaded.
+$(VENV)/.evidence: evidence/pyproject.toml $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-build-isolation --no-deps -e evidence
 	@touch $@
 
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
@@ -124,17 +129,19 @@ $(VENV)/.release: requirements-release.lock $(VENV)/.python
 # The library names the sources of crates in its messages: without the folder that they happen to lie in, the same
 # sources give the same wheel wherever it is built.
 wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
-wheel: $(VENV)/.release ## wheels for x86-64 and ARM in dist/, which need no compiler (rustup brings the other target)
+wheel: $(VENV)/.release ## wheels in dist/: x86-64 and ARM, which need no compiler (rustup brings the other target), and the studies
 	@for target in $(WHEEL_TARGETS); do \
 	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \
 	  $(BIN)/maturin build --release --locked --strip --zig --compatibility manylinux_2_28 --target $$target --out dist || exit 1; \
 	done
+	cd evidence && ../$(BIN)/python -c "from flit_core import buildapi; buildapi.build_wheel('../dist')"
 
-wheel-check: ## install the x86-64 wheel of dist/ into an empty environment without Rust, and use it
+wheel-check: ## install the wheels of dist/ into an empty environment without Rust, and use them
 	.ci/wheel
 
-sdist: $(VENV)/.release ## the source distribution in dist/
+sdist: $(VENV)/.release ## the source distributions of both packages in dist/
 	$(BIN)/maturin sdist --out dist
+	cd evidence && ../$(BIN)/python -c "from flit_core import buildapi; buildapi.build_sdist('../dist')"
 
 clean: ## remove what setup and cargo made
 	rm -rf $(VENV)
