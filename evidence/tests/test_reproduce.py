@@ -1,6 +1,7 @@
 """`linkwright reproduce`, and studies in the lists of linkwright."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ import pytest
 
 from linkwright import registry
 from linkwright_cases import invoke
+from test_imports import circle, python_imports
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,3 +74,14 @@ def test_a_study_is_not_mistaken_for_a_file(arguments, message):
     assert result.status == 2
     assert message in result.err
     assert result.err.count("\n") == 1
+
+
+def test_studies_import_one_another_in_no_circle():
+    graph = python_imports(ROOT / "evidence/linkwright_evidence")
+    assert len(graph) > 80
+    assert circle(graph) is None
+
+
+def test_linkwright_knows_studies_by_their_entry_point_alone():
+    sources = (ROOT / "python/linkwright").rglob("*.py")
+    assert not [path for path in sources if re.search(r"(import|from) linkwright_evidence", path.read_text("utf-8"))]

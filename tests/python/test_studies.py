@@ -3,8 +3,12 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+
+from linkwright import extras, studies
 
 # The command line where no package brings studies.
 WITHOUT = """
@@ -50,3 +54,9 @@ def test_everything_else_works_without(arguments, tmp_path):
     done = without(*arguments, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "vollo-ia420f" in done.stdout or arguments != ["list"]
+
+
+def test_outside_a_checkout_the_wheel_is_named(monkeypatch):
+    monkeypatch.setattr(extras, "CHECKOUT", Path("/nowhere"))
+    wheel = f"linkwright_evidence-{version('linkwright')}-py3-none-any.whl"
+    assert f"`{sys.executable} -m pip install {wheel}` installs it" in str(studies.missing())
