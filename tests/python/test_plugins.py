@@ -533,7 +533,7 @@ def test_without_the_package_of_networks_a_message_says_how_to_install_it(tmp_pa
     monkeypatch.setattr(importing.networks, "keys", lambda: [network.key for network in networks.NETWORKS])
     monkeypatch.chdir(tmp_path)
     Path("x.xml").write_text('<platform version="4.1"/>', encoding="utf-8")
-    how = "`.venv/bin/pip install ./plugins/linkwright-networks` in the checkout"
+    how = "`make setup`"
     refused = invoke("machines", "import", "x.xml").err
     assert f"or, for {', '.join(networks.PACKAGED)}, install linkwright-networks: {how}" in refused
     assert invoke("machines", "import", "x.xml", "--as", "simgrid").err.strip().endswith(f"is not installed; {how}")
