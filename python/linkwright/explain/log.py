@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 
 from linkwright import _native, units
 from linkwright.errors import UsageError
+from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.logs import Log, LogTable
 from linkwright.machines import Variant
-from linkwright.studies.modern.conditions import COLLECTIVES, Condition
-from linkwright.studies.modern.mapping import Refusal, settle
 
 from . import faster, verdict
 from .faster import Faster
@@ -140,7 +139,7 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
 
 
 def _time_on(system: System, machine: _native.Machine, size: int) -> float:
-    from linkwright.studies.modern.predict import OneMachine
+    from linkwright.libraries.times import OneMachine
 
     return OneMachine(machine).time(system.shape, size).time_us
 
