@@ -37,9 +37,9 @@ BEYOND = [
 @pytest.mark.parametrize(("words", "message"), BEYOND)
 def test_what_is_beyond_any_machine_is_refused_before_any_work(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
-    began = time.monotonic()
+    began = time.process_time()
     result = invoke(*words.split())
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert (result.status, result.out) in ((2, ""), (1, "")), result
     assert message in result.err
     assert list(tmp_path.iterdir()) == []
