@@ -21,7 +21,7 @@ BEYOND = [
         "simulate allreduce --on loggp -p 4 --sizes 99999999999999999999999999999999999999999999",
         "not a number of bytes",
     ),
-    ("sweep scaling -j 1000000", "1000000 is not in the range"),
+    ("dissect scaling -j 1000000", "1000000 is not in the range"),
     ("dissect --watts nan", "`nan` is no power"),
     ("dissect --watts inf", "`inf` is no power"),
     ("dissect --watts 0", "`0` is no power"),
@@ -45,7 +45,7 @@ def test_what_is_beyond_any_machine_is_refused_before_any_work(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("verb", ["simulate", "list", "describe", "report", "predict", "machines show"])
+@pytest.mark.parametrize("verb", ["simulate", "list", "describe", "draw --report", "predict", "machines show"])
 def test_names_bring_no_escapes_and_no_endless_message(tmp_path, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
     for name in ("\x1b[31mred\x07", "x" * 300_000, "a\rb"):

@@ -143,7 +143,7 @@ def test_an_unwritable_folder_stops_before_anything_is_measured(tmp_path):
 
 
 def test_what_has_no_experiment_is_refused_and_leaves_no_folder(tmp_path):
-    for asked in (["run", "allreduce", "-a", "own"], ["probe", "matmul", "-x", "threads=4096"]):
+    for asked in (["run", "allreduce", "-a", "own"], ["run", "matmul", "-x", "threads=4096"]):
         result = invoke(*asked, "--runs", str(tmp_path))
         assert result.status == 2
         assert "has no experiment for threads" in result.err

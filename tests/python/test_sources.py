@@ -133,7 +133,7 @@ def test_standard_input_is_a_file(folder, monkeypatch):
         ("verify", ()),
         ("describe", ()),
         ("simulate", ("--on", "crossbar", "--sizes", "4K")),
-        ("sweep", ("--on", "loggp", "--runs", "runs")),
+        ("dissect", ("--on", "loggp", "--runs", "runs")),
         ("export", ("--as", "lw")),
     ],
 )
@@ -173,7 +173,7 @@ def test_a_comparison_says_what_was_edited(folder):
             text = (folder / "own.lw").read_text()
             (folder / "own.lw").write_text(text.replace("step 1\n", "step 0\n", 1))
         sources.find.cache_clear()
-        asked = ("sweep", "own.lw", "--on", "loggp", "--runs", "runs")
+        asked = ("dissect", "own.lw", "--on", "loggp", "--runs", "runs")
         assert invoke(*asked).status == 0
     result = invoke("compare", "latest~1", "latest", "--runs", "runs")
     assert "1 experiment by a schedule that was edited" in " ".join(result.out.split())
@@ -218,7 +218,7 @@ def test_what_never_ends_is_refused(folder, monkeypatch):
     [
         ("simulate", ("--on", "loggp")),
         ("run", ("--on", "threads", "--time-budget", "1s", "--runs", "runs")),
-        ("sweep", ("--on", "loggp", "--runs", "runs")),
+        ("dissect", ("--on", "loggp", "--runs", "runs")),
         ("predict", ("--on", str(ROOT / "examples" / "eight_gpus.toml"))),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_suite_names_sources_next_to_it(folder, monkeypatch):
     )
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
-    result = invoke("sweep", "../suite.toml", "--on", "loggp", "--runs", "runs")
+    result = invoke("dissect", "../suite.toml", "--on", "loggp", "--runs", "runs")
     assert result.status == 0, result.out + result.err
     rows = runs.find(folder / "elsewhere" / "runs", "latest").results().records()
     found = {(row["part"], row["algorithm"], row["size_bytes"]) for row in rows}

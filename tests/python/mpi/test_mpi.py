@@ -121,7 +121,7 @@ def test_wrong_usage_is_said_once_with_its_cure(tmp_path):
 
 
 def test_only_the_first_rank_measures_what_is_no_job(tmp_path, monkeypatch):
-    words = ["probe", "fma_peak", "--on", "loggp,threads", "-n", "2", "--time-budget", "1s", "--runs", str(tmp_path)]
+    words = ["run", "fma_peak", "--on", "loggp,threads", "-n", "2", "--time-budget", "1s", "--runs", str(tmp_path)]
     said = ""
     for rank in (1, 2):
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(rank))
