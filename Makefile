@@ -101,7 +101,8 @@ generate: setup-dev ## write generated files again: golden texts, tables in docu
 counts: ## instructions of the simulator's stages against the table in benches/ (needs valgrind)
 	$(PYTHON) benches/instructions.py
 
-bench: setup counts ## counts; allreduce on threads beside Open MPI's (needs mpicc, mpirun); the simulator beside SimGrid
+bench: setup counts ## all that is measured: counts, the wheel, allreduce beside Open MPI's, the simulator beside SimGrid
+	$(MAKE) wheel wheel-check WHEEL_TARGETS=x86_64-unknown-linux-gnu
 	$(PYTHON) benches/allreduce_vs_mpi.py
 	$(BIN)/python benches/simulators.py
 

@@ -21,7 +21,7 @@ import pytest
 
 from linkwright.store import environment
 from linkwright.store import run as runs
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 from test_fuzz import NCCL
 
 KILLS = int(os.environ.get("LINKWRIGHT_FAULTS", "4"))
@@ -290,9 +290,7 @@ def test_two_resumes_of_one_run_are_one_run(suite, undisturbed, tmp_path):
     assert values(finish(tmp_path)) == undisturbed
 
 
-@pytest.mark.parametrize(
-    "words", [[*RUN, "--sizes", "64", "--time-budget", "2s"], ["run", "cache_line", "--time-budget", "1s"]]
-)
+@pytest.mark.parametrize("words", [[*RUN, "--sizes", "64", *BRIEF], ["run", "cache_line", *BRIEF]])
 def test_one_processor_is_enough_or_said_to_be_too_few(tmp_path, words):
     one = {min(os.sched_getaffinity(0))}
     status, err = ended([*words, "--runs", str(tmp_path)], preexec_fn=lambda: os.sched_setaffinity(0, one))
@@ -313,7 +311,7 @@ def test_no_shared_memory_and_no_home_are_needed(suite, tmp_path):
         mount -t tmpfs -o ro none /dev/shm || exit 77
         HOME=/proc/none XDG_CACHE_HOME=/proc/none; export HOME XDG_CACHE_HOME
         {" ".join(LINKWRIGHT)} sweep "$2" --on loggp -p 4 --runs "$1" > /dev/null || exit 1
-        {" ".join(LINKWRIGHT)} {" ".join(RUN)} --sizes 64 --time-budget 2s --runs "$1" > /dev/null || exit 1
+        {" ".join(LINKWRIGHT)} {" ".join(RUN)} --sizes 64 {" ".join(BRIEF)} --runs "$1" > /dev/null || exit 1
     """
     done = namespace(script, tmp_path, suite)
     if done.returncode == 77:

@@ -15,7 +15,7 @@ from linkwright.store import files
 from linkwright.suite import load as suites
 from linkwright.suite.backends import Dask, Local
 from linkwright.suite.session import Request, Watcher, resume, start
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 SUITE = """
 [suite]
@@ -161,8 +161,8 @@ def hostile(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        ("run", "allreduce", "-a", "ring", "--sizes", "8", "--ranks", "2", "--on", "threads", "--time-budget", "1s"),
-        ("run", "cache_line", "--time-budget", "1s"),
+        ("run", "allreduce", "-a", "ring", "--sizes", "8", "--ranks", "2", "--on", "threads", *BRIEF),
+        ("run", "cache_line", *BRIEF),
     ],
 )
 def test_workers_import_nothing_from_the_current_folder(hostile, command):

@@ -17,7 +17,7 @@ from linkwright.experiment import Experiment
 from linkwright.store import run as runs
 from linkwright.suite import load
 from linkwright.suite.expand import collective_experiment, own_experiment
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 ROOT = Path(__file__).parents[2]
 OWN = '''
@@ -144,9 +144,7 @@ def test_every_verb_takes_a_source(folder, verb, arguments, name):
 
 
 def test_threads_run_a_source_in_processes_that_never_see_it(folder):
-    result = invoke(
-        "run", "own.py:ring", "--on", "threads", "-p", "2", "--sizes", "1K", "--time-budget", "2s", "--runs", "runs"
-    )
+    result = invoke("run", "own.py:ring", "--on", "threads", "-p", "2", "--sizes", "1K", *BRIEF, "--runs", "runs")
     assert result.status == 0, result.out + result.err
     run = runs.find(folder / "runs", "latest")
     (row,) = [row for row in run.results().records() if row["metric"] == "time"]
@@ -217,7 +215,7 @@ def test_what_never_ends_is_refused(folder, monkeypatch):
     ("verb", "arguments"),
     [
         ("simulate", ("--on", "loggp")),
-        ("run", ("--on", "threads", "--time-budget", "1s", "--runs", "runs")),
+        ("run", ("--on", "threads", *BRIEF, "--runs", "runs")),
         ("dissect", ("--on", "loggp", "--runs", "runs")),
         ("predict", ("--on", str(ROOT / "examples" / "eight_gpus.toml"))),
     ],
@@ -438,6 +436,6 @@ def test_mpi_starts_ranks_of_its_own_outside_a_job(folder, monkeypatch):
 
 def test_workers_import_nothing_from_the_current_folder(folder):
     (folder / "numpy.py").write_text("raise SystemExit('executed')\n")
-    asked = ("run", "own.lw", "--on", "threads", "--time-budget", "1s", "--runs", "runs")
+    asked = ("run", "own.lw", "--on", "threads", *BRIEF, "--runs", "runs")
     result = invoke(*asked)
     assert result.status == 0, result.out + result.err
