@@ -9,7 +9,8 @@ import pytest
 
 import linkwright as lw
 import perfetto_reader
-from linkwright import _native, registry, schedules
+from linkwright import registry, schedules
+from linkwright.ask import ask
 from linkwright.compare.runs import compare_runs
 from linkwright.compare.verdict import Verdict
 from linkwright.store import run as runs
@@ -338,8 +339,8 @@ def test_a_machine_file_that_changed_is_read_again(tmp_path):
 def test_ranks_are_summed_up_as_numpy_does():
     schedule = lw.schedule("broadcast", "binomial", ranks=11, size=4096)
     found = lw.simulate(schedule, "loggp")
-    columns = _native.simulate(schedule, lw.machine("loggp"))
-    times = (columns["finish_ps"] - columns["start_ps"]) / 1e3
+    ranks = ask(lw.machine("loggp"), schedule).ranks
+    times = (ranks.finish_ps - ranks.start_ps) / 1e3
     assert len(set(times)) > 3
     rows = {"mean": times.mean(), "min": times.min(), "median": np.median(times), "p95": np.percentile(times, 95)}
     for name, value in rows.items():

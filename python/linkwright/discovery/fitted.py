@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwright import _native, interop, library, registry, schedules
+from linkwright.ask import ask
 from linkwright.discovery.node import Node
 from linkwright.errors import FileError, UsageError
 from linkwright.experiment import Experiment
@@ -155,9 +156,7 @@ def _ns(machine: _native.Machine, row: Imported) -> float:
     asked = library.planned(machine, None, asked)
     if asked.own is None or asked.own.schedule is None:
         raise UsageError(f"{row.collective} of {row.size_bytes} B: {plan} has no plan of that; give another log")
-    lowered = schedules.lowered(asked.own.schedule, machine, asked.path)
-    how = {**schedules.options(asked), "seed": 0, "links": False, "operations": False, "messages": False}
-    return schedules.simulated(_native.simulate(lowered, machine, how)).time_ns
+    return ask(machine, asked.own.schedule, schedules.how(asked)).slowest.ns
 
 
 def _machine(made: str) -> _native.Machine:

@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwright import _native, schedules
+from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.errors import WaivedError
 from linkwright.predict.rates import capacity_bytes, product_flops_per_s, read_bytes_per_s
 
@@ -108,8 +109,7 @@ def _stream_ns(machine: _native.Machine, other: int, size: int, count: int) -> f
 
 def _time_ns(machine: _native.Machine, pattern: str, other: int, size: int, count: int) -> float:
     schedule = _native.Schedule.pattern(pattern, 2, size, count=count)
-    schedule = schedules.lowered(schedule, machine, None)
-    return _native.simulate(schedule, machine, {"placement": (0, other)})["makespan_ps"] / 1e3
+    return ask(machine, schedule, How(placement=(0, other))).time.ns
 
 
 def _rate(machine: _native.Machine, other: int) -> float:
@@ -153,9 +153,9 @@ def alone(machine: _native.Machine) -> dict[str, float]:
         "single_flops_per_s": lambda: product_flops_per_s(machine, "single")[0],
     }
     found = {}
-    for key, ask in questions.items():
+    for key, question in questions.items():
         try:
-            found[key] = ask()
+            found[key] = question()
         except WaivedError:
             continue
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright import problem_limits, units
+from linkwright import ask, units
 from linkwright.errors import LinkwrightError
 from linkwright.insight import Insight
 from linkwright.picture import scene
@@ -23,23 +23,16 @@ from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
 if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.experiment import Experiment
-    from linkwright.problem_limits import Limit
 
 Row = Mapping[str, Any]
 _SEVERAL = 1.5  # times as long as one run: several
 BUSIEST, MOST_LINKS, MOST_STEPS = 20, 1000, 500  # rows of tables: the busiest links, and the first operations
 
 
-def simulation(
-    machine: _native.Machine,
-    schedule: _native.Schedule,
-    found: _native._Simulation,
-    experiment: Experiment,
-    rows: Sequence[Row],
-) -> Report:
-    """The page of `schedule`, simulated with `operations`, `links` and `bins`."""
+def simulation(machine: _native.Machine, answer: ask.Answer, experiment: Experiment, rows: Sequence[Row]) -> Report:
+    """The page of an answer that kept `operations`, `links` and `bins`."""
     time = next(row for row in rows if row["metric"] == "time")
-    insight = Insight(schedule, found)
+    insight = Insight(answer)
     what = experiment.collective or "pattern"
     title = f"{what} by {experiment.algorithm} on {machine.name}"
     told = f"{title}: {_duration(time['value'])}"
@@ -47,7 +40,7 @@ def simulation(
         Section(
             "In short",
             [
-                _conclusion(time, insight, found),
+                _conclusion(time, insight, answer),
                 Moving([scene(machine, insight.timeline, title=told)]),
             ],
         ),
@@ -72,7 +65,7 @@ def _facts(experiment: Experiment) -> list[tuple[str, str]]:
     ]
 
 
-def _conclusion(time: Row, insight: Insight, found: _native._Simulation) -> Text:
+def _conclusion(time: Row, insight: Insight, answer: ask.Answer) -> Text:
     spent = _spent(insight)
     whole = sum(spent.values())
     told = [f"It takes {_duration(time['value'])}{_of_limit(time)}."]
@@ -83,13 +76,13 @@ def _conclusion(time: Row, insight: Insight, found: _native._Simulation) -> Text
     if len(links):
         name, share = links.columns["link"][0], float(links.columns["busy_share"][0])
         told.append(f"The busiest link, {name}, is busy for {quantity.percent(share)} of the time.")
-    return Text([" ".join(told), *_repeats(time, found)])
+    return Text([" ".join(told), *_repeats(time, answer)])
 
 
-def _repeats(time: Row, found: _native._Simulation) -> list[str]:
+def _repeats(time: Row, answer: ask.Answer) -> list[str]:
     """What a path that repeats the schedule makes of the picture."""
-    whole_ns = float(found["finish_ps"].max()) / 1e3
-    if not len(found["runs_ps"]) or whole_ns < _SEVERAL * time["value"]:
+    whole_ns = units.Time(int(answer.ranks.finish_ps.max())).ns
+    if not len(answer.ranks.runs_ps) or whole_ns < _SEVERAL * time["value"]:
         return []
     told = (
         f"This path runs the schedule several times, {_duration(whole_ns)} in all, and the picture shows all of them."
@@ -134,15 +127,15 @@ def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list
     return [Section("Limits", items)] if items else []
 
 
-def _known(machine: _native.Machine, experiment: Experiment) -> list[Limit]:
+def _known(machine: _native.Machine, experiment: Experiment) -> list[ask.Limit]:
     if experiment.collective is None:
         return []
     at = experiment
     try:
-        return problem_limits.limits(
-            at.collective, machine, at.ranks, at.size_bytes or 0, dtype=at.dtype or "u8", root=at.root, grid=at.grid,
-            path=at.path, placement=at.placement,
-        )  # fmt: skip
+        how = ask.How(path=at.path, grid=at.grid, placement=at.placement or None)
+        return ask.limits(
+            machine, at.collective, at.ranks, at.size_bytes or 0, dtype=at.dtype or "u8", root=at.root, how=how
+        )
     except LinkwrightError:  # such as a collective without a limit
         return []
 
