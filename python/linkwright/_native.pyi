@@ -1,7 +1,7 @@
 """Types of the native module; tests/python/test_surface.py holds them against the module itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, TypedDict
+from typing import Any, Final, Literal, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -526,166 +526,95 @@ class How:
         trace: bool = False,
     ) -> Self: ...
     def but(self, **changes: Any) -> How: ...
-    @property
-    def issue(self) -> str | None: ...
-    @property
-    def path(self) -> str | None: ...
-    @property
-    def skew(self) -> str | None: ...
-    @property
-    def placement(self) -> list[int] | str | None: ...
-    @property
-    def grid(self) -> list[int] | None: ...
-    @property
-    def launch_ps(self) -> int: ...
-    @property
-    def channels(self) -> int | None: ...
-    @property
-    def arithmetic(self) -> bool: ...
-    @property
-    def operations_per_s(self) -> float | None: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def buffer_sets(self) -> int: ...
-    @property
-    def serial_starts(self) -> bool: ...
-    @property
-    def links(self) -> bool: ...
-    @property
-    def operations(self) -> bool: ...
-    @property
-    def messages(self) -> bool: ...
-    @property
-    def bins(self) -> int: ...
-    @property
-    def trace(self) -> bool: ...
+    issue: Final[str | None]
+    path: Final[str | None]
+    skew: Final[str | None]
+    placement: Final[list[int] | str | None]
+    grid: Final[list[int] | None]
+    launch_ps: Final[int]
+    channels: Final[int | None]
+    arithmetic: Final[bool]
+    operations_per_s: Final[float | None]
+    seed: Final[int]
+    buffer_sets: Final[int]
+    serial_starts: Final[bool]
+    links: Final[bool]
+    operations: Final[bool]
+    messages: Final[bool]
+    bins: Final[int]
+    trace: Final[bool]
 
 class Limit:
-    @property
-    def name(self) -> str: ...
-    @property
-    def time(self) -> Time: ...
-    @property
-    def time_us(self) -> float: ...
-    @property
-    def what(self) -> str: ...
-    @property
-    def size_bytes(self) -> int: ...
-    @property
-    def rate(self) -> float | None: ...
-    @property
-    def derivation(self) -> str: ...
+    name: Final[str]
+    time: Final[Time]
+    time_us: Final[float]
+    what: Final[str]
+    size_bytes: Final[int]
+    rate: Final[float | None]
+    derivation: Final[str]
 
 class Ranks:
-    @property
-    def start_ps(self) -> _U64: ...
-    @property
-    def finish_ps(self) -> _U64: ...
-    @property
-    def runs_ps(self) -> _U64: ...
+    start_ps: Final[_U64]
+    finish_ps: Final[_U64]
+    runs_ps: Final[_U64]
 
 class Counts:
-    @property
-    def transfers(self) -> int: ...
-    @property
-    def notices(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def byte_hops(self) -> int: ...
-    @property
-    def hops_max(self) -> int: ...
-    @property
-    def hops_mean(self) -> float: ...
-    @property
-    def peak_load(self) -> int: ...
+    transfers: Final[int]
+    notices: Final[int]
+    bytes: Final[int]
+    byte_hops: Final[int]
+    hops_max: Final[int]
+    hops_mean: Final[float]
+    peak_load: Final[int]
 
 class Links:
-    @property
-    def name(self) -> list[str]: ...
-    @property
-    def busy_ps(self) -> _U64: ...
-    @property
-    def bytes(self) -> _U64: ...
-    @property
-    def peak(self) -> _U32: ...
+    name: Final[list[str]]
+    busy_ps: Final[_U64]
+    bytes: Final[_U64]
+    peak: Final[_U32]
 
 class Path:
-    @property
-    def operation(self) -> NDArray[np.int64]: ...
-    @property
-    def spent(self) -> list[str]: ...
-    @property
-    def begin_ps(self) -> _U64: ...
-    @property
-    def end_ps(self) -> _U64: ...
+    operation: Final[NDArray[np.int64]]
+    spent: Final[list[str]]
+    begin_ps: Final[_U64]
+    end_ps: Final[_U64]
 
 class Timeline:
-    @property
-    def width_ps(self) -> int: ...
-    @property
-    def bins(self) -> int: ...
-    @property
-    def busy_share(self) -> _F32: ...
-    @property
-    def rank(self) -> _U32: ...
-    @property
-    def state(self) -> _U8: ...
-    @property
-    def begin_ps(self) -> _U64: ...
-    @property
-    def end_ps(self) -> _U64: ...
+    width_ps: Final[int]
+    bins: Final[int]
+    busy_share: Final[_F32]
+    rank: Final[_U32]
+    state: Final[_U8]
+    begin_ps: Final[_U64]
+    end_ps: Final[_U64]
 
 class Operations:
-    @property
-    def issued_ps(self) -> _U64: ...
-    @property
-    def delivered_ps(self) -> _U64: ...
-    @property
-    def done_ps(self) -> _U64: ...
-    @property
-    def slack_ps(self) -> _U64 | None: ...
-    @property
-    def network(self) -> _U8: ...
+    issued_ps: Final[_U64]
+    delivered_ps: Final[_U64]
+    done_ps: Final[_U64]
+    slack_ps: Final[_U64 | None]
+    network: Final[_U8]
 
 class Messages:
-    @property
-    def latency_ps(self) -> _U64: ...
-    @property
-    def sent_bytes(self) -> _U64: ...
+    latency_ps: Final[_U64]
+    sent_bytes: Final[_U64]
 
 class Answer:
-    @property
-    def how(self) -> How: ...
-    @property
-    def schedule(self) -> Schedule: ...
-    @property
-    def time(self) -> Time: ...
-    @property
-    def slowest(self) -> Time: ...
-    @property
-    def ranks(self) -> Ranks: ...
-    @property
-    def counts(self) -> Counts: ...
-    @property
-    def critical(self) -> dict[str, float]: ...
-    @property
-    def limit(self) -> Limit | None: ...
-    @property
-    def bound(self) -> Limit | None: ...
-    @property
-    def remark(self) -> str | None: ...
-    @property
-    def links(self) -> Links: ...
-    @property
-    def path(self) -> Path: ...
-    @property
-    def timeline(self) -> Timeline: ...
-    @property
-    def operations(self) -> Operations: ...
-    @property
-    def messages(self) -> Messages: ...
+    how: Final[How]
+    schedule: Final[Schedule]
+    time: Final[Time]
+    slowest: Final[Time]
+    ranks: Final[Ranks]
+    counts: Final[Counts]
+    critical: Final[dict[str, float]]
+    limit: Final[Limit | None]
+    bound: Final[Limit | None]
+    remark: Final[str | None]
+    links: Final[Links]
+    path: Final[Path]
+    timeline: Final[Timeline]
+    operations: Final[Operations]
+    messages: Final[Messages]
     def trace(self, file: str, form: str = "perfetto") -> None: ...
 
 class Simulations:

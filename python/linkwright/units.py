@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Picoseconds of each unit of time.
-_PS = {"ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}
+# The only factors between units of time, and the only prefixes of rates and counts.
+PS_PER_NS, PS_PER_US, PS_PER_MS, PS_PER_S = 1e3, 1e6, 1e9, 1e12
+NS_PER_US, NS_PER_MS, NS_PER_S = 1e3, 1e6, 1e9
+US_PER_S, S_PER_NS = 1e6, 1e-9
+KILO, MEGA, GIGA, TERA = 1e3, 1e6, 1e9, 1e12
 
 _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d{1,30})([KMGT]?)(iB)?", re.ASCII)
@@ -50,32 +53,32 @@ class Time:
     @classmethod
     def of_ns(cls, ns: float) -> Time:
         """So many nanoseconds, rounded to a picosecond."""
-        return cls(round(ns * _PS["ns"]))
+        return cls(round(ns * PS_PER_NS))
 
     @classmethod
     def of_us(cls, us: float) -> Time:
         """So many microseconds, rounded to a picosecond."""
-        return cls(round(us * _PS["us"]))
+        return cls(round(us * PS_PER_US))
 
     @property
     def ns(self) -> float:
         """In nanoseconds."""
-        return self.ps / _PS["ns"]
+        return self.ps / PS_PER_NS
 
     @property
     def us(self) -> float:
         """In microseconds."""
-        return self.ps / _PS["us"]
+        return self.ps / PS_PER_US
 
     @property
     def ms(self) -> float:
         """In milliseconds."""
-        return self.ps / _PS["ms"]
+        return self.ps / PS_PER_MS
 
     @property
     def s(self) -> float:
         """In seconds."""
-        return self.ps / _PS["s"]
+        return self.ps / PS_PER_S
 
     def __add__(self, other: Time) -> Time:
         return Time(self.ps + other.ps)
@@ -122,12 +125,12 @@ ZERO = Time(0)
 
 def in_ns(ps: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """A column of picoseconds in nanoseconds."""
-    return ps / _PS["ns"]
+    return ps / PS_PER_NS
 
 
 def in_us(ps: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """A column of picoseconds in microseconds."""
-    return ps / _PS["us"]
+    return ps / PS_PER_US
 
 
 def parse_size(text: str) -> int:
@@ -207,22 +210,32 @@ def format_time(time_ns: float | None) -> str:
     """Three to four significant digits with a suitable unit: `812 ns`, `1.24 us`."""
     if time_ns is None:
         return ""
-    for unit, scale in (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)):
-        if abs(time_ns) < scale * 1e3 or unit == "s":
+    for unit, scale in (("ns", 1.0), ("us", NS_PER_US), ("ms", NS_PER_MS), ("s", NS_PER_S)):
+        if abs(time_ns) < scale * KILO or unit == "s":
             return f"{_digits(time_ns / scale)} {unit}"
     raise AssertionError("unreachable")
 
 
+def format_us(time_us: float) -> str:
+    """The same of microseconds."""
+    return format_time(time_us * NS_PER_US)
+
+
+def format_ps(time_ps: float) -> str:
+    """The same of picoseconds."""
+    return format_time(time_ps / PS_PER_NS)
+
+
 def format_rate(rate_bytes_per_s: float | None) -> str:
     """`12.3 GB/s`, with GB = 10^9 bytes."""
-    return "" if rate_bytes_per_s is None else f"{_digits(rate_bytes_per_s / 1e9)} GB/s"
+    return "" if rate_bytes_per_s is None else f"{_digits(rate_bytes_per_s / GIGA)} GB/s"
 
 
 def format_scaled(value: float, unit: str) -> str:
     """`93.9 GFlop/s`, `372 M/s` for a rate of things, `0.25` without a unit."""
     if not unit:
         return f"{value:.4g}"
-    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+    for prefix, scale in (("T", TERA), ("G", GIGA), ("M", MEGA), ("k", KILO)):
         if abs(value) >= scale:
             return f"{_digits(value / scale)} {prefix}{unit.removeprefix('1')}"
     return f"{_digits(value)} {unit}"

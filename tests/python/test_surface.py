@@ -44,9 +44,14 @@ def shape_of_native(function):
     ]
 
 
+def named(part):
+    """The name of a member of a class of the stub: of a function, or of an attribute that nobody can set."""
+    return part.name if isinstance(part, ast.FunctionDef) else part.target.id
+
+
 STUB_FUNCTIONS = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
 STUB_CLASSES = {
-    node.name: {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+    node.name: {named(part): part for part in node.body}
     for node in STUB.body
     if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
 }
@@ -74,6 +79,9 @@ def test_a_native_class_has_the_members_of_its_stub(name):
             assert shape_of(stub.args) == shape_of_native(kind)
         elif member.startswith("__"):
             continue
+        elif isinstance(stub, ast.AnnAssign):
+            assert ast.unparse(stub.annotation).startswith("Final["), member
+            assert inspect.isdatadescriptor(found), member
         elif stub.decorator_list and ast.unparse(stub.decorator_list[0]) == "property":
             assert inspect.isdatadescriptor(found), member
         else:

@@ -1,7 +1,5 @@
 //! `How`: how a schedule runs on a described machine, and what is recorded of it.
 
-use std::fmt::Write;
-
 use linkwright_core::machine::Machine as Described;
 use linkwright_core::{Issue, Skew, TimePs};
 use linkwright_sim::placement::Placement;
@@ -18,163 +16,101 @@ pub enum Places {
     Text(String),
 }
 
-/// How a schedule runs on a described machine, and what is recorded of it. It never changes; `but` derives another.
-///
-/// Attributes:
-///     issue: `blocking`, `window(k)`, `batch(k)` or `unlimited`; None: that of the machine.
-///     path: the name of a path of the machine; None: its first.
-///     skew: when ranks arrive: `none`, `uniform:2us`, `late:RANK:2us` or `list:0us,1us,...`; None: together.
-///     placement: the endpoint of each rank, or `shuffle:SEED`; None: in the order of endpoints.
-///     grid: the sides of a machine whose grid is open; None: found by its fabric.
-///     launch_ps: what a library takes to start the collective on a rank that has arrived.
-///     channels: equal channels that every message stands for; None: those of the path.
-///     arithmetic: whether combining takes time.
-///     operations_per_s: the rate of computes, where the schedule has some; None: that of the path.
-///     seed: the seed of random arrivals, and of what a fabric draws.
-///     buffer_sets: sets of buffers between which repetitions alternate.
-///     serial_starts: whether transfers of a rank start one after another, whatever their lanes.
-///     links: whether to keep the load of every link, for `Answer.links`.
-///     operations: whether to keep the times of every operation, for `Answer.operations`, `path` and `slack_ps`.
-///     messages: whether to keep the latency of every message, for `Answer.messages`.
-///     bins: into how many bins of time at most to cut the busy time of each link, for `Answer.timeline`; 0: no timeline.
-///     trace: whether to keep what `Answer.trace` writes.
-#[pyclass(frozen, eq, get_all, module = "linkwright._native")]
-#[derive(Clone, Debug, PartialEq)]
-pub struct How {
-    pub issue: Option<String>,
-    pub path: Option<String>,
-    pub skew: Option<String>,
-    pub placement: Option<Places>,
-    pub grid: Option<Vec<u32>>,
-    pub launch_ps: u64,
-    pub channels: Option<u32>,
-    pub arithmetic: bool,
-    pub operations_per_s: Option<f64>,
-    pub seed: u64,
-    pub buffer_sets: u32,
-    pub serial_starts: bool,
-    pub links: bool,
-    pub operations: bool,
-    pub messages: bool,
-    pub bins: u32,
-    pub trace: bool,
-}
-
-/// The fields of `How`, in their order.
-const FIELDS: [&str; 17] = [
-    "issue",
-    "path",
-    "skew",
-    "placement",
-    "grid",
-    "launch_ps",
-    "channels",
-    "arithmetic",
-    "operations_per_s",
-    "seed",
-    "buffer_sets",
-    "serial_starts",
-    "links",
-    "operations",
-    "messages",
-    "bins",
-    "trace",
-];
-
-#[pymethods]
-impl How {
-    #[new]
-    #[pyo3(signature = (
-        *, issue=None, path=None, skew=None, placement=None, grid=None, launch_ps=0, channels=None, arithmetic=true,
-        operations_per_s=None, seed=0, buffer_sets=1, serial_starts=false, links=false, operations=false,
-        messages=false, bins=0, trace=false,
-    ))]
-    #[allow(clippy::too_many_arguments)] // the keywords of one Python class
-    fn new(
-        issue: Option<String>,
-        path: Option<String>,
-        skew: Option<String>,
-        placement: Option<Places>,
-        grid: Option<Vec<u32>>,
-        launch_ps: u64,
-        channels: Option<u32>,
-        arithmetic: bool,
-        operations_per_s: Option<f64>,
-        seed: u64,
-        buffer_sets: u32,
-        serial_starts: bool,
-        links: bool,
-        operations: bool,
-        messages: bool,
-        bins: u32,
-        trace: bool,
-    ) -> Self {
-        How {
-            issue,
-            path,
-            skew,
-            placement,
-            grid,
-            launch_ps,
-            channels,
-            arithmetic,
-            operations_per_s,
-            seed,
-            buffer_sets,
-            serial_starts,
-            links,
-            operations,
-            messages,
-            bins,
-            trace,
+/// Declares each field of `How` once, with its usual value.
+macro_rules! how {
+    ($(#[$about:meta])* $($field:ident: $kind:ty = $usual:tt,)*) => {
+        $(#[$about])*
+        #[pyclass(frozen, eq, get_all, module = "linkwright._native")]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct How {
+            $(pub $field: $kind,)*
         }
-    }
 
-    /// The same with other values of the fields that are named.
-    ///
-    /// Args:
-    ///     changes: fields of `How` by name.
-    /// Returns:
-    ///     Another `How`.
-    #[pyo3(signature = (**changes))]
-    fn but<'py>(
-        this: &Bound<'py, Self>,
-        changes: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let fields = PyDict::new(this.py());
-        for field in FIELDS {
-            fields.set_item(field, this.getattr(field)?)?;
-        }
-        if let Some(changes) = changes {
-            fields.update(changes.as_mapping())?;
-        }
-        this.get_type().call((), Some(&fields))
-    }
+        #[pymethods]
+        impl How {
+            #[new]
+            #[pyo3(signature = (*, $($field=$usual),*))]
+            #[allow(clippy::too_many_arguments)] // the keywords of one Python class
+            fn new($($field: $kind),*) -> Self {
+                How { $($field),* }
+            }
 
-    /// The fields that differ from the usual ones.
-    fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
-        let usual = this.get_type().call0()?;
-        let mut text = String::new();
-        for field in FIELDS {
-            let value = this.getattr(field)?;
-            if !value.eq(usual.getattr(field)?)? {
-                let comma = if text.is_empty() { "" } else { ", " };
-                let _ = write!(text, "{comma}{field}={}", value.repr()?);
+            /// The same with other values of the fields that are named.
+            ///
+            /// Args:
+            ///     changes: fields of `How` by name.
+            /// Returns:
+            ///     Another `How`.
+            #[pyo3(signature = (**changes))]
+            fn but<'py>(
+                this: &Bound<'py, Self>,
+                changes: Option<&Bound<'py, PyDict>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let fields = PyDict::new(this.py());
+                $(fields.set_item(stringify!($field), this.getattr(stringify!($field))?)?;)*
+                if let Some(changes) = changes {
+                    fields.update(changes.as_mapping())?;
+                }
+                this.get_type().call((), Some(&fields))
+            }
+
+            /// The fields that differ from the usual ones.
+            fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
+                let usual = this.get_type().call0()?;
+                let mut changes = Vec::new();
+                for field in [$(stringify!($field)),*] {
+                    let value = this.getattr(field)?;
+                    if !value.eq(usual.getattr(field)?)? {
+                        changes.push(format!("{field}={}", value.repr()?));
+                    }
+                }
+                Ok(format!("How({})", changes.join(", ")))
             }
         }
-        Ok(format!("How({text})"))
-    }
+    };
+}
+
+how! {
+    /// How a schedule runs on a described machine, and what is recorded of it. It never changes; `but` derives another.
+    ///
+    /// Attributes:
+    ///     issue: `blocking`, `window(k)`, `batch(k)` or `unlimited`; None: that of the machine.
+    ///     path: the name of a path of the machine; None: its first.
+    ///     skew: when ranks arrive: `none`, `uniform:2us`, `late:RANK:2us` or `list:0us,1us,...`; None: together.
+    ///     placement: the endpoint of each rank, or `shuffle:SEED`; None: in the order of endpoints.
+    ///     grid: the sides of a machine whose grid is open; None: found by its fabric.
+    ///     launch_ps: what a library takes to start the collective on a rank that has arrived.
+    ///     channels: equal channels that every message stands for; None: those of the path.
+    ///     arithmetic: whether combining takes time.
+    ///     operations_per_s: the rate of computes, where the schedule has some; None: that of the path.
+    ///     seed: the seed of random arrivals, and of what a fabric draws.
+    ///     buffer_sets: sets of buffers between which repetitions alternate.
+    ///     serial_starts: whether transfers of a rank start one after another, whatever their lanes.
+    ///     links: whether to keep the load of every link, for `Answer.links`.
+    ///     operations: whether to keep the times of every operation, for `Answer.operations`, `path` and `slack_ps`.
+    ///     messages: whether to keep the latency of every message, for `Answer.messages`.
+    ///     bins: into how many bins of time at most to cut the busy time of each link, for `Answer.timeline`; 0: no timeline.
+    ///     trace: whether to keep what `Answer.trace` writes.
+    issue: Option<String> = None,
+    path: Option<String> = None,
+    skew: Option<String> = None,
+    placement: Option<Places> = None,
+    grid: Option<Vec<u32>> = None,
+    launch_ps: u64 = 0,
+    channels: Option<u32> = None,
+    arithmetic: bool = true,
+    operations_per_s: Option<f64> = None,
+    seed: u64 = 0,
+    buffer_sets: u32 = 1,
+    serial_starts: bool = false,
+    links: bool = false,
+    operations: bool = false,
+    messages: bool = false,
+    bins: u32 = 0,
+    trace: bool = false,
 }
 
 impl How {
-    /// The usual way.
-    pub fn usual() -> Self {
-        How::new(
-            None, None, None, None, None, 0, None, true, None, 0, 1, false, false, false, false, 0,
-            false,
-        )
-    }
-
     /// The choices for the simulation on `machine`.
     pub fn on(&self, machine: &Described) -> PyResult<run::How> {
         let issue: Option<Issue> = parsed(&self.issue).map_err(errors::issue)?;

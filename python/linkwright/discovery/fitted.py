@@ -25,7 +25,7 @@ from linkwright.experiment import Experiment
 from linkwright.interop.importing import Defaults, Imported
 from linkwright.machines import compose, writer
 from linkwright.machines.variant import Variant
-from linkwright.units import format_size
+from linkwright.units import NS_PER_US, format_size
 
 Table = dict[str, Any]
 
@@ -49,7 +49,7 @@ class _Point:
 
     def __str__(self) -> str:
         row = self.row
-        return f"{self.file}: {row.collective} of {_size(row.size_bytes)} in {row.value / 1e3:g} us"
+        return f"{self.file}: {row.collective} of {_size(row.size_bytes)} in {row.value / NS_PER_US:g} us"
 
 
 def _size(size_bytes: int) -> str:

@@ -15,7 +15,7 @@ from linkwright import _native, synthesis
 from linkwright.errors import LinkwrightError
 from linkwright.executors import resolve_one
 from linkwright.machines import Variant
-from linkwright.units import format_size
+from linkwright.units import PS_PER_US, format_size
 
 # Formats of runtimes that execute whole schedules -> how such a runtime is told to take the file.
 _RUNTIMES = {
@@ -93,7 +93,7 @@ def search(
     file = f"found/{collective}-{target.machine_name}-{ranks}-{format_size(size)}.{form}"
     options = {"path": best["path"], "issue": best["issue"], "launch_ps": launch_ps}
     return Faster(
-        best["recipe"], best["method"] != synthesis.KNOWN, (best["time_ps"] + launch_ps) / 1e6,
+        best["recipe"], best["method"] != synthesis.KNOWN, (best["time_ps"] + launch_ps) / PS_PER_US,
         binds["critical_path"], (link["link"], link["busy_share"]) if link else None, best["schedule"],
         {name: value for name, value in options.items() if value}, shlex.join(write),
         _RUNTIMES[form].format(file=file) if form else _OWN,

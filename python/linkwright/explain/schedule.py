@@ -10,6 +10,7 @@ from linkwright.ask import Answer, ask
 from linkwright.errors import LinkwrightError
 from linkwright.experiment import Experiment, continued
 from linkwright.machines import Variant
+from linkwright.units import PS_PER_US
 
 from . import faster
 from .faster import Faster
@@ -119,7 +120,7 @@ def _better(asked: Experiment, machine: _native.Machine, time_us: float) -> list
         other = replace(asked, algorithm=algorithm, path=None, issue=None, own=None)
         try:
             planned = library.planned(machine, None, other)
-            takes = time(schedules.of(planned), planned, machine) + (0 if planned.own else launch / 1e6)
+            takes = time(schedules.of(planned), planned, machine) + (0 if planned.own else launch / PS_PER_US)
         except LinkwrightError:
             continue
         if takes < time_us * (1 - LEAST):

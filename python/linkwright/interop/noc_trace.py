@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.errors import UsageError
+from linkwright.units import PS_PER_NS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -139,7 +140,7 @@ def _check_ways(machine: _native.Machine, answer: _native.Answer) -> None:
 def _transfers(machine: _native.Machine, placement: Sequence[int], answer: _native.Answer) -> Iterator[Transfer]:
     schedule, operations = answer.schedule, answer.operations
     places, networks = _places(schedule, machine, placement), operations.network
-    grid, cycle_ps = _grid(machine), 1e3 / _number(machine, "machine.clock")
+    grid, cycle_ps = _grid(machine), PS_PER_NS / _number(machine, "machine.clock")
     table, sets = schedule.operations(), schedule.sets
     starts, ends = operations.issued_ps / cycle_ps, operations.delivered_ps / cycle_ps
     for number, kind in enumerate(table["kind"]):

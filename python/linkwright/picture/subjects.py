@@ -130,7 +130,7 @@ def of_built(
         raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
     schedule.verify()
     found = timeline.of(ask(machine, schedule, how.but(links=True, operations=True, bins=timeline.BINS)))
-    size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
+    size, time = units.format_size(schedule.size_bytes), units.format_us(found.span_us)
     told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
     return scene(machine, found, title=title or told, placement=placement)
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from linkwright import _native, units
 from linkwright.ask import How, ask
+from linkwright.units import US_PER_S
 
 from .traffic import Flows, as_goal
 
@@ -105,7 +106,7 @@ def _stated_us(machine: _native.Machine) -> dict[str, float]:
     for a, b, rate in zip(edges["a"], edges["b"], edges["bytes_per_s"], strict=True) if edges else ():
         for name in (f"{a} -> {b}", f"{b} -> {a}"):
             rates[name] = rates.get(name, 0) + rate
-    return {name: 1e6 / rate for name, rate in rates.items() if rate}
+    return {name: US_PER_S / rate for name, rate in rates.items() if rate}
 
 
 class Search:

@@ -21,6 +21,7 @@ from linkwright import _native
 from linkwright.ask import How, ask
 from linkwright.errors import WaivedError
 from linkwright.predict.rates import capacity_bytes, product_flops_per_s, read_bytes_per_s
+from linkwright.units import PS_PER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +148,7 @@ def alone(machine: _native.Machine) -> dict[str, float]:
     """The rates of an endpoint, or of its chip, without messages, as far as the file states them."""
     machine = smallest(machine)
     questions = {
-        "load_ns": lambda: _native.model_probe(machine, "memory_latency", {})["time_ps"] / 1e3,
+        "load_ns": lambda: _native.model_probe(machine, "memory_latency", {})["time_ps"] / PS_PER_NS,
         "read_bytes_per_s": lambda: read_bytes_per_s(machine, READ_BLOCK),
         "half_flops_per_s": lambda: product_flops_per_s(machine, "half")[0],
         "single_flops_per_s": lambda: product_flops_per_s(machine, "single")[0],

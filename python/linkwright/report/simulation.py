@@ -16,6 +16,7 @@ from linkwright.insight import Insight
 from linkwright.picture import scene
 from linkwright.store.schema import METRICS
 from linkwright.timeline import SPENT
+from linkwright.units import NS_PER_S, NS_PER_US
 
 from . import quantity
 from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
@@ -117,7 +118,12 @@ def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list
     if limits:
         columns = [Column("Limit"), Column("Time", "s", numeric=True), Column("Of the time", "%", numeric=True)]
         body = [
-            [each.name, _time(1e3 * each.time_us), _share(1e3 * each.time_us / time["value"]), each.derivation]
+            [
+                each.name,
+                _time(NS_PER_US * each.time_us),
+                _share(NS_PER_US * each.time_us / time["value"]),
+                each.derivation,
+            ]
             for each in limits
         ]
         items.append(Table("No algorithm is faster", [*columns, Column("Because")], body))
@@ -148,7 +154,7 @@ def _spent(insight: Insight) -> dict[str, float]:
 def _causes(insight: Insight) -> Table:
     spent = _spent(insight)
     whole = sum(spent.values()) or 1.0
-    body = [[name, _time(1e3 * time_us), _share(time_us / whole)] for name, time_us in spent.items()]
+    body = [[name, _time(NS_PER_US * time_us), _share(time_us / whole)] for name, time_us in spent.items()]
     columns = [Column("Cause"), Column("Time", "s", numeric=True), Column("Share", "%", numeric=True)]
     return Table("The critical path", columns, body, "The chain of operations that decides when the last rank ends.")
 
@@ -160,7 +166,7 @@ def _path(insight: Insight) -> list[Table]:
         return []
     names = ["operation", "kind", "from", "to", "bytes", "start_us", "end_us", *(f"{name}_us" for name in SPENT)]
     body = [
-        [*_operation(values[:5]), *(_time(1e3 * float(value)) for value in values[5:])]
+        [*_operation(values[:5]), *(_time(NS_PER_US * float(value)) for value in values[5:])]
         for values in list(zip(*(found.columns[name] for name in names), strict=True))[:MOST_STEPS]
     ]
     heads = [Column("Operation", numeric=True), Column("Kind"), Column("From", numeric=True)]
@@ -193,7 +199,7 @@ def _links(insight: Insight) -> list[Table]:
 def _link(row: Sequence[Any]) -> list[Cell | str]:
     name, busy_us, share, carried, peak = row
     moved = Cell(quantity.size(int(carried)), int(carried))
-    return [str(name), _time(1e3 * float(busy_us)), _share(float(share)), moved, _count(int(peak))]
+    return [str(name), _time(NS_PER_US * float(busy_us)), _share(float(share)), moved, _count(int(peak))]
 
 
 def _first(count: int, most: int) -> str:
@@ -201,7 +207,7 @@ def _first(count: int, most: int) -> str:
 
 
 def _duration(time_ns: float) -> str:
-    return quantity.text(time_ns / 1e9, "s")
+    return quantity.text(time_ns / NS_PER_S, "s")
 
 
 def _time(time_ns: float) -> Cell:

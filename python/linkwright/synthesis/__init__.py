@@ -22,7 +22,7 @@ from linkwright.experiment import DTYPES, Experiment
 from linkwright.insight import link_rows
 from linkwright.store.files import check_page, check_place, make_folder, write_text
 from linkwright.suite.expand import algorithms_of, collective_experiment
-from linkwright.units import format_size, format_time
+from linkwright.units import PS_PER_NS, format_size, format_time
 
 # The method that only prices known algorithms: its best is what others are compared with.
 KNOWN = "library"
@@ -172,15 +172,15 @@ class Outcome:
         experiment, bound = self.task.experiment, self.bound
         return {
             "collective": experiment.collective, "machine": self.task.target.machine_name, "ranks": experiment.ranks,
-            "size_bytes": experiment.size_bytes, "known_ns": self.known and self.known["time_ps"] / 1e3,
-            "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / 1e3, "gain": self.gain,
-            "bound_ns": bound and bound.time.ns, "bound": bound and bound.name,
+            "size_bytes": experiment.size_bytes, "known_ns": self.known and self.known["time_ps"] / PS_PER_NS,
+            "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / PS_PER_NS,
+            "gain": self.gain, "bound_ns": bound and bound.time.ns, "bound": bound and bound.name,
             "method": self.best["method"], "recipe": self.best["recipe"], "issue": self.best["issue"],
             "path": self.best["path"] or self.task.path, "tried": self.tried, "known_unseen": self.unseen,
             "serial_starts": self.task.serial_starts, "seed": self.task.seed,
             "interrupted": self.interrupted, "lasting": self.best["lasting"],
             "fastest": self.fastest and {
-                "time_ns": self.fastest["time_ps"] / 1e3, "gain": self._gain(self.fastest),
+                "time_ns": self.fastest["time_ps"] / PS_PER_NS, "gain": self._gain(self.fastest),
                 **{name: self.fastest[name] for name in ("method", "recipe", "issue", "lasting")},
             },
         }  # fmt: skip
@@ -211,7 +211,7 @@ class Outcome:
         one, lasting = self.fastest, Lasting.of(self.fastest) if self.fastest else None
         if one is None or lasting is None:
             return None
-        gain = f"{_time(one['time_ps'] / 1e3)}, {self._gain(one):.2f} x, lasts {lasting.short}"
+        gain = f"{_time(one['time_ps'] / PS_PER_NS)}, {self._gain(one):.2f} x, lasts {lasting.short}"
         return f"passed over: {gain}: {one['method']}, {one['recipe']} ({one['issue']})"
 
     @property

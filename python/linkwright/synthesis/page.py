@@ -13,7 +13,7 @@ from linkwright.picture.scene import Scene
 from linkwright.report import quantity
 from linkwright.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
 from linkwright.report.spent import Spent, compared
-from linkwright.units import format_size
+from linkwright.units import PS_PER_S, format_size
 
 from . import Lasting, Outcome
 
@@ -118,8 +118,8 @@ def _why(outcome: Outcome) -> Table:
     size = format_size(outcome.task.size_bytes)
     after: Any = outcome.task.binds(outcome.best)
     before: Any = outcome.task.binds(outcome.known) if outcome.known else {"critical_path": {}, "busiest_link": None}
-    known = Spent("Best known", (outcome.known["time_ps"] if outcome.known else 0) / 1e12, before["critical_path"])
-    found = Spent("Found", outcome.best["time_ps"] / 1e12, after["critical_path"])
+    known = Spent("Best known", (outcome.known["time_ps"] if outcome.known else 0) / PS_PER_S, before["critical_path"])
+    found = Spent("Found", outcome.best["time_ps"] / PS_PER_S, after["critical_path"])
     return compared(f"At {size}", known, found, _busiest(before["busiest_link"], after["busiest_link"]))
 
 
@@ -137,4 +137,4 @@ def _time(time_ps: float | None, note: str = "") -> Cell | str:
 
 
 def _duration(time_ps: float) -> str:
-    return quantity.text(time_ps / 1e12, "s")
+    return quantity.text(time_ps / PS_PER_S, "s")
