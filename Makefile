@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+PACKAGES := evidence plugins/linkwright-networks
 RUNS   ?= runs
 FUZZ   ?= 600
 SEED   ?= 1000000
@@ -22,8 +23,8 @@ export PATH := $(abspath $(BIN)):$(PATH)
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: $(VENV)/.built ## build linkwright into .venv
-	@$(BIN)/python -m compileall -q python/linkwright
+setup: $(VENV)/.built ## build linkwright into .venv, with its studies and plug-ins
+	@$(BIN)/python -m compileall -q python/linkwright $(PACKAGES)
 setup-dev: $(VENV)/.built $(VENV)/.dev ## setup, with the tools that tests and lint need
 
 $(VENV)/.python:
@@ -44,8 +45,9 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	@touch $@
 
 # The Python half is installed in place, so only a change of the Rust half or of the packaging builds again.
-$(VENV)/.built: $(RUST) pyproject.toml $(VENV)/.deps
+$(VENV)/.built: $(RUST) pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(VENV)/.deps
 	$(BIN)/maturin develop --release --locked --quiet >/dev/null
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 	@touch $@
 
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
@@ -64,7 +66,7 @@ test-python: setup-dev
 	$(BIN)/python -m pytest
 
 fuzz: setup-dev ## mutants of every kind of file and command line, FUZZ seconds of work for each, from seed SEED
-	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -v -s tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py tests/python/test_hostile_tables.py
+	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -v -s tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py tests/python/test_hostile_tables.py plugins/linkwright-networks/tests/test_networks.py::test_mutants
 	LINKWRIGHT_FAULTS=200 LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q tests/python/test_faults.py
 	LINKWRIGHT_MUTANTS=$(MUTANTS) LINKWRIGHT_FUZZ_SEED=$(SEED) cargo test --locked --release -p linkwright-schedule --lib of_every_kind
 	cargo test --locked --release -p linkwright-plans --lib -- --include-ignored mutants fuzz
@@ -124,17 +126,19 @@ $(VENV)/.release: requirements-release.lock $(VENV)/.python
 # The library names the sources of crates in its messages: without the folder that they happen to lie in, the same
 # sources give the same wheel wherever it is built.
 wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
-wheel: $(VENV)/.release ## wheels for x86-64 and ARM in dist/, which need no compiler (rustup brings the other target)
+wheel: $(VENV)/.release $(VENV)/.deps ## wheels in dist/, which need no compiler: x86-64, ARM (rustup brings that target), studies, plug-ins
 	@for target in $(WHEEL_TARGETS); do \
 	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \
 	  $(BIN)/maturin build --release --locked --strip --zig --compatibility manylinux_2_28 --target $$target --out dist || exit 1; \
 	done
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist $(PACKAGES:%=./%)
 
-wheel-check: ## install the x86-64 wheel of dist/ into an empty environment without Rust, and use it
+wheel-check: ## install the wheels of dist/ into an empty environment without Rust, and use them
 	.ci/wheel
 
-sdist: $(VENV)/.release ## the source distribution in dist/
+sdist: $(VENV)/.release $(VENV)/.deps ## the source distributions of all packages in dist/
 	$(BIN)/maturin sdist --out dist
+	for package in $(PACKAGES); do (cd $$package && $(abspath $(BIN))/python -c "from flit_core import buildapi; buildapi.build_sdist('$(abspath dist)')") || exit 1; done
 
 clean: ## remove what setup and cargo made
 	rm -rf $(VENV)

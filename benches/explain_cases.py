@@ -10,8 +10,8 @@ from linkwright import machines
 from linkwright.explain import log as logs
 from linkwright.explain.system import System
 from linkwright.logs import LogRow, LogTable
-from linkwright.studies.modern.cases import Case, known
 from linkwright.units import parse_size
+from linkwright_evidence.modern.cases import Case, known
 
 # Number of a case -> the kind of the hypothesis that its author confirmed.
 CAUSES = {

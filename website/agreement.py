@@ -14,13 +14,14 @@ from functools import cache
 from pathlib import Path
 
 import linkwright
-from linkwright import registry, studies
-from linkwright.compare import scoring
-from linkwright.studies.ipu.arithmetic import MACHINES as DEVICES
-from linkwright.studies.outcome import Cell, Outcome
+import linkwright_evidence as studies
+from linkwright import registry
+from linkwright_evidence import scoring
+from linkwright_evidence.ipu.arithmetic import MACHINES as DEVICES
+from linkwright_evidence.outcome import Cell, Outcome
 
 KEPT = Path(__file__).parent.parent / "target" / "agreement"
-PROGRAM = Path(str(linkwright.__file__)).parent
+PROGRAM = [Path(str(package.__file__)).parent for package in (linkwright, studies)]
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ def tables() -> list[Table]:
 
 def _digest() -> str:
     found = hashlib.sha256()
-    for path in sorted(path for path in PROGRAM.rglob("*") if path.suffix in (".py", ".so", ".toml", ".csv")):
-        found.update(path.relative_to(PROGRAM).as_posix().encode() + path.read_bytes())
+    files = (path for folder in PROGRAM for path in folder.rglob("*"))
+    for path in sorted(path for path in files if path.suffix in (".py", ".so", ".toml", ".csv")):
+        found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()[:16]
 
 

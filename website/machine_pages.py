@@ -14,8 +14,8 @@ from agreement import Table, tables
 from histogram import histogram
 
 from linkwright import _native, machines, picture, registry
-from linkwright.compare import scoring
 from linkwright.picture.subjects import Asked, sized
+from linkwright_evidence import scoring
 
 # Machines without a model of something that can be bought.
 _IDEAL = ("crossbar", "loggp", "torus-2d")

@@ -29,6 +29,7 @@ from linkwright.insight import Insight
 from linkwright.result import Result
 from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
+from linkwright.suite.context import Context
 from linkwright.suite.expand import collective_experiment, own_experiment
 from linkwright.units import parse_size
 from linkwright.verification import describe
@@ -334,7 +335,7 @@ def simulate(
         serial_starts=serial_starts, messages=experiment.collective is None,
     )  # fmt: skip
     answer = ask(described, schedule, how)
-    context = rows.Context("", "", described.name, "sim", names)
+    context = Context("", "", described.name, "sim", names)
     found = rows.of_simulation(context, experiment, _METRICS, answer, remarks(answer.remark))
     return Result(found, Insight(answer))
 
@@ -403,7 +404,7 @@ def run(
         return [outcome for launch in asked for outcome in executor.launch(target, launch, isolated=False)]
 
     outcomes = executor.share(target, measure)
-    context = rows.Context.of(target, "", "")
+    context = Context.of(target, "", "")
     ended = next((outcome for outcome in outcomes if isinstance(outcome, Ended)), None)
     if ended:
         if ended.status == "failed":

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from linkwright import executors
-from linkwright.costs import ROUNDS, WITHIN, CostCurve, CostTable, Error, error_of, rising
+from linkwright.cost_curve import ROUNDS, WITHIN, CostCurve, Error, Fields, error_of, rising
 from linkwright.errors import UsageError
 from linkwright.executors import ModelledTarget
 from linkwright.experiment import DTYPES
 from linkwright.machines import AS_DESCRIBED, Variant
+from linkwright.suite.context import Context
 from linkwright.suite.expand import expand
 from linkwright.suite.load import one_part
 from linkwright.suite.model import Work, in_order, simulate
-from linkwright.suite.rows import Context
 from linkwright.units import NS_PER_US
 
 Point = tuple[float, str]  # time in microseconds, and the algorithm that takes it
@@ -26,11 +26,11 @@ Simulate = Callable[[Iterable[int]], dict[int, Point]]
 _MOST = 4096
 
 
-def table(
+def fields(
     machine: str, collectives: Sequence[str], ranks: Sequence[int] | None, algorithms: str, sizes: Sequence[int],
     dtype: str, grid: tuple[int, ...] | None = None, variant: Variant = AS_DESCRIBED,
-) -> CostTable:  # fmt: skip
-    """The table of a machine."""
+) -> Fields:  # fmt: skip
+    """The table of a machine, as the fields of a `CostTable`."""
     if not collectives or not sizes:
         raise UsageError("a cost table needs at least one collective and one size")
     target = executors.resolve_one(machine, max(ranks) if ranks else None, grid, most=_MOST, variant=variant)
@@ -43,7 +43,7 @@ def table(
         for count in counts
     ]
     digest = hashlib.sha256(target.recipe.text.encode()).hexdigest()[:16]
-    return CostTable(target.machine_name, digest, algorithms, dtype, tuple(made))
+    return target.machine_name, digest, algorithms, dtype, tuple(made)
 
 
 @dataclass(frozen=True)

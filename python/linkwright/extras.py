@@ -10,7 +10,7 @@ from types import ModuleType
 from linkwright.errors import UsageError
 
 _OWN = "linkwright["
-_CHECKOUT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+CHECKOUT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 def load(module: str, extra: str, what: str) -> ModuleType:
@@ -23,10 +23,19 @@ def load(module: str, extra: str, what: str) -> ModuleType:
 
 def install(extra: str, instead: str | None = None) -> str:
     """What to type for `extra`, or for the extra that some need `instead`."""
-    if not _CHECKOUT.exists():
+    if not CHECKOUT.exists():
         return f"`{sys.executable} -m pip install {' '.join(_packages(extra))}`"
     told = f"`.venv/bin/pip install -e '.[{extra}]'`"
     return told + (f" (or `'.[{instead}]'`)" if instead else "") + " in the checkout"
+
+
+def install_package(name: str) -> str:
+    """What to type for a package of this repository that is not part of linkwright."""
+    if CHECKOUT.exists():
+        return "`make setup`"
+    from importlib.metadata import version
+
+    return f"`{sys.executable} -m pip install {name.replace('-', '_')}-{version('linkwright')}-py3-none-any.whl`"
 
 
 def _packages(extra: str) -> list[str]:

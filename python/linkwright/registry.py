@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from .errors import UsageError, unknown
+from .errors import UnknownNameError, UsageError, unknown
 
 Entry = dict[str, object]
 # Kind of shipped files -> their folder, and the table that describes one.
@@ -79,19 +79,11 @@ def _collectives() -> list[Entry]:
 
 
 def _algorithms() -> list[Entry]:
-    from . import _native, sources
-
-    return [*map(dict, _native.algorithms()), *sources.packaged()]
-
-
-def _studies() -> list[Entry]:
-    from . import studies
-
-    return [{"key": key, "summary": study.summary} for key, study in studies.REGISTRY.items()]
+    return [*map(dict, _of("_native", "algorithms")), *_of("sources", "packaged")]
 
 
 # Kinds with entries of installed packages -> the module whose `keys()` loads none of them, and whose `entry(key)` one.
-_INSTALLED = {"executors": "linkwright.executors"}
+_INSTALLED = {"executors": "linkwright.executors", "machine-importers": "linkwright.discovery.importing"}
 
 # Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
@@ -114,7 +106,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "runtimes": functools.partial(_of, "tuning", "entries"),
     "suites": functools.partial(_file_entries, "suites"),
     "workloads": functools.partial(_file_entries, "workloads"),
-    "studies": _studies,
+    "studies": functools.partial(_of, "studies", "entries"),
     "errors": functools.partial(_of, "errors", "entries"),
 }
 
@@ -139,8 +131,11 @@ def find(name: str) -> list[tuple[str, Entry]]:
     """Every (kind, entry) called `name`, which may begin with its kind or, of an algorithm, with its collective."""
     found = [(kind, entry) for kind in KINDS for entry in _called(name, kind)]
     if not found:
+        from . import studies
+
         names = (part for kind in KINDS for key in keys(kind) for part in (key, key.rpartition("/")[2]))
-        raise unknown("name", name, names, lists="linkwright list")
+        error = unknown("name", name, names, lists="linkwright list")
+        raise error if keys("studies") else UnknownNameError(f"{error}; {studies.missing()}")
     return found
 
 

@@ -127,13 +127,18 @@ def packages() -> list[tuple[str, str, str]]:
 
 
 def asked() -> dict[str, list[str]]:
-    """Package -> extras that ask for it, none for what is always installed."""
+    """Package -> extras and plug-in packages that ask for it, none for what is always installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found: dict[str, list[str]] = {_name(text): [] for text in project["dependencies"]}
     for extra, texts in project["optional-dependencies"].items():
         for name in map(_name, texts if extra not in _OURS else ()):
             if name != "linkwright":
                 found.setdefault(name, []).append(extra)
+    for path in sorted(ROOT.glob("plugins/*/pyproject.toml")):
+        plugin = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+        for name in map(_name, plugin["dependencies"]):
+            if name != "linkwright":
+                found.setdefault(name, []).append(plugin["name"])
     return dict(sorted(found.items()))
 
 

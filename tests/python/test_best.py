@@ -15,6 +15,7 @@ from linkwright.executors.measured import Measured
 from linkwright.executors.peaks import Peaks
 from linkwright.experiment import Experiment
 from linkwright.suite import rows
+from linkwright.suite.context import Context
 from linkwright_cases import invoke
 
 HOST = Host("here", "a processor", 4, "threads", "this machine")
@@ -99,7 +100,7 @@ def test_runs_side_by_side_do_not_meet(tmp_path):
 def test_no_value_passes_what_was_seen_at_best():
     """A collective may be faster than its copies suggest; then it is itself the best seen."""
     found = Measured((np.array([30.0, 20.0]),), first_ns=0.0, dropped={}, notes=())
-    context = rows.Context("run", "suite", "machine", "threads", ())
+    context = Context("run", "suite", "machine", "threads", ())
     allreduce = Experiment("c", "allreduce", "ring", 2, 8)
     for best_ns, seen in [(50.0, 25.0), (10.0, 10.0)]:
         made = rows.of_samples(context, allreduce, ("alg_bw",), found, (best_ns, CACHE_LINE))

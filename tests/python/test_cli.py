@@ -80,7 +80,6 @@ def test_names_are_completed_from_the_registries(words, completed):
     [
         (["lst"], "unknown verb `lst`; did you mean `list`?"),
         (["describe", "rign"], "unknown name `rign`"),
-        (["reproduce", "volo"], "unknown study `volo`; did you mean `vollo`?"),
         (["machines", "show", "ipu-c2-server", "--rules", "--devices"], "ask for one at a time"),
         (["machines", "show", "loggp", "--devices"], "linkwright: machine loggp has a fabric of kind loggp and no"),
         (["machines", "show", "ipu-c2-chip", "--device", "1"], "linkwright: machine ipu-c2-chip is one chip"),
@@ -115,7 +114,6 @@ UNKNOWN = [
     (["simulate", "allreduce", "--on", "logp"], "`loggp`", "linkwright list executors"),
     (["run", "allreduce", "--on", "thread"], "`threads`", "linkwright list machines"),
     (["dissect", "scalng"], "`scaling`", "linkwright list suites"),
-    (["reproduce", "volo"], "`vollo`", "linkwright list studies"),
     (["predict", "resnt", "--on", "loggp"], "`resnet`", "linkwright list workloads"),
     (["probe", "memory_latncy"], "`memory_latency`", "linkwright list probes"),
     (["probe", "memory_latency", "-x", "ordr=random"], "`order`", "linkwright describe memory_latency"),
@@ -135,11 +133,6 @@ def test_an_unknown_name_gets_the_nearest_of_its_kind_and_the_command_that_lists
 @pytest.mark.parametrize(
     ("arguments", "cure"),
     [
-        (
-            ["reproduce", "foo"],
-            "known: `cell`, `gpu-nodes`, `ipu`, `modern`, `mpi-clusters`, `torus`, `vollo`, `wormhole` "
-            "(`linkwright list studies`)",
-        ),
         (["machines", "show", "foo"], "are known; `linkwright list machines` shows all"),
         (["describe", "xyzzy"], "are known; `linkwright list` shows all"),
         (["report", "foo"], "known: none (`linkwright list runs`)"),
@@ -189,7 +182,6 @@ def test_predict_takes_an_algorithm_by_its_full_name():
 
 
 def test_a_kind_before_a_name_chooses_among_those_that_share_it():
-    assert invoke("describe", "study/vollo").out == invoke("describe", "vollo").out
     assert invoke("describe", "collective/reduce").out.startswith("reduce (collective)\n")
 
 
@@ -214,10 +206,6 @@ def test_runs_are_listed_from_the_newest(tmp_path):
 def test_the_summary_of_a_verb_is_the_first_sentence_of_its_help(verb):
     command = linkwright.get_command(None, verb)
     assert command.get_short_help_str(200) == VERBS[verb]
-
-
-def test_a_study_is_described_by_one_word():
-    assert invoke("describe", "vollo").out.startswith("vollo (study)\n")
 
 
 @pytest.mark.parametrize(
@@ -261,37 +249,14 @@ def test_no_verb_at_all_is_wrong_usage():
     assert result.err.startswith("Usage: linkwright")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["reproduce", "vollo", "--json"],
-        ["simulate", "allreduce", "--on", "loggp", "--output"],
-    ],
-)
-def test_a_reader_that_goes_away_costs_no_result(tmp_path, arguments):
+def test_a_reader_that_goes_away_costs_no_result(tmp_path):
     file = tmp_path / "kept.json"
-    command = [sys.executable, "-m", "linkwright", *arguments, str(file)]
+    command = [sys.executable, "-m", "linkwright", "simulate", "allreduce", "--on", "loggp", "--output", str(file)]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.close()
         err = process.stderr.read()
     assert err == ""
     assert json.loads(file.read_text())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--json", "vollo"], "takes `vollo` for its FILE; write `linkwright reproduce vollo --json`"),
-        (["--json", "cell", "vollo"], "takes `cell` for its FILE"),
-        ([], "Missing argument 'STUDY'"),
-        (["--json"], "Missing argument 'STUDY'"),
-    ],
-)
-def test_a_study_is_not_mistaken_for_a_file(arguments, message):
-    result = invoke("reproduce", *arguments)
-    assert result.status == 2
-    assert message in result.err
-    assert result.err.count("\n") == 1
 
 
 def test_a_query_may_ask_for_the_time(tmp_path):

@@ -1,7 +1,5 @@
 """Probes of computing: right results, right counts, limits from the same run, reasons where there is no number."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from linkwright.errors import OutOfTimeError, WaivedError, WrongResultError
 from linkwright.executors.measured import Measured
 from linkwright.executors.peaks import FLOP_RATE, STORE, Peaks
 from linkwright.probes import Setting, convolution, matmul, random
-from linkwright.studies.references import reference_rows
 from linkwright.suite import axes as suite_axes
 from linkwright.suite.rows import Context, of_samples
 
@@ -57,17 +54,6 @@ def test_what_does_not_fit_is_waived_with_the_numbers():
         probes.measure("matmul", probes.find("matmul").assignment({"n": 64}), hurried)
     with pytest.raises(WaivedError, match="threads need as many processors"):
         launch("matmul", n=16, threads=100_000)
-
-
-def test_layers_are_those_of_the_published_table():
-    rows = reference_rows("ipu", "t5_03_conv_peak_ipu_vs_v100.csv")
-    names = ("filter", "input", "in_ch", "out_ch", "stride", "groups")
-    published = [(row["layer"].lower(), *(int(row[name]) for name in names)) for row in rows]
-    mine = ("filter", "input", "in_channels", "out_channels", "stride", "groups")
-    known = [(key.partition(".")[2], *(layer[name] for name in mine)) for key, layer in convolution.layers().items()]
-    # Consecutive rows are metrics of one layer; two networks begin with the same one.
-    networks = [(row["network"], layer) for row, layer in zip(rows, published, strict=True)]
-    assert known == [layer for (_, layer), _ in itertools.groupby(networks)]
 
 
 @pytest.mark.parametrize("layer", ["ssd.conv10", "ssd.conv8", "resnext.conv5_2", "ssd.conv6"])

@@ -29,14 +29,14 @@ def test_the_sentence_says_what_to_type_and_where():
 
 def test_outside_a_checkout_the_packages_are_named(monkeypatch):
     monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDED)
-    monkeypatch.setattr(extras, "_CHECKOUT", Path("/nowhere"))
+    monkeypatch.setattr(extras, "CHECKOUT", Path("/nowhere"))
     assert install("fit") == f"`{sys.executable} -m pip install 'scipy>=1.14'`"
     assert [word.split(">")[0] for word in install("analysis").split("'")[1::2]] == ["duckdb", "pandas", "pytz"]
 
 
 def test_an_extra_of_an_extra_is_named_by_its_packages(monkeypatch):
     monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDED)
-    monkeypatch.setattr(extras, "_CHECKOUT", Path("/nowhere"))
+    monkeypatch.setattr(extras, "CHECKOUT", Path("/nowhere"))
     named = [word.split(">")[0] for word in install("cuda-libraries").split("'")[1::2]]
     assert named[:2] == ["cuda-bindings", "nvidia-cuda-nvrtc-cu12"]
     assert "cupy-cuda12x" in named

@@ -190,9 +190,9 @@ def test_what_is_not_known_is_refused_and_nothing_is_written(tmp_path, monkeypat
 
 
 def test_a_gpu_belongs_to_hosts_only():
-    torus = (FOLDER.parent / "networks" / "torus.astra.yml").read_text(encoding="utf-8")
+    tree = (FOLDER.parent / "networks" / "tree.topology.conf").read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="describes no host with GPUs"):
-        importing.machine_file(torus, "x", name="here", gpu="H100")
+        importing.machine_file(tree, "x", name="here", gpu="H100")
 
 
 def test_devices_of_the_table_have_parts():

@@ -1,4 +1,6 @@
-"""Imports run one way: no circle among the files of a crate, among crates or among the modules of the Python package.
+"""Imports run one way: no circle among the files of a crate or among crates, none among Python modules as they load.
+
+In functions and for types, Python modules may know each other, as a form and what it makes do, but three at the most.
 
 A path such as `crate::fabric::Msg`, in a `use` or in the code, is followed through re-exports to the file that defines
 it. A `mod.rs` and the files below it may know each other: a registry lists its entries, which use its types. So each
@@ -6,9 +8,10 @@ crate is checked twice, without the imports of a `mod.rs` from below it, and wit
 """
 
 import ast
+import functools
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 
@@ -19,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CRATES = ["core", "schedule", "plans", "sim", "synthesis", "exec", "tables", "py"]
 # Imports (importer, imported) that close a circle, each with its reason.
 ALLOWED: dict[tuple[str, str], str] = {}
+# Python modules that may know each other in functions and for types.
+MOST_IN_A_CIRCLE = 3
 
 Graph = dict[str, set[str]]
 
@@ -138,16 +143,13 @@ def branches(text: str) -> list[str]:
     return [branch for branch in found if branch.strip()]
 
 
-def modules_at_import(tree: ast.Module) -> Iterator[str]:
-    """Modules that a Python module may import as it is imported itself, and names in them."""
-    pending = list(tree.body)
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """The statements of a Python module that run as it is imported itself."""
+    pending: list[ast.AST] = list(tree.body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        yield node
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             pending += node.orelse
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             pending += [
@@ -155,16 +157,55 @@ def modules_at_import(tree: ast.Module) -> Iterator[str]:
             ]
 
 
-def python_imports(root: Path) -> Graph:
-    """The modules that each module of the package at `root` imports as it is imported itself."""
-    files = {file.relative_to(root.parent).with_suffix("").as_posix(): file for file in root.rglob("*.py")}
-    modules = {name.removesuffix("/__init__").replace("/", "."): file for name, file in files.items()}
+def imported(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
+    """Modules that statements import, and names in them; `package` is what the dots of `from . import` mean."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            near = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            start = ".".join([*near, *filter(None, [node.module])])
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+@functools.cache
+def modules(root: Path) -> dict[str, tuple[str, ast.Module]]:
+    """Every module of the package at `root`: the package that it is in, and its tree."""
+    found = {}
+    for file in [*root.rglob("*.py"), *root.rglob("*.pyi")]:
+        name = ".".join(file.relative_to(root.parent).with_suffix("").parts)
+        package = name.rpartition(".")[0]
+        found[name.removesuffix(".__init__")] = package, ast.parse(file.read_text(encoding="utf-8"))
+    return found
+
+
+def python_imports(root: Path, everywhere: bool = False) -> Graph:
+    """The modules that each module of the package at `root` imports: as it is imported itself, or `everywhere`."""
+    known = modules(root)
     graph = {}
-    for module, file in modules.items():
-        names = modules_at_import(ast.parse(file.read_text(encoding="utf-8")))
-        found = {name if name in modules else name.rpartition(".")[0] for name in names}
-        graph[module] = (found & modules.keys()) - {module}
+    for module, (package, tree) in known.items():
+        names = set(imported(ast.walk(tree) if everywhere else statements(tree), package))
+        found = {name if name in known else name.rpartition(".")[0] for name in names}
+        graph[module] = (found & known.keys()) - {module}
     return graph
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """The modules that reach each other, more than one, the most first."""
+    reached = {module: reachable(graph, module) for module in graph}
+    found = {tuple(sorted(other for other in reached[module] if module in reached[other])) for module in graph}
+    return sorted((list(group) for group in found if len(group) > 1), key=len, reverse=True)
+
+
+def reachable(graph: Graph, start: str) -> set[str]:
+    """What `start` imports, and what that imports."""
+    found: set[str] = set()
+    pending = [start]
+    while pending:
+        more = graph[pending.pop()] - found
+        found |= more
+        pending += more
+    return found
 
 
 def packages(graph: Graph) -> Graph:
@@ -230,6 +271,11 @@ def test_modules_of_the_package_import_one_another_in_no_circle():
     assert circle(packages(graph)) is None
 
 
+def test_few_modules_know_each_other_even_in_functions_and_for_types():
+    graph = python_imports(ROOT / "python/linkwright", everywhere=True)
+    assert [group for group in circles(graph) if len(group) > MOST_IN_A_CIRCLE] == []
+
+
 def write_crate(folder: Path, **files: str) -> Graph:
     """The imports of a made-up crate; `a__b` is the file `a/b.rs`."""
     for name, text in files.items():
@@ -273,5 +319,7 @@ def test_a_circle_at_import_is_found_and_one_in_functions_or_for_types_is_none(t
     (package / "late.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from made import user\n")
     (package / "user.py").write_text("from made.late import thing\ndef f():\n    import made.late\n")
     assert circle(python_imports(package)) is None
-    (package / "late.py").write_text("class A:\n    from made import user\n")
+    assert circles(python_imports(package, everywhere=True)) == [["made.late", "made.user"]]
+    modules.cache_clear()
+    (package / "late.py").write_text("class A:\n    from . import user\n")
     assert circle(python_imports(package)) is not None

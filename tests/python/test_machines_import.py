@@ -9,6 +9,7 @@ import pytest
 import linkwright as lw
 from linkwright.machines import Variant, load
 from linkwright_cases import invoke
+from network_cases import runs_once_imported
 
 FOLDER = Path(__file__).parent.parent / "networks"
 
@@ -26,26 +27,18 @@ def files(folder):
 
 
 def test_every_description_becomes_a_machine_that_runs(here):
-    for name in sorted(path.name for path in FOLDER.iterdir()):
-        Path("mine.toml").unlink(missing_ok=True)
-        made = invoke("machines", "import", name, "--name", "mine")
-        assert made.status == 0, made
-        grid = tomllib.loads(Path("mine.toml").read_text(encoding="utf-8"))["endpoints"].get("grid")
-        asked = ("--grid", "x".join(map(str, grid))) if grid else ()
-        told = invoke("simulate", "allreduce", "-a", "ring", "--on", "./mine.toml", "--sizes", "1M", *asked)
-        assert told.status == 0, told.err
-        assert " ok" in told.out.splitlines()[-1]
+    for path in FOLDER.iterdir():
+        runs_once_imported(path.name)
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (["galaxy.textproto", "--as", "slurm"], "line 2"),
-        (["galaxy.textproto", "--as", "slrm"], "did you mean `slurm`?"),
-        (["galaxy.textproto", "--name", "a b"], "--name"),
-        (["galaxy.textproto", "--node", "hgx-h100"], "lists no tree of switches"),
-        (["galaxy.textproto", "--fabric", "ndr-fat-tree"], "say what they are with --node"),
-        (["galaxy.textproto", "--output", "none.toml"], "is there already"),
+        (["fat_tree.ibnetdiscover", "--as", "slurm"], "line 6"),
+        (["blocks.topology.conf", "--as", "slrm"], "did you mean `slurm`?"),
+        (["blocks.topology.conf", "--name", "a b"], "--name"),
+        (["blocks.topology.conf", "--fabric", "ndr-fat-tree"], "say what they are with --node"),
+        (["blocks.topology.conf", "--output", "none.toml"], "is there already"),
         (["tree.topology.conf", "--node", "torus-2d"], "has no [cluster]"),
         (["tree.topology.conf", "--node", "hgx-h100", "--fabric", "nd-fat-tree"], "did you mean `ndr-fat-tree`"),
         (["none.toml"], "in no format that is known"),

@@ -21,8 +21,10 @@ import pytest
 
 import linkwright as lw
 from linkwright import executor_api, executors
+from linkwright.discovery import importing, networks
 from linkwright.errors import PluginError, UsageError, WrongResultError
 from linkwright.executors import plugins
+from linkwright.plugins import installed as entries_of
 from linkwright_cases import invoke
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +200,7 @@ def test_a_schedule_of_ones_own_with_gets_memories_and_multicasts(installed):
 
 
 def test_a_probe_is_waived(installed):
-    work = "[__import__('linkwright').suite.expand.Experiment('t', None, 'cycle', 1, None, None, axes=())]"
+    work = "[__import__('linkwright').experiment.Experiment('t', None, 'cycle', 1, None, None, axes=())]"
     ((status, code, said),) = launched(installed, work).values()
     assert (status, code) == ("waived", "experiment.waived")
     assert "--on threads" in said
@@ -379,19 +381,20 @@ def bytes_at_odd_address(length):
 def package(tmp_path, monkeypatch):
     """Installs a package with an entry point: `package(name, key, code)`."""
 
-    def install(name, key, code, value="{module}:Own"):
+    def install(name, key, code, value="{module}:Own", group="linkwright.executors"):
         module = name.replace("-", "_")
         (tmp_path / f"{module}.py").write_text(textwrap.dedent(code), encoding="utf-8")
         folder = tmp_path / f"{module}-1.2.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n", encoding="utf-8")
         value = value.format(module=module)
-        (folder / "entry_points.txt").write_text(f"[linkwright.executors]\n{key} = {value}\n", encoding="utf-8")
+        (folder / "entry_points.txt").write_text(f"[{group}]\n{key} = {value}\n", encoding="utf-8")
         forget()
 
     def forget():
-        plugins.installed.cache_clear()
+        entries_of.cache_clear()
         plugins.load.cache_clear()
+        networks._packaged.cache_clear()
 
     monkeypatch.syspath_prepend(tmp_path)
     yield install
@@ -486,3 +489,51 @@ def test_a_condition_that_a_package_does_not_obey_is_refused(package):
     schedule = lw.schedule("allreduce", "ring", ranks=2, size="4K")
     with pytest.raises(lw.LinkwrightError, match="--on own cannot obey it"):
         lw.run(schedule, on="own", skew="late:0:2us")
+
+
+# Readers of networks of packages.
+
+READER = """
+from linkwright.network_api import Network
+def recognises(text): return text.startswith("own")
+def read(text, file): raise KeyError("not there")
+Own = Network("own", "for a test", recognises, read)
+"""
+BROKEN_READERS = {
+    "an import that fails": ("import not_there", "does not load: ModuleNotFoundError"),
+    "no network": ("Own = 1", "is not a linkwright.network_api.Network with the key `own`"),
+    "another key": (READER.replace('"own", "for', '"mine", "for'), "Network with the key `own`"),
+    "a recogniser that fails": (READER.replace("text.startswith", "text.begins"), "`recognises` fails: AttributeError"),
+    "a reader that fails": (READER, "`read` fails: KeyError: 'not there'"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN_READERS)
+def test_a_broken_reader_is_named_and_breaks_no_other(package, tmp_path, monkeypatch, what):
+    code, problem = BROKEN_READERS[what]
+    name = what.replace(" ", "-")
+    package(name, "own", code, group=networks.GROUP)
+    monkeypatch.chdir(tmp_path)
+    Path("own.txt").write_text("own", encoding="utf-8")
+    for asked in ((), ("--as", "own")):
+        if asked and "recogniser" in what:
+            continue  # it is not asked
+        refused = invoke("machines", "import", "own.txt", *asked)
+        assert (refused.status, "Traceback" in refused.err) == (2, False)
+        assert f"network format `own` of {name} 1.2: " in refused.err
+        assert problem in refused.err
+    tree = ROOT / "tests" / "networks" / "tree.topology.conf"
+    assert invoke("machines", "import", str(tree), "--output", "tree.toml").status == 0
+    listed = {entry["key"]: entry for entry in json.loads(invoke("list", "machine-importers", "--json").out)}
+    assert ("cannot be used" in listed["own"]["summary"]) is ("fails" not in problem.partition(": ")[0])
+    assert "cannot be used" not in listed["slurm"]["summary"]
+
+
+def test_without_the_package_of_networks_a_message_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(importing.networks, "keys", lambda: [network.key for network in networks.NETWORKS])
+    monkeypatch.chdir(tmp_path)
+    Path("x.xml").write_text('<platform version="4.1"/>', encoding="utf-8")
+    how = "`make setup`"
+    refused = invoke("machines", "import", "x.xml").err
+    assert f"or, for {', '.join(networks.PACKAGED)}, install linkwright-networks: {how}" in refused
+    assert invoke("machines", "import", "x.xml", "--as", "simgrid").err.strip().endswith(f"is not installed; {how}")

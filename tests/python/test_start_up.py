@@ -31,7 +31,7 @@ OTHERS = {
     "linkwright.interop",
     "linkwright.report",
     "linkwright.predict",
-    "linkwright.studies",
+    "linkwright_evidence",
 }
 STANDARD = {"socket", "ssl", "subprocess", "multiprocessing", "tempfile", "importlib.metadata", "numpy.ma", "difflib"}
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import _native, errors, predict, registry
-from linkwright.cli import training_table
+from linkwright import _native, errors, predict, registry, shown
 from linkwright.cli.options import Share
 from linkwright.machines import load
 from linkwright.predict.training import Wanted, training
@@ -528,7 +527,7 @@ def test_samples_and_time_to_train():
 
 @pytest.mark.parametrize(("seconds", "text"), [(45, "45 s"), (90, "1.5 min"), (7200, "2 h"), (3 * 86400, "3 days")])
 def test_long_times_are_told_in_their_own_units(seconds, text):
-    assert training_table.long(seconds) == text
+    assert shown.duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -536,7 +535,7 @@ def test_long_times_are_told_in_their_own_units(seconds, text):
     [((5.04e6, 212.7e6), "5.04 to 213 ms"), ((812.0, 3.1e3), "0.812 to 3.1 us"), ((5, 3.1e6), "5 ns to 3.1 ms")],
 )
 def test_a_span_has_one_unit_where_that_leaves_digits(ends, text):
-    assert training_table.span(*ends) == text
+    assert shown.span(*ends) == text
 
 
 @pytest.mark.parametrize("more", [[], ["--samples", "1000000"], ["--imbalance", "2%"]])

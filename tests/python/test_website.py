@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from linkwright import machines, registry, schemas
-from linkwright.studies.outcome import Cell, Outcome
+from linkwright_evidence.outcome import Cell, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "website"))

@@ -17,7 +17,7 @@ mod format;
 mod goal;
 mod msccl;
 mod mscclpp;
-mod order;
+mod skeleton;
 mod text;
 
 pub use error::{PlanError, Result};

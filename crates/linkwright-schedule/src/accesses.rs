@@ -23,7 +23,7 @@ const UNTOUCHED: Cell = Cell {
 };
 
 /// Cells by a dense number of their chunks.
-pub(crate) struct Accesses {
+pub struct Accesses {
     cells: Vec<Cell>,
     /// Lists of readers: (operation, next).
     lists: Vec<(u32, u32)>,

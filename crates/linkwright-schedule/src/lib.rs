@@ -34,6 +34,7 @@ pub mod transforms;
 pub mod verify;
 pub mod windows;
 
+pub use accesses::Accesses;
 pub use builder::{Builder, Shape};
 pub use error::ScheduleError;
 pub use ir::{Buffer, Schedule};

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright import library, probes, units
+from linkwright import library, probes, shown, units
 from linkwright.errors import UsageError
 from linkwright.experiment import HOW, Experiment
 from linkwright.store.schema import METRICS
@@ -77,7 +77,7 @@ def _metric(key: str) -> Column:
 
     def text(_experiment: Experiment, metrics: Metrics) -> str:
         row = metrics.get(key)
-        return NONE if row is None or row["value"] is None else wide.shown(row)
+        return NONE if row is None or row["value"] is None else shown.value(row)
 
     return Column(key, (first, rest.replace("_", " ")), text, key)
 

@@ -36,6 +36,10 @@ def command(kind: str | None, as_json: bool, root_folder: Path | None) -> None:
 
 def show(kind: str | None, as_json: bool, root_folder: Path | None = None) -> None:
     """Print the entries of one kind, or of all that are registered, as text or as JSON."""
+    if kind == "studies" and not registry.keys(kind):
+        from linkwright import studies
+
+        raise studies.missing()
     found = {name: _entries(name, root_folder) for name in ([kind] if kind else registry.KINDS)}
     if as_json:
         print_json(found[kind] if kind else found)

@@ -132,9 +132,10 @@ def import_(
     """Turn what a system says about itself into a machine file.
 
     FILE is the topology of NCCL or RCCL, the output of `nvidia-smi topo -m`, `rocm-smi --showtopo`, `lstopo` or
-    `ibnetdiscover`, a topology of Slurm, or a network of SimGrid, InfraGraph, ASTRA-sim or tt-metal. Links are those
-    of FILE; rates that it does not state come from data sheets, or are assumed and marked so. GRAPH is the graph of
-    NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which says how many channels its rings have.
+    `ibnetdiscover`, a topology of Slurm, or, with the package linkwright-networks, a network of SimGrid, InfraGraph,
+    ASTRA-sim or tt-metal. Links are those of FILE; rates that it does not state come from data sheets, or are assumed
+    and marked so. GRAPH is the graph of NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which says how many channels
+    its rings have.
     """
     from linkwright.discovery import importing
     from linkwright.store.files import read_text

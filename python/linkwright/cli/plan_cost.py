@@ -14,7 +14,8 @@ from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
 
 if TYPE_CHECKING:
-    from linkwright.costs import CostTable, Error
+    from linkwright.cost_curve import Error
+    from linkwright.costs import CostTable
     from linkwright.machines import Variant
 
 
@@ -66,7 +67,7 @@ def command(
     names = [name.strip() for name in collectives.split(",")]
     if not all(names):
         raise UsageError(f"`{collectives}` has an empty name; write collectives as `allreduce,alltoall`")
-    made = costs_build.table(machine, names, ranks, algorithms, asked, dtype, grid, variant)
+    made = costs.CostTable(*costs_build.fields(machine, names, ranks, algorithms, asked, dtype, grid, variant))
     if out is not None:
         made.save(out)
     if as_json:

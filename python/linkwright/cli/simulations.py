@@ -17,11 +17,11 @@ from linkwright.executors import Target, resolve
 from linkwright.experiment import Experiment
 from linkwright.machines import Variant
 from linkwright.store.files import check_page, check_place, write_text, write_whole
+from linkwright.suite.context import Context, Row
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
 from linkwright.suite.model import Finished, Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
-from linkwright.suite.rows import Context, Row
 from linkwright.timeline import BINS
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.shown import duration, span
 from linkwright.units import NS_PER_S, format_time
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from linkwright.predict.training.workload import Workload
 
 WIDTH = 80
-_LONG = (("s", 60.0, 1.0), ("min", 60.0, 60.0), ("h", 48.0, 3600.0), ("days", math.inf, 86400.0))
 
 
 def show(made: Training, wide: bool) -> None:
@@ -78,7 +77,7 @@ def _step_row(step: Step, made: Training, wide: bool) -> list[str]:
     ends = "-" if made.calibrated else span(step.low_ns, step.high_ns)
     cells += [format_time(step.time_ns), ends, short(step.samples_per_s)]
     cells += [f"{step.share('compute'):.1%}", f"{step.share(*COMMUNICATION):.1%}"]
-    cells += [long(step.training_s(made.workload.samples))] if made.workload.samples else []
+    cells += [duration(step.training_s(made.workload.samples))] if made.workload.samples else []
     return cells + (_wide_cells(step, made.workload) if wide else [])
 
 
@@ -134,20 +133,6 @@ def _print_rows(header: Sequence[str], rows: Sequence[Sequence[str]], left: Sequ
         aligned = len(row) if len(row) == len(header) else len(row) - 1
         cells = [f"{c:<{widths[i]}}" if i in left else f"{c:>{widths[i]}}" for i, c in enumerate(row[:aligned])]
         click.echo("  ".join([*cells, *row[aligned:]]).rstrip())
-
-
-def span(low_ns: float, high_ns: float) -> str:
-    """`5.04 to 213 ms`: both ends in the unit of the higher one, where that leaves digits."""
-    high = format_time(high_ns)
-    scale = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}[high.split()[1]]
-    low = f"{low_ns / scale:.3g}" if low_ns >= 0.01 * scale else format_time(low_ns)
-    return f"{low} to {high_ns / scale:.3g} {high.split()[1]}" if high_ns < 1000 * scale else f"{low} to {high}"
-
-
-def long(seconds: float) -> str:
-    """`45 s`, `3.4 h`, `12.5 days`."""
-    unit, scale = next((unit, scale) for unit, most, scale in _LONG if seconds / scale < most)
-    return f"{seconds / scale:,.3g} {unit}" if seconds / scale < 1000 else f"{seconds / scale:,.0f} {unit}"
 
 
 def short(value: float) -> str:

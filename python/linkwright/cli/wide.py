@@ -7,12 +7,11 @@ A line is printed as soon as its number is final. Lines without a row of numbers
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
-from linkwright import probes, units
+from linkwright import probes, shown
 from linkwright.experiment import DTYPES, Experiment
-from linkwright.suite.rows import Row
+from linkwright.suite.context import Row
 from linkwright.units import GIGA, NS_PER_US
 
 Metrics = dict[str, Row]
@@ -154,17 +153,12 @@ def axis_texts(probe: probes.Probe, experiment: Experiment) -> dict[str, str]:
     return {key: probe.axis(key).text(value) for key, value in experiment.axes or ()}
 
 
-def shown(row: Row) -> str:
-    """A value with its unit: `3.69 ns`, `12.3 GB/s`, `93.9 GFlop/s`."""
-    unit = str(row["unit"])
-    plain = functools.partial(units.format_scaled, unit="" if unit == "1" else unit)
-    return {"ns": units.format_time, "B/s": units.format_rate}.get(unit, plain)(row["value"])
-
-
 def _with_interval(row: Row) -> str:
-    ends = "" if row["ci_low"] is None else " [{}, {}]".format(*(shown({**row, "value": row[end]}) for end in _ENDS))
+    ends = (
+        "" if row["ci_low"] is None else " [{}, {}]".format(*(shown.value({**row, "value": row[end]}) for end in _ENDS))
+    )
     reached = f" {100 * row['value'] / row['limit']:.0f} % of limit" if row["limit"] and _is_rate(row) else ""
-    return f"{row['metric']} {shown(row)}{ends}{reached}"
+    return f"{row['metric']} {shown.value(row)}{ends}{reached}"
 
 
 def _is_rate(row: Row) -> bool:

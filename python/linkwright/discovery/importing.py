@@ -4,30 +4,33 @@ written."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from linkwright import extras
 from linkwright.discovery import adapters, clusters, devices, fitted, hosts, nccl_graph, networks, node_file
-from linkwright.errors import FileError, LinkwrightError, UsageError, unknown
+from linkwright.errors import FileError, LinkwrightError, PluginError, UsageError, unknown
 
 MOST_BYTES = 1 << 26
 
 
-@dataclass(frozen=True)
-class Format:
-    """What a list shows of a format."""
+def keys() -> list[str]:
+    """The keys of all formats, those of hosts first; loads no package."""
+    return [*(host.key for host in hosts.HOSTS), *networks.keys()]
 
-    key: str
-    summary: str
+
+def entry(key: str) -> dict[str, object]:
+    """One format, as `list` and `describe` print it; one of a package that cannot be used says why."""
+    from linkwright import plugins
+
+    try:
+        one = next((host for host in hosts.HOSTS if host.key == key), None) or networks.find(key)
+    except PluginError as error:
+        return plugins.unusable(networks.GROUP, key, str(error))
+    return {"key": one.key, "summary": one.summary, "command": "machines import"}
 
 
 def entries() -> list[dict[str, object]]:
-    """The formats, as `list` and `describe` print them."""
-    return [{"key": one.key, "summary": one.summary, "command": "machines import"} for one in formats()]
-
-
-def formats() -> list[Format]:
-    """All formats, those of hosts first."""
-    return [Format(found.key, found.summary) for found in (*hosts.HOSTS, *networks.NETWORKS)]
+    """All formats, as `list` and `describe` print them."""
+    return [entry(key) for key in keys()]
 
 
 def machine_file(
@@ -52,7 +55,7 @@ def machine_file(
         graph_file: its name, for messages.
         ports: adapters of a host, where its description leaves them or their rates out.
         name: of the machine.
-        format_key: one of `formats`; by default the format is recognised.
+        format_key: one of `keys`; by default the format is recognised.
         gpu: what the GPUs of a host are, such as `H100`, where the file cannot say.
         node: the machine that each computer of a network is.
         fabric: the network whose software and latencies the computers have; by default that of the node.
@@ -68,11 +71,11 @@ def machine_file(
         raise FileError(f"{file}: more than {MOST_BYTES >> 20} MiB; no such description is that long")
     if not text.strip():
         raise FileError(f"{file}: is empty; give what the system says of itself")
-    known = [one.key for one in formats()]
-    if format_key and format_key not in known:
-        raise unknown("format", format_key, known, lists="linkwright list machine-importers")
-    host = _chosen(hosts.HOSTS, format_key, text)
-    network = None if host else _chosen(networks.NETWORKS, format_key, text)
+    host, network, problems = None, None, []
+    if format_key:
+        host, network = _called(format_key)
+    elif not (host := hosts.recognised(text)):
+        network, problems = networks.recognised(text)
     if node and not network:
         raise UsageError(f"--node {node}: {file} describes no network of computers; leave --node out")
     if fabric and not node:
@@ -102,14 +105,32 @@ def machine_file(
         return networks.checked(clusters.machine_text(described, node, fabric, name, file), file)
     if network:
         return networks.machine_file(network, text, file, name)
-    raise FileError(f"{file}: in no format that is known ({', '.join(known)}); say which with --as")
+    raise _unrecognised(file, problems)
 
 
-def _chosen(all_of, format_key: str | None, text: str):
-    """The format that was asked for, or the one that recognises the text."""
-    if format_key:
-        return next((one for one in all_of if one.key == format_key), None)
-    return next((one for one in all_of if one.recognises(text)), None)
+def _called(key: str) -> tuple[hosts.Host | None, networks.Network | None]:
+    """The format of a key, of a host or of a network."""
+    known = keys()
+    if key in networks.PACKAGED and key not in known:
+        raise UsageError(f"--as {key}: needs linkwright-networks, which is not installed; {_install()}")
+    if key not in known:
+        raise unknown("format", key, known, lists="linkwright list machine-importers")
+    host = next((one for one in hosts.HOSTS if one.key == key), None)
+    return host, None if host else networks.find(key)
+
+
+def _unrecognised(file: str, problems: Sequence[PluginError]) -> FileError:
+    """The error for a file in no format; `problems` are those of packages that might have read it."""
+    known = keys()
+    cure = "say which with --as"
+    if missing := [key for key in networks.PACKAGED if key not in known]:
+        cure += f", or, for {', '.join(missing)}, install linkwright-networks: {_install()}"
+    said = [f"in no format that is known ({', '.join(known)}); {cure}", *map(str, problems)]
+    return FileError(f"{file}: {'; '.join(said)}")
+
+
+def _install() -> str:
+    return extras.install_package("linkwright-networks")
 
 
 def _checked(made: str, file: str) -> str:

@@ -1,30 +1,25 @@
 """Importers of descriptions of networks and systems, by format.
 
-An importer is a module with a line in `NETWORKS`. The format is recognised by what the text says, never by its name.
+An importer is a module with a line in `NETWORKS`, or an object `Network` that an installed package names in the group
+`linkwright.networks`. The format is recognised by what the text says, never by its name.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from linkwright import _native
-from linkwright.discovery import (
-    astra_sim,
-    astra_sim_ns3,
-    ibnetdiscover,
-    infragraph,
-    simgrid,
-    slurm_topology,
-    tt_mesh_text,
-    tt_mesh_yaml,
-    wiring,
-    wiring_text,
-)
+from linkwright.discovery import ibnetdiscover, slurm_topology, wiring, wiring_text
 from linkwright.discovery.wiring import Wiring
-from linkwright.errors import FileError, LinkwrightError
+from linkwright.errors import FileError, LinkwrightError, PluginError
 
+GROUP = "linkwright.networks"
+# What the package linkwright-networks of this repository reads, for who has not installed it.
+PACKAGED = ("simgrid", "infragraph", "astra-sim", "astra-sim-ns3", "tt-mesh", "tt-mesh-yaml")
 _CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\x85-\U0010ffff]")
 
 
@@ -38,22 +33,64 @@ class Network:
     read: Callable[[str, str], Wiring]
 
 
-# In the order in which they are tried; no text is recognised by two.
+# In the order in which they are tried, before those of packages; no text is recognised by two.
 NETWORKS = (
     Network("ibnetdiscover", "an InfiniBand subnet, by ibnetdiscover", ibnetdiscover.recognises, ibnetdiscover.read),
-    Network("simgrid", "a SimGrid platform (XML, version 4)", simgrid.recognises, simgrid.read),
     Network("slurm", "Slurm's topology.conf (tree, block)", slurm_topology.recognises, slurm_topology.read),
-    Network("infragraph", "an InfraGraph infrastructure (YAML)", infragraph.recognises, infragraph.read),
-    Network("astra-sim", "ASTRA-sim's analytical network (YAML)", astra_sim.recognises, astra_sim.read),
-    Network("astra-sim-ns3", "ASTRA-sim's ns-3 topology", astra_sim_ns3.recognises, astra_sim_ns3.read),
-    Network("tt-mesh", "tt-metal's mesh graph (textproto)", tt_mesh_text.recognises, tt_mesh_text.read),
-    Network("tt-mesh-yaml", "tt-metal's mesh graph (YAML)", tt_mesh_yaml.recognises, tt_mesh_yaml.read),
 )
+_BUILT_IN = {network.key: network for network in NETWORKS}
 
 
-def recognised(text: str) -> Network | None:
-    """The format of a text."""
-    return next((network for network in NETWORKS if network.recognises(text)), None)
+def keys() -> list[str]:
+    """The keys of all formats; loads no package."""
+    from linkwright import plugins  # reads the metadata of packages
+
+    return [*_BUILT_IN, *(key for key in plugins.installed(GROUP) if key not in _BUILT_IN)]
+
+
+def find(key: str) -> Network:
+    """The format of a key; raises a `PluginError` if its package is broken."""
+    return _BUILT_IN.get(key) or _packaged(key)
+
+
+@functools.cache
+def _packaged(key: str) -> Network:
+    from linkwright import plugins
+
+    network, where, entry = plugins.load(GROUP, key, "network format")
+    if not isinstance(network, Network) or network.key != key:
+        raise PluginError(f"{where}: `{entry.value}` is not a linkwright.network_api.Network with the key `{key}`")
+    guarded = {name: _guarded(where, getattr(network, name)) for name in ("recognises", "read")}
+    return dataclasses.replace(network, **guarded)
+
+
+def _guarded(where: str, function: Callable) -> Callable:
+    """A function of a package, whose mistakes become errors that name the package."""
+
+    @functools.wraps(function)
+    def called(*arguments: str) -> object:
+        try:
+            return function(*arguments)
+        except LinkwrightError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise PluginError(f"{where}: `{function.__name__}` fails: {said}; report it to its authors") from error
+
+    return called
+
+
+def recognised(text: str) -> tuple[Network | None, list[PluginError]]:
+    """The format of a text, and what is wrong with the packages that were asked in vain."""
+    problems = []
+    for key in keys():
+        try:
+            network = find(key)
+            if network.recognises(text):
+                return network, problems
+        except PluginError as error:
+            problems.append(error)
+    return None, problems
 
 
 def described(network: Network, text: str, file: str) -> Wiring:

@@ -161,7 +161,9 @@ def entries() -> list[dict[str, object]]:
     from . import plugins
 
     taken = [
-        _unusable(key, f"the name `{key}` is taken by linkwright") for key in plugins.installed() if _is_taken(key)
+        plugins.unusable(key, f"the name `{key}` is taken by linkwright")
+        for key in plugins.installed()
+        if _is_taken(key)
     ]
     return [*map(entry, keys()), *taken]
 
@@ -175,18 +177,11 @@ def entry(key: str) -> dict[str, object]:
     try:
         found = plugins.load(key)
     except PluginError as error:
-        return _unusable(key, str(error))
+        return plugins.unusable(key, str(error))
     package = plugins.package(plugins.installed()[key][0])
     own = [algorithm.key for algorithm in found.own]
     shown = {**found.entry(), "summary": f"{package}: {found.summary}", "package": package}
     return shown | ({"own_algorithms": own} if own else {})
-
-
-def _unusable(key: str, why: str) -> dict[str, object]:
-    from . import plugins
-
-    package = " and ".join(map(plugins.package, plugins.installed()[key]))
-    return {"key": key, "summary": f"cannot be used: {why}", "description": "", "package": package}
 
 
 def own_algorithms() -> list[dict[str, object]]:

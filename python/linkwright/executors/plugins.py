@@ -1,18 +1,15 @@
 """Executors of installed packages: entry points of the group `linkwright.executors`.
 
-    [project.entry-points."linkwright.executors"]
-    tcp = "linkwright_tcp:Tcp"          key = module:class
-
-Finding them reads the metadata of packages. A package is imported only when its executor is named or listed; it takes
-no part in anything else, so one that is broken disturbs nothing else.
+[project.entry-points."linkwright.executors"]
+tcp = "linkwright_tcp:Tcp"          key = module:class
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from importlib.metadata import EntryPoint, entry_points
 
+from linkwright import plugins
 from linkwright.errors import PluginError
 
 from .protocol import CONDITIONS, Executor
@@ -20,40 +17,15 @@ from .protocol import CONDITIONS, Executor
 GROUP = "linkwright.executors"
 _KEY = re.compile(r"[a-z][a-z0-9_-]*")
 
-
-@functools.cache
-def installed() -> dict[str, list[EntryPoint]]:
-    """The entry points of the group by key; packages may compete for one."""
-    found: dict[str, list[EntryPoint]] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        found.setdefault(entry.name, []).append(entry)
-    return found
-
-
-def package(entry: EntryPoint) -> str:
-    """The package of an entry point and its version, such as `linkwright-tcp 0.1.0`."""
-    return f"{entry.dist.metadata['Name']} {entry.dist.version}" if entry.dist else "an unknown package"
+installed = functools.partial(plugins.installed, GROUP)
+unusable = functools.partial(plugins.unusable, GROUP)
+package = plugins.package
 
 
 @functools.cache
 def load(key: str) -> Executor:
     """The executor of an installed key; raises a `PluginError` that says why it cannot be used."""
-    entries = installed()[key]
-    if len(entries) > 1:
-        raise PluginError(
-            f"executor `{key}`: {' and '.join(map(package, entries))} both have it; uninstall one of them"
-        )
-    (entry,) = entries
-    where = f"executor `{key}` of {package(entry)}"
-    try:
-        found = entry.load()
-        executor = found() if isinstance(found, type) else found
-    except (Exception, SystemExit) as error:
-        module = entry.value.partition(":")[0]
-        raise PluginError(
-            f"{where}: `{entry.value}` does not load: {type(error).__name__}: {error}; "
-            f"`python -c 'import {module}'` shows where, and uninstalling the package removes the executor"
-        ) from error
+    executor, where, entry = plugins.load(GROUP, key, "executor")
     if problem := _problem(key, executor):
         raise PluginError(f"{where}: `{entry.value}` {problem}; linkwright.executor_api documents what an executor is")
     return executor

@@ -14,12 +14,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from linkwright import _native
+from linkwright import _native, units
 from linkwright.errors import UsageError
+from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.logs import Log, LogTable
 from linkwright.machines import Variant
-from linkwright.studies.modern.conditions import COLLECTIVES, Condition
-from linkwright.studies.modern.mapping import Refusal, settle
 from linkwright.units import KILO
 
 from . import faster, verdict
@@ -27,22 +26,12 @@ from .faster import Faster
 from .hypotheses import Case, cases
 from .sensitivity import Effect, effects
 from .system import System, few
+from .verdict import Point
 
 SHOWN = 5  # hypotheses
 NEARER = 0.8  # of the healthy machine's ln(distance), to be a hypothesis
 ALIKE = 0.01  # of a time: curves nearer than this are one
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
-
-
-@dataclass(frozen=True)
-class Point:
-    """One size: times in us, rates in 10^9 B/s."""
-
-    size: int
-    time: float
-    busbw: float
-    healthy: float
-    healthy_busbw: float
 
 
 @dataclass(frozen=True)
@@ -151,7 +140,7 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
 
 
 def _time_on(system: System, machine: _native.Machine, size: int) -> float:
-    from linkwright.studies.modern.predict import OneMachine
+    from linkwright.libraries.times import OneMachine
 
     return OneMachine(machine).time(system.shape, size).time_us
 
@@ -166,6 +155,32 @@ def heading(answer: Answer) -> str:
 def apart_in_words(factor: float) -> str:
     """The distance of two curves."""
     return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {factor:.2g}"
+
+
+def verdict_in_words(answer: Answer) -> list[str]:
+    """The verdict in sentences: of the largest sizes, and of the small ones where these are slow."""
+    last = answer.points[-1]
+    first = (
+        f"Verdict: {answer.verdict}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
+        f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At the largest sizes yours has {answer.share:.0%} "
+        f"of its rate: {verdict.RULES[answer.verdict]}. busbw is {bus_factor(answer.system):.4g} x size / time."
+    )
+    return [first, *_small(answer.points)]
+
+
+def _small(points: Sequence[Point]) -> list[str]:
+    """What the largest sizes do not say."""
+    slow = [point for point in points[: -verdict.LARGEST] if point.time > verdict.SLOW * point.healthy]
+    if not slow:
+        return []
+    most = max(slow, key=lambda point: point.time / point.healthy)
+    times = f"{most.time / most.healthy:.2g} times as long as a healthy one"
+    return [f"Smaller sizes are slow: at {_size(most.size)} yours takes {times}."]
+
+
+def _size(size: int) -> str:
+    found = units.format_size(size)
+    return f"{found} B" if found.isdigit() else found
 
 
 def _measured(table: LogTable) -> dict[int, float]:

@@ -44,13 +44,13 @@ def _of_log(answer: Answer) -> list[Scene]:
 
 
 def _of_system(system: System, size: int, words: str) -> Scene | None:
-    from linkwright.studies.modern import predict
+    from linkwright.libraries import times
 
     if system.collective == "sendrecv" or system.described.library() is None:
         return None
     with contextlib.suppress(LinkwrightError):  # such as a hypothesis that does not serve this size
         title = f"{words}: {units.format_us(system.time(size).time_us)}"
-        return _drawn(system.described, predict.experiment(system.described, system.shape, size), title)
+        return _drawn(system.described, times.experiment(system.described, system.shape, size), title)
     return None
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from linkwright import units
 
-from .log import apart_in_words, heading
-from .verdict import told
+from .log import apart_in_words, heading, verdict_in_words
 
 if TYPE_CHECKING:
     from linkwright.logs import Log
@@ -57,7 +56,7 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
             f"   {share:5.0%} {bar}"
         )
     yield ""
-    for sentences in told(answer):
+    for sentences in verdict_in_words(answer):
         yield from _wrapped(sentences)
     yield from _suspects(answer)
     yield from _faster(answer.faster, answer.points[-1].healthy)

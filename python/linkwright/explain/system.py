@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from linkwright import _native, machines
 from linkwright.errors import LinkwrightError
+from linkwright.libraries.times import OneMachine, Predicted, Shape
 from linkwright.machines import Variant
-from linkwright.studies.modern.predict import OneMachine, Predicted, Shape
 
 from . import commands, detours
 

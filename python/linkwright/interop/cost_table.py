@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.costs import CostCurve, CostTable, Error, as_dict
+from linkwright.cost_curve import CostCurve, Error, Fields
 from linkwright.errors import FileError, UsageError
 from linkwright.store.files import MOST_BYTES, read_json, write_text, write_whole
 
@@ -35,18 +35,19 @@ def check_suffix(path: Path) -> None:
         raise UsageError(f"{path}: a cost table is a .json or a .npz file; choose one of the two")
 
 
-def write(table: CostTable, path: Path) -> Path:
-    """Write a table in the format of its suffix."""
+def write(table: dict[str, Any], path: Path) -> Path:
+    """Write a table, as plain values, in the format of its suffix."""
     check_suffix(path)
-    values = {"format": FORMAT, **as_dict(table)}
+    values = {"format": FORMAT, **table}
     if path.suffix == ".json":
         write_text(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
         return path
     curves = values["curves"]
+    lengths = [len(curve["bytes"]) for curve in curves]
     columns = {name: [value for curve in curves for value in curve.pop(name)] for name in _COLUMNS}
     arrays: dict[str, Any] = {
         "about": np.array(json.dumps(values)),
-        "ends": np.cumsum([len(curve.sizes) for curve in table.curves]),
+        "ends": np.cumsum(lengths),
         "bytes": np.array(columns["bytes"], np.int64),
         "time_us": np.array(columns["time_us"], np.float64),
         "algorithm": np.array(columns["algorithm"], dtype=np.str_),
@@ -60,15 +61,15 @@ def write(table: CostTable, path: Path) -> Path:
     return path
 
 
-def read(path: Path) -> CostTable:
-    """The table in a file; refuses anything that is not one."""
+def read(path: Path) -> Fields:
+    """The table in a file, as the fields of a `CostTable`; refuses anything that is not one."""
     check_suffix(path)
     try:
         values = read_json(path, "a cost table") if path.suffix == ".json" else _npz(path)
         if values.get("format") != FORMAT:
             raise ValueError(f"its format is not `{FORMAT}`")
         machine, digest, wanted, dtype = (_text(values, name) for name in ("machine", "digest", "algorithms", "dtype"))
-        return CostTable(machine, digest, wanted, dtype, tuple(map(_curve, values["curves"])))
+        return machine, digest, wanted, dtype, tuple(map(_curve, values["curves"]))
     except _WRONG as error:
         said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else error
         raise FileError(f"{path}: no cost table: {said}; write one with `linkwright plan cost`") from error

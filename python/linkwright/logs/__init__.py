@@ -17,8 +17,8 @@ from pathlib import Path
 from linkwright.errors import FileError
 
 from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, osu, profiler
-from .facts import Gathered
-from .kinds import Facts, Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
+from .facts import Facts, Gathered
+from .kinds import Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
 
 __all__ = ["READERS", "Facts", "Log", "LogRow", "LogTable", "Matrix", "Source", "is_log", "read_log", "read_source"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from .kinds import Facts
-
 _RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
     r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]{0,40}\]\s+(.+)"
@@ -20,6 +18,41 @@ _RANKS = re.compile(r"\bn[rR]anks\s+(\d+)")
 _NODES = re.compile(r"\bnNodes\s+(\d+)")
 _MOST_NAMES = 4096
 _MOST_COUNT = 1 << 20
+
+
+@dataclass
+class Facts:
+    """What a log says besides its numbers; empty where it says nothing.
+
+    Attributes:
+        devices: name of a device -> how many ranks have one.
+        hosts: how many hosts are named.
+        library: `NCCL`, `RCCL`, or the name of an MPI library.
+        version: its version.
+        settings: environment variables of the library -> their values.
+        transports: `P2P`, `SHM`, `NET/IB`, `NET/IB/GDRDMA`, ... -> how many connections.
+        channels: the most that one communicator has.
+        algorithm: the algorithm that the run forced, `Ring`, `Tree`, ...
+        protocol: the protocol that the run forced, `Simple`, `LL`, ...
+    """
+
+    devices: dict[str, int] = field(default_factory=dict)
+    hosts: int | None = None
+    library: str | None = None
+    version: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    transports: dict[str, int] = field(default_factory=dict)
+    channels: int | None = None
+
+    @property
+    def algorithm(self) -> str | None:
+        """What `NCCL_ALGO` asks for."""
+        return self.settings.get("NCCL_ALGO")
+
+    @property
+    def protocol(self) -> str | None:
+        """What `NCCL_PROTO` asks for."""
+        return self.settings.get("NCCL_PROTO")
 
 
 @dataclass

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from .facts import Facts, Gathered
+
 if TYPE_CHECKING:
-    from .facts import Gathered
     from .lines import Source
 
 # What the numbers of a table are: of a whole collective, of one message one way, or of a stream of messages.
@@ -92,41 +93,6 @@ class Matrix:
     name: str
     rows: tuple[tuple[float | None, ...], ...]
     line: int
-
-
-@dataclass
-class Facts:
-    """What a log says besides its numbers; empty where it says nothing.
-
-    Attributes:
-        devices: name of a device -> how many ranks have one.
-        hosts: how many hosts are named.
-        library: `NCCL`, `RCCL`, or the name of an MPI library.
-        version: its version.
-        settings: environment variables of the library -> their values.
-        transports: `P2P`, `SHM`, `NET/IB`, `NET/IB/GDRDMA`, ... -> how many connections.
-        channels: the most that one communicator has.
-        algorithm: the algorithm that the run forced, `Ring`, `Tree`, ...
-        protocol: the protocol that the run forced, `Simple`, `LL`, ...
-    """
-
-    devices: dict[str, int] = field(default_factory=dict)
-    hosts: int | None = None
-    library: str | None = None
-    version: str | None = None
-    settings: dict[str, str] = field(default_factory=dict)
-    transports: dict[str, int] = field(default_factory=dict)
-    channels: int | None = None
-
-    @property
-    def algorithm(self) -> str | None:
-        """What `NCCL_ALGO` asks for."""
-        return self.settings.get("NCCL_ALGO")
-
-    @property
-    def protocol(self) -> str | None:
-        """What `NCCL_PROTO` asks for."""
-        return self.settings.get("NCCL_PROTO")
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import numpy as np
 from linkwright.errors import StoreError
 from linkwright.store import files
 
-from . import dissect, html, reproduce, runs
+from . import dissect, html, runs
 from .model import Report
 from .sections import glance
 
-__all__ = ["Report", "conclude", "render", "render_study"]
+__all__ = ["Report", "conclude", "render"]
 
 
 def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
@@ -38,11 +38,6 @@ def conclude(folder: Path) -> tuple[list[str], Path]:
     """Writes the report of a run folder and returns its first table, as lines for a terminal, and its path."""
     run = runs.load(folder)
     return list(glance.lines(run)), _write(folder / "report" / "index.html", _page(run))
-
-
-def render_study(study, out: Path | str, extras=(), facts=()) -> Path:
-    """Writes the report of a reproduced study: the dict of ``reproduce --json``, with `extras` as further sections."""
-    return _write(Path(out), html.page(reproduce.report(study, extras, facts)))
 
 
 def _page(run: runs.Run) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import reproduce
+from linkwright import studies
+
 from .first import overview
 from .model import Report, Section
 from .runs import Run
@@ -43,10 +44,11 @@ SECTIONS = (
 def report(run: Run) -> Report:
     """The report of `run`; a run folder with a study and no results gives that study's report."""
     if run.study is not None and not len(run.rows):
-        return reproduce.report(run.study, [s for s in (environment.section(run),) if s], environment.facts(run))
+        about = [section for section in (environment.section(run),) if section]
+        return studies.module("report").page(run.study, about, environment.facts(run))
     built: list[Section] = [section for section in (build(run) for build in SECTIONS) if section]
     if run.study is not None:
-        built[-1:-1] = reproduce.sections(run.study)
+        built[-1:-1] = studies.module("report").sections(run.study)
     return Report(
         title=" and ".join(run.machines) or run.id,
         subtitle=headline.subtitle(run),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from linkwright.predict.training.lead import COMMUNICATION, crossovers, ratio, verdict
+from linkwright.shown import duration, span
 from linkwright.units import NS_PER_S, NS_PER_US
 
 from . import quantity, what_if
@@ -134,8 +135,6 @@ def _times(made: Training) -> Table:
 
 
 def _time_row(made: Training, step: Step) -> list[Cell | str]:
-    from linkwright.cli import training_table
-
     samples = made.workload.samples
     head = [step.machine, _count(step.batch), _count(step.gpus)]
     if not step.causes_ns:
@@ -143,11 +142,11 @@ def _time_row(made: Training, step: Step) -> list[Cell | str]:
         return [*head, Cell("—", detail=step.why, tone="quiet"), *[_NOTHING] * rest]
     exposed = {cause: step.causes_ns[cause] for cause in COMMUNICATION}
     mostly = max(exposed, key=exposed.get) if any(exposed.values()) else "—"
-    ends = "as measured" if made.calibrated else training_table.span(step.low_ns, step.high_ns)
+    ends = "as measured" if made.calibrated else span(step.low_ns, step.high_ns)
     row = [*head, _time(step.time_ns), ends, Cell(f"{step.samples_per_s:,.4g}", step.samples_per_s), mostly]
     if samples:
         seconds = step.training_s(samples)
-        row.append(Cell(training_table.long(seconds), seconds))
+        row.append(Cell(duration(seconds), seconds))
     return row
 
 

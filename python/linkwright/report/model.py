@@ -1,6 +1,6 @@
 """The parts of a report: plain, frozen data between the builders and the page.
 
-A builder (``dissect``, ``reproduce``) reads results and makes a `Report`. The page (``html``) draws any `Report` and
+A builder (``dissect``, or a study's) reads results and makes a `Report`. The page (``html``) draws any `Report` and
 knows nothing about collectives, machines or papers. A new kind of result therefore needs a builder, never a template.
 
 ::

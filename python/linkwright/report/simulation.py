@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright import ask, units
+from linkwright import ask, shown, units
 from linkwright.errors import LinkwrightError
 from linkwright.insight import Insight
 from linkwright.picture import scene
@@ -104,11 +104,9 @@ def _figures(rows: Sequence[Row]) -> Table:
 
 
 def _figure(row: Row) -> Cell:
-    from linkwright.cli import wide
-
     if row["unit"] == "ns":
         return _time(row["value"])
-    return Cell(wide.shown(row), row["value"])
+    return Cell(shown.value(row), row["value"])
 
 
 def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list[Section]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.errors import LinkwrightError
 from linkwright.predict.training.lead import COMMUNICATION
+from linkwright.shown import duration
 from linkwright.units import NS_PER_S
 
 from . import quantity
@@ -86,8 +87,6 @@ def _speed(faster: float) -> str:
 
 
 def _point(made: Training, trainer: Trainer, step: Step, faster: float, choices: Choices) -> Point | None:
-    from linkwright.cli import training_table
-
     if not step.causes_ns:
         return None
     try:
@@ -96,5 +95,5 @@ def _point(made: Training, trainer: Trainer, step: Step, faster: float, choices:
         return None
     texts = [quantity.text(found.time_ns / NS_PER_S, "s"), f"{found.samples_per_s:,.4g}"]
     if made.workload.samples:
-        texts.append(training_table.long(found.training_s(made.workload.samples)))
+        texts.append(duration(found.training_s(made.workload.samples)))
     return Point(texts, [found.share(*causes) for causes in PARTS.values()])

@@ -26,8 +26,9 @@ from linkwright.experiment import Experiment
 from linkwright.store.record import Note, remarks
 
 from . import rows
+from .context import Context, Row
 
-Finished = tuple[Experiment, list[rows.Row]]
+Finished = tuple[Experiment, list[Row]]
 # Errors that waive an experiment and are not failures.
 _WAIVED = (WaivedError, UnsuitedError)
 # The caveat on values whose ranks were not simulated one by one.
@@ -39,7 +40,7 @@ class Work:
     """Common to all experiments of one modelled machine."""
 
     target: ModelledTarget
-    context: rows.Context
+    context: Context
     metrics: Mapping[str, Sequence[str]]  # by part of the suite
     seed: int
 
@@ -143,9 +144,9 @@ def _unusable(target: ModelledTarget, experiment: Experiment) -> LinkwrightError
     return UnsuitedError(f"{experiment.algorithm}: --{target.walk} needs the program of a registered algorithm")
 
 
-def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[rows.Row]]:
+def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[Row]]:
     """Rows of this target that the journal has from an earlier part of the run."""
-    known: dict[str, list[rows.Row]] = {}
+    known: dict[str, list[Row]] = {}
     for row in (row for record in records for row in record.get("rows", ())):
         if (row["machine"], row["executor"]) == (target.machine_name, target.executor.key):
             known.setdefault(row["experiment"], []).append(row)

@@ -12,7 +12,7 @@ from linkwright.store.schema import COMPARED, COMPARED_NAMES
 if TYPE_CHECKING:
     from linkwright.experiment import Experiment
 
-    from .rows import Context, Row
+    from .context import Context, Row
 
 # Columns that tell how far to trust a value.
 SAID = ("status", "code", "flags", "reason")

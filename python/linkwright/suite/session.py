@@ -33,6 +33,7 @@ from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, Ended, from_json
 from . import rows
 from .backends import Backend, Local
 from .budget import Needs, Plan, plan
+from .context import Context, Row
 from .expand import expand_on
 from .load import Suite, parse
 from .measure import State, measure
@@ -74,11 +75,11 @@ class Outcome:
     """What a session leaves behind."""
 
     run: runs.Run
-    rows: list[rows.Row]
+    rows: list[Row]
     interrupted: bool
 
     @property
-    def failed(self) -> list[rows.Row]:
+    def failed(self) -> list[Row]:
         """The rows of failed experiments."""
         return [row for row in self.rows if row["status"] == "failed"]
 
@@ -205,7 +206,7 @@ def _execute(
     watcher: Watcher,
     backend: Backend,
 ) -> Outcome:
-    found: list[rows.Row] = []
+    found: list[Row] = []
     interrupted, broken = False, None
     with run.open_journal() as journal:
         records = run.records()
@@ -214,7 +215,7 @@ def _execute(
                 experiments = planned[target.name]
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
-                context = rows.Context.of(target, run.id, suite.name, request.watts, request.target)
+                context = Context.of(target, run.id, suite.name, request.watts, request.target)
                 if target.modelled:
                     work = Work(target, context, metrics, request.seed)
                     executed = _model(work, experiments, records, journal, watcher, backend)
@@ -244,7 +245,7 @@ def goes_on(run: runs.Run, backend: Backend | None) -> str:
     return f"`linkwright {(backend or Local()).command} --resume {run.id} --runs {run.folder.parent}` goes on"
 
 
-def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: bool) -> None:
+def _save(run: runs.Run, found: list[Row], targets: list[Target], *, done: bool) -> None:
     records = launches(run.records())
     for target in targets:
         records = target.executor.merge(target, run.folder, records)
@@ -288,8 +289,8 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
 
 
 def _without_samples(
-    context: rows.Context, experiment: Experiment, dropped: Mapping[str, int], short: Ended | None, planned: Plan
-) -> list[rows.Row]:
+    context: Context, experiment: Experiment, dropped: Mapping[str, int], short: Ended | None, planned: Plan
+) -> list[Row]:
     """The row of an experiment that no launch kept a sample of."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     if counts:
@@ -330,10 +331,10 @@ class _Bunch:
 
     def __init__(self, journal: Journal):
         self._journal = journal
-        self._rows: list[rows.Row] = []
+        self._rows: list[Row] = []
         self._written = time.monotonic()
 
-    def add(self, found: list[rows.Row]) -> None:
+    def add(self, found: list[Row]) -> None:
         self._rows += found
         if time.monotonic() - self._written > JOURNAL_EVERY_S:
             self._flush()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from linkwright.experiment import Experiment
 
     from .budget import Plan
-    from .rows import Row
+    from .context import Row
 
 
 class Watcher:

@@ -10,10 +10,10 @@ from linkwright import library
 from linkwright.errors import UsageError, unknown
 from linkwright.executors import ModelledTarget
 from linkwright.experiment import Experiment
+from linkwright.suite.context import Context
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Part, Suite, one_part
 from linkwright.suite.model import Finished, Work, in_order, simulate
-from linkwright.suite.rows import Context
 
 from .runtime import Runtime
 

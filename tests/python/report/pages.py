@@ -10,6 +10,7 @@ from reading import words
 
 from linkwright import report
 from linkwright.report import model
+from linkwright_evidence.report import render_study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report"
 
@@ -21,7 +22,7 @@ def run(folder: Path) -> Path:
 def study(folder: Path) -> Path:
     box = model.Box(synthetic.NASTY, 1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 64)
     extra = model.Section(synthetic.NASTY, [model.BoxPlot("spread", model.Axis("time", "s"), [box])])
-    return report.render_study(synthetic.study(), folder / "index.html", [extra])
+    return render_study(synthetic.study(), folder / "index.html", [extra])
 
 
 def glance(folder: Path) -> str:

@@ -11,6 +11,7 @@ import synthetic
 from linkwright import registry, report
 from linkwright.report import model
 from linkwright_cases import invoke
+from linkwright_evidence.report import render_study
 
 pytestmark = pytest.mark.browser
 
@@ -253,7 +254,7 @@ def test_files_of_strangers_run_no_script(visited, tmp_path):
 def test_texts_of_strangers_run_no_script(visited, tmp_path):
     drawn = [
         report.render(poison.run(synthetic.folder(tmp_path / "demo"))),
-        report.render_study(poison.study(synthetic.study()), tmp_path / "study.html"),
+        render_study(poison.study(synthetic.study()), tmp_path / "study.html"),
     ]
     for path in drawn:
         text = path.read_text(encoding="utf-8")

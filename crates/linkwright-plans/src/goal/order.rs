@@ -10,7 +10,7 @@
 use super::matching::NONE;
 use super::plan::{Kind, Need, Plan};
 use crate::error::{PlanError, Result};
-use crate::order::{circle, Rows};
+use crate::skeleton::{circle, Rows};
 
 /// Most operations of a circle that an error lists.
 const MOST_SHOWN: usize = 8;

@@ -1,11 +1,10 @@
 //! From moves to a verified schedule.
 
-use super::cells::Cells;
 use super::compose::{self, Move, Moves, Spot};
 use super::layout::Layout;
 use super::limits::MAX_CELLS;
 use super::links::Links;
-use super::plan::{Plan, Space};
+use super::plan::{Cells, Plan, Steps};
 use crate::error::{PlanError, Result};
 use linkwright_schedule::builder::{Slot, Written};
 use linkwright_schedule::{verify, Builder, Schedule, Shape};
@@ -21,14 +20,9 @@ pub(super) fn schedule(
     order: &[u32],
 ) -> Result<Schedule> {
     let moves = compose::moves(plan, links, cells, order);
-    let scratch = plan
-        .gpus
-        .iter()
-        .map(|gpu| gpu.chunks[Space::Scratch as usize])
-        .max();
     let layout = match plan.buffers.clone() {
         Some(buffers) => Layout::of(&plan.head, buffers)?,
-        None => Layout::plain(&plan.head, scratch.unwrap_or(0))?,
+        None => Layout::plain(&plan.head, plan.scratch())?,
     };
     if u64::from(moves.relay) * u64::from(plan.head.ranks) > MAX_CELLS {
         let problem = format!(

@@ -6,9 +6,9 @@
 //! the connection, and a local move brings it from there to its place. A message that is only combined and sent on
 //! (`rrs`) stands in the relay buffer, too.
 
-use super::cells::Cells;
-use super::links::{Links, NONE};
-use super::plan::{Kind, Own, Place, Plan};
+use super::links::Links;
+use super::plan::{Cells, Kind, Own, Place, Plan};
+use crate::skeleton::NONE;
 use std::collections::HashMap;
 
 /// Chunks that a move reads or writes.
@@ -208,7 +208,7 @@ impl Composer<'_> {
     /// Make a move, after those messages have left whose source it overwrites.
     fn push(&mut self, made: Move) -> u32 {
         if let Spot::Plan(place) = made.dst {
-            let first = self.cells.of(&self.plan.head, made.to, place);
+            let first = self.cells.of(made.to, place);
             for cell in first..first + made.count {
                 for send in self.readers.remove(&cell).unwrap_or_default() {
                     self.leave(send);
@@ -262,7 +262,7 @@ impl Composer<'_> {
             return 0..0;
         };
         let gpu = self.plan.blocks[self.links.block_of[step as usize] as usize].gpu;
-        let first = self.cells.of(&self.plan.head, gpu, place);
+        let first = self.cells.of(gpu, place);
         first..first + self.plan.steps[step as usize].count
     }
 

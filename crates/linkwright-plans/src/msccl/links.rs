@@ -4,12 +4,10 @@
 //! were sent, so the k-th send of the one thread block meets the k-th receive of the other.
 
 use super::limits::{MAX_CELLS, MAX_TOUCHED};
-use super::plan::{Kind, Plan, Space, Step};
+use super::plan::{Kind, Plan, Space, Step, Steps};
 use crate::error::{PlanError, Result};
+use crate::skeleton::NONE;
 use std::collections::BTreeMap;
-
-/// Where there is no step, thread block or chunk.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// What ties the steps of a plan together.
 pub(super) struct Links {
@@ -37,6 +35,16 @@ impl Links {
         links.connect(plan)?;
         links.dependencies(plan)?;
         Ok(links)
+    }
+
+    /// The steps that a step waits for by its place in the thread block and by its dependency.
+    pub fn before(&self, plan: &Plan, step: u32) -> impl Iterator<Item = u32> {
+        let first = plan.blocks[self.block_of[step as usize] as usize]
+            .steps
+            .start;
+        let place = (step > first).then(|| step - 1);
+        let after = Some(self.after[step as usize]).filter(|&other| other != NONE);
+        place.into_iter().chain(after)
     }
 
     fn connect(&mut self, plan: &Plan) -> Result<()> {

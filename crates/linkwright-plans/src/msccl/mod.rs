@@ -12,34 +12,28 @@
 //! ```text
 //!   parse      numbers, gaps, unknown elements              -> Plan
 //!   links      sends meet receives, dependencies their step -> Links
-//!   deadlock   the plan comes to its end                    -> an order of its steps
-//!   race       its own waits order all accesses
+//!   events     the plan ends, its waits order all accesses  -> an order of its steps
 //!   compose    messages become transfers                    -> Moves
 //!   build      a schedule, verified
 //! ```
 //!
-//! `race` must come before a schedule is built: a builder adds the order that data need, so it would hide that the
-//! plan lacks it. `docs/plans.md` says what is kept and what is refused.
+//! `docs/plans.md` says what is kept and what is refused.
 
 mod build;
-mod cells;
 mod compose;
-mod deadlock;
+mod events;
 mod layout;
 mod limits;
 mod links;
 mod parse;
 mod plan;
 mod print;
-mod race;
 mod write;
 
 use crate::error::{few_enough, PlanError, Result};
 use crate::format::Format;
-use cells::Cells;
-use links::{Links, NONE};
+use links::Links;
 use linkwright_schedule::Schedule;
-use plan::{Kind, Plan};
 
 /// With which some editors begin a file.
 const MARK: char = '\u{feff}';
@@ -78,68 +72,11 @@ fn recognises(text: &str) -> bool {
 fn read(text: &str) -> Result<Schedule> {
     let plan = parse::parse(text.trim_start_matches(MARK))?;
     let links = Links::of(&plan)?;
-    let order = deadlock::run(&plan, &links)?;
-    let cells = Cells::of_plan(&plan);
-    race::check(&plan, &links, &cells, &order)?;
-    let order = match plan.buffers {
-        Some(_) => kept_order(&plan, &links)?,
-        None => order,
-    };
+    let skeleton = events::skeleton(&plan, &links)?;
+    let cells = plan.cells();
+    events::prove(&plan, &skeleton, &cells)?;
+    let order = events::order(&plan, &links, &skeleton)?;
     build::schedule(&plan, &links, &cells, &order)
-}
-
-/// The steps in the order of the operations that they were written for.
-fn kept_order(plan: &Plan, links: &Links) -> Result<Vec<u32>> {
-    let mut ops = vec![0; plan.steps.len()];
-    for block in &plan.blocks {
-        let mut next = 0;
-        for step in block.steps.clone().rev() {
-            match (
-                plan.steps[step as usize].own,
-                plan.steps[step as usize].kind,
-            ) {
-                (Some(own), _) => next = own.op,
-                (None, Kind::Nop) => {}
-                (None, _) => {
-                    return plan.error(step, "op is missing; add it, or delete <linkwright>")
-                }
-            }
-            ops[step as usize] = next;
-        }
-    }
-    for (index, step) in (0u32..).zip(&plan.steps) {
-        let block = &plan.blocks[links.block_of[index as usize] as usize];
-        let before = if block.steps.start == index {
-            NONE
-        } else {
-            index - 1
-        };
-        let op = ops[index as usize];
-        let contradicts = |other: u32, strictly: bool| {
-            other != NONE && (ops[other as usize] > op || (strictly && ops[other as usize] == op))
-        };
-        let mixed = |other: u32| {
-            let kind = plan.steps[other as usize].kind;
-            ops[other as usize] == op
-                && kind != step.kind
-                && ![kind, step.kind].contains(&Kind::Nop)
-        };
-        if contradicts(before, false)
-            || (before != NONE && mixed(before))
-            || contradicts(links.after[index as usize], true)
-            || contradicts(links.sent_by[index as usize], false)
-        {
-            let problem =
-                format!("op=\"{op}\" contradicts the order of the steps; delete <linkwright>");
-            return plan.error(index, problem);
-        }
-    }
-    let mut order: Vec<u32> = (0..plan.steps.len() as u32).collect();
-    order.sort_by_key(|&step| {
-        let receives = plan.steps[step as usize].kind.receives();
-        (ops[step as usize], receives, step)
-    });
-    Ok(order)
 }
 
 /// Write a schedule, and read it again: what is returned is what a reader accepts.

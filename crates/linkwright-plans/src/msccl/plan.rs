@@ -1,6 +1,6 @@
 //! A plan as the file states it: GPUs, their thread blocks, and the steps that each runs in order.
 
-use crate::error::{PlanError, Result};
+pub(super) use crate::skeleton::{Cells, Place, Space, Steps};
 use linkwright_schedule::ir::{Buffer, Hint};
 use linkwright_schedule::{Collective, Spec};
 use std::ops::Range;
@@ -79,29 +79,6 @@ pub(super) struct Own {
     pub fenced: bool,
 }
 
-/// Memory of a GPU, in the order of [`Gpu::chunks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Space {
-    Input,
-    Output,
-    Scratch,
-}
-
-impl Space {
-    pub const ALL: [Space; 3] = [Space::Input, Space::Output, Space::Scratch];
-
-    pub fn word(self) -> &'static str {
-        ["i", "o", "s"][self as usize]
-    }
-}
-
-/// A chunk of a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub space: Space,
-    pub at: u32,
-}
-
 /// What a step does: receive, reduce, copy, send, in this order and each as far as named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -167,21 +144,32 @@ impl Kind {
 }
 
 impl Plan {
-    /// `gpu 0, tb 1, step 2` of a step.
-    pub fn place(&self, step: u32) -> String {
-        let block = &self.blocks[self.block_of(step) as usize];
-        let s = step - block.steps.start;
-        format!("gpu {}, tb {}, step {s}", block.gpu, block.tb)
-    }
-
     /// Thread block of a step.
     pub fn block_of(&self, step: u32) -> u32 {
         (self.blocks).partition_point(|block| block.steps.end <= step) as u32
     }
 
-    /// An error at a step.
-    pub fn error<T>(&self, step: u32, problem: impl Into<String>) -> Result<T> {
-        Err(PlanError::at(self.place(step), problem))
+    /// Cells of all chunks, each GPU with as much scratch as the one with most.
+    pub fn cells(&self) -> Cells {
+        let [input, output] = self.head.lengths().map(|length| length as u32);
+        Cells::new(self.head.ranks, [input, output, self.scratch()], 1)
+    }
+
+    /// Chunks of scratch of the GPU with most.
+    pub fn scratch(&self) -> u32 {
+        let scratch = self
+            .gpus
+            .iter()
+            .map(|gpu| gpu.chunks[Space::Scratch as usize]);
+        scratch.max().unwrap_or(0)
+    }
+}
+
+impl Steps for Plan {
+    fn place(&self, step: u32) -> String {
+        let block = &self.blocks[self.block_of(step) as usize];
+        let s = step - block.steps.start;
+        format!("gpu {}, tb {}, step {s}", block.gpu, block.tb)
     }
 }
 

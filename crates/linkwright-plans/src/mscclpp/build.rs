@@ -3,7 +3,7 @@
 use super::events::Events;
 use super::json::Hint;
 use super::layout::in_place;
-use super::plan::{Action, Kind, Move, Plan};
+use super::plan::{Action, Kind, Move, Plan, Steps};
 use crate::error::{PlanError, Result};
 use linkwright_schedule::builder::Slot;
 use linkwright_schedule::{ir, verify, Builder, Schedule, Shape};
@@ -110,7 +110,13 @@ impl Writer<'_> {
             let op = self.plan.ops.get(*node as usize);
             op.is_some_and(|op| matches!(op.action, Action::Data(_)))
         };
-        let ops: Vec<u32> = events.sequence.iter().copied().filter(is_data).collect();
+        let ops: Vec<u32> = events
+            .order
+            .sequence
+            .iter()
+            .copied()
+            .filter(is_data)
+            .collect();
         let mut first = 0;
         while first < ops.len() {
             let count = self.together(&ops[first..]);

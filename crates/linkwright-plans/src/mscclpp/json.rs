@@ -1,5 +1,6 @@
 //! The JSON of a plan, key by key. Unknown keys, keys that stand twice and wrong types are errors.
 
+pub(super) use crate::skeleton::Space;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -79,16 +80,6 @@ pub(super) enum ChannelType {
     Port,
     Switch,
     None,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
-pub(super) enum Space {
-    #[serde(rename = "i")]
-    Input,
-    #[serde(rename = "o")]
-    Output,
-    #[serde(rename = "s")]
-    Scratch,
 }
 
 #[derive(Deserialize, Serialize)]

@@ -3,9 +3,9 @@
 //! A *unit* is the smallest part that an operation moves: a chunk, or the part of one that a thread block of a
 //! group takes.
 
-use super::json::{OwnOp, Space};
+use super::json::OwnOp;
 use super::layout::Layout;
-use crate::error::PlanError;
+pub(super) use crate::skeleton::{Cells, Place, Steps};
 use linkwright_schedule::Spec;
 
 /// A plan.
@@ -14,6 +14,8 @@ pub(super) struct Plan {
     pub ranks: u32,
     /// Units of the whole vector.
     pub vector: u32,
+    /// Units of a chunk.
+    pub fine: u32,
     /// Whether a schedule was written to it, whose operations and buffers it names.
     pub own: bool,
     pub layout: Layout,
@@ -115,23 +117,17 @@ pub(super) enum Kind {
     Local,
 }
 
-/// First of some units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub space: Space,
-    pub at: u32,
-}
-
 impl Plan {
-    /// The operation as a user finds it.
-    pub fn place(&self, op: u32) -> String {
-        let block = &self.blocks[self.ops[op as usize].block as usize];
-        place(block.gpu, block.id, op - block.ops.start)
-    }
-
-    /// An error of operation `op`.
-    pub fn error<T>(&self, op: u32, problem: impl Into<String>) -> Result<T, PlanError> {
-        Err(PlanError::at(self.place(op), problem))
+    /// Units of all GPUs as far as they are used.
+    pub fn cells(&self) -> Cells {
+        let mut lengths = [0; 3];
+        for made in &self.moves {
+            for place in [made.src, made.dst] {
+                let length = &mut lengths[place.space as usize];
+                *length = (place.at + made.count).max(*length);
+            }
+        }
+        Cells::new(self.ranks, lengths, self.fine)
     }
 
     /// The named channel ends or semaphores.
@@ -142,6 +138,13 @@ impl Plan {
     /// The moves of an operation.
     pub fn moves(&self, part: Part) -> &[Move] {
         &self.moves[part.0 as usize..part.1 as usize]
+    }
+}
+
+impl Steps for Plan {
+    fn place(&self, op: u32) -> String {
+        let block = &self.blocks[self.ops[op as usize].block as usize];
+        place(block.gpu, block.id, op - block.ops.start)
     }
 }
 

@@ -22,7 +22,7 @@ struct Cell {
 }
 
 fn cells() -> Vec<Cell> {
-    let table = text("python/linkwright/references/wormhole/data_movement.csv");
+    let table = text("evidence/linkwright_evidence/references/wormhole/data_movement.csv");
     let mut cells = Vec::new();
     for line in table.lines().skip(1) {
         // Columns from the right: the quoted places in the middle hold commas.

@@ -25,9 +25,7 @@ from linkwright.extras import install
 from linkwright.store.record import Outcome
 
 from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, partial, sampled
-
-# How experiments name the allreduce of native.py.
-NATIVE = "cuda-native"
+from .names import NATIVE
 
 
 class Cuda(Executor):

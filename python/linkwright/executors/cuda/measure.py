@@ -23,11 +23,12 @@ from linkwright.store.record import UNCHECKED, UNWARMED, Record, remarks
 
 from ..process import Sampling
 from ..sampling import WARMUPS, agree, settled
-from . import NATIVE, native
 from . import job as jobs
+from . import native
 from . import stream as streams
 from .clocks import MOVED, Clocks, Throttling, watched
 from .device import Device, Loaded
+from .names import NATIVE
 
 # Paths of an experiment on this executor.
 GLOBAL_MEMORY, CLUSTER = "global_memory", "cluster"

@@ -14,8 +14,8 @@ import numpy as np
 from linkwright.errors import WaivedError
 from linkwright.experiment import Experiment
 
-from . import NATIVE
 from .job import DTYPES, HEAD_BYTES, LINE_WORDS, OPS, PACK_BYTES, Job, Placement, known_kind, ranks_words
+from .names import NATIVE
 from .stream import Stream
 
 _SAME_DATA = "ring"

@@ -19,13 +19,7 @@ from linkwright.extras import install
 from linkwright.store.record import Outcome
 
 from ..protocol import Executor, Extent, Launch, OwnAlgorithm, Target
-
-# How experiments name the library's collective.
-NCCL = "nccl"
-# Paths of an experiment: with access to each other's memory, or through the host.
-PEER, STAGED = "peer", "staged"
-# A single GPU has no partner.
-LEAST = 2
+from .names import LEAST, NCCL
 
 
 class Gpus(Executor):

@@ -34,7 +34,7 @@ from ..cuda import stream as streams
 from ..cuda.device import Device
 from ..cuda.probes.sampling import collected
 from ..process import Sampling
-from . import LEAST, NCCL, STAGED
+from .names import LEAST, NCCL, STAGED
 from .nccl import SAME_DATA, Collective
 from .node import Node, Queue
 from .program import Program, Vectors

@@ -9,7 +9,7 @@ from linkwright.errors import WaivedError
 
 from ..cuda.clocks import Throttling
 from ..cuda.device import Device, Loaded, Stream
-from . import PEER, STAGED
+from .names import PEER, STAGED
 
 _GREATER_OR_EQUAL = 0  # of cuStreamWaitValue32
 # NCCL opens memory too.

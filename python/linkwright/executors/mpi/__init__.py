@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from linkwright._native import Schedule
 
 from ..protocol import ANY, Executor, Extent, Launch, OwnAlgorithm, Shared, Target
-
-# How experiments name the collectives of the library itself.
-NATIVE = "mpi-native"
-NATIVE_IN_PLACE = "mpi-native-in-place"
+from .names import NATIVE, NATIVE_IN_PLACE
 
 
 class Mpi(Executor):

@@ -1,13 +1,12 @@
 """`lw.run(schedule, on="mpi")` in a process that mpirun did not start: a job on this host that does the same.
 
-The job runs this module on every rank. The request and the rows go through files of a folder of their own, because
-launchers pass standard input to one rank only and mix what the ranks print.
+The job runs `linkwright.mpi_rank` on every rank. The request and the rows go through files of a folder of their own,
+because launchers pass standard input to one rank only and mix what the ranks print.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,9 +14,11 @@ import tempfile
 from pathlib import Path
 
 from linkwright import _native
-from linkwright.errors import LinkwrightError, MpiError, reported
+from linkwright.errors import MpiError, reported
 from linkwright.extras import install
 
+# What every rank runs; it stands above all executors, because it calls `lw.run`.
+RANK = "linkwright.mpi_rank"
 # Lines of the launcher's complaint that a message repeats.
 LINES = 6
 
@@ -32,7 +33,7 @@ def rows(schedule: _native.Schedule, how: dict[str, object]) -> list[dict[str, o
         (folder / "request.json").write_text(json.dumps({"schedule": schedule.text(), "how": how}), encoding="utf-8")
         command = [launcher, *_oversubscribed(launcher), "-np", str(schedule.ranks)]
         ended = subprocess.run(
-            [*command, sys.executable, "-P", "-m", __name__, name], check=False, capture_output=True, text=True
+            [*command, sys.executable, "-P", "-m", RANK, name], check=False, capture_output=True, text=True
         )
         answer = folder / "answer.json"
         if not answer.is_file():
@@ -48,25 +49,3 @@ def _oversubscribed(launcher: str) -> list[str]:
     """Open MPI refuses more ranks than cores unless it is told; MPICH does not."""
     version = subprocess.run([launcher, "--version"], check=False, capture_output=True, text=True).stdout
     return ["--oversubscribe"] if "Open MPI" in version or "OpenRTE" in version else []
-
-
-def _serve(folder: Path) -> None:
-    """One rank of the job; rank 0 writes the answer."""
-    from linkwright import api
-
-    from .world import rank_from_launcher
-
-    asked = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    schedule = _native.Schedule.parse(asked["schedule"])
-    try:
-        answer = {"rows": api.run(schedule, on="mpi", **asked["how"]).rows}
-    except LinkwrightError as error:
-        answer = {"reason": str(error), "code": error.code}
-    if rank_from_launcher() == 0:
-        whole = folder / f"answer.{os.getpid()}"
-        whole.write_text(json.dumps(answer), encoding="utf-8")
-        whole.replace(folder / "answer.json")
-
-
-if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))

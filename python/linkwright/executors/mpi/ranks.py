@@ -30,7 +30,8 @@ from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, R
 from ..clocks import Clocks
 from ..process import Sampling
 from ..protocol import Launch, Shared
-from . import NATIVE, NATIVE_IN_PLACE, samples
+from . import samples
+from .names import NATIVE, NATIVE_IN_PLACE
 from .world import World
 
 NO_PROBES = (

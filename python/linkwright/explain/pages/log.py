@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from linkwright import units
-from linkwright.explain.log import apart_in_words, bus_rate, heading
-from linkwright.explain.verdict import told
+from linkwright.explain.log import apart_in_words, bus_rate, heading, verdict_in_words
 from linkwright.report import quantity
 from linkwright.report.model import Axis, Cell, Column, Curve, Item, Moving, Plot, Report, Section, Table, Text
 from linkwright.units import GIGA
@@ -80,7 +79,7 @@ def _parts(answer: Answer, scenes: Sequence[Scene]) -> list[Section]:
 
 
 def _verdict(answer: Answer) -> Text:
-    return Text([*told(answer), f"How the machine was found: {answer.why}."])
+    return Text([*verdict_in_words(answer), f"How the machine was found: {answer.why}."])
 
 
 def _motion(answer: Answer, scenes: Sequence[Scene]) -> Section:

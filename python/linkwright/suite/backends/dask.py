@@ -37,6 +37,7 @@ from linkwright.executors import ModelledTarget, Recipe, described
 from linkwright.experiment import Experiment
 from linkwright.extras import install
 from linkwright.suite import rows
+from linkwright.suite.context import Context
 from linkwright.suite.model import Finished, Work, simulate
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Task:
 
     version: str
     recipe: Recipe
-    context: rows.Context
+    context: Context
     metrics: Mapping[str, Sequence[str]]
     seed: int
     experiments: tuple[Experiment, ...]

@@ -112,7 +112,7 @@ fn dependencies_order_thread_blocks() {
     assert_eq!(plan("@0.0", "!").unwrap().ops().len(), 2);
     let race = plan("", "").unwrap_err().to_string();
     assert!(
-        race.starts_with("gpu 1, tb 1, step 0: touches s[0] as gpu 1, tb 0, step 0 does"),
+        race.starts_with("gpu 1, tb 1, step 0: touches s[0] of gpu 1 as gpu 1, tb 0, step 0 does"),
         "{race}"
     );
 }

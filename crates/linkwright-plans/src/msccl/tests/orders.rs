@@ -1,10 +1,10 @@
 //! Races are found as one finds them by asking, for every two steps, whether a way leads from one to the other.
 
 use super::fuzz::stripped;
-use crate::msccl::cells::Cells;
-use crate::msccl::links::{Links, NONE};
-use crate::msccl::plan::{Kind, Plan};
-use crate::msccl::{deadlock, parse, race, write};
+use crate::msccl::links::Links;
+use crate::msccl::plan::{Cells, Kind, Plan};
+use crate::msccl::{events, parse, write};
+use crate::skeleton::NONE;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives;
 
@@ -50,7 +50,7 @@ fn touched(plan: &Plan, links: &Links, cells: &Cells, step: u32) -> Vec<(u32, bo
         (step.kind.writes(), step.dst, true),
     ] {
         if used {
-            let first = cells.of(&plan.head, gpu, place);
+            let first = cells.of(gpu, plan.head.canonical(gpu, place));
             touched.extend((first..first + step.count).map(|cell| (cell, writes)));
         }
     }
@@ -96,9 +96,10 @@ fn a_dependency_less_is_a_race_exactly_if_nothing_else_orders_the_steps() {
             let Ok(links) = Links::of(&plan) else {
                 continue;
             };
-            let order = deadlock::run(&plan, &links).unwrap();
-            let cells = Cells::of_plan(&plan);
-            let found = race::check(&plan, &links, &cells, &order).is_err();
+            let skeleton = events::skeleton(&plan, &links).unwrap();
+            let order: Vec<u32> = skeleton.steps().collect();
+            let cells = plan.cells();
+            let found = events::prove(&plan, &skeleton, &cells).is_err();
             assert_eq!(
                 found,
                 has_race(&plan, &links, &cells, &order),

@@ -302,7 +302,7 @@ fn two_writers_without_an_order() {
     refused(
         &plan(""),
         "gpu 0, tb 1, step 0",
-        "touches i[0] as gpu 0, tb 0, step 0 does",
+        "touches i[0] of gpu 0 as gpu 0, tb 0, step 0 does",
     );
     refused(
         &plan("@0.0"),

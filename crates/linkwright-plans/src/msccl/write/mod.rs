@@ -13,10 +13,9 @@
 mod blocks;
 mod operations;
 
-use super::cells::Cells;
 use super::layout::Layout;
 use super::limits::{CHANNELS_WRITTEN, PROTOCOLS};
-use super::plan::{Block, Gpu, Head, Plan, Step, COLLECTIVES};
+use super::plan::{Block, Cells, Gpu, Head, Plan, Step, COLLECTIVES};
 use crate::divisor::gcd;
 use crate::error::{PlanError, Result};
 use linkwright_schedule::ir::{Buffer, Op, OpKind, MAX_CHUNKS};
@@ -46,7 +45,7 @@ pub(super) fn plan(schedule: &Schedule) -> Result<Plan> {
         buffers: Some(schedule.buffers.clone()),
         head,
     };
-    let cells = Cells::of_plan(&plan);
+    let cells = plan.cells();
     let mut writer = Writer::new(schedule, plan, layout, cells);
     for (id, op) in (0u32..).zip(schedule.ops()) {
         if op.kind != OpKind::Notice {

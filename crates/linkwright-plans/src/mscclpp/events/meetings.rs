@@ -2,6 +2,7 @@
 
 use super::Maker;
 use crate::error::Result;
+use crate::mscclpp::plan::Steps;
 
 impl Maker<'_> {
     pub(super) fn channels(&mut self) -> Result<()> {
@@ -26,16 +27,16 @@ impl Maker<'_> {
                     );
                 };
                 match relaxed || also {
-                    true => self.out.later.push((signal, wait)),
-                    false => self.out.seen.push((signal, wait)),
+                    true => self.out.order.later.push((signal, wait)),
+                    false => self.out.order.seen.push((signal, wait)),
                 }
                 self.out
                     .signals
-                    .push((self.out.owner[signal as usize], wait));
+                    .push((self.out.order.owner[signal as usize], wait));
             }
             if let Some(&(extra, _)) = signals.get(waits.len()) {
                 return self.plan.error(
-                    self.out.owner[extra as usize],
+                    self.out.order.owner[extra as usize],
                     format!(
                         "gpu {gpu} never waits for signal {} of this channel, so the next run would take it for its \
                          own; add a wait there, or remove the signal",
@@ -46,7 +47,7 @@ impl Maker<'_> {
         }
         match self.signals.iter().find_map(|uses| uses.list.first()) {
             Some(&(node, _)) => {
-                let op = self.out.owner[node as usize];
+                let op = self.out.order.owner[node as usize];
                 self.plan.error(
                     op,
                     "signals a GPU that has no channel back, so it cannot wait; add one there",
@@ -71,7 +72,7 @@ impl Maker<'_> {
                     );
                     return self.plan.error(acquire, problem);
                 };
-                self.out.seen.push((release, acquire));
+                self.out.order.seen.push((release, acquire));
                 self.out.signals.push((release, acquire));
             }
         }

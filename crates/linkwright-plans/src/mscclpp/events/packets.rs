@@ -1,15 +1,16 @@
 //! Packets: their reader waits for their writer.
 
-use super::{Maker, NONE};
+use super::Maker;
 use crate::error::Result;
 use crate::mscclpp::json::Space;
-use crate::mscclpp::plan::{Action, Move, Plan};
+use crate::mscclpp::plan::{Action, Move, Steps};
+use crate::skeleton::NONE;
 
 impl Maker<'_> {
     /// Each reader of packets waits for their writer.
     pub(super) fn packets(&mut self) -> Result<()> {
-        let scratch = scratch_units(self.plan);
-        let mut writer = vec![NONE; scratch * self.plan.ranks as usize];
+        let cells = self.plan.cells();
+        let mut writer = vec![NONE; cells.count()];
         let mut plain: Vec<Option<u32>> = vec![None; self.plan.ranks as usize];
         let mut packets = plain.clone();
         for (op, node, made) in self.all_moves() {
@@ -25,10 +26,10 @@ impl Maker<'_> {
                 if !is_packets || !writes {
                     continue;
                 }
-                for at in place.at..place.at + made.count {
-                    let cell = gpu as usize * scratch + at as usize;
-                    if writer[cell] != NONE {
-                        let other = self.plan.place(self.out.owner[writer[cell] as usize]);
+                let first = cells.of(gpu, place) as usize;
+                for writer in &mut writer[first..first + made.count as usize] {
+                    if *writer != NONE {
+                        let other = self.plan.place(self.out.order.owner[*writer as usize]);
                         return self.plan.error(
                             op,
                             format!(
@@ -37,7 +38,7 @@ impl Maker<'_> {
                             ),
                         );
                     }
-                    writer[cell] = node;
+                    *writer = node;
                 }
             }
         }
@@ -52,8 +53,9 @@ impl Maker<'_> {
         }
         for (op, _, made) in self.all_moves() {
             let mut last = NONE;
-            for at in (made.src.at..made.src.at + made.count).filter(|_| made.reads_packets) {
-                let from = writer[made.from as usize * scratch + at as usize];
+            let first = cells.of(made.from, made.src) as usize;
+            let sources = &writer[first..first + made.count as usize];
+            for &from in sources.iter().filter(|_| made.reads_packets) {
                 if from == NONE {
                     return self.plan.error(
                         op,
@@ -61,8 +63,10 @@ impl Maker<'_> {
                     );
                 }
                 if from != last {
-                    self.out.seen.push((from, op));
-                    self.out.signals.push((self.out.owner[from as usize], op));
+                    self.out.order.seen.push((from, op));
+                    self.out
+                        .signals
+                        .push((self.out.order.owner[from as usize], op));
                 }
                 last = from;
             }
@@ -81,16 +85,4 @@ impl Maker<'_> {
         }
         list
     }
-}
-
-/// Units of scratch of a GPU.
-pub(in crate::mscclpp) fn scratch_units(plan: &Plan) -> usize {
-    let scratch = plan
-        .moves
-        .iter()
-        .flat_map(|made| [(made.src, made.count), (made.dst, made.count)]);
-    let ends = scratch.filter(|(place, _)| place.space == Space::Scratch);
-    ends.map(|(place, count)| (place.at + count) as usize)
-        .max()
-        .unwrap_or(0)
 }

@@ -1,8 +1,9 @@
 //! A walk through a thread block: where its threads meet, and what is in order between such places.
 
-use super::{Maker, Uses, NONE};
+use super::{Maker, Uses};
 use crate::error::Result;
-use crate::mscclpp::plan::{Action, Data, Part, Plan};
+use crate::mscclpp::plan::{Action, Data, Part, Plan, Steps};
+use crate::skeleton::NONE;
 use std::collections::BTreeMap;
 
 /// What has happened in a thread block so far.
@@ -27,9 +28,12 @@ impl Maker<'_> {
     pub(super) fn block(&mut self, block: u32) -> Result<()> {
         let mut walk = Walk::default();
         for op in self.plan.blocks[block as usize].ops.clone() {
-            self.out.epoch[op as usize] = walk.epoch;
-            self.out.later.extend(walk.last.map(|last| (last, op)));
-            self.out.seen.extend(walk.met.map(|met| (met, op)));
+            self.out.order.epoch[op as usize] = walk.epoch;
+            self.out
+                .order
+                .later
+                .extend(walk.last.map(|last| (last, op)));
+            self.out.order.seen.extend(walk.met.map(|met| (met, op)));
             let end = match self.plan.ops[op as usize].action {
                 Action::Nop => self.meet(&mut walk, op, op),
                 Action::Barrier(id, count) => {
@@ -62,7 +66,7 @@ impl Maker<'_> {
                     self.control(&mut walk, op, ends);
                     for end in self.plan.names(ends) {
                         let left = walk.put.remove(end).into_iter().flatten();
-                        self.out.seen.extend(left.map(|done| (done, op)));
+                        self.out.order.seen.extend(left.map(|done| (done, op)));
                     }
                     op
                 }
@@ -104,8 +108,10 @@ impl Maker<'_> {
     /// The threads of the block meet in `op` and go on from `node`.
     fn meet(&mut self, walk: &mut Walk, op: u32, node: u32) -> u32 {
         self.out
+            .order
             .seen
             .extend(walk.since.drain(..).map(|earlier| (earlier, op)));
+        self.out.order.meets[op as usize] = true;
         (walk.met, walk.single, walk.epoch) = (Some(node), None, walk.epoch + 1);
         node
     }
@@ -114,6 +120,7 @@ impl Maker<'_> {
     fn control(&mut self, walk: &mut Walk, op: u32, part: Part) {
         if part.1 - part.0 == 1 {
             self.out
+                .order
                 .seen
                 .extend(walk.single.map(|earlier| (earlier, op)));
             walk.single = Some(op);
@@ -130,7 +137,7 @@ impl Maker<'_> {
             .get(&(gpu, id))
             .is_none_or(|rounds| rounds.len() <= at)
         {
-            let node = self.node(op);
+            let node = self.out.order.event(op);
             self.rounds
                 .entry((gpu, id))
                 .or_default()
@@ -149,7 +156,7 @@ impl Maker<'_> {
             round.2.push(op);
             node = round.0;
         }
-        self.out.seen.push((op, node));
+        self.out.order.seen.push((op, node));
         node
     }
 
@@ -163,8 +170,8 @@ impl Maker<'_> {
         let mut left = Vec::new();
         for made in moves {
             let end = self.plan.names[(data.ports.0 + made - data.moves.0) as usize];
-            let done = self.node(op);
-            self.out.seen.push((op, done));
+            let done = self.out.order.event(op);
+            self.out.order.seen.push((op, done));
             self.out.done[made as usize] = done;
             walk.carried.entry(end).or_default().push(done);
             walk.put.entry(end).or_default().push(done);
@@ -176,9 +183,10 @@ impl Maker<'_> {
         if !data.flushes {
             return Ok(op);
         }
-        let end = self.node(op);
-        self.out.seen.push((op, end));
+        let end = self.out.order.event(op);
+        self.out.order.seen.push((op, end));
         self.out
+            .order
             .seen
             .extend(left.into_iter().map(|done| (done, end)));
         Ok(end)
@@ -196,12 +204,14 @@ impl Maker<'_> {
         let carried = walk.carried.remove(&end).unwrap_or_default();
         let mut node = op;
         if !carried.is_empty() || walk.arrived.contains_key(&end) {
-            node = self.node(op);
-            self.out.seen.push((op, node));
+            node = self.out.order.event(op);
+            self.out.order.seen.push((op, node));
             self.out
+                .order
                 .seen
                 .extend(carried.iter().map(|&done| (done, node)));
             self.out
+                .order
                 .seen
                 .extend(walk.arrived.get(&end).map(|&before| (before, node)));
             walk.arrived.insert(end, node);

@@ -66,11 +66,11 @@ pub(super) fn plan(file: &File) -> Result<Plan> {
     };
     let mut parser = Parser {
         file,
-        fine: sizes.fine,
         plan: Plan {
             spec: sizes.spec,
             ranks: sizes.ranks,
             vector: sizes.vector,
+            fine: sizes.fine,
             own: file.linkwright.is_some(),
             layout,
             blocks: Vec::new(),
@@ -92,15 +92,6 @@ pub(super) fn plan(file: &File) -> Result<Plan> {
     Ok(parser.plan)
 }
 
-/// The letter of a buffer in the file.
-pub(super) fn letter(space: Space) -> char {
-    match space {
-        Space::Input => 'i',
-        Space::Output => 'o',
-        Space::Scratch => 's',
-    }
-}
-
 /// What the operations of a GPU's thread block may name.
 #[derive(Default)]
 struct Here {
@@ -116,7 +107,6 @@ struct Here {
 
 struct Parser<'a> {
     file: &'a File,
-    fine: u32,
     plan: Plan,
     reduce_op: Option<ReduceOp>,
     moved: u64,

@@ -1,6 +1,6 @@
 //! Which units of which GPU the chunks of an operation are.
 
-use super::{letter, Parser};
+use super::Parser;
 use crate::error::Result;
 use crate::mscclpp::json::{self, ChannelType, Chunks, Space};
 use crate::mscclpp::layout::{in_place, only};
@@ -56,10 +56,10 @@ impl Parser<'_> {
             return self.fail(format!(
                 "chunks {index}..{} of `{}` at gpu {gpu} do not exist; there are {there}",
                 index + size,
-                letter(space)
+                space.word()
             ));
         }
-        let fine = u64::from(self.fine);
+        let fine = u64::from(self.plan.fine);
         let (part, parts) = op.tbg_info.map_or((0, 1), |group| {
             (u64::from(group.tb_id), u64::from(group.tbg_size))
         });
@@ -80,8 +80,8 @@ impl Parser<'_> {
         }
         let gpus = &self.file.gpus;
         let offset = match spec.collective {
-            Collective::Allgather => gpu * gpus[0].input_chunks * self.fine,
-            Collective::ReduceScatter => gpu * gpus[0].output_chunks * self.fine,
+            Collective::Allgather => gpu * gpus[0].input_chunks * self.plan.fine,
+            Collective::ReduceScatter => gpu * gpus[0].output_chunks * self.plan.fine,
             _ => 0,
         };
         Place {

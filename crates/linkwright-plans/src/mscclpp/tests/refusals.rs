@@ -81,7 +81,7 @@ fn accesses_without_an_order() {
             false => refused(
                 &plan,
                 "gpu 0, threadblock 0, op 7",
-                "uses `o` of gpu 0 as gpu 1, threadblock 0, op 3 does",
+                "touches o[1] of gpu 0 as gpu 1, threadblock 0, op 3 does",
             ),
         }
     }

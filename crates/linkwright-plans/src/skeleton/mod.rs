@@ -1,0 +1,142 @@
+//! What comes before what in a plan, whatever its format: a reader gives the waits of its steps, and the proofs are made here.
+//!
+//! A plan has *steps*, which thread blocks start one after another. Its *events* are the starts of the steps, and what
+//! has no step of its own: a message that arrives, a barrier that opens. Two relations lead from event to event:
+//!
+//! ```text
+//!   seen    the second starts when the first is done, and sees its data
+//!   later   the second does not happen before the first, which says nothing of data
+//! ```
+//!
+//! ```text
+//!   format   steps and their waits                -> Skeleton
+//!   order    all events in one order, or a circle: the plan never ends
+//!   race     `seen` orders every two accesses to a chunk of which one writes
+//!   build    moves in this order                  -> a schedule, verified
+//! ```
+//!
+//! The proof of races must come before a schedule is built: a builder adds the order that data need, so it would hide
+//! that the plan lacks it.
+
+mod cells;
+mod order;
+mod race;
+
+pub(crate) use cells::{Cells, Place, Space};
+pub(crate) use order::{circle, sequence, steps_of, Rows};
+pub(crate) use race::Access;
+
+use crate::error::{PlanError, Result};
+
+/// No event, step, thread block or chunk.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Most steps of a circle that are printed.
+const SHOWN: usize = 12;
+
+/// A plan whose steps a user can find.
+pub(crate) trait Steps {
+    /// `gpu 0, tb 1, step 2` of a step.
+    fn place(&self, step: u32) -> String;
+
+    /// An error at a step.
+    fn error<T>(&self, step: u32, problem: impl Into<String>) -> Result<T> {
+        Err(PlanError::at(self.place(step), problem))
+    }
+}
+
+/// The events of a plan. Event k is the start of step k; further ones follow.
+pub(crate) struct Skeleton {
+    /// Thread block of each step.
+    pub block: Vec<u32>,
+    /// How often the threads of its block met before each step.
+    pub epoch: Vec<u32>,
+    /// Whether the threads of its block meet at a step: all of them are done with what is before.
+    pub meets: Vec<bool>,
+    /// Step of each event.
+    pub owner: Vec<u32>,
+    /// "The data of the first are seen by the second."
+    pub seen: Vec<(u32, u32)>,
+    /// "The second does not happen before the first", besides.
+    pub later: Vec<(u32, u32)>,
+    /// All events in an order in which they can happen.
+    pub sequence: Vec<u32>,
+}
+
+impl Skeleton {
+    /// Steps of these thread blocks, without any wait.
+    pub fn of(block: Vec<u32>) -> Self {
+        Skeleton {
+            epoch: vec![0; block.len()],
+            meets: vec![false; block.len()],
+            owner: (0..block.len() as u32).collect(),
+            block,
+            seen: Vec::new(),
+            later: Vec::new(),
+            sequence: Vec::new(),
+        }
+    }
+
+    /// A further event of `step`.
+    pub fn event(&mut self, step: u32) -> u32 {
+        self.owner.push(step);
+        self.owner.len() as u32 - 1
+    }
+
+    /// Whether an event is the start of a step.
+    pub fn is_step(&self, event: u32) -> bool {
+        (event as usize) < self.block.len()
+    }
+
+    /// The steps in order.
+    pub fn steps(&self) -> impl Iterator<Item = u32> + '_ {
+        let events = self.sequence.iter().copied();
+        events.filter(|&event| self.is_step(event))
+    }
+
+    /// Find an order in which all can happen, the least key first where it is free; refuses a plan that never ends.
+    pub fn arrange(
+        &mut self,
+        plan: &impl Steps,
+        key: impl Fn(u32) -> u64,
+        cure: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let later = self.later.len();
+        self.later.append(&mut self.seen);
+        let found = sequence(self.owner.len(), &self.later, key);
+        self.seen = self.later.split_off(later);
+        match found {
+            Ok(sequence) => self.sequence = sequence,
+            Err(circle) => {
+                let steps = self.turns(&steps_of(&circle, |event| self.owner[event as usize]));
+                let shown = steps.iter().take(SHOWN).chain(&steps[..1]);
+                let mut shown: Vec<String> = shown.map(|&step| plan.place(step)).collect();
+                if steps.len() > SHOWN {
+                    shown[SHOWN] = "...".to_string();
+                }
+                let problem = format!(
+                    "waits for itself, so the plan never ends: {}{}",
+                    shown.join(" -> "),
+                    cure()
+                );
+                return plan.error(steps[0], problem);
+            }
+        }
+        Ok(())
+    }
+
+    /// A circle without the steps that only wait for the one before them in their thread block, and it for them.
+    fn turns(&self, circle: &[u32]) -> Vec<u32> {
+        let follows = |later: u32, earlier: u32| {
+            let block = |step: u32| self.block[step as usize];
+            later == earlier + 1 && block(later) == block(earlier)
+        };
+        let (last, first) = (circle.len() - 1, circle[0]);
+        let inside = |at: usize| {
+            let after = circle.get(at + 1).copied().unwrap_or(first);
+            at > 0 && follows(circle[at - 1], circle[at]) && follows(circle[at], after)
+        };
+        let turns = (0..=last).filter(|&at| !inside(at));
+        turns.map(|at| circle[at]).collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! A partial order of events: in which sequence they can happen, or the circle in which they wait for each other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Neighbours of each node, in compressed rows.
+pub(crate) struct Rows {
+    start: Vec<u32>,
+    to: Vec<u32>,
+}
+
+impl Rows {
+    /// The second of each pair, by the first.
+    pub fn of(nodes: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        let mut start = vec![0; nodes + 1];
+        pairs
+            .clone()
+            .for_each(|(from, _)| start[from as usize + 1] += 1);
+        for node in 0..nodes {
+            start[node + 1] += start[node];
+        }
+        let mut next = start.clone();
+        let mut to = vec![0; start[nodes] as usize];
+        for (from, other) in pairs {
+            to[next[from as usize] as usize] = other;
+            next[from as usize] += 1;
+        }
+        Rows { start, to }
+    }
+
+    /// Neighbours of `node`.
+    pub fn at(&self, node: u32) -> &[u32] {
+        let (first, end) = (self.start[node as usize], self.start[node as usize + 1]);
+        &self.to[first as usize..end as usize]
+    }
+}
+
+/// A sequence in which every node comes after its predecessors, the least key first where several can be next; or
+/// the nodes of a circle, each of which waits for the one behind it.
+pub(crate) fn sequence(
+    nodes: usize,
+    edges: &[(u32, u32)],
+    key: impl Fn(u32) -> u64,
+) -> Result<Vec<u32>, Vec<u32>> {
+    let after = Rows::of(nodes, edges.iter().copied());
+    let mut missing = vec![0u32; nodes];
+    edges.iter().for_each(|edge| missing[edge.1 as usize] += 1);
+    let free = (0..nodes as u32).filter(|&node| missing[node as usize] == 0);
+    let mut ready: BinaryHeap<_> = free.map(|node| Reverse((key(node), node))).collect();
+    let mut sequence = Vec::with_capacity(nodes);
+    while let Some(Reverse((_, node))) = ready.pop() {
+        sequence.push(node);
+        for &next in after.at(node) {
+            missing[next as usize] -= 1;
+            if missing[next as usize] == 0 {
+                ready.push(Reverse((key(next), next)));
+            }
+        }
+    }
+    match sequence.len() == nodes {
+        true => Ok(sequence),
+        false => Err(circle(nodes, edges, &missing)),
+    }
+}
+
+/// The steps of a circle of events, each once where it comes several times in a row, the first by number in front.
+pub(crate) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
+    let mut steps: Vec<u32> = circle.iter().map(|&event| step(event)).collect();
+    steps.dedup();
+    if steps.len() > 1 && steps.first() == steps.last() {
+        steps.pop();
+    }
+    let first = (0..steps.len()).min_by_key(|&at| steps[at]);
+    steps.rotate_left(first.unwrap_or(0));
+    steps
+}
+
+/// A circle among the nodes that miss a predecessor; each waits for the one behind it.
+pub(crate) fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec<u32> {
+    let stuck = |node: u32| missing[node as usize] > 0;
+    let open = edges.iter().filter(|edge| stuck(edge.0));
+    let before = Rows::of(nodes, open.map(|edge| (edge.1, edge.0)));
+    let mut node = (0..nodes as u32).find(|&node| stuck(node)).unwrap_or(0);
+    let mut seen = vec![false; nodes];
+    // Each stuck node waits for another stuck one, so the way back ends in a circle.
+    while !seen[node as usize] {
+        seen[node as usize] = true;
+        node = before.at(node)[0];
+    }
+    let (first, mut circle) = (node, vec![node]);
+    loop {
+        node = before.at(node)[0];
+        if node == first {
+            return circle;
+        }
+        circle.push(node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_key_is_first_where_the_order_allows_it() {
+        // 2 must wait for 3, the last by key.
+        let edges = [(3, 2), (0, 1)];
+        assert_eq!(sequence(4, &edges, u64::from), Ok(vec![0, 1, 3, 2]));
+    }
+
+    #[test]
+    fn a_circle_is_shown_without_what_leads_to_it() {
+        // 0 -> 1 -> 2 -> 1, and 3 waits for 2.
+        let edges = [(0, 1), (1, 2), (2, 1), (2, 3)];
+        let mut circle = sequence(4, &edges, u64::from).unwrap_err();
+        circle.sort_unstable();
+        assert_eq!(circle, [1, 2]);
+    }
+}

@@ -1,0 +1,131 @@
+"""Mesh graph descriptors of tt-metal as YAML, the older format; `tt_mesh` says what they mean.
+
+Connections are of chips, `[[M0, D1], [M1, D0], 2]` with the channels at the end, or of ports, `[[0, E0], [1, W0]]`:
+`E2` is the third port of the east side, each chip of which has as many as `ethernet_ports` says.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from linkwright.network_api import FileError, Network, Wiring, bounded, unknown
+
+from . import yaml_text
+from .tt_mesh import ARCHITECTURES, MOST_MESHES, Mesh, Plan, checked_count, checked_sides, wired
+
+_PORT = re.compile(r"([NESWD])(\d{1,6})", re.ASCII)
+_AXES = {"MESH": (False, False), "TORUS_1D": (False, True), "TORUS_2D": (True, True)}
+_AXES |= {"TORUS_X": (False, True), "TORUS_Y": (True, False), "TORUS_XY": (True, True)}
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is a descriptor as YAML."""
+    return all(re.search(rf"^{key}\s*:", text, re.MULTILINE) for key in ("ChipSpec", "Mesh"))
+
+
+def read(text: str, file: str) -> Wiring:
+    """The chips of a descriptor as YAML."""
+    top = yaml_text.load(text, file)
+    if strange := [key for key in top if key not in ("ChipSpec", "Board", "Mesh", "Graph", "galaxies")]:
+        raise unknown("key", str(strange[0])[:80], ("ChipSpec", "Board", "Mesh", "Graph"), where=file)
+    chip = _table(top.get("ChipSpec"), f"{file}: ChipSpec")
+    arch = str(chip.get("arch"))
+    if arch not in ARCHITECTURES.values():
+        raise unknown("arch", arch[:80], ARCHITECTURES.values(), where=f"{file}: ChipSpec")
+    ports = _table(chip.get("ethernet_ports"), f"{file}: ChipSpec.ethernet_ports")
+    counts = {checked_count(ports.get(side), f"{file}: ChipSpec.ethernet_ports.{side}") for side in "NESW"}
+    if len(counts) != 1:
+        raise FileError(f"{file}: ChipSpec.ethernet_ports: sides with different numbers of ports are not described")
+    boards = {str(board.get("name")): board for board in _tables(top.get("Board"), f"{file}: Board")}
+    plan = Plan({})
+    for mesh in _tables(top.get("Mesh"), f"{file}: Mesh"):
+        name = f"M{mesh.get('id')}"
+        if name in plan.meshes:
+            raise FileError(f"{file}: two meshes have the id {mesh.get('id')}; change one")
+        plan.meshes[name] = _yaml_mesh(mesh, boards, arch, max(counts), f"{file}: mesh {str(mesh.get('id'))[:40]}")
+    bounded(len(plan.meshes), MOST_MESHES, file, "meshes")
+    _yaml_graph(top.get("Graph") or [], plan, max(counts), file)
+    return wired(plan, file)
+
+
+def _table(found: object, where: str) -> dict:
+    if not isinstance(found, dict):
+        raise FileError(f"{where} is missing or no table; write it as {{ key: value }}")
+    return found
+
+
+def _tables(found: object, where: str) -> list[dict]:
+    if not isinstance(found, list) or not found:
+        raise FileError(f"{where} is missing or no list of tables; write it as [ {{ ... }} ]")
+    return [_table(one, where) for one in found]
+
+
+def _yaml_mesh(mesh: dict, boards: dict[str, dict], arch: str, channels: int, where: str) -> Mesh:
+    board = str(mesh.get("board"))
+    if board not in boards:
+        raise unknown("board", board[:80], boards, where=where)
+    kind = str(boards[board].get("type")).upper()
+    if kind not in _AXES:
+        raise unknown("type of board", kind[:80], _AXES, where=where)
+    sides = _yaml_sides(mesh, boards[board], where)
+    if len(sides) != 2:
+        raise FileError(f"{where}: {len(sides)} sides; write rows and columns such as [2, 4]")
+    return Mesh(sides, _AXES[kind], arch, channels)
+
+
+def _yaml_sides(mesh: dict, board: dict, where: str) -> tuple[int, ...]:
+    """Rows and columns of chips; older files give the boards, in the shape of their hosts, in `topology`."""
+    if "device_topology" in mesh:
+        return checked_sides(mesh["device_topology"], f"{where}: device_topology")
+    sides = checked_sides(mesh.get("topology"), f"{where}: topology")
+    ranks = mesh.get("host_ranks")
+    hosts = (len(ranks), len(ranks[0])) if isinstance(ranks, list) and ranks and isinstance(ranks[0], list) else None
+    one = checked_sides(board.get("topology"), f"{where}: topology of its board")
+    if sides == hosts and len(one) == len(sides):
+        return checked_sides([a * b for a, b in zip(sides, one, strict=True)], where)
+    return sides
+
+
+def _yaml_graph(graph: object, plan: Plan, channels: int, file: str) -> None:
+    """Connections of chips (D), of which the count is given, or of ports (N, E, S, W), each of which is a channel."""
+    seen: set[frozenset] = set()
+    if not isinstance(graph, list):
+        raise FileError(f"{file}: Graph is no list; write it as [ [[M0, D1], [M1, D0], 1] ]")
+    for connection in graph:
+        where = f"{file}: Graph: {str(connection)[:60]}"
+        if not isinstance(connection, list) or len(connection) not in (2, 3):
+            raise FileError(f"{where}: is no connection; write [[M0, D1], [M1, D0], 1]")
+        ends = [_yaml_end(end, plan, channels, where) for end in connection[:2]]
+        once = frozenset((str(end[0]), str(end[1])) for end in connection[:2])
+        if once in seen:
+            continue
+        seen.add(once)
+        count = checked_count(connection[2], f"{where}: channels") if len(connection) == 3 else 1
+        if ends[0] == ends[1]:
+            raise FileError(f"{where}: a chip with itself; change one end")
+        plan.joined[ends[0], ends[1]] += count
+
+
+def _yaml_end(end: object, plan: Plan, channels: int, where: str) -> tuple[str, int]:
+    name, port = (str(end[0]), str(end[1])) if isinstance(end, list) and len(end) == 2 else ("", "")
+    name = name if name.startswith("M") else f"M{name}"
+    match = _PORT.fullmatch(port)
+    if name not in plan.meshes or not match:
+        raise FileError(f"{where}: `{str(end)[:40]}` is no chip or port of a mesh; write [M0, D1] or [0, E0]")
+    mesh, side, number = plan.meshes[name], match[1], int(match[2])
+    rows, columns = mesh.sides
+    along = number // channels
+    chip = {
+        "D": number,
+        "N": along,
+        "S": (rows - 1) * columns + along,
+        "W": along * columns,
+        "E": along * columns + columns - 1,
+    }[side]
+    if chip >= mesh.chips or along >= {"N": columns, "S": columns, "E": rows, "W": rows, "D": math.inf}[side]:
+        raise FileError(f"{where}: {name} has no {port}; it has {rows} x {columns} chips with {channels} ports a side")
+    return name, chip
+
+
+NETWORK = Network("tt-mesh-yaml", "tt-metal's mesh graph (YAML)", recognises, read)

@@ -1,0 +1,49 @@
+"""YAML files of strangers: read safely, bounded, and without aliases, whose few lines could stand for a memory full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwright.network_api import FileError
+
+MOST_CHARACTERS = 1 << 20
+SHOWN = 80
+
+
+def load(text: str, file: str) -> dict[str, Any]:
+    """The table that the file is."""
+    import yaml  # listing the formats does without
+
+    if len(text) > MOST_CHARACTERS:
+        raise FileError(f"{file}: {len(text):,} characters of YAML; at most {MOST_CHARACTERS:,} are read")
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent, index):
+            if self.check_event(yaml.AliasEvent):
+                line = self.peek_event().start_mark.line + 1
+                raise FileError(f"{file}: line {line}: an alias, `*name`; write out what it stands for")
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node, deep=False):
+            seen = set()
+            for key, _ in node.value:
+                name = key.value if isinstance(key.value, str) else ""
+                if name in seen:
+                    line = key.start_mark.line + 1
+                    raise FileError(f"{file}: line {line}: key `{name[:SHOWN]}` stands there twice; keep one")
+                seen.add(name)
+            return super().construct_mapping(node, deep)
+
+    try:
+        found = yaml.load(text, Loader)  # a SafeLoader that refuses more
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file}: line {mark.line + 1}" if mark else file
+        raise FileError(f"{where}: not valid YAML: {getattr(error, 'problem', None) or 'it cannot be read'}") from error
+    except (RecursionError, ValueError, OverflowError) as error:
+        raise FileError(
+            f"{file}: not valid YAML: nested too deeply, or with a number of thousands of digits"
+        ) from error
+    if not isinstance(found, dict):
+        raise FileError(f"{file}: holds no table of keys; give the whole file")
+    return found

@@ -1,0 +1,200 @@
+"""From an operator's words to a described machine: the rules of `settings.toml`.
+
+    machine, GPUs, nodes, notes   node rule      machine file, GPUs of one node
+                                  network rule   `--fabric` of several nodes; `8x400Gb` in the text sets its ports
+    library version               the text, or a rule by date or generation
+    notes                         process rule   whether one process drives all GPUs of a node
+
+A setting names the rules that fired. What no rule knows is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from linkwright import registry
+from linkwright.machines import compose, edges
+
+Rule = Mapping[str, Any]
+
+# Names of nccl-tests -> names here.
+COLLECTIVES = {
+    "all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter", "alltoall": "alltoall",
+    "broadcast": "broadcast", "reduce": "reduce", "sendrecv": "sendrecv", "gather": "gather", "scatter": "scatter",
+}  # fmt: skip
+
+_ADAPTERS = re.compile(r"(\d+) ?x ?(\d+) ?g(?:b|bps|bit|b/s)?\b")
+_VERSION = re.compile(r"(?:^|[^\d.])(2\.\d+)(?:\.\d+)?")
+_ALGORITHMS = {
+    "ring": "ring", "tree": "tree", "nvls": "nvls", "nvlstree": "nvls_tree", "collnetchain": "collnet_chain",
+    "collnetdirect": "collnet_direct", "pat": "pat",
+}  # fmt: skip
+_PROTOCOLS = {"simple": "simple", "ll": "ll", "ll128": "ll128"}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How one table was measured, in the words of its author."""
+
+    table_id: str
+    machine: str
+    gpus: int
+    nodes: int
+    collective: str  # as here
+    library_version: str = ""
+    algo: str = ""
+    proto: str = ""
+    quality: str = "ok"  # `ok`, `busbw-only`, `check`, `case`
+    notes: str = ""
+    split: str = ""
+    source_url: str = ""
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Everything that the author says, in lower case, for patterns."""
+        return f"{self.machine} | {self.library_version} | {self.notes}".lower()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether its values may be scored: nothing was wrong, and nothing was changed on purpose."""
+        return self.quality in ("ok", "busbw-only") and self.split != "case"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The described machine of a condition, and how its library was started."""
+
+    machine: str  # machine file
+    generation: str
+    nodes: int  # copies of it
+    gpus_per_node: int  # that take part, of each
+    fabric: str | None  # of several nodes
+    library: str  # `nccl`, `rccl`, `oneccl`
+    version: str
+    forced: tuple[str, ...]  # algorithm, protocol
+    one_process: bool
+    site: str
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a condition has no prediction."""
+
+    reason: str
+
+
+def settle(condition: Condition) -> Setting | Refusal:
+    """The setting of a condition, or why there is none."""
+    if condition.collective not in COLLECTIVES.values():
+        return Refusal(f"unknown collective `{condition.collective}`; one of {', '.join(COLLECTIVES)}")
+    if condition.gpus % condition.nodes:
+        return Refusal(f"{condition.gpus} GPUs on {condition.nodes} nodes; every node must have as many")
+    node = _first("node", condition.machine.lower())
+    if node is None:
+        known = ", ".join(sorted({rule["machine"] for rule in _rules()["node"] if "machine" in rule}))
+        return Refusal(f"no rule knows the machine `{condition.machine}`; described are {known}")
+    if "refuse" in node:
+        return Refusal(node["refuse"])
+    if node["machine"] not in registry.keys("machines"):
+        return Refusal(f"{node['machine']}: no machine file of this name")
+    nodes, gpus = _domains(condition, node["machine"])
+    fabric, why = _fabric(condition, node) if nodes > 1 else (None, "")
+    version, stated = _version(condition, node)
+    one, process = _process(condition)
+    return Setting(
+        machine=node["machine"], generation=node["generation"], nodes=nodes, gpus_per_node=gpus, fabric=fabric,
+        library=node.get("library", "nccl"), version=version, forced=_forced(condition),
+        one_process=one and gpus > 1, site=_site(condition),
+        rules=tuple(filter(None, (node["why"], why, stated, process))),
+    )  # fmt: skip
+
+
+def _domains(condition: Condition, machine: str) -> tuple[int, int]:
+    """Copies of the machine file, and GPUs of each: trays of one rack are one NVLink domain."""
+    if machine != "gb200-nvl72":
+        return condition.nodes, condition.gpus // condition.nodes
+    racks = -(-condition.gpus // _ports_of(machine))  # each GPU has one
+    return racks, condition.gpus // racks
+
+
+def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
+    """(`--fabric`, the rule) for several nodes."""
+    rule = _first("network", condition.text)
+    name = rule["fabric"] if rule else node["fabric"]
+    why = rule["why"] if rule else f"assumed: {name}, as this generation mostly has"
+    total = _total_gbps(condition)
+    if total and (rule is None or rule.get("rate_by_text")):
+        rate = total / _ports(condition, node)
+        return f"{name.partition(',')[0]},rate={rate:g}", f"{why}; {total:g} Gb/s per node"
+    return name, why
+
+
+def _ports(condition: Condition, node: Rule) -> int:
+    """How many ports share what all adapters of a node carry; fewer if it has fewer GPUs than the machine file."""
+    gpus, ports = condition.gpus // condition.nodes, _ports_of(node["machine"])
+    fewer = re.search(rf"\b{gpus} (gpus )?per node", condition.machine.lower())
+    return min(ports, gpus) if fewer else ports
+
+
+@functools.cache
+def _ports_of(machine: str) -> int:
+    """How many ports a node has; the text says what all of them carry together."""
+    return len(edges.names(compose.document(registry.machine_path(machine))["cluster"]["ports"]))
+
+
+def _total_gbps(condition: Condition) -> float | None:
+    """What all adapters of a node carry, if the text says so: `8x400Gb`."""
+    found = _ADAPTERS.search(condition.machine.lower())
+    return int(found[1]) * int(found[2]) if found else None
+
+
+def _version(condition: Condition, node: Rule) -> tuple[str, str]:
+    stated = _VERSION.search(condition.library_version)
+    if stated and node.get("library", "nccl") == "nccl":
+        return stated[1], ""
+    rule = _first("version", condition.text)
+    assert rule is not None  # the last one matches all
+    return rule["version"], f"version {rule['version']}: {rule['why']}"
+
+
+def _forced(condition: Condition) -> tuple[str, ...]:
+    """Algorithm and protocol that the author forced: one word; a remark about what the library took is none."""
+    algo, proto = (re.sub(r"\W.*", "", text.strip().lower()) for text in (condition.algo, condition.proto))
+    whole = re.fullmatch(r"\w+( \(forced.*\))?", condition.algo.strip())
+    if not whole or algo not in _ALGORITHMS:
+        return ()
+    return (_ALGORITHMS[algo], *((_PROTOCOLS[proto],) if proto in _PROTOCOLS else ()))
+
+
+def _process(condition: Condition) -> tuple[bool, str]:
+    rule = _first("process", condition.text)
+    return (
+        (rule["one"], f"{'one process' if rule['one'] else 'a process or thread per GPU'}: {rule['why']}")
+        if rule
+        else (False, "")
+    )
+
+
+def _site(condition: Condition) -> str:
+    """Where it was measured: the repository that published it, else the machine's text."""
+    found = re.match(r"https?://(?:www\.)?([^/]+/[^/]+(?:/[^/#]+)?)", condition.source_url)
+    words = re.findall(r"\(([^,)]*)", condition.machine)
+    return f"{found[1] if found else 'unknown'}: {words[0]}" if words else (found[1] if found else condition.machine)
+
+
+def _first(kind: str, text: str) -> Rule | None:
+    return next((rule for rule in _rules()[kind] if re.search(rule["match"], text)), None)
+
+
+@functools.cache
+def _rules() -> Mapping[str, Sequence[Rule]]:
+    path = resources.files(__package__) / "settings.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))

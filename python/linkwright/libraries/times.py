@@ -1,0 +1,190 @@
+"""What the model says of a condition: its library's plan for each size, simulated on its machine.
+
+    setting -> machine file -> --nodes, --fabric -> machine
+            -> library, version, forced algorithm -> plan of a collective and size -> simulated time
+
+One process that drives g GPUs starts them one after the other, so that a call takes at least g launches of the host:
+`facts.launch_each` of the machine. An algorithm without a library's plan (oneCCL) is a plain ring.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from linkwright import _native, library, machines
+from linkwright.ask import ask
+from linkwright.experiment import Experiment
+from linkwright.machines import Variant
+from linkwright.suite.expand import collective_experiment
+
+from .settings import Setting
+
+DTYPE = "f32"
+ELEMENT_BYTES = 4
+MACHINES = 64  # that are remembered
+# Numbers of a machine that a fit or an ablation changes: key -> value as in a machine file.
+Changes = Mapping[str, str]
+NOTHING: Changes = {}
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One cell: its time, and what the library chose."""
+
+    time_us: float
+    choice: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a time depends on besides the size; tables of one shape share their predictions."""
+
+    machine: str
+    nodes: int
+    gpus_per_node: int
+    fabric: str | None
+    algorithm: str  # of the library, with what is forced: `nccl-2.27/tree`
+    collective: str
+    one_process: bool
+
+    @classmethod
+    def of(cls, setting: Setting, collective: str) -> Shape:
+        """The shape of a collective in a setting."""
+        algorithm = "/".join((f"{setting.library}-{setting.version}", *setting.forced))
+        return cls(
+            setting.machine, setting.nodes, setting.gpus_per_node, setting.fabric, algorithm, collective,
+            setting.one_process,
+        )  # fmt: skip
+
+    @property
+    def ranks(self) -> int:
+        """GPUs that take part."""
+        return self.nodes * self.gpus_per_node
+
+
+class Model:
+    """The described machines, with some of their numbers changed; remembers what it has simulated."""
+
+    def __init__(self, changes: Changes = NOTHING) -> None:
+        self._changes = changes
+        self._machines: dict[tuple[str, int, str | None], _native.Machine] = {}
+        self._cells: dict[tuple[Shape, int], Predicted] = {}
+
+    def time(self, shape: Shape, size_bytes: int) -> Predicted:
+        """The time of a collective, size as nccl-tests counts it; raises if the library cannot do it there."""
+        key = (shape, size_bytes)
+        if key not in self._cells:
+            self._cells[key] = self._simulated(shape, size_bytes)
+        return self._cells[key]
+
+    def machine(self, shape: Shape) -> _native.Machine:
+        """The composed machine."""
+        key = (shape.machine, shape.nodes, shape.fabric)
+        if key not in self._machines:
+            found, known = _composed(*key)
+            for name, value in self._changes.items():
+                found = found.with_value(name, value) if name in known else found
+            self._machines[key] = found
+        return self._machines[key]
+
+    def _simulated(self, shape: Shape, size_bytes: int) -> Predicted:
+        machine = self.machine(shape)
+        found = _way(machine, shape)(machine, shape, size_bytes)
+        if not shape.one_process:
+            return found
+        floor = shape.gpus_per_node * launch_each_us(machine)
+        return Predicted(
+            max(found.time_us, floor), found.choice if found.time_us > floor else f"{found.choice}; launches"
+        )
+
+
+class OneMachine(Model):
+    """A model with one machine, whatever a shape asks for."""
+
+    def __init__(self, machine: _native.Machine) -> None:
+        super().__init__()
+        self._given = machine
+
+    def machine(self, shape: Shape) -> _native.Machine:
+        """The given machine."""
+        return self._given
+
+
+@functools.lru_cache(MACHINES)
+def _composed(machine: str, nodes: int, fabric: str | None) -> tuple[_native.Machine, frozenset[str]]:
+    """A machine as it is described, and the keys of its numbers; a fit changes it hundreds of times."""
+    found = machines.load(machine, Variant(nodes, fabric) if nodes > 1 else Variant())
+    return found, frozenset(row["key"] for row in found.numbers())
+
+
+Way = Callable[[_native.Machine, Shape, int], Predicted]
+
+
+def _way(machine: _native.Machine, shape: Shape) -> Way:
+    if machine.library() is None:
+        return _plain
+    return _neighbours if shape.collective == "sendrecv" else _planned
+
+
+def launch_each_us(machine: _native.Machine) -> float:
+    """What it takes a process to start a collective on one of its GPUs."""
+    rows = {row["key"]: float(row["value"]) for row in machine.numbers() if row["key"] == "facts.launch_each"}
+    return rows.get("facts.launch_each", 0.0)
+
+
+def _planned(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
+    plan = library.plan(machine, experiment(machine, shape, size_bytes))
+    return Predicted(plan.time(machine).us, plan.words)
+
+
+def experiment(machine: _native.Machine, shape: Shape, size_bytes: int) -> Experiment:
+    """A collective of a machine with a library, as it is simulated."""
+    asked = collective_experiment(
+        "", shape.collective, shape.algorithm, shape.ranks, _whole(shape, size_bytes), DTYPE, "sum"
+    )
+    return _placed(asked, machine, shape)
+
+
+def _placed(experiment: Experiment, machine: _native.Machine, shape: Shape) -> Experiment:
+    """The first GPUs of each node, where not all take part."""
+    per_node = machine.ranks // shape.nodes
+    if per_node == shape.gpus_per_node:
+        return experiment
+    places = tuple(node * per_node + gpu for node in range(shape.nodes) for gpu in range(shape.gpus_per_node))
+    return replace(experiment, placement=places)
+
+
+def _whole(shape: Shape, size_bytes: int) -> int:
+    """The size in whole elements, and of collectives that share them out at least one for each rank."""
+    least = shape.ranks if shape.collective in ("allgather", "reduce_scatter", "alltoall", "gather", "scatter") else 1
+    return max(least, -(-size_bytes // ELEMENT_BYTES)) * ELEMENT_BYTES
+
+
+def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
+    """Every rank sends to the next and receives from the one before, as a test of sends and receives does."""
+    sends = replace(shape, collective="alltoall")
+    experiment = collective_experiment(
+        "", "alltoall", sends.algorithm, shape.ranks, _whole(sends, size_bytes), DTYPE, "sum"
+    )
+    plan = library.plan(machine, _placed(experiment, machine, shape))
+    schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size_bytes, count=1)
+    # An alltoall ends with copies of which there are none here.
+    how = plan.how.but(launch_ps=(machine.library() or {})["launch_ps"])
+    return Predicted(ask(machine, schedule, how).time.us, plan.words)
+
+
+# What stands for a library that is not modelled.
+PLAIN = {"allreduce": "ring", "allgather": "ring", "reduce_scatter": "ring", "broadcast": "ring", "reduce": "ring"}
+
+
+def _plain(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
+    """A ring in the order of the ranks, or all messages at once."""
+    size = _whole(shape, size_bytes)
+    if shape.collective == "sendrecv":
+        schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size, count=1)
+    else:
+        key = f"{shape.collective}/{PLAIN.get(shape.collective, 'linear')}"
+        schedule = _native.Schedule.build(key, shape.ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES)
+    return Predicted(ask(machine, schedule).time.us, "a plain ring" if shape.collective in PLAIN else "all at once")

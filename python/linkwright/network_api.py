@@ -1,0 +1,33 @@
+"""What the author of a reader of network descriptions needs, in one place; plugins/linkwright-networks uses all of it.
+
+A reader is a `Network` that an installed package names in the group `linkwright.networks`, under the network's key:
+
+    recognises(text) -> bool          whether the text is in this format; of no two formats at once
+    read(text, file) -> Wiring        endpoints, switches, links; a `FileError` names the file, its state and the cure
+"""
+
+from linkwright.discovery.network_rates import number as usual
+from linkwright.discovery.networks import Network
+from linkwright.discovery.planes import Bundles, merged
+from linkwright.discovery.wiring import (
+    MOST_ENDPOINTS,
+    MOST_LINKS,
+    MOST_SWITCHES,
+    Axis,
+    Detour,
+    Edge,
+    Links,
+    Number,
+    Wiring,
+    bounded,
+    distinct,
+    plain,
+)  # fmt: skip
+from linkwright.discovery.xml_text import Element
+from linkwright.discovery.xml_text import read as read_xml
+from linkwright.errors import FileError, unknown
+
+__all__ = [
+    "MOST_ENDPOINTS", "MOST_LINKS", "MOST_SWITCHES", "Axis", "Bundles", "Detour", "Edge", "Element", "FileError",
+    "Links", "Network", "Number", "Wiring", "bounded", "distinct", "merged", "plain", "read_xml", "unknown", "usual",
+]  # fmt: skip
