@@ -11,7 +11,8 @@ A machine may be given by name, a size as text such as `128K`. A schedule comes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,6 +221,15 @@ def verify(schedule: _native.Schedule) -> Proof:
     return Proof(**_is_schedule(schedule).verify())
 
 
+@contextlib.contextmanager
+def _checked() -> Iterator[None]:
+    """A value that a field of `How` cannot have is a mistake of the caller."""
+    try:
+        yield
+    except (TypeError, OverflowError) as error:
+        raise UsageError(f"{error}, {', '.join(error.__notes__)}") from error
+
+
 def limits(
     collective: str,
     on: _native.Machine | str | Path,
@@ -258,7 +268,8 @@ def limits(
     """
     described = on if isinstance(on, _native.Machine) else machines.load(on)
     size_bytes = parse_size(size) if isinstance(size, str) else size
-    how = How(path=path, placement=list(placement) if placement else None)
+    with _checked():
+        how = How(path=path, placement=list(placement) if placement else None)
     return problem_limits(described, collective, ranks, size_bytes, dtype=dtype, root=root, how=how)
 
 
@@ -330,10 +341,11 @@ def simulate(
     names = tuple(endpoint["name"] for endpoint in described.endpoints()) if placement else ()
     if bins < 0:
         raise UsageError(f"bins: {bins}; at least 1 is needed, or 0 for no timeline")
-    how = schedules.how(
-        experiment, links=links or bins > 0, operations=trace or bins > 0, bins=bins, seed=seed,
-        serial_starts=serial_starts, messages=experiment.collective is None,
-    )  # fmt: skip
+    with _checked():
+        how = schedules.how(
+            experiment, links=links or bins > 0, operations=trace or bins > 0, bins=bins, seed=seed,
+            serial_starts=serial_starts, messages=experiment.collective is None,
+        )  # fmt: skip
     answer = ask(described, schedule, how)
     context = Context("", "", described.name, "sim", names)
     found = rows.of_simulation(context, experiment, _METRICS, answer, remarks(answer.remark))
