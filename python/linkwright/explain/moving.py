@@ -74,7 +74,7 @@ def _of_found(machine: _native.Machine, found: Faster) -> Scene | None:
 
     with contextlib.suppress(LinkwrightError):
         title = f"found by a search: {units.format_us(found.time_us)}"
-        return subjects.of_built(machine, found.schedule, found.options, found.recipe, title)
+        return subjects.of_built(machine, found.schedule, found.how, found.recipe, title)
     return None
 
 
