@@ -5,7 +5,7 @@
 //! the verified schedule is the one that runs; [`lowered`] lowers it beforehand.
 
 use crate::error::SimError;
-use crate::fabric::Watch;
+use crate::fabric::{Conditions, Watch};
 use crate::fabrics;
 use crate::limits::{self, Demand, Limits};
 use crate::memory;
@@ -142,11 +142,6 @@ pub fn run(
         setup.operations_per_s = setup.operations_per_s.or(skipped);
     }
     let mut fabric = fabrics::lend(&machine)?;
-    fabric.bundle(options.channels.or(setup.path.channels));
-    fabric.watch(Watch {
-        bins: options.bins,
-        ahead: options.launch,
-    });
     let mut simulation = crate::simulate(schedule, &mut **fabric, &setup)?;
     let times = simulation.operations.as_ref().filter(|_| options.messages);
     let messages = times.map(|times| Messages::of(schedule, times));
@@ -179,9 +174,10 @@ pub fn limits_of(
 ) -> Result<Limits, SimError> {
     let machine = sized(machine, shape.ranks, &options.grid)?;
     let placement = (options.placement).place(&machine, shape.ranks, 0)?;
-    let setup = setup(&machine, shape.ranks, placement, options)?;
+    let mut setup = setup(&machine, shape.ranks, placement, options)?;
+    setup.channels = None; // a schedule may use as many as it likes
     let mut fabric = fabrics::lend(&machine)?;
-    fabric.bundle(None);
+    fabric.reset(&setup.conditions(&[]));
     let demand = Demand::new(collective, shape);
     Ok(limits::problem::find(&demand, &mut **fabric, &setup, &machine).limits)
 }
@@ -197,18 +193,22 @@ pub(crate) fn setup(
     Ok(Setup {
         placement,
         networks: networks(machine, &path),
-        path,
         issue: options.issue,
         arrivals: options.skew.arrivals(ranks, options.seed)?,
         arithmetic: options.arithmetic,
         operations_per_s: options.operations_per_s,
-        seed: options.seed,
+        channels: options.channels.or(path.channels),
+        watch: Watch {
+            bins: options.bins,
+            ahead: options.launch,
+        },
         record_operations: options.record_operations || options.messages,
         nearness: machine.nearness(),
         buffer_sets: options.buffer_sets,
         serial_starts: options.serial_starts,
         stop_at: TimePs::MAX,
         until: None,
+        path,
     })
 }
 
@@ -260,7 +260,11 @@ pub fn lowered(
     }
     if schedule.has(OpKind::Barrier) {
         let mut fabric = fabrics::lend(machine)?;
-        fabric.reset(0, &[Vec::new()]);
+        fabric.reset(&Conditions {
+            sets: &[Vec::new()],
+            channels: path.channels,
+            ..Conditions::default()
+        });
         if fabric.barrier(TimePs::ZERO, 0).is_none() {
             lowered = Some(barriers::disseminate(lowered.as_ref().unwrap_or(schedule))?);
         }
@@ -297,7 +301,9 @@ fn without_aggregations(
     let at = |all: &[u32]| -> Vec<EndpointId> { all.iter().map(|&p| places[p as usize]).collect() };
     let carried = |op: &Op| {
         let (sources, targets) = (at(schedule.sources(op)), at(schedule.targets(op)));
-        fabric.aggregates(&sources, &targets, networks.of(op))
+        fabric
+            .network()
+            .aggregates(&sources, &targets, networks.of(op))
     };
     let mut all = (schedule.ops().iter()).filter(|op| op.kind == OpKind::Aggregate);
     match all.all(carried) {

@@ -3,7 +3,7 @@
 mod files;
 
 use linkwright_core::{EndpointId, TimePs};
-use linkwright_sim::fabric::{Done, Event, Msg, MsgKind, Watch};
+use linkwright_sim::fabric::{Conditions, Done, Event, Msg, MsgKind, Watch};
 use linkwright_sim::fabrics::{build, AnyFabric};
 use linkwright_sim::run::sized;
 use linkwright_sim::SimulatedFabric;
@@ -25,8 +25,11 @@ fn message(op: usize, plan: &(u64, u32, u32, u64, u8)) -> Msg {
 }
 
 /// Offer each message at its time and collect all completions, keeping the engine's side of the contract.
-fn drive(fabric: &mut dyn SimulatedFabric, plan: &Plan) -> Vec<Done> {
-    fabric.reset(1, &[]);
+fn drive(fabric: &mut dyn SimulatedFabric, plan: &Plan, watch: Watch) -> Vec<Done> {
+    fabric.reset(&Conditions {
+        watch,
+        ..Conditions::default()
+    });
     let (mut now, mut all) = (TimePs::ZERO, Vec::new());
     let mut offered = 0;
     while offered < plan.len() {
@@ -71,7 +74,7 @@ fn drive(fabric: &mut dyn SimulatedFabric, plan: &Plan) -> Vec<Done> {
 
 fn keeps_the_contract(file: &str, changes: &[(&str, &str)], plan: &Plan) {
     let fabric = &mut *fabric(file, changes);
-    let all = drive(fabric, plan);
+    let all = drive(fabric, plan, Watch::default());
     assert_eq!(fabric.in_flight(), 0, "{file}: {:?}", fabric.stuck());
     assert!(all.is_sorted_by_key(|done| done.at), "{file}");
     let (mut at, mut sent) = (TimePs::ZERO, 0);
@@ -97,7 +100,7 @@ fn keeps_the_contract(file: &str, changes: &[(&str, &str)], plan: &Plan) {
     );
     // A reset forgets everything.
     let links = fabric.links().clone();
-    assert_eq!(drive(fabric, plan), all, "{file}");
+    assert_eq!(drive(fabric, plan, Watch::default()), all, "{file}");
     assert_eq!(*fabric.links(), links, "{file}");
     tells_busy_time_by_bins(file, fabric, (plan, &all));
 }
@@ -109,11 +112,11 @@ fn tells_busy_time_by_bins(
     (plan, all): (&Plan, &[Done]),
 ) {
     let busy = fabric.links().busy_ps.clone();
-    fabric.watch(Watch {
+    let watch = Watch {
         bins: 16,
         ahead: TimePs(777),
-    });
-    assert_eq!(drive(fabric, plan), all, "{file}");
+    };
+    assert_eq!(drive(fabric, plan, watch), all, "{file}");
     let table = fabric.links().bins.clone().unwrap().table(0);
     for (link, bins) in table.busy_ps.chunks(16).enumerate() {
         let name = &fabric.links().names[link];
@@ -124,8 +127,7 @@ fn tells_busy_time_by_bins(
             "{file}: {name} is never busier than always"
         );
     }
-    fabric.watch(Watch::default());
-    assert_eq!(drive(fabric, plan), all, "{file}");
+    assert_eq!(drive(fabric, plan, Watch::default()), all, "{file}");
     assert!(fabric.links().bins.is_none(), "{file}");
 }
 
