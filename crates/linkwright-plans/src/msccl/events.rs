@@ -121,7 +121,7 @@ pub(super) fn prove(plan: &Plan, skeleton: &Skeleton, cells: &Cells) -> Result<(
         let step = plan.steps[index as usize];
         let gpu = plan.blocks[skeleton.block[index as usize] as usize].gpu;
         let access = move |used: bool, place, writes| {
-            let first = cells.of(gpu, plan.head.canonical(gpu, place));
+            let first = cells.of(gpu, plan.head.goal.canonical(gpu, place));
             let cells = first..first + step.count;
             used.then_some(Access {
                 cells,

@@ -22,7 +22,6 @@
 mod build;
 mod compose;
 mod events;
-mod layout;
 mod limits;
 mod links;
 mod parse;

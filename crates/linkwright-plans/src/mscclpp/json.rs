@@ -1,6 +1,7 @@
 //! The JSON of a plan, key by key. Unknown keys, keys that stand twice and wrong types are errors.
 
 pub(super) use crate::skeleton::Space;
+use linkwright_schedule::ir::{Buffer, Owner};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,35 @@ pub(super) struct OwnBuffer {
     pub div: u32,
     pub blocks: u32,
     pub slices: u32,
+}
+
+impl OwnBuffer {
+    pub fn of(buffer: &Buffer) -> Self {
+        OwnBuffer {
+            name: buffer.name.clone(),
+            only_at: match buffer.owner {
+                Owner::Ranks => None,
+                Owner::One(one) => Some(one.0),
+            },
+            mul: buffer.mul,
+            div: buffer.div,
+            blocks: buffer.blocks,
+            slices: buffer.slices,
+        }
+    }
+
+    pub fn buffer(&self) -> Buffer {
+        let buffer = Buffer {
+            mul: self.mul,
+            div: self.div,
+            slices: self.slices,
+            ..Buffer::vector(&self.name, self.blocks)
+        };
+        match self.only_at {
+            Some(rank) => buffer.only_at(rank),
+            None => buffer,
+        }
+    }
 }
 
 #[derive(Deserialize, Serialize)]

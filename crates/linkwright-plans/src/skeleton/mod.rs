@@ -18,11 +18,15 @@
 //! The proof of races must come before a schedule is built: a builder adds the order that data need, so it would hide
 //! that the plan lacks it.
 
+mod build;
 mod cells;
+mod layout;
 mod order;
 mod race;
 
+pub(crate) use build::{Mover, Operation, Writer};
 pub(crate) use cells::{Cells, Place, Space};
+pub(crate) use layout::{Goal, Layout, RELAY};
 pub(crate) use order::{circle, sequence, steps_of, Rows};
 pub(crate) use race::Access;
 

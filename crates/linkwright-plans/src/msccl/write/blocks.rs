@@ -104,7 +104,8 @@ impl Writer<'_> {
     fn accesses(&self, gpu: u32, step: &Step) -> impl Iterator<Item = (usize, bool)> + use<> {
         let range = |used: bool, place: Place| {
             let first = if used {
-                self.cells.of(gpu, self.plan.head.canonical(gpu, place))
+                self.cells
+                    .of(gpu, self.plan.head.goal.canonical(gpu, place))
             } else {
                 0
             };

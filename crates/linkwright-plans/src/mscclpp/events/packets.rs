@@ -11,7 +11,7 @@ impl Maker<'_> {
     pub(super) fn packets(&mut self) -> Result<()> {
         let cells = self.plan.cells();
         let mut writer = vec![NONE; cells.count()];
-        let mut plain: Vec<Option<u32>> = vec![None; self.plan.ranks as usize];
+        let mut plain: Vec<Option<u32>> = vec![None; self.plan.goal.ranks as usize];
         let mut packets = plain.clone();
         for (op, node, made) in self.all_moves() {
             for (gpu, place, is_packets, writes) in [
@@ -79,7 +79,7 @@ impl Maker<'_> {
         let mut list = Vec::with_capacity(self.plan.moves.len());
         for (op, known) in (0..).zip(&self.plan.ops) {
             if let Action::Data(data) = known.action {
-                let moves = (data.moves.0..data.moves.1).zip(self.plan.moves(data.moves));
+                let moves = (data.moves.0..data.moves.1).zip(self.plan.data(op));
                 list.extend(moves.map(|(index, &made)| (op, self.out.done[index as usize], made)));
             }
         }

@@ -20,7 +20,8 @@ mod names;
 mod tokens;
 
 use super::json::{Channel, ChannelType, File, Gpu, Op};
-use super::layout::{Layout, Sizes};
+use super::parse::MAX_UNITS;
+use super::plan::{Goal, Layout};
 use super::read;
 use crate::error::{few_enough, PlanError, Result};
 use check::{cannot, difference, expressible};
@@ -61,6 +62,7 @@ pub(super) fn write(schedule: &Schedule) -> Result<String> {
 /// The plan as it grows.
 struct Writer<'a> {
     schedule: &'a Schedule,
+    goal: Goal,
     layout: Layout,
     gpus: Vec<Gpu>,
     blocks: Vec<Growing>,
@@ -99,21 +101,14 @@ struct Growing {
 
 impl<'a> Writer<'a> {
     fn new(schedule: &'a Schedule) -> Result<Self> {
-        let vector = file::vector(schedule)?;
-        let sizes = Sizes {
-            spec: schedule.spec,
-            ranks: schedule.ranks,
-            fine: 1,
-            vector,
-            scratch: 0,
-        };
-        let layout = Layout::of(&schedule.buffers, &sizes)?;
-        let (input, output) = file::chunks(&schedule.spec, vector, schedule.ranks);
+        let goal = Goal::of(schedule, MAX_UNITS)?;
+        let layout = Layout::of(&goal, schedule.buffers.clone())?;
+        let [input, output] = goal.lengths();
         let gpu = |id| Gpu {
             id,
             input_chunks: input,
             output_chunks: output,
-            scratch_chunks: layout.scratch(),
+            scratch_chunks: layout.scratch,
             threadblocks: Vec::new(),
             channels: vec![Channel {
                 channel_type: ChannelType::Memory,
@@ -127,6 +122,7 @@ impl<'a> Writer<'a> {
         let mut writer = Writer {
             gpus: (0..schedule.ranks).map(gpu).collect(),
             schedule,
+            goal,
             layout,
             blocks: Vec::new(),
             numbers: BTreeMap::new(),
