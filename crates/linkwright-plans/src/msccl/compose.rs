@@ -160,57 +160,53 @@ impl Composer<'_> {
     fn transfer(&mut self, send: u32, noted: Noted, dst: Place, reduces: bool) -> u32 {
         let sender = self.links.block_of[send as usize];
         let receiver = self.links.receiver[sender as usize];
-        let (sender, receiver) = (
-            &self.plan.blocks[sender as usize],
-            &self.plan.blocks[receiver as usize],
-        );
-        let step = &self.plan.steps[send as usize];
-        self.push(Move {
-            from: sender.gpu,
-            src: noted.src,
-            to: receiver.gpu,
-            dst,
-            count: step.count,
-            reduces,
-            step: send,
-            tb: sender.tb,
-            own: step.own,
-            waits: noted.waits,
-        })
+        self.push(send, receiver, (noted.src, dst), reduces, noted.waits)
     }
 
     fn local(
         &mut self,
-        index: u32,
+        step: u32,
         src: Place,
         dst: Place,
         reduces: bool,
         waits: (u32, u32),
     ) -> u32 {
-        let block = &self.plan.blocks[self.links.block_of[index as usize] as usize];
-        let step = &self.plan.steps[index as usize];
-        self.push(Move {
-            from: block.gpu,
-            src,
-            to: block.gpu,
-            dst,
-            count: step.count,
-            reduces,
-            step: index,
-            tb: block.tb,
-            own: step.own,
-            waits,
-        })
+        let block = self.links.block_of[step as usize];
+        self.push(step, block, (src, dst), reduces, waits)
     }
 
-    /// Make a move, after those messages have left whose source it overwrites.
-    fn push(&mut self, made: Move) -> u32 {
-        for cell in self.cells_of(made.to, made.dst, made.count) {
+    /// Make the move of `step` to the GPU of thread block `to`, after those messages have left whose source it
+    /// overwrites.
+    fn push(
+        &mut self,
+        step: u32,
+        to: u32,
+        (src, dst): (Place, Place),
+        reduces: bool,
+        waits: (u32, u32),
+    ) -> u32 {
+        let (blocks, known) = (&self.plan.blocks, &self.plan.steps[step as usize]);
+        let (block, to) = (
+            &blocks[self.links.block_of[step as usize] as usize],
+            blocks[to as usize].gpu,
+        );
+        for cell in self.cells_of(to, dst, known.count) {
             for send in self.readers.remove(&cell).unwrap_or_default() {
                 self.leave(send);
             }
         }
-        self.moves.list.push(made);
+        self.moves.list.push(Move {
+            from: block.gpu,
+            src,
+            to,
+            dst,
+            count: known.count,
+            reduces,
+            step,
+            tb: block.tb,
+            own: known.own,
+            waits,
+        });
         self.moves.list.len() as u32 - 1
     }
 

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::skeleton::{Access, Cells, Skeleton, NONE};
 use std::ops::Range;
 
-/// The steps of a plan that ends, those with lower places first.
+/// The steps of a plan that ends, in an order in which it can run.
 pub(super) fn skeleton(plan: &Plan, links: &Links) -> Result<Skeleton> {
     let mut skeleton = Skeleton::of(links.block_of.clone());
     skeleton.meets.fill(true);
@@ -55,11 +55,7 @@ pub(super) fn skeleton(plan: &Plan, links: &Links) -> Result<Skeleton> {
             skeleton.later.extend(taken.zip(full));
         }
     }
-    let place: Vec<u32> = (skeleton.owner.iter())
-        .map(|&step| skeleton.epoch[step as usize])
-        .collect();
-    let key = |event: u32| u64::from(place[event as usize]);
-    skeleton.arrange(plan, key, || cure(plan))?;
+    skeleton.run(plan, || cure(plan))?;
     Ok(skeleton)
 }
 

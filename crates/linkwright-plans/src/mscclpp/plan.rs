@@ -15,7 +15,7 @@ pub(super) struct Plan {
     pub blocks: Vec<Block>,
     pub ops: Vec<Op>,
     pub moves: Vec<Move>,
-    /// Channel ends and semaphores that operations name.
+    /// What operations name: a channel end by its place in `ends`, a semaphore by its place behind all of these.
     pub names: Vec<u32>,
     pub ends: Vec<End>,
     /// Start values of all semaphores.
@@ -56,16 +56,12 @@ pub(super) enum Action {
     Nop,
     /// Thread blocks of a GPU meet: which barrier, and how many.
     Barrier(u32, u32),
-    /// Count up at the other side of these ends.
-    Signal(Part, Relaxed),
-    /// Wait for the next signal at each of these ends.
-    Wait(Part, Relaxed),
+    /// Count up at the other side of these channel ends, or these semaphores.
+    Post(Part, Relaxed),
+    /// Wait for the next count of each of these, and take it.
+    Take(Part, Relaxed),
     /// Wait until what was put through these ends has left.
     Flush(Part),
-    /// Count these semaphores up.
-    Release(Part),
-    /// Wait for these semaphores and count them down.
-    Acquire(Part),
     /// Move data.
     Data(Data),
 }

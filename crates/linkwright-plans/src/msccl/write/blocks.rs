@@ -1,7 +1,8 @@
 //! Thread blocks: which one takes a step, and what the step waits for.
 
-use super::{refuse, At, Writer, Written};
+use super::{At, Writer, Written};
 use crate::error::{PlanError, Result};
+use crate::express::refuse;
 use crate::msccl::limits::{
     BLOCKS_ON_CHANNEL, BLOCKS_WRITTEN, CHANNELS_WRITTEN, NODES_WRITTEN, STEPS_WRITTEN,
 };

@@ -14,11 +14,11 @@ mod blocks;
 mod operations;
 
 use super::limits::{CHANNELS_WRITTEN, PROTOCOLS};
-use super::plan::{Block, Cells, Gpu, Head, Plan, Step, COLLECTIVES};
+use super::plan::{Block, Cells, Gpu, Head, Plan, Step};
 use crate::divisor::lcm;
 use crate::error::{PlanError, Result};
 use crate::skeleton::{Goal, Layout};
-use linkwright_schedule::ir::{Op, OpKind, MAX_CHUNKS};
+use linkwright_schedule::ir::{OpKind, MAX_CHUNKS};
 use linkwright_schedule::transforms::has_own_waits;
 use linkwright_schedule::{Collective, Schedule};
 use std::collections::BTreeMap;
@@ -55,35 +55,8 @@ pub(super) fn plan(schedule: &Schedule) -> Result<Plan> {
     writer.finish()
 }
 
-/// Refuse operation `id`.
-fn refuse<T>(id: u32, op: &Op, problem: &str) -> Result<T> {
-    let place = format!(
-        "operation t{id} of step {} at rank {}",
-        op.step,
-        op.initiator()
-    );
-    Err(PlanError::at(place, problem))
-}
-
 /// The head of a plan: chunks so small that every chunk of every buffer is a whole number of them.
 fn head(s: &Schedule) -> Result<Head> {
-    let refuse = |problem: String| Err(PlanError::whole(problem));
-    let name = s.spec.collective.name();
-    if !COLLECTIVES.iter().any(|known| known.1 == s.spec.collective) {
-        return refuse(format!("the format has no {name}; export it as lw"));
-    }
-    if s.memories > 0 {
-        return refuse(format!(
-            "the schedule has {} memories, and the format knows only GPUs; use an algorithm without",
-            s.memories
-        ));
-    }
-    if s.spec.repeats != 1 {
-        return refuse(format!(
-            "{name} runs {} times; export the schedule of one run",
-            s.spec.repeats
-        ));
-    }
     let mut goal = Goal::of(s, u64::from(MAX_CHUNKS))?;
     let per_rank = match s.spec.collective {
         Collective::Gather | Collective::Scatter => s.ranks,

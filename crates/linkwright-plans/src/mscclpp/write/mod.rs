@@ -23,8 +23,9 @@ use super::json::{Channel, ChannelType, File, Gpu, Op};
 use super::parse::MAX_UNITS;
 use super::plan::{Goal, Layout};
 use super::read;
-use crate::error::{few_enough, PlanError, Result};
-use check::{cannot, difference, expressible};
+use crate::error::{PlanError, Result};
+use crate::express::{self, cannot};
+use check::difference;
 use linkwright_schedule::ir::{self, Combine, OpKind};
 use linkwright_schedule::{transforms, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,8 +35,7 @@ const MAX_WRITTEN: usize = 1 << 20;
 
 /// Write a schedule, and read it again: what is returned says what the schedule says.
 pub(super) fn write(schedule: &Schedule) -> Result<String> {
-    few_enough(schedule, MAX_WRITTEN)?;
-    expressible(schedule)?;
+    express::check(schedule, MAX_WRITTEN)?;
     let put_reduces = |op: &ir::Op| op.kind == OpKind::Put && op.combine == Combine::Reduce;
     let unfused;
     let schedule = match schedule.ops().iter().any(put_reduces) {
@@ -50,12 +50,12 @@ pub(super) fn write(schedule: &Schedule) -> Result<String> {
     let mut text =
         serde_json::to_string(&file).map_err(|error| PlanError::whole(error.to_string()))?;
     text.push('\n');
-    let back = read(&text).map_err(|error| cannot(&error.to_string()))?;
+    let back = read(&text).map_err(cannot)?;
     let back = transforms::resized(&back, schedule.elements, schedule.element_bytes);
-    let back = back.map_err(|error| cannot(&error.to_string()))?;
+    let back = back.map_err(cannot)?;
     match difference(schedule, &back) {
         None => Ok(text),
-        Some(what) => Err(cannot(&what)),
+        Some(what) => Err(cannot(what)),
     }
 }
 
