@@ -1,11 +1,11 @@
 //! From a plan that is in order to a verified schedule.
 
 use super::events::Events;
-use super::json::Hint;
 use super::plan::{Move, Plan};
 use crate::error::{PlanError, Result};
 use crate::skeleton::{Operation, Writer};
-use linkwright_schedule::{ir, Schedule};
+use linkwright_schedule::ir::Hint;
+use linkwright_schedule::Schedule;
 
 /// Most waits besides those that data need.
 const MAX_WAITS: usize = 1 << 21;
@@ -47,7 +47,7 @@ pub(super) fn schedule(plan: &Plan, events: &Events) -> Result<Schedule> {
                 reduces: made.reduces,
                 lane: plan.blocks[known.block as usize].lane,
                 number: own.map(|own| own.step),
-                hint: known.own.map_or(ir::Hint::None, |own| hint(own.hint)),
+                hint: known.own.map_or(Hint::None, |own| own.hint),
                 fenced: is_first && own.is_some_and(|own| own.fenced),
                 awaited: rest.is_empty() && !plan.own,
             };
@@ -128,14 +128,4 @@ fn apart(moves: &[Move]) -> bool {
     spans
         .windows(2)
         .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0)
-}
-
-fn hint(own: Option<Hint>) -> ir::Hint {
-    match own {
-        None => ir::Hint::None,
-        Some(Hint::PlusX) => ir::Hint::PlusX,
-        Some(Hint::MinusX) => ir::Hint::MinusX,
-        Some(Hint::PlusY) => ir::Hint::PlusY,
-        Some(Hint::MinusY) => ir::Hint::MinusY,
-    }
 }

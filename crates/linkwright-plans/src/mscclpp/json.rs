@@ -1,7 +1,7 @@
 //! The JSON of a plan, key by key. Unknown keys, keys that stand twice and wrong types are errors.
 
 pub(super) use crate::skeleton::Space;
-use linkwright_schedule::ir::{Buffer, Owner};
+use linkwright_schedule::ir::{Buffer, Hint, Owner};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -277,16 +277,23 @@ pub(super) struct OwnOp {
     /// Its number, not counting notices; several ranges of one operation follow each other.
     pub op: u32,
     pub step: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<Hint>,
+    #[serde(with = "Direction", default, skip_serializing_if = "is_free")]
+    pub hint: Hint,
     /// Whether it waits for everything earlier of its rank, and everything later waits for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fenced: bool,
 }
 
-/// The way that a transfer prefers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) enum Hint {
+fn is_free(hint: &Hint) -> bool {
+    *hint == Hint::None
+}
+
+/// Words for the way that a transfer prefers.
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "Hint")]
+enum Direction {
+    #[serde(skip)]
+    None,
     #[serde(rename = "+x")]
     PlusX,
     #[serde(rename = "-x")]

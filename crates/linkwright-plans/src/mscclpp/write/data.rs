@@ -2,7 +2,7 @@
 
 use super::names::plain;
 use super::Writer;
-use crate::mscclpp::json::{ChannelType, Chunks, Hint, Name, Op, OwnOp, ReduceOp};
+use crate::mscclpp::json::{ChannelType, Chunks, Name, Op, OwnOp, ReduceOp};
 use crate::mscclpp::plan::Place;
 use linkwright_schedule::ir::{self, Combine, OpKind};
 
@@ -43,7 +43,7 @@ impl Writer<'_> {
                 own: Some(OwnOp {
                     op: number,
                     step: op.step,
-                    hint: hint(op.hint),
+                    hint: op.hint,
                     fenced: op.fenced,
                 }),
                 ..plain(name)
@@ -73,15 +73,5 @@ fn far(units: (Place, u32), buffer: u32) -> Chunks {
         space: None,
         buffer_id: Some(buffer),
         ..own(units)
-    }
-}
-
-fn hint(hint: ir::Hint) -> Option<Hint> {
-    match hint {
-        ir::Hint::None => None,
-        ir::Hint::PlusX => Some(Hint::PlusX),
-        ir::Hint::MinusX => Some(Hint::MinusX),
-        ir::Hint::PlusY => Some(Hint::PlusY),
-        ir::Hint::MinusY => Some(Hint::MinusY),
     }
 }
