@@ -1,4 +1,4 @@
-//! Common divisors, by which buffers are cut.
+//! Common divisors and multiples, by which buffers are cut.
 
 /// The greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
@@ -6,4 +6,9 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
         0 => a,
         _ => gcd(b, a % b),
     }
+}
+
+/// The least common multiple, or the largest number where it is larger.
+pub(crate) fn lcm(a: u64, b: u64) -> u64 {
+    (a / gcd(a, b)).saturating_mul(b)
 }

@@ -1,6 +1,5 @@
 //! What is wrong with a plan.
 
-use linkwright_schedule::Schedule;
 use std::fmt;
 use thiserror::Error;
 
@@ -31,16 +30,6 @@ impl PlanError {
             place: None,
             problem: problem.into(),
         }
-    }
-}
-
-/// Refuse a schedule with more operations than a reader of the format would take, before the work of writing them.
-pub(crate) fn few_enough(schedule: &Schedule, most: usize) -> Result<()> {
-    match schedule.ops().iter().filter(|op| op.moves_data()).count() {
-        moves if moves > most => Err(PlanError::whole(format!(
-            "{moves} operations that move data, and at most {most} are read; use fewer ranks, or split the schedule"
-        ))),
-        _ => Ok(()),
     }
 }
 

@@ -9,10 +9,14 @@
 //! chunks allow. Files come from strangers: a reader checks every number, needs time and memory in
 //! proportion to the text, and names the line or the element that is wrong.
 //!
+//! Plans whose thread blocks wait for each other share a [`skeleton`]: it proves that they end and have no data race, and
+//! builds their schedule. A reader gives it steps, what each waits for, and what each moves.
+//!
 //! To add a format: a file with a [`Format`], a line in [`FORMATS`], and a fuzz test of its reader.
 
 mod divisor;
 mod error;
+mod express;
 mod format;
 mod goal;
 mod msccl;

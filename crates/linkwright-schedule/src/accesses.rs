@@ -41,12 +41,12 @@ impl Accesses {
     }
 
     /// More untouched chunks, up to `count`.
-    pub fn grow(&mut self, count: usize) {
+    pub(crate) fn grow(&mut self, count: usize) {
         self.cells.resize(count, UNTOUCHED);
     }
 
     /// Number of chunks.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.cells.len()
     }
 

@@ -41,8 +41,6 @@ mod waits;
 mod write;
 
 #[cfg(test)]
-mod fuzz;
-#[cfg(test)]
 mod tests;
 
 use crate::error::{PlanError, Result};

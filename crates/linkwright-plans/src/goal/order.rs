@@ -10,7 +10,7 @@
 use super::matching::NONE;
 use super::plan::{Kind, Need, Plan};
 use crate::error::{PlanError, Result};
-use crate::skeleton::{circle, Rows};
+use crate::skeleton::{circle, steps_of, Rows};
 
 /// Most operations of a circle that an error lists.
 const MOST_SHOWN: usize = 8;
@@ -74,20 +74,16 @@ pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Order> {
         true => Ok(Order {
             before: before.into_iter().step_by(2).collect(),
         }),
-        false => Err(refuse(plan, &circle(count, &arcs, &open))),
+        false => Err(refuse(
+            plan,
+            &circle(count, arcs.iter().copied(), |m| open[m as usize] > 0),
+        )),
     }
 }
 
 /// The error that shows a circle of moments.
 fn refuse(plan: &Plan, circle: &[u32]) -> PlanError {
-    let mut steps: Vec<u32> = circle.iter().map(|&moment| moment / 2).collect();
-    steps.dedup();
-    if steps.len() > 1 && steps.first() == steps.last() {
-        steps.pop();
-    }
-    let first = (0..steps.len()).min_by_key(|&i| plan.steps[steps[i] as usize].line);
-    steps.rotate_left(first.unwrap_or(0));
-    shown(plan, &steps)
+    shown(plan, &steps_of(circle, |moment| moment / 2))
 }
 
 /// `rank 2: l3 -> l2 -> rank 1: l4 -> rank 2: l3`

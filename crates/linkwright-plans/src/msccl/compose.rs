@@ -7,26 +7,17 @@
 //! (`rrs`) stands in the relay buffer, too.
 
 use super::links::Links;
-use super::plan::{Cells, Kind, Own, Place, Plan};
-use crate::skeleton::NONE;
+use super::plan::{Cells, Kind, Own, Place, Plan, Space};
+use crate::skeleton::{NONE, RELAY};
 use std::collections::HashMap;
-
-/// Chunks that a move reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
-    /// Of the plan, by their one name.
-    Plan(Place),
-    /// Of the relay buffer.
-    Relay(u32),
-}
 
 /// One move of chunks.
 #[derive(Clone, Debug)]
 pub(super) struct Move {
     pub from: u32,
-    pub src: Spot,
+    pub src: Place,
     pub to: u32,
-    pub dst: Spot,
+    pub dst: Place,
     pub count: u32,
     pub reduces: bool,
     /// The step that makes it: the send, or the local one.
@@ -57,10 +48,10 @@ impl Moves {
 /// A send whose receive has not come.
 #[derive(Clone, Copy)]
 struct Noted {
-    src: Spot,
+    src: Place,
     waits: (u32, u32),
     /// Where in the relay buffer the message is, if it had to leave.
-    relay: Option<u32>,
+    relay: Option<Place>,
 }
 
 struct Composer<'a> {
@@ -110,7 +101,7 @@ impl Composer<'_> {
             let done = self.done[after as usize];
             self.pending[block as usize].push(done);
         }
-        let canonical = |place| Spot::Plan(self.plan.head.canonical(gpu, place));
+        let canonical = |place| self.plan.head.goal.canonical(gpu, place);
         let (src, dst) = (canonical(step.src), canonical(step.dst));
         match step.kind {
             Kind::Nop => {}
@@ -128,7 +119,7 @@ impl Composer<'_> {
         }
     }
 
-    fn receive(&mut self, index: u32, src: Spot, dst: Spot) {
+    fn receive(&mut self, index: u32, src: Place, dst: Place) {
         let step = self.plan.steps[index as usize];
         let block = self.links.block_of[index as usize];
         let gpu = self.plan.blocks[block as usize].gpu;
@@ -137,7 +128,7 @@ impl Composer<'_> {
             Kind::RecvReduceCopy | Kind::RecvReduceCopySend | Kind::RecvReduceSend
         );
         let dst = match step.kind {
-            Kind::RecvReduceSend => Spot::Relay(self.room(gpu, step.count)),
+            Kind::RecvReduceSend => self.room(gpu, step.count),
             _ => dst,
         };
         let combines = reduces && src == dst;
@@ -155,82 +146,82 @@ impl Composer<'_> {
     }
 
     /// The message of receive `index` comes to `dst`; gives the move that brings it there.
-    fn arrive(&mut self, index: u32, dst: Spot, reduces: bool) -> u32 {
+    fn arrive(&mut self, index: u32, dst: Place, reduces: bool) -> u32 {
         let send = self.links.sent_by[index as usize];
         let noted = self.noted[send as usize].take();
         let Some(noted) = noted else { return NONE };
         if let Some(at) = noted.relay {
-            return self.local(index, Spot::Relay(at), dst, reduces, (0, 0));
+            return self.local(index, at, dst, reduces, (0, 0));
         }
         self.forget(send, noted.src);
         self.transfer(send, noted, dst, reduces)
     }
 
-    fn transfer(&mut self, send: u32, noted: Noted, dst: Spot, reduces: bool) -> u32 {
+    fn transfer(&mut self, send: u32, noted: Noted, dst: Place, reduces: bool) -> u32 {
         let sender = self.links.block_of[send as usize];
         let receiver = self.links.receiver[sender as usize];
-        let (sender, receiver) = (
-            &self.plan.blocks[sender as usize],
-            &self.plan.blocks[receiver as usize],
+        self.push(send, receiver, (noted.src, dst), reduces, noted.waits)
+    }
+
+    fn local(
+        &mut self,
+        step: u32,
+        src: Place,
+        dst: Place,
+        reduces: bool,
+        waits: (u32, u32),
+    ) -> u32 {
+        let block = self.links.block_of[step as usize];
+        self.push(step, block, (src, dst), reduces, waits)
+    }
+
+    /// Make the move of `step` to the GPU of thread block `to`, after those messages have left whose source it
+    /// overwrites.
+    fn push(
+        &mut self,
+        step: u32,
+        to: u32,
+        (src, dst): (Place, Place),
+        reduces: bool,
+        waits: (u32, u32),
+    ) -> u32 {
+        let (blocks, known) = (&self.plan.blocks, &self.plan.steps[step as usize]);
+        let (block, to) = (
+            &blocks[self.links.block_of[step as usize] as usize],
+            blocks[to as usize].gpu,
         );
-        let step = &self.plan.steps[send as usize];
-        self.push(Move {
-            from: sender.gpu,
-            src: noted.src,
-            to: receiver.gpu,
-            dst,
-            count: step.count,
-            reduces,
-            step: send,
-            tb: sender.tb,
-            own: step.own,
-            waits: noted.waits,
-        })
-    }
-
-    fn local(&mut self, index: u32, src: Spot, dst: Spot, reduces: bool, waits: (u32, u32)) -> u32 {
-        let block = &self.plan.blocks[self.links.block_of[index as usize] as usize];
-        let step = &self.plan.steps[index as usize];
-        self.push(Move {
-            from: block.gpu,
-            src,
-            to: block.gpu,
-            dst,
-            count: step.count,
-            reduces,
-            step: index,
-            tb: block.tb,
-            own: step.own,
-            waits,
-        })
-    }
-
-    /// Make a move, after those messages have left whose source it overwrites.
-    fn push(&mut self, made: Move) -> u32 {
-        if let Spot::Plan(place) = made.dst {
-            let first = self.cells.of(made.to, place);
-            for cell in first..first + made.count {
-                for send in self.readers.remove(&cell).unwrap_or_default() {
-                    self.leave(send);
-                }
+        for cell in self.cells_of(to, dst, known.count) {
+            for send in self.readers.remove(&cell).unwrap_or_default() {
+                self.leave(send);
             }
         }
-        self.moves.list.push(made);
+        self.moves.list.push(Move {
+            from: block.gpu,
+            src,
+            to,
+            dst,
+            count: known.count,
+            reduces,
+            step,
+            tb: block.tb,
+            own: known.own,
+            waits,
+        });
         self.moves.list.len() as u32 - 1
     }
 
     /// Note a send from `src`.
-    fn note(&mut self, send: u32, src: Spot, waits: (u32, u32)) {
+    fn note(&mut self, send: u32, src: Place, waits: (u32, u32)) {
         let relay = None;
         self.noted[send as usize] = Some(Noted { src, waits, relay });
-        for cell in self.cells_of(send, src) {
+        for cell in self.sent(send, src) {
             self.readers.entry(cell).or_default().push(send);
         }
     }
 
     /// A noted send is over.
-    fn forget(&mut self, send: u32, src: Spot) {
-        for cell in self.cells_of(send, src) {
+    fn forget(&mut self, send: u32, src: Place) {
+        for cell in self.sent(send, src) {
             if let Some(readers) = self.readers.get_mut(&cell) {
                 readers.retain(|&reader| reader != send);
                 if readers.is_empty() {
@@ -252,25 +243,33 @@ impl Composer<'_> {
         let receiver = self.links.receiver[self.links.block_of[send as usize] as usize];
         let gpu = self.plan.blocks[receiver as usize].gpu;
         let at = self.room(gpu, self.plan.steps[send as usize].count);
-        self.transfer(send, noted, Spot::Relay(at), false);
+        self.transfer(send, noted, at, false);
         let relay = Some(at);
         self.noted[send as usize] = Some(Noted { relay, ..noted });
     }
 
-    fn cells_of(&self, step: u32, spot: Spot) -> std::ops::Range<u32> {
-        let Spot::Plan(place) = spot else {
+    /// The cells of some chunks; none of the relay buffer, which nothing else uses.
+    fn cells_of(&self, gpu: u32, place: Place, count: u32) -> std::ops::Range<u32> {
+        if place.at >= RELAY {
             return 0..0;
-        };
-        let gpu = self.plan.blocks[self.links.block_of[step as usize] as usize].gpu;
+        }
         let first = self.cells.of(gpu, place);
-        first..first + self.plan.steps[step as usize].count
+        first..first + count
     }
 
-    /// `count` chunks of the relay buffer of a GPU that nothing else uses.
-    fn room(&mut self, gpu: u32, count: u32) -> u32 {
-        let at = self.relay[gpu as usize];
+    /// The cells that a noted send reads.
+    fn sent(&self, send: u32, src: Place) -> std::ops::Range<u32> {
+        let block = self.links.block_of[send as usize];
+        let gpu = self.plan.blocks[block as usize].gpu;
+        self.cells_of(gpu, src, self.plan.steps[send as usize].count)
+    }
+
+    /// `count` chunks of the relay buffer of a GPU.
+    fn room(&mut self, gpu: u32, count: u32) -> Place {
+        let at = RELAY + self.relay[gpu as usize];
         self.relay[gpu as usize] += count;
-        at
+        let space = Space::Scratch;
+        Place { space, at }
     }
 
     /// What the next transfer or local move of a thread block waits for.

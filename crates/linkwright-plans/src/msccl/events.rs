@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::skeleton::{Access, Cells, Skeleton, NONE};
 use std::ops::Range;
 
-/// The steps of a plan that ends, those with lower places first.
+/// The steps of a plan that ends, in an order in which it can run.
 pub(super) fn skeleton(plan: &Plan, links: &Links) -> Result<Skeleton> {
     let mut skeleton = Skeleton::of(links.block_of.clone());
     skeleton.meets.fill(true);
@@ -29,22 +29,19 @@ pub(super) fn skeleton(plan: &Plan, links: &Links) -> Result<Skeleton> {
     }
     let messages = Messages::of(plan, &mut skeleton);
     for step in 0..plan.steps.len() as u32 {
-        let first = messages.of_step(step).next().unwrap_or(step);
-        for other in links.before(plan, step) {
-            skeleton.seen.push((other, step));
-            skeleton
-                .later
-                .extend((first != step).then_some((other, first)));
-        }
-        let next = messages.of_step(step).zip(messages.of_step(step).skip(1));
-        skeleton.later.extend(next);
-        let send = links.sent_by[step as usize];
+        let (before, send) = (links.before(plan, step), links.sent_by[step as usize]);
+        skeleton.seen.extend(before.map(|other| (other, step)));
+        skeleton.seen.extend((send != NONE).then_some((send, step)));
+        let Some(first) = messages.further(step).next() else {
+            continue;
+        };
+        let before = links.before(plan, step);
+        skeleton.later.extend(before.map(|other| (other, first)));
+        let next = messages.of_step(step).skip(1);
+        skeleton.later.extend(messages.further(step).zip(next));
         if send != NONE {
-            let arrivals = messages.of_step(send).zip(messages.of_step(step));
-            skeleton
-                .later
-                .extend(arrivals.filter(|&(_, event)| event != step));
-            skeleton.seen.push((send, step));
+            let arrivals = messages.further(send).zip(messages.further(step));
+            skeleton.later.extend(arrivals);
         }
     }
     for (sender, &receiver) in (0u32..).zip(&links.receiver) {
@@ -55,11 +52,7 @@ pub(super) fn skeleton(plan: &Plan, links: &Links) -> Result<Skeleton> {
             skeleton.later.extend(taken.zip(full));
         }
     }
-    let place: Vec<u32> = (skeleton.owner.iter())
-        .map(|&step| skeleton.epoch[step as usize])
-        .collect();
-    let key = |event: u32| u64::from(place[event as usize]);
-    skeleton.arrange(plan, key, || cure(plan))?;
+    skeleton.run(plan, || cure(plan))?;
     Ok(skeleton)
 }
 
@@ -98,8 +91,13 @@ impl Messages {
         Messages((0..plan.steps.len() as u32).map(&mut further).collect())
     }
 
+    /// Those before the step itself.
+    fn further(&self, step: u32) -> Range<u32> {
+        self.0[step as usize].clone()
+    }
+
     fn of_step(&self, step: u32) -> impl Iterator<Item = u32> {
-        self.0[step as usize].clone().chain([step])
+        self.further(step).chain([step])
     }
 
     /// The messages of one direction of a thread block.
@@ -121,7 +119,7 @@ pub(super) fn prove(plan: &Plan, skeleton: &Skeleton, cells: &Cells) -> Result<(
         let step = plan.steps[index as usize];
         let gpu = plan.blocks[skeleton.block[index as usize] as usize].gpu;
         let access = move |used: bool, place, writes| {
-            let first = cells.of(gpu, plan.head.canonical(gpu, place));
+            let first = cells.of(gpu, plan.head.goal.canonical(gpu, place));
             let cells = first..first + step.count;
             used.then_some(Access {
                 cells,

@@ -171,15 +171,15 @@ fn block_of(plan: &Plan) -> Vec<u32> {
 
 /// Buffers are as large as the collective needs them.
 fn sizes(plan: &Plan) -> Result<()> {
-    let lengths = plan.head.lengths();
-    let (mut scratch, ranks) = (0, u64::from(plan.head.ranks));
+    let lengths = plan.head.goal.lengths().map(u64::from);
+    let (mut scratch, ranks) = (0, u64::from(plan.head.goal.ranks));
     for (id, gpu) in plan.gpus.iter().enumerate() {
         for (k, key) in ["i_chunks", "o_chunks"].iter().enumerate() {
             let declared = u64::from(gpu.chunks[k]);
             if declared != 0 && declared != lengths[k] {
                 let problem = format!(
                     "{key}=\"{declared}\": this collective over {} GPUs with nchunksperloop=\"{}\" has {}",
-                    plan.head.ranks, plan.head.chunks, lengths[k]
+                    plan.head.goal.ranks, plan.head.chunks, lengths[k]
                 );
                 return Err(PlanError::at(format!("gpu {id}"), problem));
             }
@@ -195,7 +195,7 @@ fn sizes(plan: &Plan) -> Result<()> {
 
 /// Each step on its own: peers, chunks, and the runtime's rules for waits and reductions.
 fn steps(plan: &Plan, block_of: &[u32]) -> Result<()> {
-    let lengths = plan.head.lengths();
+    let lengths = plan.head.goal.lengths().map(u64::from);
     let mut touched = 0;
     for (index, step) in (0u32..).zip(&plan.steps) {
         let block = &plan.blocks[block_of[index as usize] as usize];

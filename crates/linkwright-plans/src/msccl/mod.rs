@@ -22,7 +22,6 @@
 mod build;
 mod compose;
 mod events;
-mod layout;
 mod limits;
 mod links;
 mod parse;
@@ -30,7 +29,8 @@ mod plan;
 mod print;
 mod write;
 
-use crate::error::{few_enough, PlanError, Result};
+use crate::error::Result;
+use crate::express;
 use crate::format::Format;
 use links::Links;
 use linkwright_schedule::Schedule;
@@ -81,14 +81,10 @@ fn read(text: &str) -> Result<Schedule> {
 
 /// Write a schedule, and read it again: what is returned is what a reader accepts.
 fn write(schedule: &Schedule) -> Result<String> {
-    few_enough(schedule, limits::MAX_STEPS)?; // each is a step at least
+    express::check(schedule, limits::MAX_STEPS)?; // each operation is a step at least
     let text = print::print(&write::plan(schedule)?);
-    match read(&text) {
-        Ok(_) => Ok(text),
-        Err(error) => Err(PlanError::whole(format!(
-            "the format cannot express this schedule: {error}"
-        ))),
-    }
+    read(&text).map_err(express::cannot)?;
+    Ok(text)
 }
 
 #[cfg(test)]

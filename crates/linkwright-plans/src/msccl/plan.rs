@@ -1,17 +1,14 @@
 //! A plan as the file states it: GPUs, their thread blocks, and the steps that each runs in order.
 
-pub(super) use crate::skeleton::{Cells, Place, Space, Steps};
+pub(super) use crate::skeleton::{Cells, Goal, Place, Space, Steps};
 use linkwright_schedule::ir::{Buffer, Hint};
-use linkwright_schedule::{Collective, Spec};
+use linkwright_schedule::Collective;
 use std::ops::Range;
 
 /// What every file says first.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
-    /// What is to be achieved, and where the data stand.
-    pub spec: Spec,
-    /// Number of GPUs.
-    pub ranks: u32,
+    pub goal: Goal,
     /// Chunks of the vector, or of one block where the collective is a gather or a scatter.
     pub chunks: u32,
     /// Number of channels.
@@ -151,8 +148,8 @@ impl Plan {
 
     /// Cells of all chunks, each GPU with as much scratch as the one with most.
     pub fn cells(&self) -> Cells {
-        let [input, output] = self.head.lengths().map(|length| length as u32);
-        Cells::new(self.head.ranks, [input, output, self.scratch()], 1)
+        let [input, output] = self.head.goal.lengths();
+        Cells::new(self.head.goal.ranks, [input, output, self.scratch()], 1)
     }
 
     /// Chunks of scratch of the GPU with most.
@@ -170,54 +167,6 @@ impl Steps for Plan {
         let block = &self.blocks[self.block_of(step) as usize];
         let s = step - block.steps.start;
         format!("gpu {}, tb {}, step {s}", block.gpu, block.tb)
-    }
-}
-
-impl Head {
-    /// Chunks of the whole vector.
-    pub fn vector(&self) -> u64 {
-        match self.spec.collective {
-            Collective::Gather | Collective::Scatter => {
-                u64::from(self.chunks) * u64::from(self.ranks)
-            }
-            _ => u64::from(self.chunks),
-        }
-    }
-
-    /// Chunks of `i` and `o`.
-    pub fn lengths(&self) -> [u64; 2] {
-        let vector = self.vector();
-        let block = vector / u64::from(self.ranks);
-        match self.spec.collective {
-            Collective::Allgather | Collective::Gather => [block, vector],
-            Collective::ReduceScatter | Collective::Scatter => [vector, block],
-            _ => [vector, vector],
-        }
-    }
-
-    /// Whether input and output are the same memory.
-    pub fn in_place(&self) -> bool {
-        self.spec.collective.is_in_place() && !self.spec.out_of_place
-    }
-
-    /// Where a chunk stands, by one name where input and output are the same memory.
-    pub fn canonical(&self, gpu: u32, place: Place) -> Place {
-        if !self.in_place() {
-            return place;
-        }
-        let block = (self.vector() / u64::from(self.ranks)) as u32;
-        let (from, to, shift) = match self.spec.collective {
-            Collective::Allgather => (Space::Input, Space::Output, gpu * block),
-            Collective::ReduceScatter => (Space::Output, Space::Input, gpu * block),
-            _ => (Space::Output, Space::Input, 0),
-        };
-        match place.space == from {
-            true => Place {
-                space: to,
-                at: place.at + shift,
-            },
-            false => place,
-        }
     }
 }
 

@@ -27,10 +27,10 @@ pub(super) fn print(plan: &Plan) -> String {
 }
 
 fn head(text: &mut String, head: &Head) {
-    let spec = head.spec;
+    let spec = head.goal.spec;
     let word = COLLECTIVES.iter().find(|known| known.1 == spec.collective);
     let word = word.map_or("custom", |known| known.0);
-    let in_place = u8::from(head.in_place());
+    let in_place = u8::from(head.goal.in_place());
     let _ = write!(
         text,
         "<algo name=\"linkwright_{word}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" \
@@ -38,7 +38,7 @@ fn head(text: &mut String, head: &Head) {
         PROTOCOLS[0].name,
         head.channels,
         head.chunks,
-        head.ranks,
+        head.goal.ranks,
         1 - in_place
     );
     if spec.collective.is_rooted() {

@@ -1,6 +1,7 @@
 //! The JSON of a plan, key by key. Unknown keys, keys that stand twice and wrong types are errors.
 
 pub(super) use crate::skeleton::Space;
+use linkwright_schedule::ir::{Buffer, Hint, Owner};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,35 @@ pub(super) struct OwnBuffer {
     pub div: u32,
     pub blocks: u32,
     pub slices: u32,
+}
+
+impl OwnBuffer {
+    pub fn of(buffer: &Buffer) -> Self {
+        OwnBuffer {
+            name: buffer.name.clone(),
+            only_at: match buffer.owner {
+                Owner::Ranks => None,
+                Owner::One(one) => Some(one.0),
+            },
+            mul: buffer.mul,
+            div: buffer.div,
+            blocks: buffer.blocks,
+            slices: buffer.slices,
+        }
+    }
+
+    pub fn buffer(&self) -> Buffer {
+        let buffer = Buffer {
+            mul: self.mul,
+            div: self.div,
+            slices: self.slices,
+            ..Buffer::vector(&self.name, self.blocks)
+        };
+        match self.only_at {
+            Some(rank) => buffer.only_at(rank),
+            None => buffer,
+        }
+    }
 }
 
 #[derive(Deserialize, Serialize)]
@@ -247,16 +277,23 @@ pub(super) struct OwnOp {
     /// Its number, not counting notices; several ranges of one operation follow each other.
     pub op: u32,
     pub step: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<Hint>,
+    #[serde(with = "Direction", default, skip_serializing_if = "is_free")]
+    pub hint: Hint,
     /// Whether it waits for everything earlier of its rank, and everything later waits for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fenced: bool,
 }
 
-/// The way that a transfer prefers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) enum Hint {
+fn is_free(hint: &Hint) -> bool {
+    *hint == Hint::None
+}
+
+/// Words for the way that a transfer prefers.
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "Hint")]
+enum Direction {
+    #[serde(skip)]
+    None,
     #[serde(rename = "+x")]
     PlusX,
     #[serde(rename = "-x")]

@@ -19,7 +19,6 @@
 mod build;
 mod events;
 mod json;
-mod layout;
 mod parse;
 mod plan;
 mod race;

@@ -4,25 +4,18 @@
 //! group takes.
 
 use super::json::OwnOp;
-use super::layout::Layout;
-pub(super) use crate::skeleton::{Cells, Place, Steps};
-use linkwright_schedule::Spec;
+pub(super) use crate::skeleton::{Cells, Goal, Layout, Mover, Place, Steps};
 
 /// A plan.
 pub(super) struct Plan {
-    pub spec: Spec,
-    pub ranks: u32,
-    /// Units of the whole vector.
-    pub vector: u32,
-    /// Units of a chunk.
-    pub fine: u32,
+    pub goal: Goal,
     /// Whether a schedule was written to it, whose operations and buffers it names.
     pub own: bool,
     pub layout: Layout,
     pub blocks: Vec<Block>,
     pub ops: Vec<Op>,
     pub moves: Vec<Move>,
-    /// Channel ends and semaphores that operations name.
+    /// What operations name: a channel end by its place in `ends`, a semaphore by its place behind all of these.
     pub names: Vec<u32>,
     pub ends: Vec<End>,
     /// Start values of all semaphores.
@@ -63,16 +56,12 @@ pub(super) enum Action {
     Nop,
     /// Thread blocks of a GPU meet: which barrier, and how many.
     Barrier(u32, u32),
-    /// Count up at the other side of these ends.
-    Signal(Part, Relaxed),
-    /// Wait for the next signal at each of these ends.
-    Wait(Part, Relaxed),
+    /// Count up at the other side of these channel ends, or these semaphores.
+    Post(Part, Relaxed),
+    /// Wait for the next count of each of these, and take it.
+    Take(Part, Relaxed),
     /// Wait until what was put through these ends has left.
     Flush(Part),
-    /// Count these semaphores up.
-    Release(Part),
-    /// Wait for these semaphores and count them down.
-    Acquire(Part),
     /// Move data.
     Data(Data),
 }
@@ -101,20 +90,12 @@ pub(super) struct Move {
     pub to: u32,
     pub dst: Place,
     pub count: u32,
-    pub kind: Kind,
+    pub kind: Mover,
     pub reduces: bool,
     /// Whether the source holds packets, which are waited for.
     pub reads_packets: bool,
     /// Whether packets are written, which show by themselves that they have come.
     pub writes_packets: bool,
-}
-
-/// Who moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Put,
-    Get,
-    Local,
 }
 
 impl Plan {
@@ -127,7 +108,7 @@ impl Plan {
                 *length = (place.at + made.count).max(*length);
             }
         }
-        Cells::new(self.ranks, lengths, self.fine)
+        Cells::new(self.goal.ranks, lengths, self.goal.fine)
     }
 
     /// The named channel ends or semaphores.
@@ -135,9 +116,12 @@ impl Plan {
         &self.names[part.0 as usize..part.1 as usize]
     }
 
-    /// The moves of an operation.
-    pub fn moves(&self, part: Part) -> &[Move] {
-        &self.moves[part.0 as usize..part.1 as usize]
+    /// The moves of an operation; none where it moves no data.
+    pub fn data(&self, op: u32) -> &[Move] {
+        match self.ops[op as usize].action {
+            Action::Data(data) => &self.moves[data.moves.0 as usize..data.moves.1 as usize],
+            _ => &[],
+        }
     }
 }
 

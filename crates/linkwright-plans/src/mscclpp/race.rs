@@ -40,12 +40,12 @@ pub(super) fn check(plan: &Plan, events: &Events) -> Result<()> {
 /// A GPU must not end while others write its data or read them: something of its own comes behind each such move.
 fn ends(plan: &Plan, events: &Events) -> Result<()> {
     let order = &events.order;
-    let (nodes, words) = (order.owner.len(), (plan.ranks as usize).div_ceil(64));
+    let (nodes, words) = (order.owner.len(), (plan.goal.ranks as usize).div_ceil(64));
     if nodes * words > MAX_KNOWN {
         return Err(PlanError::whole(format!(
             "{} operations of {} GPUs take too long to prove; use fewer",
             plan.ops.len(),
-            plan.ranks
+            plan.goal.ranks
         )));
     }
     let edges = order.seen.iter().chain(&order.later).copied();

@@ -9,24 +9,31 @@
 //! ```
 //!
 //! ```text
-//!   format   steps and their waits                -> Skeleton
-//!   order    all events in one order, or a circle: the plan never ends
-//!   race     `seen` orders every two accesses to a chunk of which one writes
-//!   build    moves in this order                  -> a schedule, verified
+//!   format    steps and their waits                   -> Skeleton
+//!   order     one order of all events, or a circle: the plan never ends
+//!   race      `seen` orders every two accesses to a chunk of which one writes
+//!   layout    where `i`, `o` and `s` stand in the buffers of a schedule
+//!   build     moves in this order                     -> a schedule, verified
 //! ```
 //!
 //! The proof of races must come before a schedule is built: a builder adds the order that data need, so it would hide
 //! that the plan lacks it.
 
+mod build;
 mod cells;
+mod layout;
 mod order;
 mod race;
+mod run;
 
+pub(crate) use build::{Mover, Operation, Writer};
 pub(crate) use cells::{Cells, Place, Space};
+pub(crate) use layout::{Goal, Layout, RELAY};
 pub(crate) use order::{circle, sequence, steps_of, Rows};
 pub(crate) use race::Access;
 
 use crate::error::{PlanError, Result};
+use run::Run;
 
 /// No event, step, thread block or chunk.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -94,35 +101,61 @@ impl Skeleton {
         events.filter(|&event| self.is_step(event))
     }
 
-    /// Find an order in which all can happen, the least key first where it is free; refuses a plan that never ends.
+    /// What waits for what: edges that lead to one event keep the order in which they came, `seen` first.
+    fn edges(&self) -> impl Iterator<Item = (u32, u32)> + Clone + '_ {
+        self.seen.iter().chain(&self.later).copied()
+    }
+
+    /// Let events happen in the order of a key as far as they can; refuses a plan that never ends.
     pub fn arrange(
         &mut self,
         plan: &impl Steps,
         key: impl Fn(u32) -> u64,
         cure: impl FnOnce() -> String,
     ) -> Result<()> {
-        let later = self.later.len();
-        self.later.append(&mut self.seen);
-        let found = sequence(self.owner.len(), &self.later, key);
-        self.seen = self.later.split_off(later);
-        match found {
+        match sequence(self.owner.len(), self.edges(), key) {
             Ok(sequence) => self.sequence = sequence,
-            Err(circle) => {
-                let steps = self.turns(&steps_of(&circle, |event| self.owner[event as usize]));
-                let shown = steps.iter().take(SHOWN).chain(&steps[..1]);
-                let mut shown: Vec<String> = shown.map(|&step| plan.place(step)).collect();
-                if steps.len() > SHOWN {
-                    shown[SHOWN] = "...".to_string();
-                }
-                let problem = format!(
-                    "waits for itself, so the plan never ends: {}{}",
-                    shown.join(" -> "),
-                    cure()
-                );
-                return plan.error(steps[0], problem);
+            Err(circle) => return self.refuse(plan, &circle, cure),
+        }
+        Ok(())
+    }
+
+    /// Let each thread block run as far as it comes, and those go on that waited for it; refuses a plan that never ends.
+    pub fn run(&mut self, plan: &impl Steps, cure: impl FnOnce() -> String) -> Result<()> {
+        let found = Run::of(self).all();
+        match found.len() == self.owner.len() {
+            true => self.sequence = found,
+            false => {
+                let mut stuck = vec![true; self.owner.len()];
+                found
+                    .iter()
+                    .for_each(|&event| stuck[event as usize] = false);
+                let stuck = |event: u32| stuck[event as usize];
+                let circle = circle(self.owner.len(), self.edges(), stuck);
+                return self.refuse(plan, &circle, cure);
             }
         }
         Ok(())
+    }
+
+    /// The error that shows a circle of events.
+    fn refuse(
+        &self,
+        plan: &impl Steps,
+        circle: &[u32],
+        cure: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let steps = self.turns(&steps_of(circle, |event| self.owner[event as usize]));
+        let shown = steps.iter().take(SHOWN).chain(&steps[..1]);
+        let mut shown: Vec<String> = shown.map(|&step| plan.place(step)).collect();
+        if steps.len() > SHOWN {
+            shown[SHOWN] = "...".to_string();
+        }
+        let (circle, cure) = (shown.join(" -> "), cure());
+        plan.error(
+            steps[0],
+            format!("waits for itself, so the plan never ends: {circle}{cure}"),
+        )
     }
 
     /// A circle without the steps that only wait for the one before them in their thread block, and it for them.

@@ -39,12 +39,12 @@ impl Rows {
 /// the nodes of a circle, each of which waits for the one behind it.
 pub(crate) fn sequence(
     nodes: usize,
-    edges: &[(u32, u32)],
+    edges: impl Iterator<Item = (u32, u32)> + Clone,
     key: impl Fn(u32) -> u64,
 ) -> Result<Vec<u32>, Vec<u32>> {
-    let after = Rows::of(nodes, edges.iter().copied());
+    let after = Rows::of(nodes, edges.clone());
     let mut missing = vec![0u32; nodes];
-    edges.iter().for_each(|edge| missing[edge.1 as usize] += 1);
+    (edges.clone()).for_each(|edge| missing[edge.1 as usize] += 1);
     let free = (0..nodes as u32).filter(|&node| missing[node as usize] == 0);
     let mut ready: BinaryHeap<_> = free.map(|node| Reverse((key(node), node))).collect();
     let mut sequence = Vec::with_capacity(nodes);
@@ -59,7 +59,7 @@ pub(crate) fn sequence(
     }
     match sequence.len() == nodes {
         true => Ok(sequence),
-        false => Err(circle(nodes, edges, &missing)),
+        false => Err(circle(nodes, edges, |node| missing[node as usize] > 0)),
     }
 }
 
@@ -75,10 +75,13 @@ pub(crate) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
     steps
 }
 
-/// A circle among the nodes that miss a predecessor; each waits for the one behind it.
-pub(crate) fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec<u32> {
-    let stuck = |node: u32| missing[node as usize] > 0;
-    let open = edges.iter().filter(|edge| stuck(edge.0));
+/// A circle among the nodes that are stuck because they miss a predecessor; each waits for the one behind it.
+pub(crate) fn circle(
+    nodes: usize,
+    edges: impl Iterator<Item = (u32, u32)> + Clone,
+    stuck: impl Fn(u32) -> bool + Copy,
+) -> Vec<u32> {
+    let open = edges.filter(|edge| stuck(edge.0));
     let before = Rows::of(nodes, open.map(|edge| (edge.1, edge.0)));
     let mut node = (0..nodes as u32).find(|&node| stuck(node)).unwrap_or(0);
     let mut seen = vec![false; nodes];
@@ -105,14 +108,17 @@ mod tests {
     fn the_least_key_is_first_where_the_order_allows_it() {
         // 2 must wait for 3, the last by key.
         let edges = [(3, 2), (0, 1)];
-        assert_eq!(sequence(4, &edges, u64::from), Ok(vec![0, 1, 3, 2]));
+        assert_eq!(
+            sequence(4, edges.into_iter(), u64::from),
+            Ok(vec![0, 1, 3, 2])
+        );
     }
 
     #[test]
     fn a_circle_is_shown_without_what_leads_to_it() {
         // 0 -> 1 -> 2 -> 1, and 3 waits for 2.
         let edges = [(0, 1), (1, 2), (2, 1), (2, 3)];
-        let mut circle = sequence(4, &edges, u64::from).unwrap_err();
+        let mut circle = sequence(4, edges.into_iter(), u64::from).unwrap_err();
         circle.sort_unstable();
         assert_eq!(circle, [1, 2]);
     }

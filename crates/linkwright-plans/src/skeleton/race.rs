@@ -8,7 +8,7 @@
 use super::{Cells, Rows, Skeleton, Steps, NONE};
 use crate::error::{PlanError, Result};
 use linkwright_schedule::Accesses;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Most steps of all searches.
@@ -51,7 +51,7 @@ impl Skeleton {
             skeleton: self,
             before: Rows::of(self.owner.len(), self.seen.iter().map(|e| (e.1, e.0))),
             events: ends.max().unwrap_or(0).max(self.block.len()),
-            met: HashMap::new(),
+            met: BTreeMap::new(),
             pairs: Vec::new(),
         };
         proof.find(cells, accesses);
@@ -78,7 +78,7 @@ struct Proof<'a> {
     events: usize,
     /// How often the threads of the second thread block met before those of the first met last, as far as the first
     /// waited for them.
-    met: HashMap<(u32, u32), u32>,
+    met: BTreeMap<(u32, u32), u32>,
     /// What is still to be proved, in order.
     pairs: Vec<Pair>,
 }
@@ -113,13 +113,11 @@ impl Proof<'_> {
     /// Take note of the waits of a step at which the threads of its block meet.
     fn learn(&mut self, step: u32) {
         let s = self.skeleton;
+        if !s.meets[step as usize] {
+            return;
+        }
         let block = s.block[step as usize];
-        for &other in self
-            .before
-            .at(step)
-            .iter()
-            .filter(|_| s.meets[step as usize])
-        {
+        for &other in self.before.at(step) {
             if let Some(epoch) = self
                 .over(other)
                 .filter(|_| s.block[other as usize] != block)
@@ -206,6 +204,9 @@ impl Proof<'_> {
 
     /// Go back from each later step until everything that must come before it was met; gives a pair in no order.
     fn search(&self) -> Result<Option<Pair>> {
+        if self.pairs.is_empty() {
+            return Ok(None);
+        }
         let sequence = &self.skeleton.sequence;
         let mut place = vec![0u32; sequence.len()];
         for (at, &event) in (0..).zip(sequence) {

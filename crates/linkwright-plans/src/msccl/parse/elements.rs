@@ -2,8 +2,8 @@
 
 use super::attributes::Attributes;
 use crate::error::{PlanError, Result};
-use crate::msccl::limits::{DEFAULT_MAX_BYTES, MAX_BLOCKS, MAX_STEPS, PROTOCOLS};
-use crate::msccl::plan::{Head, Kind, Own, Place, Space, Step, COLLECTIVES, HINTS};
+use crate::msccl::limits::{DEFAULT_MAX_BYTES, MAX_BLOCKS, MAX_CELLS, MAX_STEPS, PROTOCOLS};
+use crate::msccl::plan::{Goal, Head, Kind, Own, Place, Space, Step, COLLECTIVES, HINTS};
 use linkwright_schedule::ir::MAX_CHUNKS;
 use linkwright_schedule::{Collective, Spec};
 use quick_xml::events::BytesStart;
@@ -80,9 +80,23 @@ pub(super) fn head(element: &BytesStart) -> Result<Head> {
         );
         return Err(PlanError::whole(problem));
     }
+    let blocks = match collective {
+        Collective::Gather | Collective::Scatter => u64::from(ranks),
+        _ => 1,
+    };
+    let vector = u64::from(chunks) * blocks;
+    if vector > MAX_CELLS {
+        let problem =
+            format!("nchunksperloop=\"{chunks}\": more than {MAX_CELLS} chunks; use fewer");
+        return Err(PlanError::whole(problem));
+    }
     Ok(Head {
-        spec,
-        ranks,
+        goal: Goal {
+            spec,
+            ranks,
+            vector: vector as u32,
+            fine: 1,
+        },
         chunks,
         channels,
         slots: protocol.slots,

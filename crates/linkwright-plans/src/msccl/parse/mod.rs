@@ -172,7 +172,7 @@ impl Parser {
 
     fn gpu(&mut self, element: &BytesStart) -> Result<()> {
         let a = Attributes::of(element, &GPU)?;
-        let ranks = self.head.as_ref().map_or(0, |head| head.ranks);
+        let ranks = self.head.as_ref().map_or(0, |head| head.goal.ranks);
         let id = a.number(0, 0..=i64::from(ranks) - 1)?;
         let chunks = |k| a.number(k, 0..=i64::from(MAX_CHUNKS));
         let chunks = [chunks(1)?, chunks(2)?, chunks(3)?];
@@ -186,7 +186,7 @@ impl Parser {
         let gpu = self.gpus.last().map_or(0, |gpu| gpu.0);
         let a = Attributes::of(element, &BLOCK).map_err(|e| within(format!("gpu {gpu}"), e))?;
         let head = self.head.as_ref();
-        let (ranks, channels) = head.map_or((0, 0), |head| (head.ranks, head.channels));
+        let (ranks, channels) = head.map_or((0, 0), |head| (head.goal.ranks, head.channels));
         let here = |error| within(format!("gpu {gpu}"), error);
         let tb = (a.number(0, 0..=i64::from(MAX_BLOCKS) - 1)).map_err(here)?;
         let here = |error| within(format!("gpu {gpu}, tb {tb}"), error);
@@ -264,14 +264,14 @@ impl Parser {
             if *id != expected {
                 let problem = match *id < expected {
                     true => format!("gpu {id} stands there twice; keep one"),
-                    false => format!("gpu {expected} is missing; ngpus=\"{}\"", head.ranks),
+                    false => format!("gpu {expected} is missing; ngpus=\"{}\"", head.goal.ranks),
                 };
                 return Err(PlanError::whole(problem));
             }
         }
-        if self.gpus.len() < head.ranks as usize {
+        if self.gpus.len() < head.goal.ranks as usize {
             let missing = self.gpus.len();
-            let problem = format!("gpu {missing} is missing; ngpus=\"{}\"", head.ranks);
+            let problem = format!("gpu {missing} is missing; ngpus=\"{}\"", head.goal.ranks);
             return Err(PlanError::whole(problem));
         }
         let mut plan = Plan {

@@ -50,7 +50,7 @@ fn touched(plan: &Plan, links: &Links, cells: &Cells, step: u32) -> Vec<(u32, bo
         (step.kind.writes(), step.dst, true),
     ] {
         if used {
-            let first = cells.of(gpu, plan.head.canonical(gpu, place));
+            let first = cells.of(gpu, plan.head.goal.canonical(gpu, place));
             touched.extend((first..first + step.count).map(|cell| (cell, writes)));
         }
     }

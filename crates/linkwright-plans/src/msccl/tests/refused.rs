@@ -366,6 +366,6 @@ fn what_a_file_keeps_of_a_schedule_must_fit() {
     refused(
         &renamed,
         "gpu 0, tb 0, step 0",
-        "in no buffer of <linkwright>",
+        "not whole chunks of one buffer",
     );
 }

@@ -1,7 +1,8 @@
 //! Thread blocks: which one takes a step, and what the step waits for.
 
-use super::{refuse, At, Writer, Written};
+use super::{At, Writer, Written};
 use crate::error::{PlanError, Result};
+use crate::express::refuse;
 use crate::msccl::limits::{
     BLOCKS_ON_CHANNEL, BLOCKS_WRITTEN, CHANNELS_WRITTEN, NODES_WRITTEN, STEPS_WRITTEN,
 };
@@ -104,7 +105,8 @@ impl Writer<'_> {
     fn accesses(&self, gpu: u32, step: &Step) -> impl Iterator<Item = (usize, bool)> + use<> {
         let range = |used: bool, place: Place| {
             let first = if used {
-                self.cells.of(gpu, self.plan.head.canonical(gpu, place))
+                self.cells
+                    .of(gpu, self.plan.head.goal.canonical(gpu, place))
             } else {
                 0
             };

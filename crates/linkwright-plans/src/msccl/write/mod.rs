@@ -13,12 +13,12 @@
 mod blocks;
 mod operations;
 
-use super::layout::Layout;
 use super::limits::{CHANNELS_WRITTEN, PROTOCOLS};
-use super::plan::{Block, Cells, Gpu, Head, Plan, Step, COLLECTIVES};
-use crate::divisor::gcd;
+use super::plan::{Block, Cells, Gpu, Head, Plan, Step};
+use crate::divisor::lcm;
 use crate::error::{PlanError, Result};
-use linkwright_schedule::ir::{Buffer, Op, OpKind, MAX_CHUNKS};
+use crate::skeleton::{Goal, Layout};
+use linkwright_schedule::ir::{OpKind, MAX_CHUNKS};
 use linkwright_schedule::transforms::has_own_waits;
 use linkwright_schedule::{Collective, Schedule};
 use std::collections::BTreeMap;
@@ -32,14 +32,14 @@ pub(super) fn plan(schedule: &Schedule) -> Result<Plan> {
         ));
     }
     let head = head(schedule)?;
-    let layout = Layout::of(&head, schedule.buffers.clone())?;
-    let [input, output] = head.lengths().map(|length| length as u32);
+    let layout = Layout::of(&head.goal, schedule.buffers.clone())?;
+    let [input, output] = head.goal.lengths();
     let gpu = Gpu {
         chunks: [input, output, layout.scratch],
         blocks: 0..0,
     };
     let plan = Plan {
-        gpus: vec![gpu; head.ranks as usize],
+        gpus: vec![gpu; head.goal.ranks as usize],
         blocks: Vec::new(),
         steps: Vec::new(),
         buffers: Some(schedule.buffers.clone()),
@@ -55,67 +55,21 @@ pub(super) fn plan(schedule: &Schedule) -> Result<Plan> {
     writer.finish()
 }
 
-/// Refuse operation `id`.
-fn refuse<T>(id: u32, op: &Op, problem: &str) -> Result<T> {
-    let place = format!(
-        "operation t{id} of step {} at rank {}",
-        op.step,
-        op.initiator()
-    );
-    Err(PlanError::at(place, problem))
-}
-
 /// The head of a plan: chunks so small that every chunk of every buffer is a whole number of them.
 fn head(s: &Schedule) -> Result<Head> {
-    let refuse = |problem: String| Err(PlanError::whole(problem));
-    let name = s.spec.collective.name();
-    if !COLLECTIVES.iter().any(|known| known.1 == s.spec.collective) {
-        return refuse(format!("the format has no {name}; export it as lw"));
-    }
-    if s.memories > 0 {
-        return refuse(format!(
-            "the schedule has {} memories, and the format knows only GPUs; use an algorithm without",
-            s.memories
-        ));
-    }
-    if s.spec.repeats != 1 {
-        return refuse(format!(
-            "{name} runs {} times; export the schedule of one run",
-            s.spec.repeats
-        ));
-    }
-    let mut vector = 1;
-    for buffer in &s.buffers {
-        vector = lcm(vector, parts(buffer));
-        if vector > u64::from(MAX_CHUNKS) {
-            return refuse(format!(
-                "buffer {} is cut so that a vector would have more than {MAX_CHUNKS} chunks; cut buffers alike",
-                buffer.name
-            ));
-        }
-    }
+    let mut goal = Goal::of(s, u64::from(MAX_CHUNKS))?;
     let per_rank = match s.spec.collective {
-        Collective::Gather | Collective::Scatter => u64::from(s.ranks),
+        Collective::Gather | Collective::Scatter => s.ranks,
         _ => 1,
     };
+    goal.vector = lcm(u64::from(goal.vector), u64::from(per_rank)) as u32;
     Ok(Head {
-        spec: s.spec,
-        ranks: s.ranks,
-        chunks: (lcm(vector, per_rank) / per_rank) as u32,
+        goal,
+        chunks: goal.vector / per_rank,
         channels: 1,
         slots: PROTOCOLS[0].slots,
         per_message: 1,
     })
-}
-
-/// Into how many parts a vector must be cut so that chunks of `buffer` are whole numbers of them.
-fn parts(buffer: &Buffer) -> u64 {
-    let parts = u64::from(buffer.div) * u64::from(buffer.blocks) * u64::from(buffer.slices);
-    parts / gcd(parts, u64::from(buffer.mul))
-}
-
-fn lcm(a: u64, b: u64) -> u64 {
-    a / gcd(a, b) * b
 }
 
 /// What a thread block is for.

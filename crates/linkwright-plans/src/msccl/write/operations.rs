@@ -1,7 +1,8 @@
 //! Operations become steps.
 
-use super::{refuse, At, Purpose, Writer};
+use super::{At, Purpose, Writer};
 use crate::error::Result;
+use crate::express::refuse;
 use crate::msccl::limits::COUNT_WRITTEN;
 use crate::msccl::plan::{Kind, Own, Place, Step};
 use linkwright_schedule::ir::{Combine, Op, OpKind};
@@ -9,29 +10,10 @@ use linkwright_schedule::ir::{Combine, Op, OpKind};
 impl Writer<'_> {
     /// Write operation `id`, or refuse it.
     pub(super) fn operation(&mut self, id: u32, op: &Op) -> Result<()> {
-        let problem = match op.kind {
-            OpKind::Multicast => {
-                "is a multicast, and a thread block sends to one GPU; unfuse it into puts"
-            }
-            OpKind::Aggregate => {
-                "is an aggregation, and a thread block receives from one GPU; combine on the GPUs"
-            }
-            OpKind::Compute => {
-                "computes, and the format has no arithmetic of its own; leave it out"
-            }
-            OpKind::Barrier => "is a barrier, which the format lacks; let the data order the ranks",
-            OpKind::Fence => {
-                "is a fence, which the format lacks; wait for single operations instead"
-            }
-            OpKind::Put | OpKind::Get if op.from == op.to => "sends to itself; make it local",
-            _ => {
-                if op.fenced {
-                    self.fence(op.initiator());
-                }
-                return self.pieces(id, op);
-            }
-        };
-        refuse(id, op, problem)
+        if op.fenced {
+            self.fence(op.initiator());
+        }
+        self.pieces(id, op)
     }
 
     /// What `gpu` sends or does from now on comes after what it has sent and done so far.

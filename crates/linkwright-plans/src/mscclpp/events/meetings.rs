@@ -5,91 +5,69 @@ use crate::error::Result;
 use crate::mscclpp::plan::Steps;
 
 impl Maker<'_> {
-    pub(super) fn channels(&mut self) -> Result<()> {
-        for end in 0..self.plan.ends.len() {
-            let waits = std::mem::take(&mut self.waits[end].list);
-            let (gpu, peer) = (self.plan.ends[end].gpu, self.plan.ends[end].peer);
-            let other = self.plan.ends[end].other;
-            let signals = match other {
-                Some(other) => std::mem::take(&mut self.signals[other as usize].list),
-                None => Vec::new(),
+    /// The k-th wait for a channel or semaphore is for the k-th signal, behind the start value of a semaphore.
+    pub(super) fn counts(&mut self) -> Result<()> {
+        let plan = self.plan;
+        for (name, takes) in std::mem::take(&mut self.takes).iter().enumerate() {
+            let end = plan.ends.get(name);
+            let (posted, start) = match end {
+                Some(end) => (end.other, 0),
+                None => (Some(name as u32), plan.semaphores[name - plan.ends.len()]),
             };
-            for (k, &(wait, relaxed)) in waits.iter().enumerate() {
-                let Some(&(signal, also)) = signals.get(k) else {
-                    let sent = signals.len();
-                    return self.plan.error(
-                        wait,
-                        format!(
-                            "waits for signal {} from gpu {peer}, which sends {sent} through this channel; add a signal \
-                             there, or remove the wait",
-                            k + 1
+            let posts = posted.map(|name| std::mem::take(&mut self.posts[name as usize]));
+            let posts = posts.unwrap_or_default();
+            let after_start = takes.iter().skip(start as usize);
+            for (k, &(take, relaxed)) in after_start.enumerate() {
+                let Some(&(post, also)) = posts.get(k) else {
+                    let (number, count) = (k + 1, posts.len());
+                    let problem = match end {
+                        Some(end) => format!(
+                            "waits for signal {number} from gpu {}, which sends {count} through this channel; add a \
+                             signal there, or remove the wait",
+                            end.peer
                         ),
-                    );
+                        None => format!(
+                            "waits for release {number} of a semaphore that is released {count} times; add a \
+                             sem_release, or remove this"
+                        ),
+                    };
+                    return plan.error(take, problem);
                 };
                 match relaxed || also {
-                    true => self.out.order.later.push((signal, wait)),
-                    false => self.out.order.seen.push((signal, wait)),
+                    true => self.out.order.later.push((post, take)),
+                    false => self.out.order.seen.push((post, take)),
                 }
-                self.out
-                    .signals
-                    .push((self.out.order.owner[signal as usize], wait));
+                let signal = self.out.order.owner[post as usize];
+                self.out.signals.push((signal, take));
             }
-            if let Some(&(extra, _)) = signals.get(waits.len()) {
-                return self.plan.error(
-                    self.out.order.owner[extra as usize],
-                    format!(
-                        "gpu {gpu} never waits for signal {} of this channel, so the next run would take it for its \
-                         own; add a wait there, or remove the signal",
-                        waits.len() + 1
-                    ),
+            if let (Some(end), Some(&(extra, _))) = (end, posts.get(takes.len())) {
+                let problem = format!(
+                    "gpu {} never waits for signal {} of this channel, so the next run would take it for its own; add a \
+                     wait there, or remove the signal",
+                    end.gpu,
+                    takes.len() + 1
                 );
+                return plan.error(self.out.order.owner[extra as usize], problem);
             }
         }
-        match self.signals.iter().find_map(|uses| uses.list.first()) {
-            Some(&(node, _)) => {
-                let op = self.out.order.owner[node as usize];
-                self.plan.error(
-                    op,
-                    "signals a GPU that has no channel back, so it cannot wait; add one there",
-                )
-            }
+        match self.posts.iter().find_map(|posts| posts.first()) {
+            Some(&(event, _)) => plan.error(
+                self.out.order.owner[event as usize],
+                "signals a GPU that has no channel back, so it cannot wait; add one there",
+            ),
             None => Ok(()),
         }
     }
 
-    pub(super) fn semaphores(&mut self) -> Result<()> {
-        for (index, &start) in self.plan.semaphores.iter().enumerate() {
-            let releases = std::mem::take(&mut self.releases[index].list);
-            for (k, &(acquire, _)) in (0u64..).zip(&self.acquires[index].list) {
-                let Some(k) = k.checked_sub(u64::from(start)) else {
-                    continue;
-                };
-                let Some(&(release, _)) = releases.get(k as usize) else {
-                    let problem = format!(
-                        "waits for release {} of a semaphore that is released {} times; add a sem_release, or remove this",
-                        k + 1,
-                        releases.len()
-                    );
-                    return self.plan.error(acquire, problem);
-                };
-                self.out.order.seen.push((release, acquire));
-                self.out.signals.push((release, acquire));
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn barriers(&mut self) -> Result<()> {
-        for rounds in self.rounds.values() {
-            for (_, needed, came) in rounds {
-                if *needed as usize != came.len() {
-                    let problem = format!(
-                        "{} thread blocks come to this round of the barrier, and num_threadblocks differs; make it as \
-                         many, the same at each",
-                        came.len()
-                    );
-                    return self.plan.error(came[0], problem);
-                }
+        for (_, needed, came) in self.rounds.values().flatten() {
+            if needed.map(|needed| needed as usize) != Some(came.len()) {
+                let problem = format!(
+                    "{} thread blocks come to this round of the barrier, and num_threadblocks differs; make it as \
+                     many, the same at each",
+                    came.len()
+                );
+                return self.plan.error(came[0], problem);
             }
         }
         Ok(())

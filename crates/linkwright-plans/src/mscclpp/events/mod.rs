@@ -36,37 +36,32 @@ pub(super) fn events(plan: &Plan) -> Result<Events> {
     for block in 0..plan.blocks.len() as u32 {
         maker.block(block)?;
     }
-    maker.channels()?;
-    maker.semaphores()?;
+    maker.counts()?;
     maker.barriers()?;
     maker.packets()?;
     maker.finish()
 }
 
-/// The use of a channel end or a semaphore, in order, by one thread block.
-#[derive(Default, Clone)]
-struct Uses {
-    /// Nodes, and whether they say nothing of data.
-    list: Vec<(u32, bool)>,
-    block: Option<u32>,
-}
+/// The uses of a channel end or a semaphore in one direction, in order: events, and whether they say nothing of data.
+type Uses = Vec<(u32, bool)>;
 
-/// A round of a barrier: when its thread blocks go on, how many must come, and the operations with which they came.
-type Round = (u32, u32, Vec<u32>);
+/// A round of a barrier: when its thread blocks go on, how many must come if they agree, and the operations with
+/// which they came.
+type Round = (u32, Option<u32>, Vec<u32>);
 
 struct Maker<'a> {
     plan: &'a Plan,
     out: Events,
-    signals: Vec<Uses>,
-    waits: Vec<Uses>,
-    releases: Vec<Uses>,
-    acquires: Vec<Uses>,
+    /// By name, as operations have it.
+    posts: Vec<Uses>,
+    takes: Vec<Uses>,
     /// Of each barrier of a GPU, round by round.
     rounds: BTreeMap<(u32, u32), Vec<Round>>,
 }
 
 impl<'a> Maker<'a> {
     fn new(plan: &'a Plan) -> Self {
+        let names = plan.ends.len() + plan.semaphores.len();
         Maker {
             plan,
             out: Events {
@@ -74,10 +69,8 @@ impl<'a> Maker<'a> {
                 done: vec![NONE; plan.moves.len()],
                 signals: Vec::new(),
             },
-            signals: vec![Uses::default(); plan.ends.len()],
-            waits: vec![Uses::default(); plan.ends.len()],
-            releases: vec![Uses::default(); plan.semaphores.len()],
-            acquires: vec![Uses::default(); plan.semaphores.len()],
+            posts: vec![Uses::new(); names],
+            takes: vec![Uses::new(); names],
             rounds: BTreeMap::new(),
         }
     }

@@ -3,86 +3,66 @@
 use super::Maker;
 use crate::error::Result;
 use crate::mscclpp::json::Space;
-use crate::mscclpp::plan::{Action, Move, Steps};
+use crate::mscclpp::plan::Steps;
 use crate::skeleton::NONE;
 
 impl Maker<'_> {
     /// Each reader of packets waits for their writer.
     pub(super) fn packets(&mut self) -> Result<()> {
-        let cells = self.plan.cells();
+        let (plan, order) = (self.plan, &mut self.out.order);
+        let cells = plan.cells();
         let mut writer = vec![NONE; cells.count()];
-        let mut plain: Vec<Option<u32>> = vec![None; self.plan.ranks as usize];
-        let mut packets = plain.clone();
-        for (op, node, made) in self.all_moves() {
-            for (gpu, place, is_packets, writes) in [
-                (made.from, made.src, made.reads_packets, false),
-                (made.to, made.dst, made.writes_packets, true),
-            ] {
-                if place.space != Space::Scratch {
-                    continue;
+        // Of each GPU, an operation that uses its scratch without packets, and one that does with packets.
+        let mut users = vec![[None; 2]; plan.goal.ranks as usize];
+        for (made, &done) in plan.moves.iter().zip(&self.out.done) {
+            let op = order.owner[done as usize];
+            let ends = [
+                (made.from, made.src, made.reads_packets),
+                (made.to, made.dst, made.writes_packets),
+            ];
+            for (gpu, _, packets) in ends.into_iter().filter(|end| end.1.space == Space::Scratch) {
+                users[gpu as usize][usize::from(packets)].get_or_insert(op);
+            }
+            let first = cells.of(made.to, made.dst) as usize;
+            let written = writer[first..first + made.count as usize].iter_mut();
+            for writer in written.filter(|_| made.writes_packets) {
+                if *writer != NONE {
+                    let other = plan.place(order.owner[*writer as usize]);
+                    let problem = format!(
+                        "writes packets where {other} does, and a reader cannot tell them apart; use other chunks of \
+                         scratch"
+                    );
+                    return plan.error(op, problem);
                 }
-                let kinds = if is_packets { &mut packets } else { &mut plain };
-                kinds[gpu as usize].get_or_insert(op);
-                if !is_packets || !writes {
-                    continue;
-                }
-                let first = cells.of(gpu, place) as usize;
-                for writer in &mut writer[first..first + made.count as usize] {
-                    if *writer != NONE {
-                        let other = self.plan.place(self.out.order.owner[*writer as usize]);
-                        return self.plan.error(
-                            op,
-                            format!(
-                                "writes packets where {other} does, and a reader cannot tell them apart; use other chunks of \
-                                 scratch"
-                            ),
-                        );
-                    }
-                    *writer = node;
-                }
+                *writer = done;
             }
         }
-        for (gpu, both) in plain.iter().zip(&packets).enumerate() {
-            if let (Some(op), Some(other)) = both {
-                let other = self.plan.place(*other);
+        for (gpu, users) in users.iter().enumerate() {
+            if let [Some(op), Some(other)] = *users {
+                let other = plan.place(other);
                 let problem = format!(
                     "uses scratch of gpu {gpu} without packets, {other} with; keep to one of them"
                 );
-                return self.plan.error(*op, problem);
+                return plan.error(op, problem);
             }
         }
-        for (op, _, made) in self.all_moves() {
-            let mut last = NONE;
+        let readers = plan.moves.iter().zip(&self.out.done);
+        for (made, &done) in readers.filter(|(made, _)| made.reads_packets) {
+            let (op, mut last) = (order.owner[done as usize], NONE);
             let first = cells.of(made.from, made.src) as usize;
-            let sources = &writer[first..first + made.count as usize];
-            for &from in sources.iter().filter(|_| made.reads_packets) {
+            for &from in &writer[first..first + made.count as usize] {
                 if from == NONE {
-                    return self.plan.error(
-                        op,
-                        "waits for packets that are never written; put them there",
-                    );
+                    let problem = "waits for packets that are never written; put them there";
+                    return plan.error(op, problem);
                 }
                 if from != last {
-                    self.out.order.seen.push((from, op));
-                    self.out
-                        .signals
-                        .push((self.out.order.owner[from as usize], op));
+                    order.seen.push((from, op));
+                    let signal = order.owner[from as usize];
+                    self.out.signals.push((signal, op));
                 }
                 last = from;
             }
         }
         Ok(())
-    }
-
-    /// (operation, when it is done, move) of all moves.
-    fn all_moves(&self) -> Vec<(u32, u32, Move)> {
-        let mut list = Vec::with_capacity(self.plan.moves.len());
-        for (op, known) in (0..).zip(&self.plan.ops) {
-            if let Action::Data(data) = known.action {
-                let moves = (data.moves.0..data.moves.1).zip(self.plan.moves(data.moves));
-                list.extend(moves.map(|(index, &made)| (op, self.out.done[index as usize], made)));
-            }
-        }
-        list
     }
 }

@@ -18,13 +18,13 @@ impl Parser<'_> {
                 (Some(id), Some(count)) => Action::Barrier(id, count),
                 _ => return self.fail("a barrier needs barrier_id and num_threadblocks"),
             },
-            Name::Signal => Action::Signal(self.ends_of(op)?, false),
-            Name::RelaxedSignal => Action::Signal(self.ends_of(op)?, true),
-            Name::Wait => Action::Wait(self.ends_of(op)?, false),
-            Name::RelaxedWait => Action::Wait(self.ends_of(op)?, true),
+            Name::Signal => Action::Post(self.ends_of(op)?, false),
+            Name::RelaxedSignal => Action::Post(self.ends_of(op)?, true),
+            Name::Wait => Action::Take(self.ends_of(op)?, false),
+            Name::RelaxedWait => Action::Take(self.ends_of(op)?, true),
             Name::Flush => Action::Flush(self.ends_of(op)?),
-            Name::Acquire => Action::Acquire(self.semaphores(op)?),
-            Name::Release => Action::Release(self.semaphores(op)?),
+            Name::Acquire => Action::Take(self.semaphores(op)?, false),
+            Name::Release => Action::Post(self.semaphores(op)?, false),
             Name::Pipeline => {
                 return self.fail(
                     "a pipeline repeats its operations for each part of so many bytes, and a schedule knows no bytes; \
@@ -79,7 +79,8 @@ impl Parser<'_> {
                     "semaphore {semaphore} does not exist; the GPU has {known}"
                 ));
             }
-            self.plan.names.push(self.gpu.first_semaphore + semaphore);
+            let first = self.plan.ends.len() as u32 + self.gpu.first_semaphore;
+            self.plan.names.push(first + semaphore);
         }
         match op.semaphore_ids.is_empty() {
             true => self.fail("names no semaphore; list some in semaphore_ids"),

@@ -51,7 +51,7 @@ impl Parser<'_> {
                         "remote buffer {buffer} is not among those of the GPU; add it there"
                     ));
                 };
-                if remote.rank >= self.plan.ranks || remote.rank == gpu.id {
+                if remote.rank >= self.plan.goal.ranks || remote.rank == gpu.id {
                     return at(format!(
                         "remote buffer {buffer} is at gpu {}; name another GPU of the plan",
                         remote.rank

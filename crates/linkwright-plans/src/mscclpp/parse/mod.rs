@@ -6,9 +6,10 @@ mod moves;
 mod sizes;
 mod spans;
 
-use super::json::{ChannelType, File, ReduceOp, Space};
-use super::layout::{self, Layout};
-use super::plan::{place, End, Plan};
+pub(super) use sizes::MAX_UNITS;
+
+use super::json::{ChannelType, File, OwnBuffer, ReduceOp, Space};
+use super::plan::{place, End, Layout, Plan};
 use crate::error::{PlanError, Result};
 use std::collections::BTreeMap;
 
@@ -49,7 +50,7 @@ pub(super) fn file(text: &str) -> Result<File> {
 
 /// The plan of a file.
 pub(super) fn plan(file: &File) -> Result<Plan> {
-    let sizes = sizes::sizes(file)?;
+    let (goal, scratch) = sizes::sizes(file)?;
     let layout = match &file.linkwright {
         Some(own) if own.buffers.len() > MAX_BUFFERS => {
             let problem = format!(
@@ -59,18 +60,15 @@ pub(super) fn plan(file: &File) -> Result<Plan> {
             return Err(PlanError::at("linkwright", problem));
         }
         Some(own) => {
-            let buffers: Vec<_> = own.buffers.iter().map(layout::own_buffer).collect();
-            Layout::of(&buffers, &sizes)?
+            let buffers = own.buffers.iter().map(OwnBuffer::buffer);
+            Layout::of(&goal, buffers.collect())?
         }
-        None => Layout::plain(&sizes)?,
+        None => Layout::plain(&goal, scratch)?,
     };
     let mut parser = Parser {
         file,
         plan: Plan {
-            spec: sizes.spec,
-            ranks: sizes.ranks,
-            vector: sizes.vector,
-            fine: sizes.fine,
+            goal,
             own: file.linkwright.is_some(),
             layout,
             blocks: Vec::new(),
@@ -136,7 +134,7 @@ impl Parser<'_> {
             for channel in &gpu.channels {
                 let kind = channel.channel_type;
                 for &peer in &channel.connected_to {
-                    if peer >= self.plan.ranks || peer == gpu.id {
+                    if peer >= self.plan.goal.ranks || peer == gpu.id {
                         let problem =
                             format!("a channel leads to gpu {peer}; name another GPU of the plan");
                         return Err(PlanError::at(format!("gpu {}", gpu.id), problem));

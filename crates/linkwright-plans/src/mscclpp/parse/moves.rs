@@ -4,7 +4,7 @@ use super::spans::Span;
 use super::Parser;
 use crate::error::Result;
 use crate::mscclpp::json::{self, Name, Space};
-use crate::mscclpp::plan::{Kind, Move};
+use crate::mscclpp::plan::{Move, Mover};
 
 /// Most units that all operations move.
 const MAX_MOVED: u64 = 1 << 23;
@@ -45,12 +45,12 @@ impl Parser<'_> {
                     self.local(op, op.src_buff[0])?,
                     self.local(op, op.dst_buff[0])?,
                 );
-                self.transfer(Kind::Local, src, dst, reads_packets, packets)
+                self.transfer(Mover::Local, src, dst, reads_packets, packets)
             }
             Name::Get => {
                 for (&src, &dst) in op.src_buff.iter().zip(&op.dst_buff) {
                     let (src, dst) = (self.remote(op, src)?, self.local(op, dst)?);
-                    self.transfer(Kind::Get, src, dst, false, false)?;
+                    self.transfer(Mover::Get, src, dst, false, false)?;
                 }
                 Ok(())
             }
@@ -62,7 +62,7 @@ impl Parser<'_> {
                 for (index, &dst) in op.dst_buff.iter().enumerate() {
                     let src = op.src_buff[index.min(sources - 1)];
                     let (src, dst) = (self.local(op, src)?, self.remote(op, dst)?);
-                    self.transfer(Kind::Put, src, dst, reads_packets, packets)?;
+                    self.transfer(Mover::Put, src, dst, reads_packets, packets)?;
                 }
                 Ok(())
             }
@@ -85,15 +85,15 @@ impl Parser<'_> {
             Name::ReduceCopyPackets | Name::ReduceCopySendPackets
         );
         let dst = self.local(op, op.dst_buff[0])?;
-        let mut parts = vec![(Kind::Local, self.local(op, op.src_buff[0])?, false)];
+        let mut parts = vec![(Mover::Local, self.local(op, op.src_buff[0])?, false)];
         for &src in &op.src_buff[1..] {
             parts.push(match reads {
-                true => (Kind::Get, self.remote(op, src)?, false),
-                false => (Kind::Local, self.local(op, src)?, packets),
+                true => (Mover::Get, self.remote(op, src)?, false),
+                false => (Mover::Local, self.local(op, src)?, packets),
             });
         }
         // A source that is the destination is there already; else the first one is copied.
-        let there = |part: &(Kind, Span, bool)| part.0 == Kind::Local && !part.2 && part.1 == dst;
+        let there = |part: &(Mover, Span, bool)| part.0 == Mover::Local && !part.2 && part.1 == dst;
         match parts.iter().position(there) {
             Some(index) => drop(parts.remove(index)),
             None => {
@@ -114,11 +114,11 @@ impl Parser<'_> {
             match copies && index == 1 {
                 true => {
                     let copy = self.local(op, target)?;
-                    self.transfer(Kind::Local, dst, copy, false, true)?;
+                    self.transfer(Mover::Local, dst, copy, false, true)?;
                 }
                 false => {
                     let target = self.remote(op, target)?;
-                    self.transfer(Kind::Put, dst, target, false, packets)?;
+                    self.transfer(Mover::Put, dst, target, false, packets)?;
                 }
             }
         }
@@ -127,7 +127,7 @@ impl Parser<'_> {
 
     fn transfer(
         &mut self,
-        kind: Kind,
+        kind: Mover,
         src: Span,
         dst: Span,
         reads_packets: bool,

@@ -3,11 +3,13 @@
 use crate::divisor::gcd;
 use crate::error::{PlanError, Result};
 use crate::mscclpp::json::File;
-use crate::mscclpp::layout::{Sizes, MAX_UNITS};
-use crate::mscclpp::plan::place;
+
+use crate::mscclpp::plan::{place, Goal};
 use linkwright_schedule::ir::MAX_RANKS;
 use linkwright_schedule::{Collective, Spec};
 
+/// Most units of one buffer.
+pub(in crate::mscclpp) const MAX_UNITS: u64 = 1 << 20;
 /// Most parts into which groups of thread blocks cut a chunk.
 const MAX_FINE: u64 = 1 << 10;
 /// Most units of all buffers of all GPUs.
@@ -50,7 +52,8 @@ fn spec(file: &File) -> Result<Spec> {
     Ok(spec)
 }
 
-pub(super) fn sizes(file: &File) -> Result<Sizes> {
+/// What the plan is to achieve, and the units of scratch of the GPU with most.
+pub(super) fn sizes(file: &File) -> Result<(Goal, u32)> {
     let spec = spec(file)?;
     let ranks = file.gpus.len() as u32;
     if file.gpus.is_empty() || file.gpus.len() > MAX_RANKS as usize {
@@ -87,13 +90,13 @@ pub(super) fn sizes(file: &File) -> Result<Sizes> {
         );
         return Err(PlanError::at("gpus", problem));
     }
-    Ok(Sizes {
+    let goal = Goal {
         spec,
         ranks,
-        fine,
         vector: vector as u32,
-        scratch: scratch as u32,
-    })
+        fine,
+    };
+    Ok((goal, scratch as u32))
 }
 
 /// Chunks of input and output, which are the same for all GPUs and fit the collective.

@@ -3,9 +3,7 @@
 use super::Parser;
 use crate::error::Result;
 use crate::mscclpp::json::{self, ChannelType, Chunks, Space};
-use crate::mscclpp::layout::{in_place, only};
 use crate::mscclpp::plan::Place;
-use linkwright_schedule::Collective;
 
 /// Units of one GPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,7 +57,7 @@ impl Parser<'_> {
                 space.word()
             ));
         }
-        let fine = u64::from(self.plan.fine);
+        let fine = u64::from(self.plan.goal.fine);
         let (part, parts) = op.tbg_info.map_or((0, 1), |group| {
             (u64::from(group.tb_id), u64::from(group.tbg_size))
         });
@@ -67,26 +65,8 @@ impl Parser<'_> {
         let at = (index * fine + first) as u32;
         Ok(Span {
             gpu,
-            place: self.canonical(gpu, space, at),
+            place: self.plan.goal.canonical(gpu, Place { space, at }),
             count: (end - first) as u32,
         })
-    }
-
-    /// In place, input and output are parts of one buffer.
-    fn canonical(&self, gpu: u32, space: Space, at: u32) -> Place {
-        let spec = &self.plan.spec;
-        if !in_place(spec) || space == Space::Scratch || space == only(spec.collective) {
-            return Place { space, at };
-        }
-        let gpus = &self.file.gpus;
-        let offset = match spec.collective {
-            Collective::Allgather => gpu * gpus[0].input_chunks * self.plan.fine,
-            Collective::ReduceScatter => gpu * gpus[0].output_chunks * self.plan.fine,
-            _ => 0,
-        };
-        Place {
-            space: only(spec.collective),
-            at: offset + at,
-        }
     }
 }

@@ -207,7 +207,7 @@ fn wrong_names_and_numbers() {
 fn wrong_results() {
     // Block 0 of GPU 0 goes to block 1 of GPU 1 and back again: neither gets block 1 of the other.
     let lost = changed(|ops| drop(ops.remove(3)));
-    refused(&lost, "", "the plan does not carry out allgather in place");
+    refused(&lost, "", "this does not carry out allgather in place");
 }
 
 #[test]

@@ -1,44 +1,7 @@
-//! What the format can express, and whether what was written says the same as the schedule.
+//! Whether what was written says the same as the schedule.
 
-use crate::error::{PlanError, Result};
-use linkwright_schedule::ir::{self, OpKind};
-use linkwright_schedule::{Collective, Schedule};
-
-pub(super) fn cannot(what: &str) -> PlanError {
-    PlanError::whole(format!("the format cannot express this schedule: {what}"))
-}
-
-/// Refuse what no operation of the format does.
-pub(super) fn expressible(schedule: &Schedule) -> Result<()> {
-    let spec = &schedule.spec;
-    if matches!(spec.collective, Collective::Barrier | Collective::Pattern) {
-        return Err(cannot(&format!(
-            "{} is none of its collectives",
-            spec.collective.name()
-        )));
-    }
-    if spec.repeats > 1 {
-        return Err(cannot(&format!(
-            "it runs {} times; write it once",
-            spec.repeats
-        )));
-    }
-    if schedule.memories > 0 {
-        return Err(cannot("it has memories that are not GPUs"));
-    }
-    for (id, op) in schedule.ops().iter().enumerate() {
-        let what = match op.kind {
-            OpKind::Multicast => "is a multicast; the plan would need a switch",
-            OpKind::Aggregate => "is an aggregation; the plan would need a switch",
-            OpKind::Compute => "computes",
-            OpKind::Barrier => "is a barrier of ranks",
-            OpKind::Fence => "is a fence",
-            _ => continue,
-        };
-        return Err(cannot(&format!("operation t{id} {what}")));
-    }
-    Ok(())
-}
+use linkwright_schedule::ir;
+use linkwright_schedule::Schedule;
 
 /// What the plan does not say of `schedule`, which became `back`.
 pub(super) fn difference(schedule: &Schedule, back: &Schedule) -> Option<String> {

@@ -2,7 +2,8 @@
 
 use super::names::plain;
 use super::Writer;
-use crate::mscclpp::json::{ChannelType, Chunks, Hint, Name, Op, OwnOp, ReduceOp, Space};
+use crate::mscclpp::json::{ChannelType, Chunks, Name, Op, OwnOp, ReduceOp};
+use crate::mscclpp::plan::Place;
 use linkwright_schedule::ir::{self, Combine, OpKind};
 
 impl Writer<'_> {
@@ -15,17 +16,17 @@ impl Writer<'_> {
             op.to
         };
         for (src, dst, count) in schedule.chunk_ranges(op).filter(|range| range.2 > 0) {
-            let src = self.layout.units(op.src_buffer.0 as usize, src, count);
-            let dst = self.layout.units(op.dst_buffer.0 as usize, dst, count);
+            let src = self.layout.place(op.src_buffer.0 as usize, src, count);
+            let dst = self.layout.place(op.dst_buffer.0 as usize, dst, count);
             let (near_src, near_dst) = (own(src), own(dst));
             let reduces = op.combine == Combine::Reduce;
             let (name, src_buff, dst_buff) = match op.kind {
                 OpKind::Put => {
-                    let buffer = self.remote(block, peer, dst.0);
+                    let buffer = self.remote(block, peer, dst.0.space);
                     (Name::Put, vec![near_src], vec![far(dst, buffer)])
                 }
                 OpKind::Get => {
-                    let far = far(src, self.remote(block, peer, src.0));
+                    let far = far(src, self.remote(block, peer, src.0.space));
                     match reduces {
                         true => (Name::ReadReduce, vec![near_dst, far], vec![near_dst]),
                         false => (Name::Get, vec![far], vec![near_dst]),
@@ -42,7 +43,7 @@ impl Writer<'_> {
                 own: Some(OwnOp {
                     op: number,
                     step: op.step,
-                    hint: hint(op.hint),
+                    hint: op.hint,
                     fenced: op.fenced,
                 }),
                 ..plain(name)
@@ -56,31 +57,21 @@ impl Writer<'_> {
     }
 }
 
-fn own(units: (Space, u32, u32)) -> Chunks {
+fn own((place, size): (Place, u32)) -> Chunks {
     Chunks {
-        space: Some(units.0),
+        space: Some(place.space),
         buffer_id: None,
         switch_channel_id: None,
         rank: None,
-        index: units.1,
-        size: units.2,
+        index: place.at,
+        size,
     }
 }
 
-fn far(units: (Space, u32, u32), buffer: u32) -> Chunks {
+fn far(units: (Place, u32), buffer: u32) -> Chunks {
     Chunks {
         space: None,
         buffer_id: Some(buffer),
         ..own(units)
-    }
-}
-
-fn hint(hint: ir::Hint) -> Option<Hint> {
-    match hint {
-        ir::Hint::None => None,
-        ir::Hint::PlusX => Some(Hint::PlusX),
-        ir::Hint::MinusX => Some(Hint::MinusX),
-        ir::Hint::PlusY => Some(Hint::PlusY),
-        ir::Hint::MinusY => Some(Hint::MinusY),
     }
 }

@@ -1,13 +1,8 @@
 //! The file around the thread blocks: its sizes, its buffers, what the executor asks for.
 
-use super::check::cannot;
 use super::Writer;
-use crate::divisor::gcd;
-use crate::error::Result;
 use crate::mscclpp::json::{Block, BlockBuffers, BlockChannels, ChannelType, File, Own, OwnBuffer};
-use crate::mscclpp::layout::{in_place, MAX_UNITS};
-use linkwright_schedule::ir::{self, Owner};
-use linkwright_schedule::{Collective, Schedule, Spec};
+use linkwright_schedule::Collective;
 
 /// Threads of a thread block, the executor's own default.
 const THREADS: u32 = 1024;
@@ -47,7 +42,7 @@ impl Writer<'_> {
             ),
             collective: name.to_string(),
             protocol: "Simple".to_string(),
-            inplace: in_place(spec),
+            inplace: self.goal.in_place(),
             reuse_resources: false,
             gpus: self.gpus,
             num_threads_per_block: Some(THREADS),
@@ -57,50 +52,8 @@ impl Writer<'_> {
             max_message_size: Some(u64::MAX),
             linkwright: Some(Own {
                 root: spec.root,
-                buffers: self.schedule.buffers.iter().map(own_buffer).collect(),
+                buffers: self.schedule.buffers.iter().map(OwnBuffer::of).collect(),
             }),
         }
-    }
-}
-
-fn own_buffer(buffer: &ir::Buffer) -> OwnBuffer {
-    OwnBuffer {
-        name: buffer.name.clone(),
-        only_at: match buffer.owner {
-            Owner::Ranks => None,
-            Owner::One(one) => Some(one.0),
-        },
-        mul: buffer.mul,
-        div: buffer.div,
-        blocks: buffer.blocks,
-        slices: buffer.slices,
-    }
-}
-
-/// Chunks of the plan's vector: as few as cut every buffer at the borders of its chunks.
-pub(super) fn vector(schedule: &Schedule) -> Result<u32> {
-    let mut vector = 1;
-    for buffer in &schedule.buffers {
-        if buffer.mul == 0 {
-            return Err(cannot(&format!("buffer `{}` has no elements", buffer.name)));
-        }
-        let parts = u64::from(buffer.blocks) * u64::from(buffer.slices) * u64::from(buffer.div);
-        let parts = parts / gcd(parts, u64::from(buffer.mul));
-        vector = vector / gcd(vector, parts) * parts;
-        if vector > MAX_UNITS {
-            return Err(cannot(&format!(
-                "its buffers have no common cut of at most {MAX_UNITS} chunks"
-            )));
-        }
-    }
-    Ok(vector as u32)
-}
-
-/// Chunks of input and output.
-pub(super) fn chunks(spec: &Spec, vector: u32, ranks: u32) -> (u32, u32) {
-    match spec.collective {
-        Collective::Allgather | Collective::Gather => (vector / ranks, vector),
-        Collective::ReduceScatter | Collective::Scatter => (vector, vector / ranks),
-        _ => (vector, vector),
     }
 }

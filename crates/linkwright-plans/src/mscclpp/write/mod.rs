@@ -20,10 +20,12 @@ mod names;
 mod tokens;
 
 use super::json::{Channel, ChannelType, File, Gpu, Op};
-use super::layout::{Layout, Sizes};
+use super::parse::MAX_UNITS;
+use super::plan::{Goal, Layout};
 use super::read;
-use crate::error::{few_enough, PlanError, Result};
-use check::{cannot, difference, expressible};
+use crate::error::{PlanError, Result};
+use crate::express::{self, cannot};
+use check::difference;
 use linkwright_schedule::ir::{self, Combine, OpKind};
 use linkwright_schedule::{transforms, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,8 +35,7 @@ const MAX_WRITTEN: usize = 1 << 20;
 
 /// Write a schedule, and read it again: what is returned says what the schedule says.
 pub(super) fn write(schedule: &Schedule) -> Result<String> {
-    few_enough(schedule, MAX_WRITTEN)?;
-    expressible(schedule)?;
+    express::check(schedule, MAX_WRITTEN)?;
     let put_reduces = |op: &ir::Op| op.kind == OpKind::Put && op.combine == Combine::Reduce;
     let unfused;
     let schedule = match schedule.ops().iter().any(put_reduces) {
@@ -49,18 +50,19 @@ pub(super) fn write(schedule: &Schedule) -> Result<String> {
     let mut text =
         serde_json::to_string(&file).map_err(|error| PlanError::whole(error.to_string()))?;
     text.push('\n');
-    let back = read(&text).map_err(|error| cannot(&error.to_string()))?;
+    let back = read(&text).map_err(cannot)?;
     let back = transforms::resized(&back, schedule.elements, schedule.element_bytes);
-    let back = back.map_err(|error| cannot(&error.to_string()))?;
+    let back = back.map_err(cannot)?;
     match difference(schedule, &back) {
         None => Ok(text),
-        Some(what) => Err(cannot(&what)),
+        Some(what) => Err(cannot(what)),
     }
 }
 
 /// The plan as it grows.
 struct Writer<'a> {
     schedule: &'a Schedule,
+    goal: Goal,
     layout: Layout,
     gpus: Vec<Gpu>,
     blocks: Vec<Growing>,
@@ -99,21 +101,14 @@ struct Growing {
 
 impl<'a> Writer<'a> {
     fn new(schedule: &'a Schedule) -> Result<Self> {
-        let vector = file::vector(schedule)?;
-        let sizes = Sizes {
-            spec: schedule.spec,
-            ranks: schedule.ranks,
-            fine: 1,
-            vector,
-            scratch: 0,
-        };
-        let layout = Layout::of(&schedule.buffers, &sizes)?;
-        let (input, output) = file::chunks(&schedule.spec, vector, schedule.ranks);
+        let goal = Goal::of(schedule, MAX_UNITS)?;
+        let layout = Layout::of(&goal, schedule.buffers.clone())?;
+        let [input, output] = goal.lengths();
         let gpu = |id| Gpu {
             id,
             input_chunks: input,
             output_chunks: output,
-            scratch_chunks: layout.scratch(),
+            scratch_chunks: layout.scratch,
             threadblocks: Vec::new(),
             channels: vec![Channel {
                 channel_type: ChannelType::Memory,
@@ -127,6 +122,7 @@ impl<'a> Writer<'a> {
         let mut writer = Writer {
             gpus: (0..schedule.ranks).map(gpu).collect(),
             schedule,
+            goal,
             layout,
             blocks: Vec::new(),
             numbers: BTreeMap::new(),

@@ -1,6 +1,6 @@
 //! Mutants of texts: whatever the reader is given, it answers in time and without a panic.
 
-use super::read;
+use crate::goal::read;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! Texts whose schedules are derived by hand, and texts that are wrong.
 
+mod fuzz;
+
 use super::{read, write::write};
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::{collectives, patterns, text, verify, Shape};
