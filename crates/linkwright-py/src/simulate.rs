@@ -10,7 +10,7 @@ use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, remark, run, Modelled, Options as Choices};
 use linkwright_sim::states::States;
-use linkwright_sim::trace::{self, Form, Trace};
+use linkwright_sim::trace::{self, Trace};
 use linkwright_sim::{fabrics as models, slack, CriticalPath, Spent};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyOSError;
@@ -74,7 +74,7 @@ pub fn protocol_remark(
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, launch_ps` (of a
 /// library's collective, on each rank), `serial_starts` (transfers of a rank start one after another, whatever their
 /// lanes), `channels` (equal ones that a message stands for), `placement` (one endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
-/// file to write), `trace_form` (`perfetto` or `chrome`); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
+/// file to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
 /// first, of an allreduce on a path with a protocol, else empty; with `operations` also
 /// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation, and the critical `path`; with `messages`
 /// also `message_ps` by message and `sent_bytes` by participant; with `links` the load of every link; with `bins`
@@ -92,7 +92,6 @@ pub fn simulate<'py>(
     let operations = asked.take("operations")?.unwrap_or(false);
     let links = asked.take("links")?.unwrap_or(false);
     let trace: Option<String> = asked.take("trace")?;
-    let form = trace_form(asked.take("trace_form")?)?;
     let bins = asked.take("bins")?.unwrap_or(0);
     let mut choices = choices(&mut asked, machine, seed)?;
     choices.record_operations = operations || trace.is_some() || bins > 0;
@@ -107,7 +106,7 @@ pub fn simulate<'py>(
         .detach(|| run(ordered, described, &choices))
         .map_err(errors::sim)?;
     if let Some(file) = trace {
-        py.detach(|| write_trace((&file, form), schedule, &modelled))?;
+        py.detach(|| write_trace(&file, schedule, &modelled))?;
     }
     let timeline = (bins > 0).then(|| timeline(py, ordered, &modelled));
     let networks = modelled.setup.networks.clone();
@@ -161,30 +160,14 @@ pub fn check_options(
     check(&machine.described, ranks, &choices).map_err(errors::sim)
 }
 
-/// The form of a trace, by name.
-fn trace_form(name: Option<String>) -> PyResult<Form> {
-    match name.as_deref() {
-        None | Some("perfetto") => Ok(Form::Perfetto),
-        Some("chrome") => Ok(Form::Chrome),
-        Some(other) => {
-            let message = format!("trace_form `{other}`: there are `perfetto` and `chrome`");
-            Err(errors::raise("UsageError", message))
-        }
-    }
-}
-
-fn write_trace(
-    (file, form): (&str, Form),
-    schedule: &Schedule,
-    modelled: &Modelled,
-) -> PyResult<()> {
+fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult<()> {
     // With its number: whoever named the file knows the cure of a full disk.
     let failed = |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
     let (setup, simulation) = (&modelled.setup, &modelled.simulation);
     let trace = Trace::new(schedule.ordered(), setup, simulation).map_err(errors::sim)?;
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     trace
-        .write(form, &mut out)
+        .write(&mut out)
         .and_then(|()| out.flush())
         .map_err(failed)
 }
