@@ -26,7 +26,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parent.parent
 STYLE = "assets/site.css"
 _LEAVING = re.compile(
-    r"\[([^\]]*)\]\(((?:\.\./)+(?:python|crates|examples|benches|tests)/[^)]*|(?:\.\./)*[A-Z]+\.md[^)]*)\)"
+    r"\[([^\]]*)\]\(((?:\.\./)+(?:python|crates|examples|benches|plugins|tests)/[^)]*|(?:\.\./)*[A-Z]+\.md[^)]*)\)"
 )
 _ROW = re.compile(r"^\| `([\w-]+)` \|", re.MULTILINE)
 _PICTURES = re.compile(r"^\| (!\[.*)\|\n\|[-|]+\|\n\| (.*) \|\n", re.MULTILINE)

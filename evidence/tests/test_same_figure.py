@@ -7,6 +7,7 @@ import json
 import pytest
 
 import linkwright as lw
+import perfetto_reader
 from linkwright import predict
 from linkwright.machines import load
 from linkwright_cases import invoke
@@ -69,13 +70,13 @@ def test_every_door_gives_one_figure(machine, tmp_path):
     )
     forecast = predict.forecast(predict.parse(app, "app.toml"), machine)
     assert forecast.time_ns / 1e3 == pytest.approx(study_us, rel=1e-12)
-    trace, links = tmp_path / "trace.json", tmp_path / "links.csv"
+    trace, links = tmp_path / "trace.pftrace", tmp_path / "links.csv"
     row = simulated(tmp_path, "swing_BO", 128, "--trace", str(trace), "--links", str(links))
     assert row["value"] / 1e3 == pytest.approx(study_us, rel=1e-12)
     shares = [float(row["busy_share"]) for row in csv.DictReader(io.StringIO(links.read_text()))]
     assert 0 < max(shares) <= 1
     # All five runs are in the trace: it ends after the timed one began, and four runs take as long each.
-    last_us = max(event.get("ts", 0) for event in json.loads(trace.read_text())["traceEvents"])
+    last_us = max(one.start for one in perfetto_reader.read(trace).slices) / 1e3
     assert 4 * study_us < last_us < 6 * study_us
 
 

@@ -634,7 +634,7 @@ class Answer:
     timeline: Final[Timeline]
     operations: Final[Operations]
     messages: Final[Messages]
-    def trace(self, file: str, form: str = "perfetto") -> None: ...
+    def trace(self, file: str) -> None: ...
 
 class Simulations:
     # An experiment is (kind, key, shape or axes, how).

@@ -101,14 +101,14 @@ class CostTable:
         """Read a table that `save` wrote; nothing is simulated.
 
         Args:
-            path: the file, whose suffix is `.json` or `.npz`.
+            path: the file, whose suffix is `.json`.
         Returns:
             The table.
         Raises:
             UsageError: the file cannot be read, or is no cost table.
         Example:
             >>> import linkwright as lw
-            >>> file = lw.CostTable.build("loggp", ["allreduce"], [4], sizes=["1K", "1M"]).save("costs.npz")
+            >>> file = lw.CostTable.build("loggp", ["allreduce"], [4], sizes=["1K", "1M"]).save("costs.json")
             >>> lw.CostTable.load(file).time_us("allreduce", "64K", 4) > 1
             True
         """
@@ -120,7 +120,7 @@ class CostTable:
         """Write the table.
 
         Args:
-            path: the file, whose suffix chooses the format, `.json` or `.npz`.
+            path: the file, whose suffix is `.json`.
         Returns:
             The path.
         Raises:
@@ -204,7 +204,7 @@ def estimate(collective: str, size: int | str, ranks: int, machine: CostTable | 
         collective: `allreduce`, `broadcast`, ...
         size: the message size S in bytes, or as text, such as `64K`.
         ranks: the number of ranks.
-        machine: a table, the path of one (`.json` or `.npz`), or the name of a described machine, whose fastest known
+        machine: a table, the path of one (`.json`), or the name of a described machine, whose fastest known
             algorithms then count.
     Returns:
         The time in microseconds; a larger size never takes less.
@@ -223,7 +223,7 @@ def estimate(collective: str, size: int | str, ranks: int, machine: CostTable | 
 @functools.lru_cache(maxsize=1024)
 def _table(machine: str | Path, collective: str, ranks: int) -> CostTable:
     """The table in a file, or one that is built for one curve."""
-    if str(machine).endswith((".json", ".npz")):
+    if str(machine).endswith((".json", ".npz")):  # the latter is refused with the cure
         return _loaded(str(machine))
     return CostTable.build(machine, [collective], [ranks])
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import linkwright as lw
+import perfetto_reader
 from linkwright import _native, errors, library, registry
 from linkwright.ask import How, ask
 from linkwright.executors import resolve_one
@@ -124,10 +125,10 @@ def test_a_plan_takes_no_other_path(tmp_path):
 
 
 def test_traces_links_and_runs_of_a_plan(tmp_path):
-    trace, links = tmp_path / "t.json", tmp_path / "l.csv"
+    trace, links = tmp_path / "t.pftrace", tmp_path / "l.csv"
     words = ("--on", DGX1, "--sizes", "64K", "--trace", str(trace), "--links", str(links))
     assert invoke("simulate", "allreduce", *words).status == 0
-    assert json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    assert perfetto_reader.read(trace).slices
     # Seven eighths of the vector twice over every hop of the ring: 3 to 4 is staged, so it leaves by PCIe.
     assert "GPU 3 -> PLX 1," in links.read_text(encoding="utf-8")
     assert ",114688," in links.read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
-"""Traces for Perfetto: one derived by hand, what holds of any, and the same in JSON."""
+"""Traces for Perfetto: one derived by hand, and what holds of any."""
 
 import itertools
-import json
 
 import pytest
 
@@ -31,9 +30,8 @@ def simulated(tmp_path, machine, schedule, name="one.pftrace", **options):
     elif described.open_size:
         described = described.with_endpoints(schedule.ranks)
     file = tmp_path / name
-    form = "chrome" if file.suffix == ".json" else "perfetto"
     answer = ask(described, schedule, How(trace=True, operations=True, links=True, **options))
-    answer.trace(str(file), form)
+    answer.trace(str(file))
     return file, answer
 
 
@@ -105,16 +103,6 @@ def test_what_a_trace_tells_is_what_was_simulated(tmp_path, machine, collective,
     assert all(one.end == after.start for one, after in itertools.pairwise(path))
     busy = {name: ps for name, ps in zip(links.name, links.busy_ps, strict=True) if ps}
     assert {trace.names[track] for track in trace.counters} == set(busy)
-
-
-def test_json_tells_the_same(tmp_path):
-    schedule = lw.schedule("allreduce", "ring", ranks=4, size="4K")
-    trace = perfetto_reader.read(simulated(tmp_path, "loggp", schedule)[0])
-    events = json.loads(simulated(tmp_path, "loggp", schedule, "one.json")[0].read_text())["traceEvents"]
-    slices = sorted((event["name"], int(event["ts"] * 1000 + 1e-6)) for event in events if event["ph"] == "X")
-    assert slices == sorted((one.name, one.start) for one in trace.slices)
-    assert sum(event["ph"] == "s" for event in events) == len(trace.flows)
-    assert sum(event["ph"] == "C" for event in events) == sum(len(values) for values in trace.counters.values())
 
 
 def fan_out(ranks):

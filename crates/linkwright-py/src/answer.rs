@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use linkwright_sim::limits::Limit as LowerBound;
 use linkwright_sim::states::States;
-use linkwright_sim::trace::{Form, Trace};
+use linkwright_sim::trace::Trace;
 use linkwright_sim::{run, slack, Simulation, Spent};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyOSError;
@@ -451,22 +451,12 @@ impl Answer {
         })
     }
 
-    /// Write a trace that ui.perfetto.dev opens, or in the older form `chrome`.
+    /// Write a trace that ui.perfetto.dev opens.
     ///
     /// Args:
     ///     file: where to.
-    ///     form: `perfetto` or `chrome`.
-    #[pyo3(signature = (file, form="perfetto"))]
-    fn trace(&self, py: Python<'_>, file: &str, form: &str) -> PyResult<()> {
+    fn trace(&self, py: Python<'_>, file: &str) -> PyResult<()> {
         let schedule = self.ran(self.how.get().trace, "trace", "trace=True")?.get();
-        let form = match form {
-            "perfetto" => Form::Perfetto,
-            "chrome" => Form::Chrome,
-            other => {
-                let message = format!("form `{other}`: there are `perfetto` and `chrome`");
-                return Err(errors::raise("UsageError", message));
-            }
-        };
         // With its number: whoever named the file knows the cure of a full disk.
         let failed =
             |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
@@ -475,7 +465,7 @@ impl Answer {
             let trace = trace.map_err(errors::sim)?;
             let mut out = BufWriter::new(File::create(file).map_err(failed)?);
             trace
-                .write(form, &mut out)
+                .write(&mut out)
                 .and_then(|()| out.flush())
                 .map_err(failed)
         })

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the table; the suffix, .json or .npz, chooses the format.",
+    help="Write the table, as FILE.json.",
 )  # fmt: skip
 @options.as_json
 def command(

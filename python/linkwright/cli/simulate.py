@@ -37,19 +37,13 @@ from linkwright.cli import options
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a trace that ui.perfetto.dev opens: FILE.pftrace, or FILE.json for other viewers.",
+    help="Write a trace that ui.perfetto.dev opens, FILE.pftrace.",
 )
 @click.option(
     "--links",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write the busy time of every link, as CSV.",
-)
-@click.option(
-    "--noc-trace",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a timeline that ttnn-visualizer opens, of a Tenstorrent chip.",
 )
 @click.option(
     "--report",

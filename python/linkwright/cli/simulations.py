@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -41,7 +40,6 @@ class Request:
     variant: Variant
     trace: Path | None
     links: Path | None
-    noc_trace: Path | None
     report: Path | None
     outputs: tuple[Path, ...]
     how: Mapping[str, object]  # fields of every experiment
@@ -59,7 +57,6 @@ class Request:
         files = {
             "--trace": self.trace,
             "--links": self.links,
-            "--noc-trace": self.noc_trace,
             "--report": self.report,
         }
         return {option: file for option, file in files.items() if file}
@@ -73,8 +70,8 @@ class Request:
         return [replace(experiment, **others) for experiment in expand(suite, target.extent)]
 
 
-# The form of a trace, by how its file is called.
-TRACES = {".pftrace": "perfetto", ".perfetto-trace": "perfetto", ".json": "chrome"}
+# How the file of a trace may be called.
+TRACES = (".pftrace", ".perfetto-trace")
 
 # The most endpoints of a machine that is simulated whole: even a message between every two takes a second.
 MOST_SIMULATED = 256
@@ -137,7 +134,10 @@ def _plan(request: Request) -> Planned:
 
         interop.check_output(path)
     if request.trace and request.trace.suffix not in TRACES:
-        raise UsageError(f"--trace {request.trace}: a trace is called {', '.join(TRACES)}; choose one of these endings")
+        raise UsageError(
+            f"--trace {request.trace}: a trace is in the form of Perfetto, called {' or '.join(TRACES)}; "
+            f"write {request.trace.with_suffix(TRACES[0])}, which ui.perfetto.dev opens"
+        )
     targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED, variant=request.variant)
     for file in request.files.values():
         check_place(file, str(file))
@@ -147,10 +147,6 @@ def _plan(request: Request) -> Planned:
                 f"--on {target.name}: simulate models, and this executor measures; say `linkwright run` instead, or "
                 "name a described machine (`linkwright list machines`)"
             )
-        if request.noc_trace:
-            from linkwright.interop import noc_trace  # as above
-
-            noc_trace.check(target.machine)
     planned = [(target, request.experiments(target)) for target in targets]
     for target, experiments in planned:
         for experiment in {experiment.ranks: experiment for experiment in reversed(experiments)}.values():
@@ -178,24 +174,17 @@ def _record(work: Work, experiment: Experiment, request: Request) -> list[Row]:
     """The rows of one simulation, which fills the files."""
     placed = on_sample(work.target, experiment)
     how = schedules.how(
-        placed, seed=work.seed, links=True, operations=bool(request.noc_trace or request.report),
-        bins=BINS if request.report else 0, trace=bool(request.trace),
+        placed, seed=work.seed, links=True, operations=bool(request.report), bins=BINS if request.report else 0,
+        trace=bool(request.trace),
     )  # fmt: skip
     answer = ask(work.target.machine, schedules.of(experiment), how)
     if request.trace:
-        form = TRACES[request.trace.suffix]
-        write_whole(request.trace, lambda file: answer.trace(str(file), form))
+        write_whole(request.trace, lambda file: answer.trace(str(file)))
     rows = work.rows(experiment, answer)
     if request.links:
         from linkwright.insight import link_rows  # as above
 
         _write_links(request.links, link_rows(answer))
-    if request.noc_trace:
-        from linkwright.interop import noc_trace  # as above
-
-        placement = placed.placement or range(experiment.ranks)
-        timeline = noc_trace.timeline(work.target.machine, placement, answer)
-        write_text(request.noc_trace, json.dumps(timeline, separators=(",", ":")) + "\n")
     if request.report:
         from linkwright.report import html  # as above
         from linkwright.report import simulation as page

@@ -1,63 +1,34 @@
-"""Files of cost tables: JSON to read anywhere, NPZ to load fast.
-
-NPZ holds `about`, the JSON text without the points; `ends`, where each curve ends; and `bytes`, `time_us` and
-`algorithm` of all points, one curve after another. Neither form needs linkwright to be read.
-"""
+"""Files of cost tables: JSON, which needs no linkwright to be read."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from linkwright.cost_curve import CostCurve, Error, Fields
 from linkwright.errors import FileError, UsageError
-from linkwright.store.files import MOST_BYTES, read_json, write_text, write_whole
+from linkwright.store.files import read_json, write_text
 
 FORMAT = "linkwright-costs-1"
-SUFFIXES = (".json", ".npz")
 _COLUMNS = ("bytes", "time_us", "algorithm")
 # What values of another kind raise where a table is made of them.
-_WRONG = (
-    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, EOFError, zipfile.BadZipFile
-)  # fmt: skip
+_WRONG = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a name whose suffix is no format."""
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: a cost table is a .json or a .npz file; choose one of the two")
+    """Refuse a name whose suffix is not that of JSON."""
+    if path.suffix != ".json":
+        raise UsageError(f"{path}: a cost table is a .json file; write one with `linkwright plan cost --out FILE.json`")
 
 
 def write(table: dict[str, Any], path: Path) -> Path:
-    """Write a table, as plain values, in the format of its suffix."""
+    """Write a table, as plain values."""
     check_suffix(path)
-    values = {"format": FORMAT, **table}
-    if path.suffix == ".json":
-        write_text(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
-        return path
-    curves = values["curves"]
-    lengths = [len(curve["bytes"]) for curve in curves]
-    columns = {name: [value for curve in curves for value in curve.pop(name)] for name in _COLUMNS}
-    arrays: dict[str, Any] = {
-        "about": np.array(json.dumps(values)),
-        "ends": np.cumsum(lengths),
-        "bytes": np.array(columns["bytes"], np.int64),
-        "time_us": np.array(columns["time_us"], np.float64),
-        "algorithm": np.array(columns["algorithm"], dtype=np.str_),
-    }
-
-    def fill(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-
-    write_whole(path, fill)
+    write_text(path, json.dumps({"format": FORMAT, **table}, indent=1, ensure_ascii=False) + "\n")
     return path
 
 
@@ -65,7 +36,7 @@ def read(path: Path) -> Fields:
     """The table in a file, as the fields of a `CostTable`; refuses anything that is not one."""
     check_suffix(path)
     try:
-        values = read_json(path, "a cost table") if path.suffix == ".json" else _npz(path)
+        values = read_json(path, "a cost table")
         if values.get("format") != FORMAT:
             raise ValueError(f"its format is not `{FORMAT}`")
         machine, digest, wanted, dtype = (_text(values, name) for name in ("machine", "digest", "algorithms", "dtype"))
@@ -73,22 +44,6 @@ def read(path: Path) -> Fields:
     except _WRONG as error:
         said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else error
         raise FileError(f"{path}: no cost table: {said}; write one with `linkwright plan cost`") from error
-
-
-def _npz(path: Path) -> Any:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(array.file_size for array in archive.infolist()) > MOST_BYTES:
-                raise ValueError(f"its arrays take more than {MOST_BYTES >> 30} GiB")
-        with np.load(path, allow_pickle=False) as arrays:
-            values = json.loads(str(arrays["about"]))
-            columns = {name: arrays[name].tolist() for name in _COLUMNS}
-            ends = arrays["ends"].tolist()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}; give the path of a cost table") from error
-    for curve, (first, last) in zip(values["curves"], itertools.pairwise([0, *ends]), strict=True):
-        curve.update({name: column[first:last] for name, column in columns.items()})
-    return values
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:

@@ -12,12 +12,10 @@
 //!
 //! Arrows lead from what an operation waits for to the operation, and from the issue of a transfer to the transfer.
 //! Events are written one by one as they are found, so the trace itself takes no memory; what is found comes from the
-//! times of the operations. [`sink`] says what a form of traces has to offer.
+//! times of the operations.
 
 mod arrows;
-mod chrome;
 mod perfetto;
-mod sink;
 mod transfers;
 
 use crate::bins::BinTable;
@@ -28,10 +26,8 @@ use crate::outcome::{OperationTimes, Simulation};
 use crate::setup::Setup;
 use crate::states::{State, States};
 use arrows::Arrows;
-use chrome::Chrome;
 use linkwright_schedule::ir::{Op, OpKind, Schedule, COMPUTE_LANE};
-use perfetto::Perfetto;
-use sink::{Sink, Slice, Track, BYTES, OPERATION, STEP};
+use perfetto::{Perfetto, Slice, Track, BYTES, OPERATION, STEP};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use transfers::Transfers;
@@ -41,15 +37,6 @@ pub const BINS: u32 = 256;
 
 /// Number of the track of the critical path; ranks follow.
 const PATH: u64 = 1;
-
-/// What a trace is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Protobuf packets, which are smaller and open faster.
-    Perfetto,
-    /// Chrome trace events, as JSON.
-    Chrome,
-}
 
 /// The trace of one simulation, ready to be written.
 pub struct Trace<'a> {
@@ -80,25 +67,18 @@ impl<'a> Trace<'a> {
     }
 
     /// Write it.
-    pub fn write(&self, form: Form, out: &mut dyn Write) -> io::Result<()> {
-        match form {
-            Form::Perfetto => self.write_to(&mut Perfetto::new(out)),
-            Form::Chrome => self.write_to(&mut Chrome::new(out)),
-        }
-    }
-
-    fn write_to(&self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let sink = &mut Perfetto::new(out);
         sink.begin()?;
         self.path(sink)?;
         let mut tracks = self.ranks(sink)?;
         for (id, op) in (0_u32..).zip(self.messages.schedule.ops()) {
             self.operation((id, op), &mut tracks, sink)?;
         }
-        self.loads(tracks.next, sink)?;
-        sink.end()
+        self.loads(tracks.next, sink)
     }
 
-    fn path(&self, sink: &mut dyn Sink) -> io::Result<()> {
+    fn path(&self, sink: &mut Perfetto<'_>) -> io::Result<()> {
         top(sink, PATH, "critical path")?;
         let segments = &self.simulation.critical.segments;
         for same in segments.chunk_by(|one, next| one.op == next.op) {
@@ -118,7 +98,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Tracks of the ranks, with what ranks do, and of their lanes.
-    fn ranks(&self, sink: &mut dyn Sink) -> io::Result<Tracks> {
+    fn ranks(&self, sink: &mut Perfetto<'_>) -> io::Result<Tracks> {
         let schedule = self.messages.schedule;
         let mut lanes: BTreeMap<(u32, u8), u64> = BTreeMap::new();
         for (id, op) in (0_u32..).zip(schedule.ops()) {
@@ -167,7 +147,7 @@ impl<'a> Trace<'a> {
         &self,
         (id, op): (u32, &Op),
         tracks: &mut Tracks,
-        sink: &mut dyn Sink,
+        sink: &mut Perfetto<'_>,
     ) -> io::Result<()> {
         let i = id as usize;
         let (issued, delivered) = (self.times.issued[i], self.times.delivered[i]);
@@ -238,7 +218,7 @@ impl<'a> Trace<'a> {
     }
 
     /// The load of each link that is ever busy.
-    fn loads(&self, mut next: u64, sink: &mut dyn Sink) -> io::Result<()> {
+    fn loads(&self, mut next: u64, sink: &mut Perfetto<'_>) -> io::Result<()> {
         let Some(links) = &self.links else {
             return Ok(());
         };
@@ -287,7 +267,12 @@ struct Tracks {
 
 impl Tracks {
     /// A track of transfers of `rank` that is free in this time.
-    fn transfer(&mut self, rank: u32, time: (u64, u64), sink: &mut dyn Sink) -> io::Result<u64> {
+    fn transfer(
+        &mut self,
+        rank: u32,
+        time: (u64, u64),
+        sink: &mut Perfetto<'_>,
+    ) -> io::Result<u64> {
         let (track, is_new) = self.transfers.place(rank, time, self.next);
         if is_new {
             self.next += 1;
@@ -301,7 +286,7 @@ fn rank_track(rank: u32) -> u64 {
     PATH + 1 + u64::from(rank)
 }
 
-fn top(sink: &mut dyn Sink, id: u64, name: &str) -> io::Result<()> {
+fn top(sink: &mut Perfetto<'_>, id: u64, name: &str) -> io::Result<()> {
     sink.track(&Track {
         id,
         parent: None,
@@ -310,7 +295,7 @@ fn top(sink: &mut dyn Sink, id: u64, name: &str) -> io::Result<()> {
     })
 }
 
-fn below(sink: &mut dyn Sink, parent: u64, id: u64, name: &str) -> io::Result<()> {
+fn below(sink: &mut Perfetto<'_>, parent: u64, id: u64, name: &str) -> io::Result<()> {
     sink.track(&Track {
         id,
         parent: Some(parent),
@@ -321,7 +306,7 @@ fn below(sink: &mut dyn Sink, parent: u64, id: u64, name: &str) -> io::Result<()
 
 /// A slice without arrows.
 fn plain(
-    sink: &mut dyn Sink,
+    sink: &mut Perfetto<'_>,
     track: u64,
     name: &str,
     (from, to): (u64, u64),

@@ -1,4 +1,5 @@
-//! Traces in the form of Perfetto: a stream of protobuf packets, each written as soon as it is known.
+//! Tracks, slices, values of counters and arrows as Perfetto reads them: a stream of protobuf packets, each written as
+//! soon as it is known.
 //!
 //! ```text
 //!   Trace          packet 1
@@ -15,8 +16,8 @@
 //!
 //! Source: protos/perfetto/trace/ of github.com/google/perfetto.
 
-use super::sink::{Sink, Slice, Track, ARGUMENTS};
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// All packets come from one writer.
 const SEQUENCE: u64 = 1;
@@ -28,7 +29,40 @@ const COUNTER: u64 = 4;
 /// Children of a track are shown by their `sibling_order_rank`.
 const EXPLICIT: u64 = 3;
 
-/// A file of packets.
+/// A line of a trace.
+pub(super) struct Track<'a> {
+    /// Number, at least 1.
+    pub id: u64,
+    /// The track under which it is shown.
+    pub parent: Option<u64>,
+    /// What readers see.
+    pub name: &'a str,
+    /// Whether it shows values instead of slices.
+    pub counts: bool,
+}
+
+/// Something that lasts for a time.
+pub(super) struct Slice<'a> {
+    pub track: u64,
+    pub name: &'a str,
+    /// Picoseconds.
+    pub from: u64,
+    pub to: u64,
+    /// What else is known of it, by number of [`ARGUMENTS`].
+    pub arguments: &'a [(usize, u64)],
+    /// Arrows that begin here.
+    pub leaving: &'a [u64],
+    /// Arrows that end here; what they left comes earlier in the trace.
+    pub arriving: Range<u64>,
+}
+
+/// Names of arguments.
+pub(super) const ARGUMENTS: [&str; 3] = ["operation", "step", "bytes"];
+pub(super) const OPERATION: usize = 0;
+pub(super) const STEP: usize = 1;
+pub(super) const BYTES: usize = 2;
+
+/// A file of packets. Slices of one track come in the order of time, or one within another.
 pub(super) struct Perfetto<'a> {
     out: &'a mut dyn Write,
     packet: Message,
@@ -70,11 +104,9 @@ impl<'a> Perfetto<'a> {
         self.packet.message(11, &mut self.event);
         self.send(NEEDS_STATE)
     }
-}
 
-impl Sink for Perfetto<'_> {
-    /// Names of arguments stand here once.
-    fn begin(&mut self) -> io::Result<()> {
+    /// Before everything else: names of arguments stand here once.
+    pub fn begin(&mut self) -> io::Result<()> {
         for (number, name) in (1..).zip(ARGUMENTS) {
             self.part.number(1, number);
             self.part.text(2, name);
@@ -90,7 +122,8 @@ impl Sink for Perfetto<'_> {
         self.send(NEEDS_STATE)
     }
 
-    fn track(&mut self, track: &Track<'_>) -> io::Result<()> {
+    /// A track, before its first slice or value; tracks with the same parent are shown in the order of their coming.
+    pub fn track(&mut self, track: &Track<'_>) -> io::Result<()> {
         let descriptor = &mut self.event;
         descriptor.number(1, track.id);
         descriptor.text(2, track.name);
@@ -109,7 +142,8 @@ impl Sink for Perfetto<'_> {
         self.send(NEEDS_STATE)
     }
 
-    fn slice(&mut self, slice: &Slice<'_>) -> io::Result<()> {
+    /// A slice.
+    pub fn slice(&mut self, slice: &Slice<'_>) -> io::Result<()> {
         self.event.text(23, slice.name);
         for &(name, value) in slice.arguments {
             self.part.number(1, name as u64 + 1);
@@ -126,13 +160,10 @@ impl Sink for Perfetto<'_> {
         self.send_event(SLICE_END, slice.track, slice.to)
     }
 
-    fn value(&mut self, track: u64, at: u64, value: f64) -> io::Result<()> {
+    /// From `at` on, the counter has this value.
+    pub fn value(&mut self, track: u64, at: u64, value: f64) -> io::Result<()> {
         self.event.fixed(44, value.to_bits());
         self.send_event(COUNTER, track, at)
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
