@@ -63,7 +63,7 @@ def test_names_bring_no_escapes_and_no_endless_message(tmp_path, monkeypatch, ve
         ("list machines", 0),
         ("simulate allreduce -a ring --on loggp -p 4 --sizes 64", 0),
         ("synthesize allreduce --on loggp -p 2 --sizes 64 --budget 1ms", 0),
-        ("run allreduce -a ring --on threads -p 2 --sizes 64 --time-budget 10s --target 90%", 0),
+        ("run allreduce -a ring --on threads -p 2 --sizes 64 --time-budget 20s --target 90%", 0),
     ],
 )
 def test_a_closed_stderr_changes_no_status(tmp_path, words, status):

@@ -81,7 +81,7 @@ RING = "[collective_experiment('t', 'allreduce', 'ring', 4, {size}, 'f32', 'sum'
 ONE = RING.format(size=4096)
 
 
-def launched(target, work, share_s=5.0):
+def launched(target, work, share_s=30.0):
     return script(target, LAUNCH.format(work=work, share_s=share_s))
 
 

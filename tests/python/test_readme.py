@@ -72,6 +72,6 @@ def walk(commands, folder, monkeypatch):
     for command, shown in commands:
         program, *words = shlex.split(command, comments=True)
         assert program == "linkwright"
-        result = invoke(*(["dissect", "--level", "quick", "--time-budget", "5s"] if words[0] == "dissect" else words))
+        result = invoke(*(["dissect", "--level", "quick", "--time-budget", "10s"] if words[0] == "dissect" else words))
         assert result.status == 0, f"{command}: {result.err}"
         assert not shown or shows(shown, result.out), f"{command} prints\n{result.out}"

@@ -75,7 +75,7 @@ def test_more_ranks_than_processors_are_marked(tmp_path):
 
 def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
     command = [sys.executable, "-m", "linkwright", "run", "allreduce", "-a", "ring", "--sizes", "8,64,512,4K,32K"]
-    command += ["--time-budget", "20s", "--runs", str(tmp_path)]
+    command += ["--time-budget", "20s", "--target", "90%", "--runs", str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         journal = None
         for _ in range(200):
@@ -94,7 +94,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
     assert len(run.results()) >= 0  # what is known is readable
 
     plan = run.plan
-    plan["request"]["budget_s"] = 6.0  # what is left takes two seconds where nothing else runs
+    plan["request"]["budget_s"] = 20.0  # what is left takes two seconds where nothing else runs
     (run.folder / "run.json").write_text(json.dumps(plan))
     result = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
     assert result.status == 0, result.err

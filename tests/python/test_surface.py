@@ -10,7 +10,7 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native, api, errors
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 PACKAGE = Path(lw.__file__).parent
 STUB = ast.parse((PACKAGE / "_native.pyi").read_text(encoding="utf-8"))
@@ -188,7 +188,7 @@ def test_every_property_is_described_and_used_in_an_example():
 def stored_run(tmp_path_factory):
     """A folder with a stored run in `runs`, for the example of `results`."""
     folder = tmp_path_factory.mktemp("examples")
-    asked = ("-a", "ring", "--ranks", "2", "--sizes", "4K", "--iters", "8", "--time-budget", "2s")
+    asked = ("-a", "ring", "--ranks", "2", "--sizes", "4K", "--iters", "8", *BRIEF)
     assert invoke("run", "allreduce", *asked, "--runs", str(folder / "runs")).status == 0
     return folder
 
