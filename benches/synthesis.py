@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from linkwright import synthesis
-from linkwright.ask import How, ask
+from linkwright.ask import Answer, How, ask
 from linkwright.errors import LinkwrightError
 from linkwright.executors import resolve_one
 from linkwright.machines.variant import AS_DESCRIBED, Variant
@@ -152,18 +152,17 @@ def parts(name: str) -> Parts:
     return name, ranks, grid, variant
 
 
-def again(task: synthesis.Task, one: dict) -> dict:
+def again(task: synthesis.Task, one: dict) -> Answer:
     """Simulate once more, with its issue policy and path."""
-    options = {"path": one["path"] or task.path, "issue": one["issue"], "seed": task.seed}
-    options |= {"serial_starts": task.serial_starts}
-    options = {key: value for key, value in options.items() if value is not None}
-    machine = task.target.machine
-    return ask(machine, one["schedule"], How(**options))
+    how = How(
+        path=one["path"] or task.path, issue=one["issue"], seed=task.seed, serial_starts=bool(task.serial_starts)
+    )  # fmt: skip
+    return ask(task.target.machine, one["schedule"], how)
 
 
 def binds(task: synthesis.Task, one: dict) -> str:
     """What takes most of the critical path, with its share."""
-    shares = again(task, one)["critical"]
+    shares = again(task, one).critical
     return max(((share, cause) for cause, share in shares.items()), default=(0, ""))[1]
 
 
