@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from linkwright import _native, library
-from linkwright.suite.expand import collective_experiment
+from linkwright.experiments import collective_experiment
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
 
