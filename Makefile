@@ -8,6 +8,8 @@ RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.
 PACKAGES := evidence plugins/linkwright-networks
 RUNS   ?= runs
 FUZZ   ?= 600
+# Processes of the Python tests: one for each processor; more than eight wait for the slowest file.
+JOBS   ?= auto
 SEED   ?= 1000000
 MUTANTS ?= 1000000
 # The flag protocol of `threads` under loom: other flags for the whole tree, so a folder of its own; little to
@@ -17,8 +19,8 @@ LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench pictures \
-  docs wheel wheel-check sdist lock audit clean
+.PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench counts \
+  pictures docs wheel setup-wheel wheel-check sdist lock audit clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -45,9 +47,10 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	@touch $@
 
 # The Python half is installed in place, so only a change of the Rust half or of the packaging builds again.
+INSTALL_PACKAGES = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 $(VENV)/.built: $(RUST) pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(VENV)/.deps
 	$(BIN)/maturin develop --release --locked --quiet >/dev/null
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation $(PACKAGES:%=-e %)
+	$(INSTALL_PACKAGES)
 	@touch $@
 
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
@@ -59,11 +62,14 @@ test-rust:
 	cargo test --workspace --locked --no-fail-fast
 	$(LOOM) cargo test -p linkwright-exec --lib --locked loom
 
-test-slow: ## the Rust tests that take minutes and are off by default
+test-slow: setup-dev ## the tests that take long and are off by default, Rust and Python
 	cargo test --workspace --locked --release -- --ignored
+	$(PYTEST) -m slow
 
+# Tests of one file share what they prepare, so a file stays in one process.
+PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile
 test-python: setup-dev
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 fuzz: setup-dev ## mutants of every kind of file and command line, FUZZ seconds of work for each, from seed SEED
 	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -v -s tests/python/test_fuzz.py tests/python/test_host_fuzz.py tests/python/test_network_fuzz.py tests/python/test_hostile_tables.py plugins/linkwright-networks/tests/test_networks.py::test_mutants
@@ -95,7 +101,11 @@ generate: setup-dev ## write generated files again: golden texts, tables in docu
 	$(BIN)/python tests/python/regenerate.py
 	$(BIN)/python tests/python/report/pages.py
 
-bench: setup ## allreduce on threads beside Open MPI's (needs mpicc, mpirun); the simulator beside SimGrid, where installed
+counts: ## instructions of the simulator's stages against the table in benches/ (needs valgrind)
+	$(PYTHON) benches/instructions.py
+
+bench: setup counts ## all that is measured: counts, the wheel, allreduce beside Open MPI's, the simulator beside SimGrid
+	$(MAKE) wheel wheel-check WHEEL_TARGETS=x86_64-unknown-linux-gnu
 	$(PYTHON) benches/allreduce_vs_mpi.py
 	$(BIN)/python benches/simulators.py
 
@@ -125,13 +135,22 @@ $(VENV)/.release: requirements-release.lock $(VENV)/.python
 
 # The library names the sources of crates in its messages: without the folder that they happen to lie in, the same
 # sources give the same wheel wherever it is built.
-wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
+WHEEL := --locked --strip --zig --compatibility manylinux_2_28
+wheel setup-wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 wheel: $(VENV)/.release $(VENV)/.deps ## wheels in dist/, which need no compiler: x86-64, ARM (rustup brings that target), studies, plug-ins
 	@for target in $(WHEEL_TARGETS); do \
 	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \
-	  $(BIN)/maturin build --release --locked --strip --zig --compatibility manylinux_2_28 --target $$target --out dist || exit 1; \
+	  $(BIN)/maturin build --release $(WHEEL) --target $$target --out dist || exit 1; \
 	done
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist $(PACKAGES:%=./%)
+
+# Continuous integration compiles once: what it installs in place, it packs into the wheel.
+setup-wheel: $(VENV)/.dev $(VENV)/.release ## setup-dev with the library of the x86-64 wheel
+	MATURIN_PEP517_ARGS="$(WHEEL) --target x86_64-unknown-linux-gnu" $(BIN)/python -m pip install --quiet \
+	  --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	$(INSTALL_PACKAGES)
+	@touch $(VENV)/.built
+	@$(MAKE) setup-dev
 
 wheel-check: ## install the wheels of dist/ into an empty environment without Rust, and use them
 	.ci/wheel

@@ -1,10 +1,11 @@
 """What an installed linkwright takes: disk space, and instructions until it answers. Compared with installed.toml.
 
     .ci/wheel                              # an empty environment with the wheel of dist/; runs this in it
-    ENV/bin/python benches/installed.py --wheel dist/linkwright-...-x86_64.whl [--update]
+    ENV/bin/python benches/installed.py --wheel dist/linkwright-...-x86_64.whl [--update | --warn]
 
 Instructions are counted by valgrind, so that they do not depend on other load; without it only sizes are compared. What
 has grown by more than a tenth ends in exit status 1: mend it, or say in the commit what it is good for, and `--update`.
+With `--warn`, as in continuous integration, whose versions of Python and NumPy may be others, only sizes do so.
 """
 
 import argparse
@@ -34,6 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wheel", type=Path, required=True, help="the file that was installed")
     parser.add_argument("--update", action="store_true", help="write the table instead of comparing with it")
+    parser.add_argument("--warn", action="store_true", help="warn of more instructions, and end well")
     asked = parser.parse_args()
     found = {"wheel_kib": asked.wheel.stat().st_size >> 10, "linkwright_kib": unpacked_kib("linkwright")} | counted()
     whole = sum(map(unpacked_kib, PACKAGES)) / 1024
@@ -44,19 +46,22 @@ def main() -> int:
         TABLE.write_text("".join(f"{name} = {value}\n" for name, value in found.items()), encoding="utf-8")
         return 0
     grown = compare(found, tomllib.loads(TABLE.read_text(encoding="utf-8")))
-    for line in grown:
-        print(line)
-    return 1 if grown or whole > MOST_UNPACKED else 0
+    failed = whole > MOST_UNPACKED
+    for name, line in grown.items():
+        warned = asked.warn and name.endswith("_minstructions")
+        print(f"warning, fails in `make bench`: {line}" if warned else line)
+        failed |= not warned
+    return 1 if failed else 0
 
 
-def compare(found: dict[str, int], known: dict[str, int]) -> list[str]:
+def compare(found: dict[str, int], known: dict[str, int]) -> dict[str, str]:
     """Prints every figure beside the known one, and gives a line for each that has grown."""
-    lines = []
+    lines = {}
     for name, value in found.items():
         change = value / known[name] - 1
         print(f"{name:24} {value:8,} {change:+8.1%}")
         if change > TOLERANCE:
-            lines.append(f"{name} has grown from {known[name]:,} to {value:,}: mend it, or say why and --update")
+            lines[name] = f"{name} has grown from {known[name]:,} to {value:,}: mend it, or say why and --update"
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Measures how near to linear a sweep scales: wall and CPU time of `linkwright sweep` on one job and on several.
+"""Measures how near to linear a sweep scales: wall and CPU time of `linkwright dissect` on one job and on several.
 
     python3 benches/sweep_scaling.py [--jobs 1,2] [--launches 3] [--share 1.0]
 
@@ -56,7 +56,20 @@ def suite(name, share):
 def sweep(file, jobs, folder):
     """Wall and CPU seconds of one launch, and its rows without the run that they name."""
     output = folder / "rows.json"
-    words = ["sweep", file, "--jobs", jobs, "--ranks", RANKS, "--runs", folder / "runs", "--output", output]
+    words = [
+        "dissect",
+        file,
+        "--level",
+        "full",
+        "--jobs",
+        jobs,
+        "--ranks",
+        RANKS,
+        "--runs",
+        folder / "runs",
+        "--output",
+        output,
+    ]
     begin = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "linkwright", *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

@@ -1,8 +1,13 @@
-"""What each mechanism is worth: the tables again with one mechanism taken away at a time, nothing fitted anew."""
+"""What each mechanism is worth: the tables again with one mechanism taken away at a time, nothing fitted anew.
+
+A study declares a table, from the name of a mechanism to the changes that take it away, and says what its cells are
+with such changes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from linkwright_evidence import scoring
 from linkwright_evidence.outcome import Cell
@@ -14,10 +19,12 @@ NOTE = (
 # A median that grows by less is not worth a word.
 WORSE = 0.005
 LONGEST = 8
+Changes = TypeVar("Changes")
 
 
 def table(
-    variants: Mapping[str, Callable[[], Sequence[Cell]]],
+    mechanisms: Mapping[str, Changes],
+    without: Callable[[Changes], Sequence[Cell]],
     whole: Sequence[Cell],
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
     pooled: Callable[[Cell], bool] = lambda cell: True,
@@ -25,7 +32,8 @@ def table(
     """One row per mechanism: how close the scored cells are without it.
 
     Args:
-        variants: name of what is taken away -> the cells of the study without it.
+        mechanisms: name of what is taken away -> the changes that do it.
+        without: the cells of the study with such changes.
         whole: the cells of the study as it is.
         progress: called with what is done, how many of them, and how many there are.
         pooled: which cells count in the figures of a row; by default, all.
@@ -35,9 +43,9 @@ def table(
     """
     before = {score.name: score.median for score in scoring.scores(filter(pooled, whole))}
     rows = [_row("nothing", [cell for cell in whole if pooled(cell)], before)]
-    for done, (name, cells) in enumerate(variants.items(), 1):
-        rows.append(_row(name, [cell for cell in cells() if pooled(cell)], before))
-        progress("ablation", done, len(variants))
+    for done, (name, changes) in enumerate(mechanisms.items(), 1):
+        rows.append(_row(name, [cell for cell in without(changes) if pooled(cell)], before))
+        progress("ablation", done, len(mechanisms))
     return rows
 
 

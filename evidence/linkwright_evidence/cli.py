@@ -63,9 +63,7 @@ def command(
     json_file: str | None,
     root_folder: Path,
 ) -> int:
-    """Re-run a published STUDY on its model.
-
-    Prints the errors of each table, |predicted / published - 1|, and the claims that hold or fail. What was
+    """Prints the errors of each table, |predicted / published - 1|, and the claims that hold or fail. What was
     tuned is listed with them, because with enough of that any table can be matched: fitted numbers, rules chosen
     after the published values were seen, and free choices. A cell that the model was given or fitted to is not
     scored. Holdout cells, whose published values were withheld while the model was built, are predicted too. A

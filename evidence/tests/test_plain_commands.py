@@ -157,7 +157,7 @@ def test_round_trips(mode, tmp_path):
     axes = ("-x", f"transport={grid.TRANSPORT[mode]}", "-x", f"in_bytes={sizes}", "-x", f"out_bytes={sizes}")
     file = tmp_path / "rows.json"
     outputs = ("--output", str(file), "--runs", str(tmp_path / "runs"))
-    result = invoke("probe", "round_trip", "--on", "vollo-ia420f", *axes, *outputs)
+    result = invoke("run", "round_trip", "--on", "vollo-ia420f", *axes, *outputs)
     assert result.status == 0, result.err
     found = {}
     for row in json.loads(file.read_text(encoding="utf-8"))["rows"]:

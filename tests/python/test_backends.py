@@ -149,7 +149,18 @@ def test_who_lacks_the_key_of_a_sweep_cannot_use_its_workers(tmp_path, suite_fil
             for security in (None, other["security"], Security(require_encryption=False)):
                 with pytest.raises((OSError, TypeError)):
                     Client(address.replace("tls", "tcp") if security is None else address, timeout=3, security=security)
-        result = invoke("sweep", suite_file, "--backend", "dask", "--scheduler", address, "--runs", str(tmp_path))
+        result = invoke(
+            "dissect",
+            "--level",
+            "full",
+            suite_file,
+            "--backend",
+            "dask",
+            "--scheduler",
+            address,
+            "--runs",
+            str(tmp_path),
+        )
         assert result.status == 1
         assert "configured with no certificate" in result.err
     assert not folder.exists()
@@ -200,7 +211,7 @@ def test_an_experiment_that_kills_workers_fails_alone(tmp_path, cluster, expecte
 
 def test_workers_with_another_linkwright_are_refused(tmp_path, cluster, suite_file, monkeypatch):
     monkeypatch.setattr(dask, "version", lambda: "9.9.9")
-    command = ("sweep", suite_file, "--backend", "dask", "--scheduler", cluster.scheduler_address)
+    command = ("dissect", "--level", "full", suite_file, "--backend", "dask", "--scheduler", cluster.scheduler_address)
     result = invoke(*command, "--runs", str(tmp_path / "runs"))
     assert result.status == 1
     assert "has linkwright 0.1.0, this sweep is of 9.9.9; install 9.9.9 on all workers" in result.err
@@ -247,13 +258,25 @@ def test_after_the_scheduler_is_killed_a_run_goes_on(tmp_path, expected):
     kept = len({row["experiment"] for record in run.records() for row in record["rows"]})
     assert kept >= 3
     assert len(run.results())  # what is known is readable
-    result = invoke("sweep", "--resume", run.id, "--runs", str(tmp_path / "runs"))
+    result = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path / "runs"))
     assert result.status == 0, result.err
     assert rows_of(run) == expected
 
 
 def test_ctrl_c_reaches_a_sweep_on_dask(tmp_path, suite_file, expected):
-    command = [sys.executable, "-m", "linkwright", "sweep", suite_file, "--backend", "dask", "--jobs", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "linkwright",
+        "dissect",
+        "--level",
+        "full",
+        suite_file,
+        "--backend",
+        "dask",
+        "--jobs",
+        "1",
+    ]
     command += ["--grain", "1", "--runs", str(tmp_path / "runs")]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -268,7 +291,7 @@ def test_ctrl_c_reaches_a_sweep_on_dask(tmp_path, suite_file, expected):
     assert err.count("\n") == 1
     run = runs.find(tmp_path / "runs", "latest")
     assert run.records()
-    assert invoke("sweep", "--resume", "latest", "--runs", str(tmp_path / "runs")).status == 0
+    assert invoke("dissect", "--resume", "latest", "--runs", str(tmp_path / "runs")).status == 0
     assert rows_of(run) == expected
 
 
@@ -277,7 +300,9 @@ def test_ctrl_c_reaches_a_sweep_on_dask(tmp_path, suite_file, expected):
 
 def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    result = invoke("sweep", "dissect", "--on", "loggp", "--backend", "dask", "--runs", str(tmp_path))
+    result = invoke(
+        "dissect", "--level", "full", "dissect", "--on", "loggp", "--backend", "dask", "--runs", str(tmp_path)
+    )
     assert result.status == 2
     assert "`.venv/bin/pip install -e '.[dask]'` in the checkout" in result.err
     assert not list(tmp_path.iterdir())
@@ -285,7 +310,7 @@ def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
 
 def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
     where = ["--backend", "dask", "--scheduler", "127.0.0.1:1", "--runs", str(tmp_path)]
-    result = invoke("sweep", "dissect", "--on", "loggp", *where)
+    result = invoke("dissect", "--level", "full", "dissect", "--on", "loggp", *where)
     assert result.status == 1
     assert "--scheduler 127.0.0.1:1: no Dask scheduler answers there" in result.err
 
@@ -308,7 +333,7 @@ def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
     ],
 )
 def test_bad_input_is_one_clear_message(tmp_path, arguments, status, message):
-    result = invoke("sweep", *arguments, "--runs", str(tmp_path))
+    result = invoke("dissect", *arguments, "--runs", str(tmp_path))
     assert result.status == status
     assert message in result.err
     assert result.err.count("\n") == 1

@@ -16,7 +16,7 @@ from linkwright.executors.peaks import Peaks
 from linkwright.experiment import Experiment
 from linkwright.suite import rows
 from linkwright.suite.context import Context
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 HOST = Host("here", "a processor", 4, "threads", "this machine")
 BALL = Experiment("latency", None, "ping_pong", 2, 8, "u8")
@@ -119,9 +119,7 @@ def test_a_run_writes_what_it_saw_and_compares_with_it(tmp_path):
         '[[part]]\nname = "stream"\nsummary = "one way"\npattern = "pairs"\nranks = [2]\nsizes = ["64K"]\n'
     )
     for _ in range(2):
-        status, _, errors = invoke(
-            "dissect", "--suite", str(suite), "--on", "threads", "--runs", str(runs), "--time-budget", "2s"
-        )
+        status, _, errors = invoke("dissect", "--suite", str(suite), "--on", "threads", "--runs", str(runs), *BRIEF)
         assert status == 0, errors
     seen = [json.loads(path.read_text())["hosts"][0] for path in runs.glob(f"*/{NAME}")]
     assert len(seen) == 2

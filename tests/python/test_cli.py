@@ -65,6 +65,9 @@ def test_completion(shell):
         ("linkwright describe allreduce/swing_b", "allreduce/swing_bandwidth"),
         ("linkwright machines show worm", "wormhole-n150"),
         ("linkwright simulate allreduce --on loggp,cross", "loggp,crossbar"),
+        ("linkwright run memory_lat", "memory_latency"),
+        ("linkwright run probe/memory_lat", "probe/memory_latency"),
+        ("linkwright probe memory_lat", "memory_latency"),
     ],
 )
 def test_names_are_completed_from_the_registries(words, completed):
@@ -91,7 +94,7 @@ def test_names_are_completed_from_the_registries(words, completed):
         (["verify", "allreduce", "-a", "ring", "--ranks", "2", "--on", "threads"], "name a described machine"),
         (["run", "allreduce", "-a", "ring,cuda-native"], "algorithm `cuda-native`: only `--on cuda` has it"),
         (["fit", "nosuch"], "runs: unknown run `nosuch`"),
-        (["report", "latest", "--runs", "nowhere"], "nowhere: holds 0 runs, so no `latest`"),
+        (["draw", "latest", "--report", "--runs", "nowhere"], "nowhere: holds 0 runs, so no `latest`"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(arguments, message):
@@ -115,8 +118,8 @@ UNKNOWN = [
     (["run", "allreduce", "--on", "thread"], "`threads`", "linkwright list machines"),
     (["dissect", "scalng"], "`scaling`", "linkwright list suites"),
     (["predict", "resnt", "--on", "loggp"], "`resnet`", "linkwright list workloads"),
-    (["probe", "memory_latncy"], "`memory_latency`", "linkwright list probes"),
-    (["probe", "memory_latency", "-x", "ordr=random"], "`order`", "linkwright describe memory_latency"),
+    (["run", "memory_latncy"], "`memory_latency`", "linkwright list probes"),
+    (["run", "memory_latency", "-x", "ordr=random"], "`order`", "linkwright describe memory_latency"),
     (["export", "--as", "parket"], "`parquet`", "linkwright list exporters"),
     (["import", "--as", "ossu", "x"], "`osu`", "linkwright list importers"),
 ]
@@ -135,7 +138,7 @@ def test_an_unknown_name_gets_the_nearest_of_its_kind_and_the_command_that_lists
     [
         (["machines", "show", "foo"], "are known; `linkwright list machines` shows all"),
         (["describe", "xyzzy"], "are known; `linkwright list` shows all"),
-        (["report", "foo"], "known: none (`linkwright list runs`)"),
+        (["draw", "foo", "--report"], "known: none (`linkwright list runs`)"),
     ],
 )
 def test_a_name_that_is_near_none_gets_no_suggestion(arguments, cure, tmp_path, monkeypatch):
@@ -198,14 +201,64 @@ def test_runs_are_listed_from_the_newest(tmp_path):
         "20260101-run  on loggp,threads; unfinished",
         "20260100-run  on threads",
     ]
-    assert f"(`linkwright list runs --runs {tmp_path}`)\n" in invoke("report", "x", "--runs", str(tmp_path)).err
+    assert (
+        f"(`linkwright list runs --runs {tmp_path}`)\n" in invoke("draw", "x", "--report", "--runs", str(tmp_path)).err
+    )
     assert "--runs is for `linkwright list runs`" in invoke("list", "machines", "--runs", "x").err
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_summary_of_a_verb_is_the_first_sentence_of_its_help(verb):
-    command = linkwright.get_command(None, verb)
-    assert command.get_short_help_str(200) == VERBS[verb]
+def test_the_help_of_a_verb_begins_with_its_summary_and_goes_on(verb):
+    first, rest = invoke(verb, "--help").out.split("\n\n", 2)[1:]
+    assert " ".join(first.split()) == VERBS[verb]
+    assert VERBS[verb] not in " ".join(rest.split())
+
+
+def test_a_former_verb_does_what_it_did_and_names_the_one_of_today(tmp_path):
+    where = ("--on", "loggp", "-p", "4", "--runs", str(tmp_path))
+    former = [
+        (
+            "probe matmul --on ipu-c2-chip -x n=512 -x dtype=f32 -x threads=all --runs",
+            "run probe/matmul --on ipu-c2-chip -x n=512 -x dtype=f32 -x threads=all --runs",
+            "`probe`",
+            "run NAME",
+        ),
+        ("report latest --runs", "draw latest --report --runs", "`report`", "draw RUN --report"),
+    ]
+    for words, today, old, new in former:
+        before, after = (invoke(*line.split(), str(tmp_path)) for line in (words, today))
+        assert (before.status, before.out.splitlines()[:-1]) == (0, after.out.splitlines()[:-1])
+        assert (before.err, after.err) == (f"linkwright: {old} is now `linkwright {new}`\n", "")
+    swept = invoke("sweep", "scaling", *where)
+    assert (swept.status, swept.err.count("\n")) == (0, 1)
+    assert "is now `linkwright dissect SUITE --level full" in swept.err
+    request = json.loads((sorted(tmp_path.glob("*scaling*"))[0] / "run.json").read_text())["request"]
+    assert (request["level"], request["budget_s"]) == ("full", 90.0)
+
+
+def test_former_verbs_are_neither_listed_nor_completed():
+    assert not {"probe", "sweep", "report"} & {
+        line.split()[0] for line in invoke("--help").out.splitlines() if line.strip()
+    }
+    assert linkwright.list_commands(None) == list(VERBS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("run memory_latency --sizes 8", "memory_latency is a probe, which takes --axis instead; leave out '--sizes'"),
+        ("run memory_latency -p 2,4", "takes one number of ranks"),
+        ("run allreduce -x working_set=4K", "--axis: only probes have it"),
+        ("run allreduce --every-pair", "--every-pair: only probes have it"),
+        ("draw latest --report --size 8", "--report is for a run; leave out '--size'"),
+        ("draw latest other --report", "--report is of one run; 2 are given"),
+        ("draw loggp", "Missing option '--out'; or give --report, of a run"),
+    ],
+)
+def test_an_option_of_another_kind_of_question_is_refused(words, message):
+    result = invoke(*words.split())
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert message in result.err
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ BEYOND = [
         "simulate allreduce --on loggp -p 4 --sizes 99999999999999999999999999999999999999999999",
         "not a number of bytes",
     ),
-    ("sweep scaling -j 1000000", "1000000 is not in the range"),
+    ("dissect scaling -j 1000000", "1000000 is not in the range"),
     ("dissect --watts nan", "`nan` is no power"),
     ("dissect --watts inf", "`inf` is no power"),
     ("dissect --watts 0", "`0` is no power"),
@@ -37,15 +37,15 @@ BEYOND = [
 @pytest.mark.parametrize(("words", "message"), BEYOND)
 def test_what_is_beyond_any_machine_is_refused_before_any_work(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
-    began = time.monotonic()
+    began = time.process_time()
     result = invoke(*words.split())
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert (result.status, result.out) in ((2, ""), (1, "")), result
     assert message in result.err
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("verb", ["simulate", "list", "describe", "report", "predict", "machines show"])
+@pytest.mark.parametrize("verb", ["simulate", "list", "describe", "draw --report", "predict", "machines show"])
 def test_names_bring_no_escapes_and_no_endless_message(tmp_path, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
     for name in ("\x1b[31mred\x07", "x" * 300_000, "a\rb"):
@@ -63,7 +63,7 @@ def test_names_bring_no_escapes_and_no_endless_message(tmp_path, monkeypatch, ve
         ("list machines", 0),
         ("simulate allreduce -a ring --on loggp -p 4 --sizes 64", 0),
         ("synthesize allreduce --on loggp -p 2 --sizes 64 --budget 1ms", 0),
-        ("run allreduce -a ring --on threads -p 2 --sizes 64 --time-budget 1s", 0),
+        ("run allreduce -a ring --on threads -p 2 --sizes 64 --time-budget 10s --target 90%", 0),
     ],
 )
 def test_a_closed_stderr_changes_no_status(tmp_path, words, status):

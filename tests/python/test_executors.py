@@ -20,7 +20,6 @@ from linkwright.rows import Rows
 from linkwright.store import run as runs
 from linkwright.store import schema, upgrade
 from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json
-from linkwright_cases import invoke
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "python" / "linkwright").rglob("*.py"))
@@ -87,7 +86,7 @@ def doubling(monkeypatch):
 
 
 def test_an_executor_is_an_object_and_a_line(doubling, tmp_path):
-    arguments = ["--sizes", "1K", "--time-budget", "3s", "--runs", str(tmp_path)]
+    arguments = ["--sizes", "1K", *BRIEF, "--runs", str(tmp_path)]
     result = invoke("run", "allreduce/ring", "--on", "doubling,loggp", *arguments)
     assert result.status == 0, result.err
     (row,) = (

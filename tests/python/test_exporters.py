@@ -13,7 +13,7 @@ from linkwright.interop.importing import Defaults
 from linkwright.interop.logs import take
 from linkwright.store import run as runs
 from linkwright.store import schema
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 # What a quick dissect holds: a probe between two processors, messages between them, collectives.
 QUICK = """
@@ -81,7 +81,7 @@ def known(tmp_path_factory):
     (folder / "quick.toml").write_text(QUICK)
     asked = ("dissect", "--suite", str(folder / "quick.toml"))
     made = {}
-    for name, on in (("measured", ("threads", "--time-budget", "3s")), ("modelled", ("crossbar", "--ranks", "2"))):
+    for name, on in (("measured", ("threads", *BRIEF)), ("modelled", ("crossbar", "--ranks", "2"))):
         result = invoke(*asked, "--on", *on, "--runs", str(folder / name))
         assert result.status == 0, result.err
         made[name] = runs.find(folder / name, "latest")

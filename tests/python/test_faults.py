@@ -21,7 +21,7 @@ import pytest
 
 from linkwright.store import environment
 from linkwright.store import run as runs
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 from test_fuzz import NCCL
 
 KILLS = int(os.environ.get("LINKWRIGHT_FAULTS", "4"))
@@ -50,7 +50,7 @@ def suite(tmp_path_factory):
 
 
 def sweep(suite, folder):
-    return ["sweep", str(suite), "--on", "loggp", "-p", "16", "-j", "1", "--runs", str(folder)]
+    return ["dissect", "--level", "full", str(suite), "--on", "loggp", "-p", "16", "-j", "1", "--runs", str(folder)]
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +95,11 @@ def ended(words, **how):
     return process.returncode, err
 
 
-def finish(folder, verb="dissect"):
+def finish(folder):
     """Resume the newest run until it is done, if there is one to resume."""
     run = runs.find(folder, "latest")
     if run.plan["state"] != "done":
-        result = invoke(verb, "--resume", run.id, "--runs", str(folder))
+        result = invoke("dissect", "--resume", run.id, "--runs", str(folder))
         assert result.status == 0, result.err
     return run
 
@@ -118,7 +118,7 @@ def test_a_sweep_that_is_killed_at_any_moment_is_completed_by_a_resume(suite, un
         listed = invoke("list", "runs", "--runs", str(folder))
         assert listed.status == 0, listed.err
         if any(folder.glob("*/run.json")):
-            assert values(finish(folder, "sweep")) == undisturbed
+            assert values(finish(folder)) == undisturbed
     assert hits > 0
 
 
@@ -127,8 +127,8 @@ def test_a_sweep_that_is_killed_again_and_again_ends(suite, undisturbed, tmp_pat
     killed_after(sweep(suite, tmp_path), 3.0)
     for _ in range(KILLS // 2):
         run = runs.find(tmp_path, "latest")
-        killed_after(["sweep", "--resume", run.id, "--runs", str(tmp_path)], draw.uniform(0.5, 1.5))
-    assert values(finish(tmp_path, "sweep")) == undisturbed
+        killed_after(["dissect", "--resume", run.id, "--runs", str(tmp_path)], draw.uniform(0.5, 1.5))
+    assert values(finish(tmp_path)) == undisturbed
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -181,7 +181,7 @@ def test_a_write_that_fails_is_a_message_and_the_run_goes_on_later(suite, undist
     assert status in (1, 2)
     assert err.startswith("linkwright: ") or "\nlinkwright: " in err
     if any(tmp_path.glob("*/run.json")):
-        assert values(finish(tmp_path, "sweep")) == undisturbed
+        assert values(finish(tmp_path)) == undisturbed
     else:
         assert invoke(*sweep(suite, tmp_path)).status == 0
     assert not list(tmp_path.rglob("*.tmp"))
@@ -283,16 +283,14 @@ def test_two_resumes_of_one_run_are_one_run(suite, undisturbed, tmp_path):
     killed_after(sweep(suite, tmp_path), 2.0)
     if not any(tmp_path.glob("*/run.json")):
         pytest.skip("this system is too slow to have begun")
-    again = ["sweep", "--resume", "latest", "--runs", str(tmp_path)]
+    again = ["dissect", "--resume", "latest", "--runs", str(tmp_path)]
     with begun(again) as one, begun(again) as other:
         said = [(process.communicate(timeout=120)[1], process.returncode) for process in (one, other)]
     assert all(status == 0 or (status in (1, 2) and "Traceback" not in err) for err, status in said), said
-    assert values(finish(tmp_path, "sweep")) == undisturbed
+    assert values(finish(tmp_path)) == undisturbed
 
 
-@pytest.mark.parametrize(
-    "words", [[*RUN, "--sizes", "64", "--time-budget", "2s"], ["probe", "cache_line", "--time-budget", "1s"]]
-)
+@pytest.mark.parametrize("words", [[*RUN, "--sizes", "64", *BRIEF], ["run", "cache_line", *BRIEF]])
 def test_one_processor_is_enough_or_said_to_be_too_few(tmp_path, words):
     one = {min(os.sched_getaffinity(0))}
     status, err = ended([*words, "--runs", str(tmp_path)], preexec_fn=lambda: os.sched_setaffinity(0, one))
@@ -313,7 +311,7 @@ def test_no_shared_memory_and_no_home_are_needed(suite, tmp_path):
         mount -t tmpfs -o ro none /dev/shm || exit 77
         HOME=/proc/none XDG_CACHE_HOME=/proc/none; export HOME XDG_CACHE_HOME
         {" ".join(LINKWRIGHT)} sweep "$2" --on loggp -p 4 --runs "$1" > /dev/null || exit 1
-        {" ".join(LINKWRIGHT)} {" ".join(RUN)} --sizes 64 --time-budget 2s --runs "$1" > /dev/null || exit 1
+        {" ".join(LINKWRIGHT)} {" ".join(RUN)} --sizes 64 {" ".join(BRIEF)} --runs "$1" > /dev/null || exit 1
     """
     done = namespace(script, tmp_path, suite)
     if done.returncode == 77:

@@ -140,7 +140,7 @@ COMMANDS = [
     "machines show loggp",
     "export allreduce/ring -p 4 --size 64 --as msccl-xml",
     "predict resnet --batch 16 --gpus 1,2 --on dgx1-p100 --samples 1000 --efficiency 30%",
-    "sweep scaling --on loggp -p 2 -j 1 --watts 5 --target 5% --level quick --time-budget 1s --name x",
+    "dissect scaling --on loggp -p 2 -j 1 --watts 5 --target 5% --level quick --time-budget 1s --name x",
     "plan io --on vollo-ia420f",
     "compare latest latest~1 --json",
     "query 'select 1'",
@@ -255,7 +255,7 @@ def good_runs(tmp_path_factory):
     log.write_text(NCCL, encoding="utf-8")
     runs = str(root / "runs")
     for _ in range(2):
-        result = invoke("sweep", str(suite), "--on", "loggp", "-p", "4", "--runs", runs)
+        result = invoke("dissect", "--level", "full", str(suite), "--on", "loggp", "-p", "4", "--runs", runs)
         assert result.status == 0, result.err
     assert invoke("import", "--as", "nccl-tests", str(log), "--runs", runs).status == 0
     return root / "runs"
@@ -271,11 +271,11 @@ def test_run_folders(tmp_path, good_runs):
         where = ("--runs", str(root))
         asked = rng.choice(
             (
-                ("report", run.name, *where),
+                ("draw", "--report", run.name, *where),
                 ("export", run.name, "--as", "csv", "--out", str(tmp_path / "x.csv"), *where),
                 ("compare", *[p.name for p in sorted(root.iterdir())[:2]], *where),
                 ("fit", run.name, *where),
-                ("sweep", "--resume", run.name, *where),
+                ("dissect", "--resume", run.name, *where),
             )
         )
         with judged("run folder", seed, f"{path}\n{asked}"):

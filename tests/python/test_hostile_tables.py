@@ -49,11 +49,11 @@ DAMAGE = {
     "a link to what never ends": lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
 }
 ASKED = (
-    ("report", "RUN"),
+    ("draw", "--report", "RUN"),
     ("export", "RUN", "--as", "csv", "--out", "OUT"),
     ("compare", "RUN", "OTHER"),
     ("fit", "RUN"),
-    ("sweep", "--resume", "RUN"),
+    ("dissect", "--resume", "RUN"),
     ("explain", "RUN"),
     ("query", "select count(*) from results"),
 )
@@ -105,7 +105,7 @@ def test_a_damaged_table_or_plan_is_never_taken_for_whole(tmp_path, good_runs):
         root = tmp_path / "runs"
         shutil.copytree(good_runs, root)
         DAMAGE[kind](root / run.name / damaged)
-        for verb in ("compare RUN latest", "export RUN --as csv", "explain RUN", "fit RUN", "report RUN"):
+        for verb in ("compare RUN latest", "export RUN --as csv", "explain RUN", "fit RUN", "draw --report RUN"):
             done = invoke(*verb.replace("RUN", run.name).split(), "--runs", str(root))
             assert (done.status, said in done.err) == (1, True), (damaged, kind, verb, done)
         shutil.rmtree(root)
@@ -149,9 +149,8 @@ RIGHT = {
     "verify": "verify allreduce/ring -p 4",
     "simulate": "simulate allreduce -a ring --on loggp -p 4 --sizes 8",
     "run": "run allreduce -a ring --on threads -p 2 --sizes 8 --time-budget 1s",
-    "probe": "probe memory_latency --on loggp",
+    "run probe": "run memory_latency --on loggp",
     "dissect": "dissect --suite x.toml --on loggp -p 2",
-    "sweep": "sweep x.toml --on loggp -p 2",
     "reproduce": "reproduce vollo",
     "predict": "predict resnet --batch 16 --gpus 1 --on dgx1-p100",
     "plan": "plan io --on vollo-ia420f --in 8 --out 8",
@@ -164,7 +163,7 @@ RIGHT = {
     "query": "query select(1)",
     "export": "export allreduce/ring -p 4 --size 64 --as goal",
     "import": "import log.txt --as nccl-tests",
-    "report": "report latest",
+    "draw report": "draw latest --report",
     "completion": "completion bash",
 }
 VALUES = ("", "nan", "-1", "9" * 400, "\x1b[31mred", "x" * 5000, "a\nb", "../../x", "18446744073709551616", "0")
@@ -223,7 +222,7 @@ def test_every_option_may_be_given_anything(place):
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_without_its_words_is_no_traceback(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if verb in ("dissect", "sweep", "probe", "run", "list"):  # these have defaults that measure for a minute
+    if verb in ("dissect", "run", "list"):  # these have defaults that measure for a minute
         verb += " \x1b[31m"
     result = invoke(*verb.split(" "))
     assert result.status in (0, 1, 2), result

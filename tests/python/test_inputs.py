@@ -15,7 +15,7 @@ from linkwright.store import files
 from linkwright.suite import load as suites
 from linkwright.suite.backends import Dask, Local
 from linkwright.suite.session import Request, Watcher, resume, start
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 SUITE = """
 [suite]
@@ -125,7 +125,9 @@ def test_a_machine_whose_name_is_a_path_is_refused(tmp_path, machine, name):
     assert "\x1b" not in str(refused.value)
     victim = tmp_path / "victim.toml"
     victim.write_text("precious")
-    result = invoke("sweep", "scaling", "--on", str(machine), "-p", "2", "--runs", str(tmp_path / "runs"))
+    result = invoke(
+        "dissect", "--level", "full", "scaling", "--on", str(machine), "-p", "2", "--runs", str(tmp_path / "runs")
+    )
     assert (result.status, victim.read_text()) == (2, "precious")
     assert not (tmp_path / "runs").exists()
 
@@ -159,8 +161,8 @@ def hostile(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        ("run", "allreduce", "-a", "ring", "--sizes", "8", "--ranks", "2", "--on", "threads", "--time-budget", "1s"),
-        ("probe", "cache_line", "--time-budget", "1s"),
+        ("run", "allreduce", "-a", "ring", "--sizes", "8", "--ranks", "2", "--on", "threads", *BRIEF),
+        ("run", "cache_line", *BRIEF),
     ],
 )
 def test_workers_import_nothing_from_the_current_folder(hostile, command):
@@ -206,7 +208,9 @@ def test_a_wrong_key_of_the_proofs_is_refused(monkeypatch, key):
     assert "LINKWRIGHT_PROOF_KEY" in result.err
 
 
-@pytest.mark.parametrize("words", ["import --as osu -p 2 /dev/zero", "predict /dev/zero --on loggp", "sweep /dev/zero"])
+@pytest.mark.parametrize(
+    "words", ["import --as osu -p 2 /dev/zero", "predict /dev/zero --on loggp", "dissect /dev/zero"]
+)
 def test_a_file_that_never_ends_is_refused(tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)

@@ -1,10 +1,6 @@
-"""The simulator does not become slower: instructions of small workloads against the table in benches/."""
+"""What `make bench` says of instruction counts; the counts themselves depend on the compiler."""
 
 import importlib.util
-import platform
-import shutil
-import tomllib
-import warnings
 from pathlib import Path
 
 import pytest
@@ -13,20 +9,6 @@ BENCHES = Path(__file__).parent.parent.parent / "benches"
 spec = importlib.util.spec_from_file_location("instructions", BENCHES / "instructions.py")
 instructions = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(instructions)
-
-
-def test_no_stage_takes_a_quarter_more_instructions():
-    for tool in ("valgrind", "cargo"):
-        if not shutil.which(tool):
-            pytest.skip(f"`{tool}` is not installed")
-    table = tomllib.loads(instructions.TABLE.read_text(encoding="utf-8"))
-    if platform.machine() != table["architecture"]:
-        pytest.skip(f"the table is of {table['architecture']}, this is {platform.machine()}")
-    slower, faster = instructions.compare(instructions.count(instructions.build()), table["counts"])
-    for line in faster:
-        warnings.warn(line, stacklevel=1)
-    compilers = f"table by rustc {table['rustc']}, this is {instructions.rustc()}"
-    assert not slower, "\n".join([*slower, compilers, "if it must cost that: benches/instructions.py --update"])
 
 
 def test_a_quarter_more_fails_and_a_quarter_less_wants_an_update():

@@ -284,7 +284,12 @@ def test_types_that_linkwright_does_not_compute_with_are_shown(tmp_path, dtype):
     root = ("--runs", str(tmp_path / "runs"))
     assert invoke("import", str(tmp_path / "a.log"), *root).status == 0
     assert invoke("import", str(tmp_path / "a.log"), *root).status == 0
-    for words in (("compare", "latest~1", "latest"), ("report", "latest"), ("list", "runs"), ("explain", "latest")):
+    for words in (
+        ("compare", "latest~1", "latest"),
+        ("draw", "latest", "--report"),
+        ("list", "runs"),
+        ("explain", "latest"),
+    ):
         result = invoke(*words, *root)
         assert result.status == 0, f"{words}: {result.err}"
     (tmp_path / "b.log").write_text(invoke("export", "--as", "nccl-tests", *root).out, encoding="utf-8")

@@ -16,7 +16,7 @@ from linkwright.store import schema
 from linkwright.store.record import Record, to_json
 from linkwright.suite import load
 from linkwright.suite.expand import expand
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 QUICK = probes.Setting(cpus=tuple(_native.cpus()), budget_s=0.05, samples=7, warmup_at_most=2, most_bytes=64 << 20)
 
@@ -99,8 +99,8 @@ def test_measured_and_modelled_stand_side_by_side(tmp_path):
     text = next(m for m in machines_text("crossbar"))
     machine.write_text(text + MEMORY, encoding="utf-8")
     result = invoke(
-        "probe", "memory_latency", "--on", f"threads,{machine}", "-x", "working_set=4K,1G", "-n", "8",
-        "--time-budget", "3s", "--runs", str(tmp_path), "--output", str(tmp_path / "rows.json"),
+        "run", "memory_latency", "--on", f"threads,{machine}", "-x", "working_set=4K,1G", "-n", "8",
+        *BRIEF, "--runs", str(tmp_path), "--output", str(tmp_path / "rows.json"),
     )  # fmt: skip
     assert result.status == 0, result.err
     rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
@@ -192,7 +192,7 @@ def test_a_probe_in_python_has_the_same_shape(monkeypatch):
     ],
 )
 def test_bad_input_is_one_clear_message(tmp_path, arguments, message):
-    result = invoke("probe", *arguments, "--runs", str(tmp_path))
+    result = invoke("run", *arguments, "--runs", str(tmp_path))
     assert result.status == 2
     assert message in result.err
     assert result.err.count("\n") == 1

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from linkwright.store import run as runs
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
-QUICK = ("--time-budget", "4s", "--iters", "8")
+QUICK = (*BRIEF, "--iters", "8")
 
 
 def run_allreduce(folder, *more):
@@ -22,7 +22,7 @@ def run_allreduce(folder, *more):
 
 
 def test_a_run_ends_with_the_path_of_its_report_and_keeps_every_sample(tmp_path):
-    result = run_allreduce(tmp_path, "--wide", "--output", str(tmp_path / "rows.json"), "--time-budget", "12s")
+    result = run_allreduce(tmp_path, "--wide", "--output", str(tmp_path / "rows.json"))
     assert result.status == 0, result.err
     report = result.out.splitlines()[-1]
     assert report.endswith("report/index.html")
@@ -143,7 +143,7 @@ def test_an_unwritable_folder_stops_before_anything_is_measured(tmp_path):
 
 
 def test_what_has_no_experiment_is_refused_and_leaves_no_folder(tmp_path):
-    for asked in (["run", "allreduce", "-a", "own"], ["probe", "matmul", "-x", "threads=4096"]):
+    for asked in (["run", "allreduce", "-a", "own"], ["run", "matmul", "-x", "threads=4096"]):
         result = invoke(*asked, "--runs", str(tmp_path))
         assert result.status == 2
         assert "has no experiment for threads" in result.err

@@ -17,7 +17,6 @@ from linkwright.experiment import Experiment
 from linkwright.experiments import collective_experiment, own_experiment
 from linkwright.store import run as runs
 from linkwright.suite import load
-from linkwright_cases import invoke
 
 ROOT = Path(__file__).parents[2]
 OWN = '''
@@ -133,7 +132,7 @@ def test_standard_input_is_a_file(folder, monkeypatch):
         ("verify", ()),
         ("describe", ()),
         ("simulate", ("--on", "crossbar", "--sizes", "4K")),
-        ("sweep", ("--on", "loggp", "--runs", "runs")),
+        ("dissect", ("--on", "loggp", "--runs", "runs")),
         ("export", ("--as", "lw")),
     ],
 )
@@ -144,9 +143,7 @@ def test_every_verb_takes_a_source(folder, verb, arguments, name):
 
 
 def test_threads_run_a_source_in_processes_that_never_see_it(folder):
-    result = invoke(
-        "run", "own.py:ring", "--on", "threads", "-p", "2", "--sizes", "1K", "--time-budget", "2s", "--runs", "runs"
-    )
+    result = invoke("run", "own.py:ring", "--on", "threads", "-p", "2", "--sizes", "1K", *BRIEF, "--runs", "runs")
     assert result.status == 0, result.out + result.err
     run = runs.find(folder / "runs", "latest")
     (row,) = [row for row in run.results().records() if row["metric"] == "time"]
@@ -173,7 +170,7 @@ def test_a_comparison_says_what_was_edited(folder):
             text = (folder / "own.lw").read_text()
             (folder / "own.lw").write_text(text.replace("step 1\n", "step 0\n", 1))
         sources.find.cache_clear()
-        asked = ("sweep", "own.lw", "--on", "loggp", "--runs", "runs")
+        asked = ("dissect", "own.lw", "--on", "loggp", "--runs", "runs")
         assert invoke(*asked).status == 0
     result = invoke("compare", "latest~1", "latest", "--runs", "runs")
     assert "1 experiment by a schedule that was edited" in " ".join(result.out.split())
@@ -217,8 +214,8 @@ def test_what_never_ends_is_refused(folder, monkeypatch):
     ("verb", "arguments"),
     [
         ("simulate", ("--on", "loggp")),
-        ("run", ("--on", "threads", "--time-budget", "1s", "--runs", "runs")),
-        ("sweep", ("--on", "loggp", "--runs", "runs")),
+        ("run", ("--on", "threads", *BRIEF, "--runs", "runs")),
+        ("dissect", ("--on", "loggp", "--runs", "runs")),
         ("predict", ("--on", str(ROOT / "examples" / "eight_gpus.toml"))),
     ],
 )
@@ -247,7 +244,7 @@ def test_a_suite_names_sources_next_to_it(folder, monkeypatch):
     )
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
-    result = invoke("sweep", "../suite.toml", "--on", "loggp", "--runs", "runs")
+    result = invoke("dissect", "../suite.toml", "--on", "loggp", "--runs", "runs")
     assert result.status == 0, result.out + result.err
     rows = runs.find(folder / "elsewhere" / "runs", "latest").results().records()
     found = {(row["part"], row["algorithm"], row["size_bytes"]) for row in rows}
@@ -438,6 +435,6 @@ def test_mpi_starts_ranks_of_its_own_outside_a_job(folder, monkeypatch):
 
 def test_workers_import_nothing_from_the_current_folder(folder):
     (folder / "numpy.py").write_text("raise SystemExit('executed')\n")
-    asked = ("run", "own.lw", "--on", "threads", "--time-budget", "1s", "--runs", "runs")
+    asked = ("run", "own.lw", "--on", "threads", *BRIEF, "--runs", "runs")
     result = invoke(*asked)
     assert result.status == 0, result.out + result.err

@@ -59,7 +59,9 @@ def test_every_verb_reads_it(runs, number):
     folder = folder_of(runs, number)
     before = sorted((path.name, path.read_bytes()) for path in folder.iterdir() if path.is_file())
     experiment = KNOWN[number][0]
-    assert "<html" in Path(invoke("report", str(folder)).out.strip().splitlines()[-1]).read_text(encoding="utf-8")
+    assert "<html" in Path(invoke("draw", "--report", str(folder)).out.strip().splitlines()[-1]).read_text(
+        encoding="utf-8"
+    )
     again = shutil.copytree(folder, folder.with_name("20990101-000000-again"))
     (again / "run.json").write_text((folder / "run.json").read_text().replace(folder.name, again.name))
     assert invoke("compare", str(folder), str(again)).status == 0
@@ -75,7 +77,7 @@ def test_one_query_reads_all(runs):
     assert str(len(KNOWN)) in answer.out.split()
 
 
-@pytest.mark.parametrize("verb", [["report"], ["export", "--as", "csv"], ["fit"]])
+@pytest.mark.parametrize("verb", [["draw", "--report"], ["export", "--as", "csv"], ["fit"]])
 def test_a_later_format_is_refused(runs, verb):
     file = folder_of(runs, schema.FORMAT) / "run.json"
     later = schema.FORMAT + 1

@@ -133,7 +133,7 @@ def documented():
         yield name, found
         if inspect.isclass(found) and not issubclass(found, Exception):
             for kind in reversed(found.__mro__[:-1]):
-                for member in public(vars(kind)) - public(getattr(kind, "__dataclass_fields__", ())):
+                for member in sorted(public(vars(kind)) - public(getattr(kind, "__dataclass_fields__", ()))):
                     yield f"{name}.{member}", getattr(found, member)
 
 

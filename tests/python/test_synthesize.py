@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 # Known algorithms and their transforms; other methods have tests of their own.
 QUICK = ("--method", "library,portfolio")
@@ -81,9 +81,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
 def test_two_ranks_run_on_threads_with_data_checked(tmp_path):
     _, out = found(tmp_path, "allreduce", "--on", str(CROSSBAR), "--ranks", "2", "--sizes", "4K")
     (file,) = out.glob("*.lw")
-    done = invoke(
-        "run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path / "runs")
-    )
+    done = invoke("run", str(file), "--on", "threads", "--iters", "3", *BRIEF, "--runs", str(tmp_path / "runs"))
     assert done.status == 0, done.err + done.out
 
 
@@ -104,7 +102,7 @@ def test_what_is_synthesised_runs_on_threads_with_data_checked(tmp_path, method,
     assert done.status == 0, done.err
     (file,) = out.glob("*.lw")
     assert f"# method: {method}" in file.read_text().splitlines()
-    ran = invoke("run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path))
+    ran = invoke("run", str(file), "--on", "threads", "--iters", "3", *BRIEF, "--runs", str(tmp_path))
     assert ran.status == 0, ran.err + ran.out
 
 
@@ -127,7 +125,7 @@ def test_what_reads_runs_on_threads_with_data_checked(tmp_path, collective, meth
     text = file.read_text()
     assert re.search("# recipe: .*data read", text)
     assert " get " in text
-    ran = invoke("run", str(file), "--on", "threads", "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path))
+    ran = invoke("run", str(file), "--on", "threads", "--iters", "3", *BRIEF, "--runs", str(tmp_path))
     assert ran.status == 0, ran.err + ran.out
 
 
@@ -138,7 +136,7 @@ def test_two_ranks_run_on_mpi_with_data_checked(tmp_path):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [
         "mpirun", "-n", "2", "--oversubscribe", sys.executable, "-m", "linkwright", "run", str(file), "--on", "mpi",
-        "--iters", "3", "--time-budget", "2s", "--runs", str(tmp_path / "runs"),
+        "--iters", "3", *BRIEF, "--runs", str(tmp_path / "runs"),
     ]  # fmt: skip
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr + done.stdout

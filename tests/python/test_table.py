@@ -222,7 +222,7 @@ def test_what_was_not_started_names_the_reason_once():
 
 
 def test_a_probe_that_nothing_answers_fails_and_says_so(tmp_path):
-    result = invoke("probe", "memory_latency", "--on", "cell-be", "--runs", str(tmp_path))
+    result = invoke("run", "memory_latency", "--on", "cell-be", "--runs", str(tmp_path))
     assert (result.status, result.err) == (1, "linkwright: no experiment gave a value; the lines above say why\n")
     assert "add [probe.memory] to its file" in " ".join(result.out.replace("\n# ", "").split())
 

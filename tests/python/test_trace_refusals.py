@@ -309,13 +309,13 @@ def fuzz(number, seed):
         contents = list(chance.choice(seeds))
         which = chance.randrange(2)
         contents[which] = mutant(contents[which], chance)
-        began = time.perf_counter()
+        began = time.process_time()
         with contextlib.suppress(LinkwrightError):
             traces = [files.parse(content, f"a.{rank}.et") for rank, content in enumerate(contents)]
             read += 1
             kind.forecast_on(program, kind.settled_all(traces, program), machine)
             done += 1
-        assert time.perf_counter() - began < 2
+        assert time.process_time() - began < 2
     assert read > done > number // 50
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from linkwright_evidence import Options, ablation
 from linkwright_evidence.cell import facts
@@ -51,8 +50,7 @@ def results(machine, whole: Sequence[Cell], options: Options) -> list[dict]:
         return _by_subject(facts.cells(facts.grounds(changed(machine, values), quiet, seeds=SEEDS)))
 
     quiet = Options(seed=options.seed)
-    variants = {name: partial(cells, values) for name, values in WITHOUT.items()}
-    return ablation.table(variants, _by_subject(whole), options.progress)
+    return ablation.table(WITHOUT, cells, _by_subject(whole), options.progress)
 
 
 def _by_subject(cells: Iterable[Cell]) -> list[Cell]:

@@ -34,5 +34,4 @@ def cells(machines: Machines) -> list[Cell]:
 
 def table(machines: Machines, whole: list[Cell], progress: Callable[[str, int, int], None]) -> list[dict]:
     """One row per mechanism: what the scored cells look like without it."""
-    variants = {name: lambda changes=changes: cells(machines.changed(changes)) for name, changes in MECHANISMS.items()}
-    return ablation.table(variants, whole, progress)
+    return ablation.table(MECHANISMS, lambda changes: cells(machines.changed(changes)), whole, progress)

@@ -79,8 +79,7 @@ def table(bench: Bench, tables: Iterable[Table], cells: list[Cell], progress) ->
         others = [other for other in every if other != key]
         benches[RULES.get(key, key)] = lambda others=others: with_only(bench, others)
     benches["everything tuned"] = lambda: with_only(bench, [])
-    variants = {name: lambda here=here: run(here(), tables) for name, here in benches.items()}
-    return ablation.table(variants, cells, progress)
+    return ablation.table(benches, lambda here: run(here(), tables), cells, progress)
 
 
 def curve(bench: Bench, tables: Iterable[Table], progress) -> list[dict]:

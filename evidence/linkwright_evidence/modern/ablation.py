@@ -38,6 +38,5 @@ def rows(options: Options, tables: Sequence[Table], whole: Sequence[Cell]) -> li
     def without(changes: Changes) -> list[Cell]:
         return cells.cells(few, cells.predictions(Model(changes), few, options))
 
-    variants = {name: lambda changes=changes: without(changes) for name, changes in VARIANTS.items()}
     mine = [cell for cell in whole if cell.keys["table_id"] in ids]
-    return ablation.table(variants, mine, options.progress)
+    return ablation.table(VARIANTS, without, mine, options.progress)

@@ -45,5 +45,4 @@ def rows(rows_: Sequence[cells.Measured], options: Options, whole: Sequence[Cell
     def without(other: dict[str, dict[str, str]]) -> list[Cell]:
         return all_scored(cells.cells(rows_, cells.predictions(Model(other), rows_, options)))
 
-    variants = {name: lambda other=other: without(other) for name, other in VARIANTS.items()}
-    return ablation.table(variants, all_scored(whole), options.progress)
+    return ablation.table(VARIANTS, without, all_scored(whole), options.progress)

@@ -26,5 +26,4 @@ def rows(options: Options, whole: Sequence[Cell]) -> list[dict]:
     def without(values: dict[str, str]) -> list[Cell]:
         return curves.cells(curves.times(changed(curves.machine(), values), options))
 
-    variants = {name: lambda values=values: without(values) for name, values in VARIANTS.items()}
-    return ablation.table(variants, whole, options.progress)
+    return ablation.table(VARIANTS, without, whole, options.progress)

@@ -23,5 +23,4 @@ MECHANISMS: dict[str, dict[str, str]] = {
 
 def table(machine, whole: list[Cell], cells_of: Callable[[object], Sequence[Cell]], progress) -> list[dict]:
     """One row per mechanism; `cells_of` gives the cells of the study on a machine."""
-    variants = {name: lambda values=values: cells_of(changed(machine, values)) for name, values in MECHANISMS.items()}
-    return ablation.table(variants, whole, progress)
+    return ablation.table(MECHANISMS, lambda values: cells_of(changed(machine, values)), whole, progress)

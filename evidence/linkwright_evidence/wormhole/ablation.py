@@ -38,8 +38,10 @@ def tables(bench: Bench, cells: list, options: Options) -> dict[str, list[dict]]
     def without(values: dict[str, str]) -> list:
         return movement.cells(changed(bench.machine, values), lambda *_: None)
 
-    variants = {name: lambda values=values: without(values) for name, values in IDLE.items()}
-    scored = ablation.table(variants, cells, options.progress, pooled=lambda cell: cell.table in movement.PATTERNS)
+    def is_pooled(cell) -> bool:
+        return cell.table in movement.PATTERNS
+
+    scored = ablation.table(IDLE, without, cells, options.progress, is_pooled)
     return {"ablation": scored, "ablation_allreduce": _allreduces(bench, options)}
 
 

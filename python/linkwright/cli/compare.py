@@ -29,9 +29,7 @@ COLOURS = {"FASTER": "green", "SLOWER": "red"}
 @options.colour
 @options.runs
 def command(first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path) -> int:
-    """Compare run SECOND with run FIRST, experiment by experiment.
-
-    The 95 % interval of the ratio, second over first, decides. FASTER and SLOWER: it lies beyond 1 by more than 3 %,
+    """The 95 % interval of the ratio, second over first, decides. FASTER and SLOWER: it lies beyond 1 by more than 3 %,
     or than the precision of the less precise value. SAME: it lies within 10 % of 1 if both values are tight, within
     20 % if one is fair. All else is UNKNOWN, with the reason. What changed is listed, worst first; what cannot be
     judged is counted by reason. Name a run by its id, its path, `latest` or `latest~1`.

@@ -47,9 +47,7 @@ def command(
     asks_limit: bool,
     **asked: Any,
 ) -> None:
-    """Describe what NAME stands for.
-
-    NAME is any name that `linkwright list` shows: of an algorithm, a machine, a probe, a suite, an error code, ...
+    """NAME is any name that `linkwright list` shows: of an algorithm, a machine, a probe, a suite, an error code, ...
     A schedule of yours, such as own.lw or own.py:bucket, is described with the outcome of its proof.
     With --limit, NAME is a collective: every lower bound on the time of its schedules on a machine, derived.
     """

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from linkwright.cli import options
 from linkwright.errors import UsageError
@@ -86,9 +85,7 @@ def command(
     root_folder: Path,
     **asked: object,
 ) -> int:
-    """Find out what a machine can do, and how good that is.
-
-    SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`.
+    """SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`.
     A SOURCE, a schedule of yours such as own.lw or own.py:bucket, is run at all sizes from 8 B to 64 KiB, or its own.
     If a described machine has more than 64 endpoints, 64 of them take part, evenly spread; --ranks N takes the
     first N instead.
@@ -100,7 +97,10 @@ def command(
     The run folder keeps every sample. The last line of output is the path of the report, one HTML file that works
     offline. After Ctrl-C or the loss of a scheduler, --resume runs only what is missing.
 
-    `linkwright sweep` is the same with --level full --time-budget 90s.
+    \b
+    linkwright dissect                                            # all of this machine, in a minute
+    linkwright dissect scaling --level full --backend dask        # a whole suite, in processes of a Dask cluster
+    linkwright dissect --resume latest                            # what is missing of an interrupted run
     """
     from linkwright.cli import sessions
 
@@ -112,7 +112,7 @@ def command(
         if value and backend != "dask":
             raise UsageError(f"{option} is for Dask; add --backend dask, or leave it out")
     if resume:
-        _refuse_with_resume()
+        options.refuse_others("--resume continues a run as it was requested", _WITH_RESUME)
         with _opened(backend, scheduler, jobs, grain) as opened:
             return sessions.resume(root_folder, resume, outputs, opened)
     from linkwright.suite.session import Request
@@ -144,38 +144,6 @@ def _suite_of(name: str, asked: dict[str, object]) -> Suite:
     sizes = None if sized else tuple(size_sweep(8, 64 << 10, 2))
     metrics = ("time", "alg_bw", "bus_bw")
     return load.one_part("dissect", subject.title, **subject.axes, sizes=sizes, metrics=metrics)
-
-
-# The defaults of `sweep` that differ from those of `dissect`.
-SWEEP_DEFAULTS = {"level": "full", "time_budget": "90s"}
-SWEEP_HELP = """Run every experiment of a suite, usually on described machines.
-
-SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`. All
-options are those of `linkwright dissect`, but every level of the suite runs, and what is measured shares 90 s.
-
-\b
-linkwright sweep scaling                     # on all processors of this machine
-linkwright sweep scaling --backend dask      # in processes of a Dask cluster
-linkwright sweep --resume latest             # what is missing of an interrupted sweep
-
-The rows are the same bytes for any number of jobs and on every backend. The last line of output is the path of the
-report.
-"""
-sweep = click.Command(
-    "sweep", params=command.params, callback=command.callback, help=SWEEP_HELP,
-    context_settings={"default_map": SWEEP_DEFAULTS},
-)  # fmt: skip
-
-
-def _refuse_with_resume() -> None:
-    """A run resumes as it was requested, so no option is accepted that would change it."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name) == ParameterSource.COMMANDLINE
-        if given and parameter.name not in _WITH_RESUME:
-            raise UsageError(
-                f"--resume continues a run as it was requested; leave out {parameter.get_error_hint(context)}"
-            )
 
 
 def _refuse_measured(request: Request) -> None:

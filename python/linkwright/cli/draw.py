@@ -1,4 +1,4 @@
-"""`linkwright draw`: pictures of machines and of what schedules do there over time."""
+"""`linkwright draw`: pictures of machines and of what schedules do there over time, and reports of runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.cli import options
+from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="draw")
-@click.argument("what", nargs=-1, required=True)
+@click.argument("what", nargs=-1)
 @click.option("--on", metavar="MACHINE", help="Draw schedules on this described machine; each WHAT is a schedule.")
 @options.variant
 @click.option("--ranks", "-p", type=options.RANKS, help="Endpoints of an open machine, or ranks that take part.")
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 @click.option("-r", "--root", type=options.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option("--dark", is_flag=True, help="Light on dark, for .svg and .png; a page follows its reader.")
+@click.option("--report", is_flag=True, help="Write the HTML report of a run again.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE",
-    help="Where to write: .svg and .png stand still, .html moves.",
+    "--out", type=click.Path(path_type=Path), metavar="FILE",
+    help="Where to write: .svg and .png stand still, .html moves. A report goes into its run folder by default.",
 )  # fmt: skip
 @options.runs
 def command(
@@ -41,23 +43,41 @@ def command(
     root: int,
     path: str | None,
     dark: bool,
-    out: Path,
+    report: bool,
+    out: Path | None,
     root_folder: Path,
 ) -> None:
-    """Draw a machine, a simulated run, or schedules on a machine, and print the path.
-
-    WHAT is a described machine or its file, or a run (an id, a path or `latest`): then its largest message by the
+    """WHAT is a described machine or its file, or a run (an id, a path or `latest`): then its largest message by the
     fastest algorithm, or the experiment that RUN:EXPERIMENT names. With --on, each WHAT is a schedule:
     COLLECTIVE/ALGORITHM such as `allreduce/ring`, a file (own.lw) or a Python function (own.py:bucket). Several are
-    played side by side, in step.
+    played side by side, in step. With --report, WHAT is one run, by default `latest`.
 
     \b
     linkwright draw hgx-h100 --nodes 4 --out cluster.svg
     linkwright draw allreduce/ring allreduce/two_tree --on hgx-h100 --size 64M --out both.html
+    linkwright draw latest --report
     """
+    if report:
+        click.echo(str(_report(what, out, root_folder)))
+        return
+    if not what:
+        raise click.UsageError("Missing argument 'WHAT...'.", click.get_current_context())
+    if out is None:
+        raise click.UsageError("Missing option '--out'; or give --report, of a run.", click.get_current_context())
     from linkwright.picture import files, subjects
 
     files.check(out, len(what), dark)
     asked = subjects.Asked(ranks, grid, size, dtype, root, path)
     scenes = subjects.scenes(what, on, variant, asked, root_folder)
     click.echo(str(files.write(out, scenes, dark=dark)))
+
+
+def _report(runs: tuple[str, ...], out: Path | None, root_folder: Path) -> Path:
+    """The report of a run, written again."""
+    options.refuse_others("--report is for a run", {"what", "report", "out", "root_folder"})
+    if len(runs) > 1:
+        raise UsageError(f"--report is of one run; {len(runs)} are given")
+    from linkwright import report
+    from linkwright.store import run
+
+    return report.render(run.find(root_folder, *(runs or ("latest",))).folder, out)

@@ -44,9 +44,7 @@ def command(
     variant: Variant,
     root_folder: Path,
 ) -> int:
-    """Explain a number: why it is what it is, what binds it, and what would be faster.
-
-    A LOG is what a benchmark or a profiler printed, however it was kept. It is compared with
+    """A LOG is what a benchmark or a profiler printed, however it was kept. It is compared with
     the model of a healthy machine. Then faults are simulated, and those whose numbers come nearest to the log's are
     listed, each with what to check. A RUN is one of ours: its collectives beside their limits. A SCHEDULE is that of
     an algorithm, such as allreduce/ring, or of a file or function; it needs --on.

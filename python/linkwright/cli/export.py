@@ -31,9 +31,7 @@ from linkwright.experiment import ALL, DEFAULT
 @click.option("--grid", type=options.Grid(), help="Ranks of a schedule as a grid of columns x rows.")
 @options.runs
 def command(what: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path, **shape: Any) -> None:
-    """Write a run, or a schedule, in another format.
-
-    RUN is an id, a path or `latest`; its formats are tables (csv, json, ...) and those of other tools. A schedule
+    """RUN is an id, a path or `latest`; its formats are tables (csv, json, ...) and those of other tools. A schedule
     is that of a registered algorithm, such as allreduce/ring, or of a SOURCE, such as own.lw or own.py:bucket;
     `linkwright list plans` lists the formats that other tools execute.
 

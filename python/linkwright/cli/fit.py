@@ -18,9 +18,7 @@ from linkwright.cli.output import print_table
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the machine file to FILE.")
 @options.runs
 def command(run: str, machine: str | None, name: str | None, out: Path | None, root_folder: Path) -> None:
-    """Fit a machine file to what RUN measured.
-
-    RUN is an id, a path or `latest`.
+    """RUN is an id, a path or `latest`.
 
     \b
     linkwright dissect --suite fit --time-budget 5m      # dense sweeps; the suite `dissect` works too

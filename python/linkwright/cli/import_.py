@@ -27,11 +27,9 @@ def command(
     ranks: int | None,
     root_folder: Path,
 ) -> None:
-    """Read FILES of benchmarks and profilers into a new run folder.
-
-    Tools are recognised by what a file holds; several may stand in one. Lines that belong to no table are counted and
-    passed over. A line that looks like a row and is none is refused with its number, and nothing is written. The last
-    line of output is the path of the run's report.
+    """Tools are recognised by what a file holds; several may stand in one. Lines that belong to no table are counted
+    and passed over. A line that looks like a row and is none is refused with its number, and nothing is written. The
+    last line of output is the path of the run's report.
     """
     from linkwright import interop, report
     from linkwright.interop import importing, logs

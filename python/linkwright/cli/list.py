@@ -12,9 +12,7 @@ from linkwright.cli.output import print_json, print_pairs
 from linkwright.errors import UsageError, unknown
 
 KINDS = (*registry.KINDS, "runs")
-HELP = f"""List everything that has a name, or one KIND of it.
-
-KIND is one of {", ".join(KINDS[:-1])}, or `runs`, which are listed from the newest to the oldest.
+HELP = f"""KIND is one of {", ".join(KINDS[:-1])}, or `runs`, which are listed from the newest to the oldest.
 """
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group(name="machines")
 def command() -> None:
-    """List and show described machines, or make one of what a system says about itself."""
+    """NAME is a shipped machine (`linkwright list machines`) or the path of a machine file."""
 
 
 @command.command(name="list")

@@ -8,46 +8,70 @@ and the like inside its function; a test watches it.
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import importlib
+import inspect
+import keyword
 import os
 import sys
-from typing import TextIO, cast
+from typing import NamedTuple, TextIO, cast
 
 import click
 
 from linkwright.cli.safe_output import SafeOutput
 from linkwright.errors import LinkwrightError, UsageError, unknown
 
-# Verb -> its summary, in the order of `--help`. Each is a module of its own, unless it is an alias; a test compares the
-# summary with the first line of the verb's own help.
-VERBS = {
-    "list": "List everything that has a name, or one KIND of it.",
-    "describe": "Describe what NAME stands for.",
-    "machines": "List and show described machines, or make one of what a system says about itself.",
-    "verify": "Prove a COLLECTIVE or the schedule of SOURCE correct.",
-    "simulate": "Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.",
-    "run": "Run COLLECTIVE, a traffic pattern or the schedule of SOURCE on real hardware, checked and timed.",
-    "probe": "Run the probe NAME for all values of its axes.",
-    "dissect": "Find out what a machine can do, and how good that is.",
-    "sweep": "Run every experiment of a suite, usually on described machines.",
-    "reproduce": "Re-run a published STUDY on its model.",
-    "predict": "Forecast the program APP on described machines.",
-    "plan": "Recommend one of several ways, with the cost of each.",
-    "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",
-    "tune": "Write tables that make a communication runtime use the fastest of its own algorithms.",
-    "fit": "Fit a machine file to what RUN measured.",
-    "explain": "Explain a number: why it is what it is, what binds it, and what would be faster.",
-    "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
-    "query": "Query all runs at once, in SQL.",
-    "export": "Write a run, or a schedule, in another format.",
-    "import": "Read FILES of benchmarks and profilers into a new run folder.",
-    "draw": "Draw a machine, a simulated run, or schedules on a machine, and print the path.",
-    "report": "Render the HTML report of RUN and print its path.",
-    "completion": "Print the completion script for SHELL.",
+# Heading -> verb -> summary, in the order of `--help`. A verb's module is called as the verb is; its help begins with
+# the summary.
+GROUPS = {
+    "Ask a model": {
+        "simulate": "Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.",
+        "explain": "Explain a number: why it is what it is, what binds it, and what would be faster.",
+        "predict": "Forecast the program APP on described machines.",
+        "draw": "Draw a machine, a run or schedules, or write the report of a run, and print the path.",
+        "machines": "List and show described machines, or make one of what a system says about itself.",
+        "list": "List everything that has a name, or one KIND of it.",
+        "describe": "Describe what NAME stands for.",
+    },
+    "Measure": {
+        "dissect": "Find out what a machine can do, and how good that is.",
+        "run": "Run COLLECTIVE, a traffic pattern, a probe or the schedule of SOURCE on hardware, checked and timed.",
+        "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
+    },
+    "Improve": {
+        "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",
+        "tune": "Write tables that make a communication runtime use the fastest of its own algorithms.",
+        "plan": "Recommend one of several ways, with the cost of each.",
+        "fit": "Fit a machine file to what RUN measured.",
+    },
+    "Evidence": {
+        "verify": "Prove a COLLECTIVE or the schedule of SOURCE correct.",
+        "reproduce": "Re-run a published STUDY on its model.",
+    },
+    "Exchange": {
+        "import": "Read FILES of benchmarks and profilers into a new run folder.",
+        "export": "Write a run, or a schedule, in another format.",
+        "query": "Query all runs at once, in SQL.",
+        "completion": "Print the completion script for SHELL.",
+    },
 }
-# Verb -> (module, command in it).
-ALIASES = {"sweep": ("dissect", "sweep"), "import": ("import_", "command")}
+VERBS = {verb: summary for verbs in GROUPS.values() for verb, summary in verbs.items()}
+
+
+class Old(NamedTuple):
+    """What a former verb stands for: a verb of today with other defaults, by their options."""
+
+    verb: str
+    defaults: dict[str, object]
+    written: str  # what to type instead
+
+
+OLD = {
+    "probe": Old("run", {}, "run NAME"),
+    "sweep": Old("dissect", {"level": "full", "time_budget": "90s"}, "dissect SUITE --level full --time-budget 90s"),
+    "report": Old("draw", {"report": True}, "draw RUN --report"),
+}
 
 OUR_BUG = "this is a bug in linkwright: please report it, with the command and the files that it read"
 
@@ -60,20 +84,38 @@ class Verbs(click.Group):
     """A group that imports a verb only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All verbs, in the order of `VERBS`."""
+        """All verbs, in the order of `GROUPS`."""
         return list(VERBS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of a verb; that of a former one has its defaults."""
+        if old := OLD.get(args[0]):
+            if not ctx.resilient_parsing:  # as shell completion does
+                click.echo(f"linkwright: `{args[0]}` is now `linkwright {old.written}`", err=True)
+            ctx.default_map = {old.verb: old.defaults}
+            args = [old.verb, *args[1:]]
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command in the verb's module."""
+        """The command in the verb's module, with the summary before its help."""
         if name not in VERBS:
             raise unknown("verb", name, VERBS, lists="linkwright --help")
-        module, command = ALIASES.get(name, (name, "command"))
-        return getattr(importlib.import_module(f"linkwright.cli.{module}"), command)
+        module = importlib.import_module(
+            f"linkwright.cli.{name}_" if keyword.iskeyword(name) else f"linkwright.cli.{name}"
+        )
+        command = copy.copy(module.command)
+        command.help = f"{VERBS[name]}\n\n{inspect.cleandoc(command.help)}" if command.help else VERBS[name]
+        command.short_help = VERBS[name]
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table of verbs, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        """The tables of verbs, without importing them; all have one column of names."""
+        width = max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(verb.ljust(width), summary) for verb, summary in verbs.items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

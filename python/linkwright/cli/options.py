@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -365,10 +365,15 @@ def collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 def questions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The same, and `pattern/NAME`."""
-    from linkwright import registry
+    return collectives(ctx, param, incomplete) + completed("patterns")(ctx, param, incomplete)
 
-    patterns = registry.keys("patterns")
-    return collectives(ctx, param, incomplete) + [name for name in patterns if name.startswith(incomplete)]
+
+def runnable(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The same, and `probe/NAME`, whose first word may be left out."""
+    from linkwright import probes
+
+    named = [key for key in probes.registry() if incomplete and key.startswith(incomplete)]
+    return questions(ctx, param, incomplete) + completed("probes")(ctx, param, incomplete) + named
 
 
 # The argument of every verb that is about a collective; `collective_and_algorithm` reads it.
@@ -408,7 +413,7 @@ class Subject:
     def sizes(self, dtype: str, min_bytes: int, max_bytes: int, factor: int, size_list: str | None) -> tuple[int, ...]:
         """The sizes in bytes; none where a schedule is shown at its own."""
         own = self.sources and self.collective is None and self.sources[0].size_bytes is not None
-        if own and not _given("min_bytes", "max_bytes", "factor", "size_list"):
+        if own and not given("min_bytes", "max_bytes", "factor", "size_list"):
             return ()
         return chosen_sizes(self.collective or self.title, dtype, min_bytes, max_bytes, factor, size_list)
 
@@ -435,7 +440,7 @@ def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> 
         if algorithm not in (ALL, DEFAULT):
             raise UsageError(f"--algorithm: {named} has no algorithms; leave it out")
         return Subject(named, {"pattern": pattern}, None, (), pattern)
-    in_collective = named.partition("/")[0] in _collectives()
+    in_collective = named.partition("/")[0] in collectives_known()
     if not in_collective and (sources.is_source(named) or Path(named).suffix or "/" in named):
         if algorithm not in (ALL, DEFAULT):
             raise UsageError(
@@ -450,11 +455,20 @@ def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> 
     return Subject(f"{collective}{by}", {"collectives": (collective,), "algorithms": listed}, collective, found)
 
 
-def _given(*names: str) -> bool:
+def given(*names: str) -> bool:
     """Whether the user typed one of these options."""
     context = click.get_current_context(silent=True)
     usual = (None, click.core.ParameterSource.DEFAULT)
     return context is not None and any(context.get_parameter_source(name) not in usual for name in names)
+
+
+def refuse_others(reason: str, allowed: Collection[str]) -> None:
+    """Refuse every option of the command line that is not among those `allowed`."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name)
+        if source == click.core.ParameterSource.COMMANDLINE and parameter.name not in allowed:
+            raise UsageError(f"{reason}; leave out {parameter.get_error_hint(context)}")
 
 
 PATTERN = "pattern/"
@@ -495,11 +509,12 @@ def own_names(collective: str, algorithms: str) -> str:
 
 
 def _check_collective(name: str) -> None:
-    if name not in _collectives():
-        raise unknown("collective", name, _collectives(), lists="linkwright list collectives")
+    if name not in collectives_known():
+        raise unknown("collective", name, collectives_known(), lists="linkwright list collectives")
 
 
-def _collectives() -> list[str]:
+def collectives_known() -> list[str]:
+    """The names of all collectives."""
     from linkwright import _native
 
     return [str(row["key"]) for row in _native.collectives()]

@@ -12,9 +12,7 @@ SUBJECTS = (plan_io.command, plan_cost.command, plan_order.command)
 
 @click.group(name="plan", subcommand_metavar="SUBJECT [OPTIONS]")
 def command() -> None:
-    """Recommend one of several ways, with the cost of each.
-
-    Each SUBJECT is one choice to make on a machine. It compares models or measurements that exist, and measures
+    """Each SUBJECT is one choice to make on a machine. It compares models or measurements that exist, and measures
     nothing itself.
     """
 

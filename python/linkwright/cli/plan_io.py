@@ -40,7 +40,7 @@ def command(
     """Choose the transport for one request and its reply.
 
     Compares the transports of a described machine or, with --run, those that a run measured here, for example by
-    `linkwright probe round_trip`. Times are means, followed by the 99th percentile.
+    `linkwright run round_trip`. Times are means, followed by the 99th percentile.
     """
     from linkwright.plans import io
 

@@ -48,9 +48,7 @@ def command(
     as_json: bool,
     **asked: object,
 ) -> int:
-    """Forecast the program APP on described machines.
-
-    APP is a TOML file or a shipped network (`linkwright list workloads`), of one of three kinds that docs/predict.md
+    """APP is a TOML file or a shipped network (`linkwright list workloads`), of one of three kinds that docs/predict.md
     explains. For supersteps, the file states what every endpoint computes, holds and sends. For training, it states the
     layers of a network, and the options below say how to train it. For a trace, it names Chakra execution traces of a
     recorded step; the traces themselves, one for each rank, also serve as APP: `linkwright predict step.*.et --on A`.

@@ -18,7 +18,7 @@ TABLES = ("results", "samples")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @options.runs
 def command(sql: str, as_json: bool, root_folder: Path) -> None:
-    """Query all runs at once, in SQL. The tables are `results` and `samples`; docs/formats.md has their columns.
+    """The tables are `results` and `samples`; docs/formats.md has their columns.
 
     \b
     linkwright query "select machine, algorithm, min(value) from results

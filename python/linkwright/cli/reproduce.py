@@ -10,10 +10,7 @@ from linkwright import studies
 @click.command(name="reproduce", context_settings={"ignore_unknown_options": True})
 @click.argument("words", metavar="STUDY", nargs=-1, type=click.UNPROCESSED)
 def missing(words: tuple[str, ...]) -> None:
-    """Re-run a published STUDY on its model.
-
-    Studies are in the package linkwright-evidence, which is not installed.
-    """
+    """Studies are in the package linkwright-evidence, which is not installed."""
     raise studies.missing()
 
 

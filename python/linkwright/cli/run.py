@@ -11,7 +11,9 @@ from linkwright.cli import options
 
 
 @click.command(name="run")
-@options.subject_argument
+@click.argument(
+    "what", metavar="COLLECTIVE[/ALGORITHM]|pattern/NAME|probe/NAME|SOURCE", shell_complete=options.runnable
+)
 @click.option(
     "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
     metavar="A,B", help="Executors to run on; described machines among them are simulated.",
@@ -27,18 +29,26 @@ from linkwright.cli import options
 )  # fmt: skip
 @options.traffic
 @options.skew
+@click.option(
+    "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
+    help="Values of one axis of a probe, or a range of sizes such as `working_set=4K..64M`; may be repeated.",
+)  # fmt: skip
+@click.option("--every-pair", is_flag=True, help="Of a probe: measure every ordered pair of endpoints.")
 @options.time_budget
 @options.target
+@options.watts
 @options.seed
 @click.option("--slurm", is_flag=True, help="Print a Slurm job script that runs this over MPI; needs --ranks.")
 @options.view
 @options.outputs
 @options.runs
 def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object) -> int:
-    """Run COLLECTIVE, a traffic pattern or the schedule of SOURCE on real hardware, checked and timed.
-
-    A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
+    """A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
     (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
+
+    A probe asks what schedules cannot express, such as memory latency, for all values of its axes;
+    `linkwright describe NAME` names them and the results. Pairs, and `all` of an axis, are taken from the first --ranks
+    endpoints; by default from all, or 64.
 
     On `threads` the ranks are threads of this machine. On `mpi` they are the processes of
     `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm.
@@ -52,10 +62,13 @@ def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tupl
     rank, as the median over launches with its 95 % interval. Data are checked against the exact answer outside the
     timed region; a wrong answer yields no number.
     """
-    from linkwright.cli import sessions, traffic
+    from linkwright.cli import probe, sessions, traffic
     from linkwright.suite.load import one_part
     from linkwright.suite.session import Request
 
+    if probe.is_meant(what):
+        return probe.start(what, asked | {"on": on}, outputs, root_folder)
+    probe.refuse_options()
     subject = options.subject(what, algorithm, patterns=True)
     most = subject.most_ranks(asked["ranks"])
     if asked["slurm"]:

@@ -77,9 +77,7 @@ def command(
     ranks: tuple[int, ...] | None,
     **asked: object,
 ) -> int:
-    """Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.
-
-    A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
+    """A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
     (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
 
     On a machine with a library its choice is what runs (`nccl-2.27`); `-a nccl-2.27/tree/ll` forces algorithm and

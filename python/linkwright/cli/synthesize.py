@@ -83,9 +83,7 @@ def command(
     report: Path | None,
     seed: int,
 ) -> int:
-    """Find schedules of COLLECTIVE that are fast on a described machine.
-
-    For each size: the best known algorithm, the best that was found, how much faster that is, and what no schedule
+    """For each size: the best known algorithm, the best that was found, how much faster that is, and what no schedule
     beats. Each winner is proved before it counts. Ctrl-C ends the search with the best so far.
 
     A gain has to last. Both schedules are simulated again on 20 machines whose fabric has its rates and times drawn

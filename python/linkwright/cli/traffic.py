@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import click
-
 from linkwright.cli import options
 from linkwright.errors import UsageError
 
@@ -19,10 +17,10 @@ def axes(subject: options.Subject, asked: Mapping[str, object]) -> dict[str, obj
     found = {"dtype": asked["dtype"], "root": asked["root"], "ranks": options.several(asked["ranks"])}
     if not subject.pattern:
         for name, option in _ONLY.items():
-            if _given(name):
+            if options.given(name):
                 raise UsageError(f"{option}: only patterns have it; leave it out, or ask for `pattern/pairs`")
         return {**found, "op": asked["op"], "metrics": ("time", "alg_bw", "bus_bw")}
-    if _given("op"):
+    if options.given("op"):
         raise UsageError(f"--op: {subject.title} combines nothing; leave it out")
     latency = ("latency",) if subject.pattern == _ROUND_TRIPS else ()
     return {
@@ -31,9 +29,3 @@ def axes(subject: options.Subject, asked: Mapping[str, object]) -> dict[str, obj
         "both_ways": asked["both_ways"] or None,
         "metrics": ("time", *latency, "bandwidth"),
     }
-
-
-def _given(name: str) -> bool:
-    """Whether the command line states this option of the command that runs."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source == click.core.ParameterSource.COMMANDLINE

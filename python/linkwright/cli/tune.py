@@ -59,9 +59,7 @@ def command(
     seed: int,
     root_folder: Path,
 ) -> None:
-    """Write tables that make a communication runtime use the fastest of its own algorithms.
-
-    A table says from which size on which algorithm, by collective and ranks. It switches only where times differ by
+    """A table says from which size on which algorithm, by collective and ranks. It switches only where times differ by
     more than their spread, and by 2 % at least; each line says what it gains. Algorithms that the runtime does not
     have are left out. `docs/tuning.md` shows how each runtime takes its file.
 

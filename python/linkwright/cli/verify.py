@@ -46,9 +46,7 @@ def command(
     variant: Variant,
     as_json: bool,
 ) -> int:
-    """Prove a COLLECTIVE or the schedule of SOURCE correct.
-
-    A SOURCE is a file (own.lw, a plan of another tool, `-`) or a Python function (own.py:bucket).
+    """A SOURCE is a file (own.lw, a plan of another tool, `-`) or a Python function (own.py:bucket).
 
     The proof covers bounds, order, semantics (every chunk ends with exactly the contributions that its collective
     demands, each once) and the absence of races. An error names rank, step, chunk and cure. An algorithm that does not

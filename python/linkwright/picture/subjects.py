@@ -144,7 +144,7 @@ def of_run(run: runs.Run, experiment: str | None = None) -> Scene:
     simulated = np.isin(rows["executor"], modelled)
     timed = rows[(rows["metric"] == "time") & simulated & given(rows["value"]) & given(rows["collective"])]
     if not len(timed):
-        raise UsageError(f"{run.id}: holds no simulated collective; draw a run of `linkwright sweep`, or a machine")
+        raise UsageError(f"{run.id}: holds no simulated collective; draw a run of `linkwright dissect`, or a machine")
     if experiment:
         timed = _named(rows, timed, experiment)
     row = timed[timed["size_bytes"] == largest(timed["size_bytes"])].least("value")

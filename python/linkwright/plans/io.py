@@ -78,7 +78,7 @@ def from_rows(rows: Iterable[Mapping[str, object]], in_bytes: int, out_bytes: in
     if not tables:
         raise StoreError(
             f"{run}: holds no measured round trips; measure some with "
-            f"`linkwright probe {PROBE} -x in_bytes=64..16K -x out_bytes=64..16K`"
+            f"`linkwright run {PROBE} -x in_bytes=64..16K -x out_bytes=64..16K`"
         )
     found = []
     for transport, metrics in tables.items():

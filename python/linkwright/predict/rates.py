@@ -2,7 +2,7 @@
 
 Arithmetic runs at the rate of a large matrix product, shared evenly by the endpoints that work on it. Memory is read
 by all hardware threads of an endpoint, at the rate of the nearest level that holds its data. Both rates come from the
-models behind `linkwright probe`, unless the program states its own (`flops_per_s`, `bytes_per_s`). If neither the
+models behind `linkwright run`, unless the program states its own (`flops_per_s`, `bytes_per_s`). If neither the
 program nor the machine gives a rate, there is no forecast.
 """
 

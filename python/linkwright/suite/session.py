@@ -183,7 +183,7 @@ def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> O
     """Continue a run that was interrupted, on the same backend or on another."""
     plan = run.plan
     if plan["state"] == "done":
-        raise UsageError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
+        raise UsageError(f"{run.folder}: this run is complete; `linkwright draw {run.id} --report` shows it")
     if plan.get("format") != schema.FORMAT:
         raise UsageError(f"{run.folder}: another version of linkwright began this run; make it again")
     asked = run.request

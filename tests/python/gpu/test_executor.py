@@ -184,7 +184,7 @@ def test_an_error_that_a_gpu_does_not_recover_from_costs_one_experiment(tmp_path
 @pytest.mark.parametrize(
     "arguments",
     [
-        *([*words, "--on", "cuda"] for words in (["run", "allreduce"], ["dissect"], ["probe", "memory_latency"])),
+        *([*words, "--on", "cuda"] for words in (["run", "allreduce"], ["dissect"], ["run", "memory_latency"])),
         ["dissect", "--suite", "gpu"],  # which is about a GPU, and not about threads
         ["dissect", "--suite", "gpus"],
     ],

@@ -10,7 +10,7 @@ import pytest
 from jobs import FOLDER, mpirun
 
 from linkwright.store import run as runs
-from linkwright_cases import invoke
+from linkwright_cases import BRIEF, invoke
 
 LINKWRIGHT = ("-m", "linkwright")
 
@@ -29,7 +29,7 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     done = mpirun(
         2, *LINKWRIGHT, "run", "allreduce", "--on", "mpi", "-a", "ring,mpi-native,mpi-native-in-place",
-        "--sizes", "8,4K", "--iters", "3", "--time-budget", "4s", "--runs", str(folder),
+        "--sizes", "8,4K", "--iters", "3", *BRIEF, "--runs", str(folder),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done, runs.find(folder, "latest")
@@ -121,7 +121,7 @@ def test_wrong_usage_is_said_once_with_its_cure(tmp_path):
 
 
 def test_only_the_first_rank_measures_what_is_no_job(tmp_path, monkeypatch):
-    words = ["probe", "fma_peak", "--on", "loggp,threads", "-n", "2", "--time-budget", "1s", "--runs", str(tmp_path)]
+    words = ["run", "fma_peak", "--on", "loggp,threads", "-n", "2", *BRIEF, "--runs", str(tmp_path)]
     said = ""
     for rank in (1, 2):
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(rank))
@@ -193,7 +193,7 @@ def test_a_pattern_under_an_issue_policy_tells_of_its_messages(tmp_path):
     """Three senders with four messages each, one or two of them under way; one rank more than take part."""
     done = mpirun(
         4, *LINKWRIGHT, "run", "pattern/hot_spot", "--on", "mpi", "-p", "1,4", "--messages", "4", "-d", "u8",
-        "--sizes", "64K", "--issue", "window(2)", "--iters", "3", "--time-budget", "4s", "--runs", str(tmp_path),
+        "--sizes", "64K", "--issue", "window(2)", "--iters", "3", *BRIEF, "--runs", str(tmp_path),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = runs.find(tmp_path, "latest").results().records()

@@ -228,7 +228,7 @@ def pages_of_files(folder):
         put.write_text(poison.toml(path.read_text(encoding="utf-8")), encoding="utf-8")
     log.write_text("# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)\n4    1.46\n8    1.50\n")
     runs = folder / "runs"
-    swept = invoke("sweep", str(suite), "--on", str(machine), "-p", "4", "--level", "quick", "--runs", str(runs))
+    swept = invoke("dissect", str(suite), "--on", str(machine), "-p", "4", "--level", "quick", "--runs", str(runs))
     words = ["import", "--as", "osu", "-p", "4", str(log), "--runs", str(runs)]
     imported = [invoke(*words, "--machine", payload) for payload in poison.PAYLOADS]
     page = folder / "forecast.html"

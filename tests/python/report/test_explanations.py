@@ -66,7 +66,7 @@ def test_the_page_of_a_schedule_plays_it_beside_a_faster_one(tmp_path):
 
 def test_the_pages_of_a_run_and_of_a_row(tmp_path):
     runs = ("--runs", str(tmp_path / "runs"))
-    assert status_of(["sweep", "scaling", "--on", "loggp", "-p", "4", "--level", "quick", *runs]) == 0
+    assert status_of(["dissect", "scaling", "--on", "loggp", "-p", "4", "--level", "quick", *runs]) == 0
     shown = of_page(page_of(tmp_path / "a.html", "latest", *runs))
     assert "The largest size of each collective" in shown
     rows = find(tmp_path / "runs", "latest").results().records()
