@@ -20,6 +20,7 @@ from linkwright.rows import Rows
 from linkwright.store import run as runs
 from linkwright.store import schema, upgrade
 from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json
+from linkwright_cases import BRIEF, invoke
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "python" / "linkwright").rglob("*.py"))

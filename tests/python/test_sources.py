@@ -17,6 +17,7 @@ from linkwright.experiment import Experiment
 from linkwright.experiments import collective_experiment, own_experiment
 from linkwright.store import run as runs
 from linkwright.suite import load
+from linkwright_cases import BRIEF, invoke
 
 ROOT = Path(__file__).parents[2]
 OWN = '''
