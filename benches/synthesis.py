@@ -26,7 +26,8 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from linkwright import _native, synthesis
+from linkwright import synthesis
+from linkwright.ask import How, ask
 from linkwright.errors import LinkwrightError
 from linkwright.executors import resolve_one
 from linkwright.machines.variant import AS_DESCRIBED, Variant
@@ -131,7 +132,7 @@ def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...]
     known, best, bound = outcome.known, outcome.best, outcome.bound
     lasting, passed = outcome.lasting, outcome.fastest
     return Cell(machine, collective, task.experiment.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
-                best["time_ps"] / 1e3, bound and bound["time_ps"] / 1e3, lasting.serial if lasting else 1.0,
+                best["time_ps"] / 1e3, bound and bound.time.ns, lasting.serial if lasting else 1.0,
                 lasting and lasting.share, lasting and lasting.least, (binds(task, known), binds(task, best)),
                 best["method"], seconds, outcome.unseen, task.budget_s,
                 passed and known["time_ps"] / passed["time_ps"])  # fmt: skip
@@ -157,7 +158,7 @@ def again(task: synthesis.Task, one: dict) -> dict:
     options |= {"serial_starts": task.serial_starts}
     options = {key: value for key, value in options.items() if value is not None}
     machine = task.target.machine
-    return _native.simulate(_native.lower(one["schedule"], machine, options.get("path")), machine, options)
+    return ask(machine, one["schedule"], How(**options))
 
 
 def binds(task: synthesis.Task, one: dict) -> str:
@@ -250,7 +251,7 @@ def measured(asked: argparse.Namespace) -> list[Cell]:
 def bounded(cell: Cell) -> Cell:
     """The cell with the bound of this version."""
     bound = asked_of(cell.machine, cell.collective, cell.size, (0.0, 0.0), 0, False).bound()
-    return replace(cell, bound=bound and bound["time_ps"] / 1e3)
+    return replace(cell, bound=bound and bound.time.ns)
 
 
 def read(file: Path) -> list[Cell]:

@@ -8,6 +8,7 @@ import pytest
 import linkwright as lw
 import linkwright_evidence as studies
 from linkwright import _native, errors, nccl
+from linkwright.ask import ask
 from linkwright.machines import load
 from linkwright.nccl.search import closes
 from linkwright.stats.clusters import clusters
@@ -170,9 +171,9 @@ def test_chunks_taken_together_cost_less_and_say_the_same(dgx1):
     seconds, times = [], []
     for machine in (small, small.with_value("fabric.chunks", '"each"')):
         # The limit of all links is found once for each machine.
-        _native.simulate(_native.Schedule.build("allreduce/ring", 8, 8), machine, {})
+        ask(machine, _native.Schedule.build("allreduce/ring", 8, 8))
         begin = time.thread_time()
-        times.append(_native.simulate(schedule, machine, {})["makespan_ps"])
+        times.append(ask(machine, schedule).time.ps)
         seconds.append(time.thread_time() - begin)
     assert times[0] == pytest.approx(times[1], rel=0.01)
     # 0.5 and 690 ms of this thread.

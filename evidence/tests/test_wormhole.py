@@ -7,6 +7,7 @@ import pytest
 
 import linkwright_evidence as studies
 from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.machines import load
 from linkwright_evidence import Options
 from linkwright_evidence.numbers import changed
@@ -78,7 +79,7 @@ def test_reads_of_one_tile_from_many_overlap(machine):
     # 16 reads of 32 B, one every 19 cycles, then a round trip; each waited for the one before, 16 x 237 cycles.
     pairs = [(0, other) for other in range(1, 17)]
     made = movement.schedule(pairs, True, "-x", 1, 32)
-    result = _native.simulate(made, machine, {"path": "read", "issue": "unlimited"})
+    result = ask(machine, made, How(path="read", issue="unlimited"))
     assert 15 * 19 + 200 < movement.cycles_of(machine, result, 0) < 15 * 19 + 300
 
 
@@ -86,8 +87,7 @@ def test_reads_of_one_tile_from_many_overlap(machine):
 def test_a_notice_arrives_though_its_bank_takes_no_time(machine, bank):
     there = changed(machine, {"fabric.atomic_bank": str(bank), "fabric.acknowledgements": '"awaited"'})
     made = _native.Schedule.build("allreduce/ring", 4, 64, element_bytes=2)
-    made = _native.lower(made, there, "ideal")
-    assert _native.simulate(made, there, {"path": "ideal"})["makespan_ps"] > 0
+    assert ask(there, made, How(path="ideal")).time
 
 
 def _timing(slowest: tuple[float, ...]) -> Timing:

@@ -1,10 +1,12 @@
 """Types of the native module; tests/python/test_surface.py holds them against the module itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, TypedDict
+from typing import Any, Final, Literal, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwright.units import Time
 
 _U8 = NDArray[np.uint8]
 _U32 = NDArray[np.uint32]
@@ -182,65 +184,6 @@ _Operations = TypedDict(
         "hint": list[str],
     },
 )
-
-class _Links(TypedDict):
-    name: list[str]
-    busy_ps: _U64  # by link, as all columns here
-    bytes: _U64
-    peak: _U32
-
-class _Path(TypedDict):
-    operation: NDArray[np.int64]  # by stretch, as all columns here; -1: a rank that has not arrived
-    spent: list[str]
-    from_ps: _U64
-    to_ps: _U64
-
-class _Simulated(TypedDict):
-    makespan_ps: int
-    peak_load: int
-    start_ps: _U64  # by rank
-    runs_ps: _U64  # by (arrival or run, rank), flat; empty unless a protocol times an allreduce
-    finish_ps: _U64  # by rank
-    transfers: int
-    notices: int
-    bytes: int
-    byte_hops: int
-    hops_max: int
-    hops_mean: float
-    critical: dict[str, float]
-    remark: str | None  # where the schedule got less than the protocol of its path
-    limit_ps: int | None  # of the problem
-    limit_name: str | None
-    bound_ps: int | None  # of this schedule
-    bound_name: str | None
-
-class _Limit(TypedDict):
-    name: str
-    time_ps: int
-    what: str
-    bytes: int
-    rate: float | None  # bytes per second
-
-class _Timeline(TypedDict):
-    width_ps: int
-    bins: int
-    busy_share: _F32  # by (link, bin), flat
-    rank: _U32  # by interval, as the next three
-    state: _U8
-    begin_ps: _U64
-    end_ps: _U64
-
-class _Simulation(_Simulated, total=False):
-    timeline: _Timeline | None
-    op_slack_ps: _U64 | None  # by operation; None where barriers order operations
-    links: _Links
-    op_issued_ps: _U64  # by operation
-    op_delivered_ps: _U64  # by operation
-    op_done_ps: _U64  # by operation
-    message_ps: _U64  # by message
-    sent_bytes: _U64  # by participant
-    op_network: _U8  # by operation
-    path: _Path
 
 class _Launch(TypedDict):
     ranks: int
@@ -560,17 +503,130 @@ class MpiGroup:
     ) -> _RankLaunch: ...
     def compare_with_reference(self, schedule: Schedule, dtype: str, op: str) -> int: ...
 
+class How:
+    def __new__(
+        cls,
+        *,
+        issue: str | None = None,
+        path: str | None = None,
+        skew: str | None = None,
+        placement: Sequence[int] | str | None = None,
+        grid: Sequence[int] | None = None,
+        launch_ps: int = 0,
+        channels: int | None = None,
+        arithmetic: bool = True,
+        operations_per_s: float | None = None,
+        seed: int = 0,
+        buffer_sets: int = 1,
+        serial_starts: bool = False,
+        links: bool = False,
+        operations: bool = False,
+        messages: bool = False,
+        bins: int = 0,
+        trace: bool = False,
+    ) -> Self: ...
+    def but(self, **changes: Any) -> How: ...
+    issue: Final[str | None]
+    path: Final[str | None]
+    skew: Final[str | None]
+    placement: Final[list[int] | str | None]
+    grid: Final[list[int] | None]
+    launch_ps: Final[int]
+    channels: Final[int | None]
+    arithmetic: Final[bool]
+    operations_per_s: Final[float | None]
+    seed: Final[int]
+    buffer_sets: Final[int]
+    serial_starts: Final[bool]
+    links: Final[bool]
+    operations: Final[bool]
+    messages: Final[bool]
+    bins: Final[int]
+    trace: Final[bool]
+
+class Limit:
+    name: Final[str]
+    time: Final[Time]
+    time_us: Final[float]
+    what: Final[str]
+    size_bytes: Final[int]
+    rate: Final[float | None]
+    derivation: Final[str]
+
+class Ranks:
+    start_ps: Final[_U64]
+    finish_ps: Final[_U64]
+    runs_ps: Final[_U64]
+
+class Counts:
+    transfers: Final[int]
+    notices: Final[int]
+    bytes: Final[int]
+    byte_hops: Final[int]
+    hops_max: Final[int]
+    hops_mean: Final[float]
+    peak_load: Final[int]
+
+class Links:
+    name: Final[list[str]]
+    busy_ps: Final[_U64]
+    bytes: Final[_U64]
+    peak: Final[_U32]
+
+class Path:
+    operation: Final[NDArray[np.int64]]
+    spent: Final[list[str]]
+    begin_ps: Final[_U64]
+    end_ps: Final[_U64]
+
+class Timeline:
+    width_ps: Final[int]
+    bins: Final[int]
+    busy_share: Final[_F32]
+    rank: Final[_U32]
+    state: Final[_U8]
+    begin_ps: Final[_U64]
+    end_ps: Final[_U64]
+
+class Operations:
+    issued_ps: Final[_U64]
+    delivered_ps: Final[_U64]
+    done_ps: Final[_U64]
+    slack_ps: Final[_U64 | None]
+    network: Final[_U8]
+
+class Messages:
+    latency_ps: Final[_U64]
+    sent_bytes: Final[_U64]
+
+class Answer:
+    how: Final[How]
+    schedule: Final[Schedule]
+    time: Final[Time]
+    slowest: Final[Time]
+    ranks: Final[Ranks]
+    counts: Final[Counts]
+    critical: Final[dict[str, float]]
+    limit: Final[Limit | None]
+    bound: Final[Limit | None]
+    remark: Final[str | None]
+    links: Final[Links]
+    path: Final[Path]
+    timeline: Final[Timeline]
+    operations: Final[Operations]
+    messages: Final[Messages]
+    def trace(self, file: str, form: str = "perfetto") -> None: ...
+
 class Simulations:
-    # An experiment is (kind, key, shape or axes, options).
+    # An experiment is (kind, key, shape or axes, how).
     def __new__(
         cls,
         machine: Machine,
-        experiments: Sequence[tuple[str, str, Mapping[str, object], _Options]],
-        seed: int = 0,
+        experiments: Sequence[tuple[str, str, Mapping[str, object], How]],
         jobs: int = 0,
     ) -> Self: ...
-    def __iter__(self) -> Iterator[tuple[int, _Simulation | _Modelled | Exception]]: ...
-    def __next__(self) -> tuple[int, _Simulation | _Modelled | Exception]: ...
+    def __iter__(self) -> Iterator[tuple[int, Answer | _Modelled | Exception]]: ...
+    def __next__(self) -> tuple[int, Answer | _Modelled | Exception]: ...
     def stop(self) -> None: ...
 
 class Synthesis:
@@ -592,7 +648,8 @@ def available_memory() -> int | None: ...
 def bus_factor(collective: str, ranks: int) -> float | None: ...
 def caches() -> list[_Cache]: ...
 def check_issue(policy: str) -> None: ...
-def check_options(machine: Machine, ranks: int, options: Mapping[str, object], seed: int = 0) -> None: ...
+def ask(machine: Machine, schedule: Schedule, how: How) -> Answer: ...
+def check_how(machine: Machine, ranks: int, how: How) -> None: ...
 def check_memory(schedule: Schedule, participant: int, memory: _U8, options: _Options = None) -> int: ...
 def chip_route(machine: Machine, start: int, end: int, /) -> list[int]: ...
 def collectives() -> list[_Collective]: ...
@@ -610,14 +667,11 @@ def fabrics() -> list[_Fabric]: ...
 def initial_memory(schedule: Schedule, participant: int, options: _Options = None) -> _U8: ...
 def instruction_codes() -> dict[str, int]: ...
 def instruction_stream(schedule: Schedule, options: _Options = None) -> _Stream: ...
-def limits(
-    collective: str, machine: Machine, shape: Mapping[str, object], options: Mapping[str, object] | None = None
-) -> list[_Limit]: ...
+def limits(machine: Machine, collective: str, shape: Mapping[str, object], how: How) -> list[Limit]: ...
 def lower(schedule: Schedule, machine: Machine, path: str | None = None) -> Schedule: ...
 def without_aggregations(schedule: Schedule) -> Schedule: ...
 def model_probe(machine: Machine, key: str, axes: Mapping[str, object]) -> _Modelled: ...
 def moment_codes() -> list[tuple[str, int]]: ...
-def protocol_remark(schedule: Schedule, machine: Machine, path: str | None = None) -> str | None: ...
 def pattern_bytes(
     key: str,
     ranks: int,
@@ -670,4 +724,3 @@ def synthesize(
     serial_starts: bool = False,
     fastest: bool = False,
 ) -> Synthesis: ...
-def simulate(schedule: Schedule, machine: Machine, options: _Options = None) -> _Simulation: ...

@@ -11,12 +11,15 @@ A machine may be given by name, a size as text such as `128K`. A schedule comes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkwright import _native, executors, machines, problem_limits, schedules, shown
+from linkwright import _native, executors, machines, schedules, shown
+from linkwright.ask import How, Limit, ask
+from linkwright.ask import limits as problem_limits
 from linkwright.errors import ShapeError, UsageError, reported
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
@@ -25,7 +28,6 @@ from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import MAX_RANKS, Experiment, Own, dtype_of
 from linkwright.experiments import collective_experiment, own_experiment
 from linkwright.insight import Insight
-from linkwright.problem_limits import Limit
 from linkwright.result import Result
 from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
@@ -219,6 +221,15 @@ def verify(schedule: _native.Schedule) -> Proof:
     return Proof(**_is_schedule(schedule).verify())
 
 
+@contextlib.contextmanager
+def _checked() -> Iterator[None]:
+    """A value that a field of `How` cannot have is a mistake of the caller."""
+    try:
+        yield
+    except (TypeError, OverflowError) as error:
+        raise UsageError(f"{error}, {', '.join(error.__notes__)}") from error
+
+
 def limits(
     collective: str,
     on: _native.Machine | str | Path,
@@ -257,9 +268,9 @@ def limits(
     """
     described = on if isinstance(on, _native.Machine) else machines.load(on)
     size_bytes = parse_size(size) if isinstance(size, str) else size
-    return problem_limits.limits(
-        collective, described, ranks, size_bytes, dtype=dtype, root=root, path=path, placement=placement
-    )
+    with _checked():
+        how = How(path=path, placement=list(placement) if placement else None)
+    return problem_limits(described, collective, ranks, size_bytes, dtype=dtype, root=root, how=how)
 
 
 def simulate(
@@ -328,17 +339,17 @@ def simulate(
     )  # fmt: skip
     # Only a placement names endpoints, and a large machine has many.
     names = tuple(endpoint["name"] for endpoint in described.endpoints()) if placement else ()
-    lowered = schedules.lowered(schedule, described, path)
     if bins < 0:
         raise UsageError(f"bins: {bins}; at least 1 is needed, or 0 for no timeline")
-    kept = {"links": links or bins > 0, "operations": trace or bins > 0, "bins": bins}
-    asked = {**schedules.options(experiment), **kept, "seed": seed, "serial_starts": serial_starts}
-    asked["messages"] = experiment.collective is None
-    found = _native.simulate(lowered, described, asked)
+    with _checked():
+        how = schedules.how(
+            experiment, links=links or bins > 0, operations=trace or bins > 0, bins=bins, seed=seed,
+            serial_starts=serial_starts, messages=experiment.collective is None,
+        )  # fmt: skip
+    answer = ask(described, schedule, how)
     context = Context("", "", described.name, "sim", names)
-    insight = Insight(lowered, found)
-    notes = remarks(_native.protocol_remark(schedule, described, path))
-    return Result(rows.of_simulation(context, experiment, _METRICS, schedules.simulated(found), notes), insight)
+    found = rows.of_simulation(context, experiment, _METRICS, answer, remarks(answer.remark))
+    return Result(found, Insight(answer))
 
 
 def run(

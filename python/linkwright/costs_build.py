@@ -18,6 +18,7 @@ from linkwright.suite.context import Context
 from linkwright.suite.expand import expand
 from linkwright.suite.load import one_part
 from linkwright.suite.model import Work, in_order, simulate
+from linkwright.units import NS_PER_US
 
 Point = tuple[float, str]  # time in microseconds, and the algorithm that takes it
 Simulate = Callable[[Iterable[int]], dict[int, Point]]
@@ -68,7 +69,7 @@ class _Problem:
             time = next((row["value"] for row in rows if row["metric"] == "time"), None)
             if not isinstance(time, int | float):  # waived or failed
                 continue
-            point = (time / 1e3, experiment.algorithm)
+            point = (time / NS_PER_US, experiment.algorithm)
             size = experiment.size_bytes or 0
             found[size] = min(found.get(size, point), point, key=lambda each: each[0])
         return found

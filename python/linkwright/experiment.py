@@ -30,7 +30,7 @@ OPS = ("sum", "max", "min", "prod")
 MAX_RANKS = 1 << 22
 # Most messages of one pair of a traffic pattern.
 MOST_MESSAGES = 1 << 20
-# How a schedule is simulated: fields that a key names with their values, and options of the native half.
+# How a schedule runs: fields that a key names with their values.
 HOW = ("issue", "path", "skew")
 # Fields that are columns of the same name.
 _SAME = ("part", "collective", "algorithm", "ranks", "size_bytes", "dtype", "op", *HOW)
@@ -105,15 +105,11 @@ class Own:
         return self.schedule
 
     @property
-    def started(self) -> dict[str, int | None]:
-        """How its library starts it, by the options of the native `simulate`."""
-        return {"launch_ps": self.launch_ps, "channels": self.channels}
-
-    @property
     def about(self) -> dict[str, object]:
         """All but the schedule, as plain values."""
         line = self.continued.to_json() if self.continued else None
-        return {**self.started, "words": self.words, "continued": line}
+        about = {"launch_ps": self.launch_ps, "channels": self.channels, "words": self.words}
+        return {**about, "continued": line}
 
     @functools.cached_property
     def text(self) -> str | None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwright import _native, extras, timeline
+from linkwright import _native, extras, timeline, units
 from linkwright.errors import UsageError
 from linkwright.timeline import Timeline
 
@@ -64,69 +64,60 @@ class Table:
 class Insight:
     """All tables of one simulation."""
 
-    def __init__(self, schedule: _native.Schedule, found: _native._Simulation) -> None:
-        self._schedule, self._found = schedule, found
+    def __init__(self, answer: _native.Answer) -> None:
+        self._answer = answer
 
     @functools.cached_property
     def links(self) -> Table:
         """Busiest first; a share is of the makespan."""
-        if "links" not in self._found:
+        if not self._answer.how.links:
             raise UsageError("links: not recorded; simulate with links=True")
-        found = self._found["links"]
-        order = np.argsort(-found["busy_ps"].astype(np.int64), kind="stable")
-        busy = found["busy_ps"][order]
-        columns: dict[str, Column] = {
-            "link": [found["name"][at] for at in order],
-            "busy_us": busy / 1e6,
-            "busy_share": busy / max(1, self._found["makespan_ps"]),
-            "bytes": found["bytes"][order],
-            "peak_messages": found["peak"][order],
-        }
-        return Table("links", columns)
+        busy, others = _links(self._answer)
+        return Table("links", {"link": others.pop("link"), "busy_us": units.in_us(busy), **others})
 
     @functools.cached_property
     def trace(self) -> Table:
         """By operation."""
         issued, done = self._times()
-        columns: dict[str, Column] = {"start_us": issued / 1e6, "end_us": done / 1e6}
+        columns: dict[str, Column] = {"start_us": units.in_us(issued), "end_us": units.in_us(done)}
         return Table("trace", self._described(np.arange(len(done))) | columns)
 
     @functools.cached_property
     def critical_path(self) -> Table:
         """In the order of time, one row per operation; the time between two rows is none."""
         self._times()
-        path = self._found["path"]
-        operation, start, end = path["operation"], path["from_ps"], path["to_ps"]
+        path = self._answer.path
+        operation, start, end = path.operation, path.begin_ps, path.end_ps
         first = np.flatnonzero(np.r_[True, operation[1:] != operation[:-1]]) if len(operation) else np.array([], int)
-        spent = np.array(path["spent"])
-        took = (end - start) / 1e6
+        spent = np.array(path.spent)
+        took = units.in_us(end - start)
         causes: dict[str, Column] = {f"{name}_us": _sums(np.where(spent == name, took, 0.0), first) for name in _SPENT}
         last = np.r_[first[1:], len(operation)] - 1 if len(first) else first
-        columns: dict[str, Column] = {"start_us": start[first] / 1e6, "end_us": end[last] / 1e6}
+        columns: dict[str, Column] = {"start_us": units.in_us(start[first]), "end_us": units.in_us(end[last])}
         return Table("critical path", self._described(operation[first]) | columns | causes)
 
     @functools.cached_property
     def slack(self) -> Table:
         """By operation."""
         _, done = self._times()
-        columns: dict[str, Column] = {"end_us": done / 1e6, "slack_us": self._slack_ps() / 1e6}
+        columns: dict[str, Column] = {"end_us": units.in_us(done), "slack_us": units.in_us(self._slack_ps())}
         return Table("slack", self._described(np.arange(len(done))) | columns)
 
     @functools.cached_property
     def timeline(self) -> Timeline:
         """Links, ranks and the critical path over time."""
-        if not self._found["timeline"]:
+        if not self._answer.how.bins:
             raise UsageError(f"timeline: not recorded; simulate with bins={timeline.BINS}")
-        return timeline.of(self._schedule, self._found)
+        return timeline.of(self._answer)
 
     def _times(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        if "op_done_ps" not in self._found:
+        if not self._answer.how.operations:
             raise UsageError("times of operations: not recorded; simulate with trace=True")
-        return self._found["op_issued_ps"], self._found["op_done_ps"]
+        return self._answer.operations.issued_ps, self._answer.operations.done_ps
 
     def _described(self, operations: npt.NDArray[Any]) -> dict[str, Column]:
         """What operations are; -1 is a rank that has not arrived."""
-        table = self._schedule.operations()
+        table = self._answer.schedule.operations()
         known = operations >= 0
         columns: dict[str, Column] = {"operation": operations}
         columns["kind"] = [table["kind"][at] if at >= 0 else "arrival" for at in operations.tolist()]
@@ -137,7 +128,7 @@ class Insight:
 
     def _slack_ps(self) -> npt.NDArray[Any]:
         self._times()
-        slack = self._found["op_slack_ps"]
+        slack = self._answer.operations.slack_ps
         if slack is None:
             raise UsageError("slack: this machine has barriers of its own, whose order is not known by operation")
         return slack
@@ -146,3 +137,25 @@ class Insight:
 def _sums(values: npt.NDArray[Any], first: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The sum of each group, from where it begins."""
     return np.add.reduceat(values, first) if len(first) else values
+
+
+def link_rows(answer: _native.Answer) -> list[dict[str, object]]:
+    """The load of every link, busiest first."""
+    busy, others = _links(answer)
+    columns = {"link": others.pop("link"), "busy_ns": units.in_ns(busy), **others}
+    lists = [column if isinstance(column, list) else column.tolist() for column in columns.values()]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
+
+
+def _links(answer: _native.Answer) -> tuple[npt.NDArray[Any], dict[str, Column]]:
+    """The busy time of links in ps, busiest first, and the other columns; a share is of the whole time."""
+    links = answer.links
+    order = np.argsort(-links.busy_ps.astype(np.int64), kind="stable")
+    name, busy = links.name, links.busy_ps[order]
+    columns: dict[str, Column] = {
+        "link": [name[at] for at in order],
+        "busy_share": busy / max(1, answer.time.ps),
+        "bytes": links.bytes[order],
+        "peak_messages": links.peak[order],
+    }
+    return busy, columns

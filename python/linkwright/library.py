@@ -14,11 +14,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from linkwright import _native, nccl, rccl
+from linkwright.ask import How, ask
 from linkwright.errors import FileError, UnknownNameError, WaivedError, unknown
 from linkwright.experiment import Continued, Own, continued
+from linkwright.units import Time
 
 if TYPE_CHECKING:
     from linkwright.experiment import Experiment
@@ -44,9 +46,9 @@ class Plan:
     line: Line | None = None  # the schedule is the longer of two short rings, which a longer one continues
 
     @property
-    def options(self) -> dict[str, str | int | None]:
-        """How it runs, by the options of the native `simulate`."""
-        return {"path": self.path, "issue": self.issue, "launch_ps": self.launch_ps, "channels": self.channels}
+    def how(self) -> How:
+        """How it runs."""
+        return How(path=self.path, issue=self.issue, launch_ps=self.launch_ps, channels=self.channels)
 
     @property
     def words(self) -> str:
@@ -61,15 +63,16 @@ class Plan:
         continued = Continued(self.line.shorter, self.line.times) if self.line else None
         return Own(self.schedule, None, self.launch_ps, self.channels, self.choice and self.words, continued)
 
-    def time_ps(self, machine: _native.Machine, **more: object) -> int:
-        """How long it takes on a machine, simulated; `more` are options of the native `simulate`."""
+    def time(self, machine: _native.Machine, **more: Any) -> Time:
+        """How long it takes on a machine, simulated; `more` are fields of `How`."""
+        how = self.how.but(**more)
         times = [
-            _native.simulate(_native.lower(schedule, machine, self.path), machine, {**self.options, **more})[
-                "makespan_ps"
-            ]
+            ask(machine, schedule, how).time
             for schedule in filter(None, (self.schedule, self.line and self.line.shorter))
         ]
-        return times[0] if len(times) == 1 else round(continued(times[1], times[0], self.line.times))
+        if len(times) == 1:
+            return times[0]
+        return Time(round(continued(times[1].ps, times[0].ps, self.line.times)))
 
 
 def algorithms(machine: _native.Machine, collective: str | None = None) -> list[str]:

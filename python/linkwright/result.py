@@ -9,6 +9,7 @@ from linkwright import extras, shown
 from linkwright.errors import UsageError, unknown
 from linkwright.insight import Insight, Table
 from linkwright.timeline import Timeline
+from linkwright.units import NS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,7 @@ class Result:
     @property
     def time_us(self) -> float:
         """The time of the slowest rank in microseconds; of a measurement, the median over launches."""
-        return float(self.row("time")["value"]) / 1e3
+        return float(self.row("time")["value"]) / NS_PER_US
 
     @property
     def limit_us(self) -> float | None:
@@ -137,7 +138,7 @@ class Result:
 
     def _us(self, column: str) -> float | None:
         time_ns = self.row("time")[column]
-        return None if time_ns is None else float(time_ns) / 1e3
+        return None if time_ns is None else float(time_ns) / NS_PER_US
 
     def _name(self, column: str) -> str | None:
         name = self.row("time")[f"{column}_name"]

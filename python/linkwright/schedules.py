@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright import _native
-from linkwright.experiment import HOW
+from linkwright._native import How
 from linkwright.stats.quantile import percentiles
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record, remarks
 
@@ -18,27 +17,10 @@ if TYPE_CHECKING:
 
     from linkwright.experiment import Experiment
 
+
 # A compute of traffic takes 1 ns for each operation, the unit of GOAL. What a collective computes, such as the tiles
 # that a protocol skips, has the rate of the machine.
 OPERATIONS_PER_S = 1e9
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """The result of a simulation, in the units of the rows."""
-
-    rank_times_ns: np.ndarray
-    time_ns: float
-    limit_ns: float | None  # of the problem
-    limit_name: str | None
-    bound_ns: float | None  # of this schedule
-    bound_name: str | None
-    counts: dict[str, float]  # metric -> value: hops, byte-hops, load
-    critical_share: float | None
-    critical_cause: str | None
-    moved_bytes: int = 0
-    sent_bytes: np.ndarray | None = None  # by participant, of a pattern
-    message_ns: np.ndarray | None = None  # latencies of messages, of a pattern
 
 
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
@@ -123,63 +105,15 @@ def _notes(found: _native._Launch) -> Iterator[Note]:
 
 
 def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | None) -> _native.Schedule:
-    """The schedule as the machine and its path need it; verify this one, because this one runs."""
+    """The schedule as the machine and its path need it, for whoever asks of it more than once or looks at it before."""
     return _native.lower(schedule, machine, path)
 
 
-def simulate(schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, **more: object) -> Simulated:
-    """One simulation of a lowered schedule."""
-    return simulated(_native.simulate(schedule, machine, {**options(experiment), **more}))
-
-
-def link_rows(found: _native._Simulation) -> list[dict[str, object]]:
-    """The load of every link during a simulation that was asked for `links`, busiest first."""
-    links, makespan_ps = found["links"], max(1, found["makespan_ps"])
-    rows = [
-        {"link": name, "busy_ns": busy / 1e3, "busy_share": busy / makespan_ps, "bytes": moved, "peak_messages": peak}
-        for name, busy, moved, peak in zip(
-            links["name"],
-            links["busy_ps"].tolist(),
-            links["bytes"].tolist(),
-            links["peak"].tolist(),
-            strict=True,
-        )
-    ]
-    return sorted(rows, key=lambda row: -row["busy_ns"])
-
-
-def options(experiment: Experiment) -> dict[str, object]:
-    """How a schedule runs, by the options of the native `simulate`."""
-    return {
-        **{name: getattr(experiment, name) for name in HOW},
-        **(experiment.own.started if experiment.own else {}),
-        "placement": experiment.placement or None,
-        "no_arithmetic": not experiment.arithmetic,
-        "operations_per_s": None if experiment.collective else OPERATIONS_PER_S,
-    }
-
-
-def simulated(found: _native._Simulation) -> Simulated:
-    """The columns of the native half in the units of result rows."""
-    rank_times_ns = (found["finish_ps"] - found["start_ps"]) / 1e3
-    shares = found["critical"]
-    cause = max(shares, key=shares.__getitem__)
-    return Simulated(
-        rank_times_ns=rank_times_ns,
-        time_ns=float(rank_times_ns.max()),
-        limit_ns=None if found["limit_ps"] is None else found["limit_ps"] / 1e3,
-        limit_name=found["limit_name"],
-        bound_ns=None if found["bound_ps"] is None else found["bound_ps"] / 1e3,
-        bound_name=found["bound_name"],
-        counts={
-            "hops_max": float(found["hops_max"]),
-            "hops_mean": found["hops_mean"],
-            "byte_hops": float(found["byte_hops"]),
-            "peak_link_load": float(found["peak_load"]),
-        },
-        critical_share=shares[cause] if any(shares.values()) else None,
-        critical_cause=cause,
-        moved_bytes=found["bytes"],
-        sent_bytes=found.get("sent_bytes"),
-        message_ns=found["message_ps"] / 1e3 if "message_ps" in found else None,
-    )
+def how(experiment: Experiment, **more: Any) -> How:
+    """How the schedule of an experiment runs; `more` are further fields of `How`."""
+    own = experiment.own
+    return How(
+        issue=experiment.issue, path=experiment.path, skew=experiment.skew, placement=experiment.placement or None,
+        arithmetic=experiment.arithmetic, operations_per_s=None if experiment.collective else OPERATIONS_PER_S,
+        launch_ps=own.launch_ps if own else 0, channels=own.channels if own else None, **more,
+    )  # fmt: skip

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwright import _native
+from linkwright import _native, units
 
 BINS = 200
 STATES = ("send", "receive", "wait", "reduce")
@@ -81,35 +81,30 @@ class Timeline:
     path: Steps
 
 
-def of(schedule: _native.Schedule, found: _native._Simulation) -> Timeline:
-    """The timeline of a simulation that was asked for `operations`, `links` and `bins`.
-
-    Args:
-        schedule: as it was simulated.
-        found: the answer of `_native.simulate`.
-    """
-    times, links = found["timeline"], found["links"]
-    assert times is not None
-    edges = np.arange(times["bins"] + 1) * (times["width_ps"] / 1e6)
+def of(answer: _native.Answer) -> Timeline:
+    """The timeline of an answer that kept `operations`, `links` and `bins`."""
+    times, links = answer.timeline, answer.links
+    edges = np.arange(times.bins + 1) * units.Time(times.width_ps).us
+    last_ps = max(answer.ranks.finish_ps.max(), times.end_ps.max(initial=0))
     return Timeline(
-        span_us=float(max(found["finish_ps"].max(), times["end_ps"].max(initial=0))) / 1e6,
+        span_us=units.Time(int(last_ps)).us,
         edges_us=edges,
-        links=tuple(links["name"]),
-        bytes=links["bytes"],
-        busy=times["busy_share"].reshape(len(links["name"]), times["bins"]),
-        rank=times["rank"],
-        state=times["state"],
-        begin_us=times["begin_ps"] / 1e6,
-        end_us=times["end_ps"] / 1e6,
-        path=_path(schedule, found),
+        links=tuple(links.name),
+        bytes=links.bytes,
+        busy=times.busy_share.reshape(len(links.name), times.bins),
+        rank=times.rank,
+        state=times.state,
+        begin_us=units.in_us(times.begin_ps),
+        end_us=units.in_us(times.end_ps),
+        path=_path(answer),
     )
 
 
-def _path(schedule: _native.Schedule, found: _native._Simulation) -> Steps:
-    path, slack = found["path"], found["op_slack_ps"]
-    operation = path["operation"]
+def _path(answer: _native.Answer) -> Steps:
+    path, slack = answer.path, answer.operations.slack_ps
+    operation = path.operation
     known = operation >= 0
-    table = schedule.operations()
+    table = answer.schedule.operations()
 
     def column(values: _Array, default: float) -> _Array:
         return np.where(known, values[operation], default) if len(values) else np.full(len(operation), default)
@@ -118,8 +113,8 @@ def _path(schedule: _native.Schedule, found: _native._Simulation) -> Steps:
         operation=operation,
         source=column(table["from"].astype(np.int64), -1),
         target=column(table["to"].astype(np.int64), -1),
-        spent=np.array([SPENT.index(name) for name in path["spent"]], np.uint8),
-        begin_us=path["from_ps"] / 1e6,
-        end_us=path["to_ps"] / 1e6,
-        slack_us=column(np.empty(0) if slack is None else slack / 1e6, np.nan),
+        spent=np.array([SPENT.index(name) for name in path.spent], np.uint8),
+        begin_us=units.in_us(path.begin_ps),
+        end_us=units.in_us(path.end_ps),
+        slack_us=column(np.empty(0) if slack is None else units.in_us(slack), np.nan),
     )

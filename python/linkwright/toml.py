@@ -25,6 +25,7 @@ from typing import Any
 
 from linkwright import units
 from linkwright.errors import UsageError, nearest, unknown
+from linkwright.units import NS_PER_S
 
 Schema = dict[str, Any]
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
@@ -409,5 +410,5 @@ TIME = Scalar(
     (str,),
     lambda value: isinstance(value, float) and value > 0,
     {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|min|h)\s*$"},
-    lambda text: units.parse_duration_s(text, with_unit=True) * 1e9,
+    lambda text: units.parse_duration_s(text, with_unit=True) * NS_PER_S,
 )

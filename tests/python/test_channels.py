@@ -4,6 +4,7 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.errors import LinkwrightError
 
 LINK_GBPS, CHANNEL_GBPS, BYTES = 100, 10, 1_000_000_000
@@ -54,7 +55,7 @@ def machine(channel: str = CHANNEL, channels: str = "") -> _native.Machine:
 
 def seconds(described: _native.Machine, channels: int | None = None) -> float:
     schedule = lw.schedule("broadcast", "linear", ranks=2, size=BYTES)
-    return _native.simulate(schedule, described, {"channels": channels})["makespan_ps"] / 1e12
+    return ask(described, schedule, How(channels=channels)).time.s
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.errors import LinkwrightError
 from linkwright.machines import devices, load
 
@@ -64,8 +65,7 @@ def time_ns(machine, flows, size=4, multicast=False):
             builder.multicast(rank[source], [rank[each] for each in target], "input", index, into="output")
         else:
             builder.put(rank[source], rank[target], "input", index, into="output")
-    options = {"issue": "unlimited", "placement": list(tiles)}
-    return _native.simulate(builder.finish(), machine, options)["makespan_ps"] / 1e3
+    return ask(machine, builder.finish(), How(issue="unlimited", placement=list(tiles))).time.ns
 
 
 CHIP_CASES = [
@@ -191,8 +191,8 @@ def test_host_lanes_are_shared_by_a_group(server):
         builder.step()
         for rank in range(ranks):
             builder.put(memory, rank, "host", rank, into="output", at=0, get=True)
-        options = {"issue": "unlimited", "placement": [chip * TILES for chip in chips]}
-        return _native.simulate(builder.finish(), lanes, options)["makespan_ps"] / 1e3
+        how = How(issue="unlimited", placement=[chip * TILES for chip in chips])
+        return ask(lanes, builder.finish(), how).time.ns
 
     lanes = _with(server, {"fabric.host.chip_rate": "5", "fabric.host.group_rate": "8"})
     # 100,000 B at 5 GB/s each; two of a group of four share 8 GB/s; two of different groups share nothing.

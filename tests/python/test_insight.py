@@ -3,8 +3,9 @@
 import pytest
 
 import linkwright as lw
-from linkwright import _native, schedules
+from linkwright.ask import How, ask
 from linkwright.errors import UsageError
+from linkwright.insight import link_rows
 
 # The machine `loggp` in microseconds: L, o at either end, and G per byte.
 L, END, G = 1.0, 0.2, 1 / 12.5e3
@@ -78,7 +79,7 @@ def test_an_operation_is_late_together_with_what_its_lane_does_next():
 
 def test_links_are_those_of_the_simulation(result):
     machine = lw.machine("loggp", ranks=4)
-    rows = schedules.link_rows(_native.simulate(relay(), machine, {"links": True}))
+    rows = link_rows(ask(machine, relay(), How(links=True)))
     links = result.links.frame()
     assert links.link.tolist() == [row["link"] for row in rows]
     assert (links.busy_us * 1e3).tolist() == pytest.approx([row["busy_ns"] for row in rows])

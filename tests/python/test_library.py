@@ -6,6 +6,7 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native, errors, library, registry
+from linkwright.ask import How, ask
 from linkwright.executors import resolve_one
 from linkwright.experiments import collective_experiment
 from linkwright.machines import load
@@ -191,23 +192,25 @@ def test_a_launch_is_paid_once_by_plans_and_by_nothing_else(tmp_path):
 
 def test_a_launch_is_overhead_on_the_critical_path_and_shifts_every_operation():
     made = plan(DGX1, "allreduce", "1.3.4", 1 << 20)
-    how = {"path": made.path, "issue": made.issue, "operations": True, "skew": "late:0:9us"}
-    bare = _native.simulate(made.schedule, load(DGX1), how)
-    started = _native.simulate(made.schedule, load(DGX1), {**how, "launch_ps": made.launch_ps})
+    how = How(path=made.path, issue=made.issue, operations=True, skew="late:0:9us")
+    bare = ask(load(DGX1), made.schedule, how)
+    started = ask(load(DGX1), made.schedule, how.but(launch_ps=made.launch_ps))
     ps = LAUNCH_US * 1_000_000
-    assert (made.launch_ps, started["makespan_ps"] - bare["makespan_ps"]) == (ps, ps)
-    assert (started["start_ps"] == bare["start_ps"]).all()
-    for column in ("finish_ps", "op_issued_ps", "op_delivered_ps"):
-        assert (started[column] - bare[column] == ps).all()
-    path = started["path"]
-    assert (path["operation"][0], path["spent"][0], path["from_ps"][0], path["to_ps"][0]) == (-1, "overhead", 0, ps)
+    assert (made.launch_ps, (started.time - bare.time).ps) == (ps, ps)
+    assert (started.ranks.start_ps == bare.ranks.start_ps).all()
+    assert (started.ranks.finish_ps - bare.ranks.finish_ps == ps).all()
+    for column in ("issued_ps", "delivered_ps"):
+        late, early = (getattr(answer.operations, column) for answer in (started, bare))
+        assert (late - early == ps).all()
+    path = started.path
+    assert (path.operation[0], path.spent[0], path.begin_ps[0], path.end_ps[0]) == (-1, "overhead", 0, ps)
     # Without gaps, as before.
-    assert (path["from_ps"][1:] == path["to_ps"][:-1]).all()
-    assert sum(started["critical"].values()) == pytest.approx(1)
+    assert (path.begin_ps[1:] == path.end_ps[:-1]).all()
+    assert sum(started.critical.values()) == pytest.approx(1)
 
 
 def test_a_launch_is_refused_where_there_is_no_schedule():
-    asked = [("fold", "allreduce/ring", {"ranks": 8, "elements": 1024}, {"launch_ps": 1})]
+    asked = [("fold", "allreduce/ring", {"ranks": 8, "elements": 1024}, How(launch_ps=1))]
     ((_, answer),) = list(_native.Simulations(load("loggp").with_endpoints(8), asked))
     assert isinstance(answer, errors.LinkwrightError)
     assert "leave the launch out" in str(answer)

@@ -222,4 +222,4 @@ def test_the_native_half_reads_policies_as_it_writes_them():
 def test_matrices_of_pairs_do_not_ask_for_messages():
     """Thousands of cells need their times only."""
     placed = Experiment("p", None, "pairs", 2, 64, "u8", placement=(0, 1))
-    assert "messages" not in schedules.options(placed)
+    assert not schedules.how(placed).messages

@@ -7,6 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright import schedules
+from linkwright.ask import How
 from linkwright.errors import UsageError
 from linkwright.executors import EXECUTORS, check_obeyed, resolve_one
 from linkwright.executors.mpi import ranks as mpi_ranks
@@ -63,15 +64,9 @@ def test_what_an_executor_obeys_is_not_refused(executor):
 
 
 def test_the_simulator_is_told_every_condition():
-    told = schedules.options(replace(PLAIN, **UNUSUAL))
-    assert told == {
-        "issue": "window(2)",
-        "path": "other",
-        "skew": "late:1:2us",
-        "placement": (1, 0),
-        "no_arithmetic": True,
-        "operations_per_s": None,  # of a collective: the path or the machine has one
-    }
+    # Of a collective, the path or the machine has a rate of computes.
+    told = How(issue="window(2)", path="other", skew="late:1:2us", placement=(1, 0), arithmetic=False)
+    assert schedules.how(replace(PLAIN, **UNUSUAL)) == told
 
 
 def test_threads_are_told_what_they_obey(monkeypatch):

@@ -7,7 +7,8 @@ import pytest
 
 import linkwright as lw
 import perfetto_reader
-from linkwright import _native, machines, schedules
+from linkwright import machines
+from linkwright.ask import How, ask
 
 # The machine `loggp` in nanoseconds: L, o at either end, and G per byte.
 L, END, G = 1000, 200, 0.08
@@ -29,11 +30,11 @@ def simulated(tmp_path, machine, schedule, name="one.pftrace", **options):
         described = described.with_grid(3, 3)
     elif described.open_size:
         described = described.with_endpoints(schedule.ranks)
-    lowered = schedules.lowered(schedule, described, None)
     file = tmp_path / name
     form = "chrome" if file.suffix == ".json" else "perfetto"
-    asked = {"trace": str(file), "trace_form": form, "operations": True, "links": True, **options}
-    return file, _native.simulate(lowered, described, asked), lowered
+    answer = ask(described, schedule, How(trace=True, operations=True, links=True, **options))
+    answer.trace(str(file), form)
+    return file, answer
 
 
 def put(size):
@@ -47,7 +48,7 @@ def put(size):
 
 def test_one_message_by_hand(tmp_path):
     """1004 B: o = 200 ns, then 1003 G = 80.24 ns and L until delivery, o for the receiver."""
-    file, _, _ = simulated(tmp_path, "loggp", put(1004))
+    file, _ = simulated(tmp_path, "loggp", put(1004))
     trace = perfetto_reader.read(file)
     injected = END
     delivered = injected + int(1003 * G) + L
@@ -84,24 +85,25 @@ def test_one_message_by_hand(tmp_path):
 def test_what_a_trace_tells_is_what_was_simulated(tmp_path, machine, collective, algorithm, ranks):
     grid = (3, 3) if machine == "torus-2d" else None
     schedule = lw.schedule(collective, algorithm, ranks=ranks, size=ranks * 512, grid=grid)
-    file, found, lowered = simulated(tmp_path, machine, schedule)
+    file, answer = simulated(tmp_path, machine, schedule)
+    operations, links, lowered = answer.operations, answer.links, answer.schedule
     trace = perfetto_reader.read(file)
     table = lowered.operations()
     moves = [at for at, kind in enumerate(table["kind"]) if kind not in ("local", "compute", "fence")]
     transfers = {one.arguments["operation"]: one for one in trace.of("transfers")}
     assert sorted(transfers) == moves
     for at in moves:
-        assert transfers[at].end == found["op_delivered_ps"][at] // 1000
-        assert transfers[at].start >= found["op_issued_ps"][at] // 1000
+        assert transfers[at].end == operations.delivered_ps[at] // 1000
+        assert transfers[at].start >= operations.issued_ps[at] // 1000
         assert transfers[at].arguments["bytes"] == table["bytes"][at]
     for rank in range(ranks):
         states = trace.of(f"rank {rank}")
         assert {one.depth for one in states} == {0}, "one state at a time"
         assert all(one.end == after.start for one, after in itertools.pairwise(states))
     path = [one for one in trace.of("critical path") if one.depth == 0]
-    assert path[-1].end == int(found["path"]["to_ps"][-1]) // 1000
+    assert path[-1].end == int(answer.path.end_ps[-1]) // 1000
     assert all(one.end == after.start for one, after in itertools.pairwise(path))
-    busy = {name: ps for name, ps in zip(found["links"]["name"], found["links"]["busy_ps"], strict=True) if ps}
+    busy = {name: ps for name, ps in zip(links.name, links.busy_ps, strict=True) if ps}
     assert {trace.names[track] for track in trace.counters} == set(busy)
 
 
@@ -127,7 +129,7 @@ def fan_out(ranks):
 
 def test_transfers_at_once_have_lines_of_their_own(tmp_path):
     """Injections are 200 ns apart, and data take 999 G + L = 1079.92 ns, so up to six are under way."""
-    file, _, _ = simulated(tmp_path, "loggp", fan_out(20), issue="unlimited")
+    file, _ = simulated(tmp_path, "loggp", fan_out(20), issue="unlimited")
     trace = perfetto_reader.read(file)
     transfers = trace.of("transfers", "rank 0")
     assert len(transfers) == 19

@@ -9,9 +9,11 @@ import pytest
 
 import linkwright as lw
 import perfetto_reader
-from linkwright import _native, registry, schedules
+from linkwright import registry, schedules
+from linkwright.ask import How, ask
 from linkwright.compare.runs import compare_runs
 from linkwright.compare.verdict import Verdict
+from linkwright.errors import UsageError
 from linkwright.store import run as runs
 from linkwright_cases import invoke
 
@@ -339,8 +341,8 @@ def test_a_machine_file_that_changed_is_read_again(tmp_path):
 def test_ranks_are_summed_up_as_numpy_does():
     schedule = lw.schedule("broadcast", "binomial", ranks=11, size=4096)
     found = lw.simulate(schedule, "loggp")
-    columns = _native.simulate(schedule, lw.machine("loggp"))
-    times = (columns["finish_ps"] - columns["start_ps"]) / 1e3
+    ranks = ask(lw.machine("loggp"), schedule).ranks
+    times = (ranks.finish_ps - ranks.start_ps) / 1e3
     assert len(set(times)) > 3
     rows = {"mean": times.mean(), "min": times.min(), "median": np.median(times), "p95": np.percentile(times, 95)}
     for name, value in rows.items():
@@ -450,3 +452,22 @@ def test_a_schedule_too_large_to_write_names_the_ways_without_one():
     result = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "1048576", "--sizes", "1G")
     assert result.status == 1
     assert "simulate the algorithm folded or streamed" in result.err + result.out
+
+
+@pytest.mark.parametrize(
+    "option", [{"seed": -1}, {"seed": 1 << 70}, {"bins": 1.5}, {"skew": 3}, {"placement": [0, "a"]}]
+)
+def test_a_value_that_an_option_cannot_have_is_named(option):
+    schedule = lw.schedule("allreduce", "ring", ranks=2, size=4096)
+    with pytest.raises(UsageError, match=f"while processing '{next(iter(option))}'"):
+        lw.simulate(schedule, "loggp", **option)
+
+
+def test_what_an_answer_did_not_keep_names_the_field_that_keeps_it():
+    answer = ask(lw.machine("loggp"), lw.schedule("allreduce", "ring", ranks=2, size=4096), How(seed=1))
+    for name in ("links", "operations", "messages", "timeline"):
+        with pytest.raises(UsageError, match="not recorded; ask with How"):
+            getattr(answer, name)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'window'"):
+        answer.how.but(window=2)
+    assert answer.how.but(seed=0, path="rdma") == How(path="rdma")

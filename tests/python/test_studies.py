@@ -34,7 +34,7 @@ def without(*arguments, folder):
         ["reproduce"],
         ["list", "studies"],
         ["describe", "vollo"],
-        ["report", "20260101-reproduce-vollo"],
+        ["draw", "20260101-reproduce-vollo", "--report"],
     ],
 )
 def test_what_needs_studies_says_how_to_get_them(arguments, tmp_path):

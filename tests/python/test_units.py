@@ -1,3 +1,6 @@
+import ast
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,3 +54,35 @@ def test_a_duration_that_is_none_is_refused(text):
 )
 def test_times_are_printed_in_the_unit_that_suits(time_ns, text):
     assert units.format_time(time_ns) == text
+
+
+def factors(tree: ast.AST) -> list[int]:
+    """The lines of products and quotients with a power of 1000."""
+    powers = {10.0**exponent for exponent in (-12, -9, -6, -3, 3, 6, 9, 12)}
+    scaled = [
+        node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div)
+    ]
+    sides = [side for node in scaled for side in (node.left, node.right) if isinstance(side, ast.Constant)]
+    return [side.lineno for side in sides if isinstance(side.value, float) and side.value in powers]
+
+
+def test_only_units_converts_units():
+    package = Path(units.__file__).parent
+    files = [file for file in package.rglob("*.py") if "studies" not in file.parts and file != Path(units.__file__)]
+    found = {str(file.relative_to(package)): factors(ast.parse(file.read_text())) for file in files}
+    assert not {file: lines for file, lines in found.items() if lines}
+
+
+@given(st.integers(-(1 << 62), 1 << 62), st.integers(-(1 << 62), 1 << 62))
+def test_times_are_compared_and_added_as_picoseconds(a, b):
+    one, other = units.Time(a), units.Time(b)
+    assert (one < other, one <= other, one == other) == (a < b, a <= b, a == b)
+    assert ((one + other).ps, (one - other).ps, bool(one)) == (a + b, a - b, bool(a))
+    assert one.ns == a / 1e3
+    assert one.s == a / 1e12
+
+
+def test_a_time_is_scaled_and_rounded_to_a_picosecond():
+    time = units.Time.of_us(1.5)
+    assert (time.ps, time.ms, str(time)) == (1_500_000, 0.0015, "1.50 us")
+    assert (2 * time, time / 3, time / units.Time.of_ns(500)) == (units.Time(3_000_000), units.Time(500_000), 3.0)

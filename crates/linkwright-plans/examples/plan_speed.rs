@@ -7,7 +7,7 @@
 
 use linkwright_core::Machine;
 use linkwright_schedule::{verify, Schedule};
-use linkwright_sim::run::{run, Options};
+use linkwright_sim::{ask, How};
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -60,7 +60,7 @@ fn simulate(schedule: &Schedule) -> String {
     );
     let text = std::fs::read_to_string(file).expect("the machine is part of the package");
     let machine = Machine::parse(&text, file).expect("the machine is right");
-    match run(schedule, &machine, &Options::default()) {
+    match ask(&machine, schedule, &How::default()) {
         Ok(modelled) => format!("{:.1} us", modelled.simulation.makespan.0 as f64 / 1e6),
         Err(error) => error.to_string(),
     }

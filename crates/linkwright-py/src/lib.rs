@@ -3,8 +3,11 @@
 //! Tables leave as dictionaries of NumPy columns, never as one object per row, and every call that
 //! computes releases the interpreter lock.
 
+mod answer;
+mod ask;
 mod builder;
 mod errors;
+mod how;
 mod html;
 mod ladder;
 mod limits;
@@ -20,7 +23,6 @@ mod programs;
 mod registry;
 mod sampling;
 mod schedule;
-mod simulate;
 mod stream;
 mod sweep;
 mod synthesis;
@@ -36,9 +38,17 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::answer::{
+        Answer, Counts, Limit, Links, Messages, Operations, Path, Ranks, Timeline,
+    };
+    #[pymodule_export]
+    use super::ask::{ask, check_how, fabrics, lower, quiet};
+    #[pymodule_export]
     use super::builder::Builder;
     #[pymodule_export]
     use super::errors::kinds;
+    #[pymodule_export]
+    use super::how::How;
     #[pymodule_export]
     use super::ladder::{chip_route, device_of, devices};
     #[pymodule_export]
@@ -70,7 +80,6 @@ mod _native {
     #[pymodule_export]
     use super::schedule::{proof_key, Schedule};
     #[pymodule_export]
-    use super::simulate::{check_options, fabrics, lower, protocol_remark, quiet, simulate};
     #[pymodule_export]
     use super::stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory};
     #[pymodule_export]

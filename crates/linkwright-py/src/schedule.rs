@@ -33,6 +33,8 @@ use pyo3::types::PyDict;
 pub struct Schedule {
     ordered: Arc<Ordered>,
     verified: OnceLock<Result<Verified, VerifyError>>,
+    /// Whether it is what a machine and its path made of another one.
+    lowered: bool,
 }
 
 impl Schedule {
@@ -46,7 +48,21 @@ impl Schedule {
         Schedule {
             ordered,
             verified: OnceLock::new(),
+            lowered: false,
         }
+    }
+
+    /// A schedule as a machine and its path need it.
+    pub fn lowered(ordered: Ordered) -> Self {
+        Schedule {
+            lowered: true,
+            ..Schedule::new(ordered)
+        }
+    }
+
+    /// Whether a machine and its path need no other schedule than this one.
+    pub fn is_lowered(&self) -> bool {
+        self.lowered
     }
 
     /// The schedule as it is, to read and to rewrite.

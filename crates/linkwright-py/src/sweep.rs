@@ -11,49 +11,49 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::answer::Answer;
 use crate::errors;
+use crate::how::How;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::probes::{answered, assignment};
 use crate::schedule::Schedule;
-use crate::simulate::{choices, table};
 
 /// How often a wait looks whether Ctrl-C was pressed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// `(kind, key, shape or axes, options)`; kind is `collective`, `pattern`, `probe`, or `schedule` for one that is
+/// `(kind, key, shape or axes, how)`; kind is `collective`, `pattern`, `probe`, or `schedule` for one that is
 /// given, or for a collective without a schedule `fold` or `stream`.
-type Asked<'py> = (
-    String,
-    String,
-    Bound<'py, PyDict>,
-    Option<Bound<'py, PyDict>>,
-);
+type Asked<'py> = (String, String, Bound<'py, PyDict>, Py<How>);
 
 /// Simulations of a list of experiments under way; iterate for `(place in the list, result)`, in the order in which
-/// they end. A result is what `simulate` or `model_probe` gives, or the exception that it raises.
+/// they end. A result is an `Answer`, or what `model_probe` gives, or the exception that it raises.
 #[pyclass(frozen, module = "linkwright._native")]
 pub struct Simulations {
     running: Mutex<Option<Sweep>>,
+    how: Vec<Py<How>>,
     wrong: Mutex<Vec<(usize, PyErr)>>,
 }
 
 #[pymethods]
 impl Simulations {
-    /// Begin; `jobs` threads, 0 for one on each processor. An experiment is `(kind, key, shape, options)`: the
-    /// keywords of `Schedule.build` or `Schedule.pattern` (of a given one `schedule`) and the options of `simulate`,
-    /// or the axes of a probe.
+    /// Begin; `jobs` threads, 0 for one on each processor. An experiment is `(kind, key, shape, how)`: the
+    /// keywords of `Schedule.build` or `Schedule.pattern` (of a given one `schedule`), or the axes of a probe.
     #[new]
-    #[pyo3(signature = (machine, experiments, seed=0, jobs=0))]
+    #[pyo3(signature = (machine, experiments, jobs=0))]
     fn new(
+        py: Python<'_>,
         machine: &Machine,
         experiments: Vec<Asked<'_>>,
-        seed: u64,
         jobs: usize,
     ) -> PyResult<Self> {
         let (mut right, mut wrong) = (Vec::new(), Vec::new());
+        let how = experiments
+            .iter()
+            .map(|(.., how)| how.clone_ref(py))
+            .collect();
         for (place, asked) in experiments.into_iter().enumerate() {
-            match experiment(machine, place, asked, seed) {
+            match experiment(machine, place, asked) {
                 Ok(read) => right.push(read),
                 Err(error) => wrong.push((place, error)),
             }
@@ -62,6 +62,7 @@ impl Simulations {
         let sweep = Sweep::start(machine.described.clone(), right, jobs).map_err(no_threads)?;
         Ok(Simulations {
             running: Mutex::new(Some(sweep)),
+            how,
             wrong: Mutex::new(wrong),
         })
     }
@@ -80,7 +81,9 @@ impl Simulations {
                 (running.as_ref()).map_or(Next::End, |sweep| sweep.next_within(SIGNALS_EVERY))
             });
             match next {
-                Next::Result(place, Ok(found)) => return Ok(Some((place, columns(py, found)?))),
+                Next::Result(place, Ok(found)) => {
+                    return Ok(Some((place, given(py, found, &self.how[place])?)))
+                }
                 Next::Result(place, Err(why)) => {
                     return Ok(Some((place, thrown(py, errors::sim(why)))))
                 }
@@ -96,13 +99,8 @@ impl Simulations {
     }
 }
 
-fn experiment(
-    machine: &Machine,
-    place: usize,
-    asked: Asked<'_>,
-    seed: u64,
-) -> PyResult<Experiment> {
-    let (kind, key, about, options) = asked;
+fn experiment(machine: &Machine, place: usize, asked: Asked<'_>) -> PyResult<Experiment> {
+    let (kind, key, about, how) = asked;
     let question = match kind.as_str() {
         "probe" => Question::Probe(assignment(&key, &about)?),
         "collective" | "fold" | "stream" => {
@@ -140,13 +138,10 @@ fn experiment(
             return Err(errors::raise("UnknownNameError", message));
         }
     };
-    let mut given = Options::new(options.as_ref());
-    let options = choices(&mut given, machine, seed)?;
-    given.finish()?;
     Ok(Experiment {
         place,
         question,
-        options,
+        how: how.get().on(&machine.described)?,
     })
 }
 
@@ -162,12 +157,13 @@ pub fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
     Ok(shape)
 }
 
-fn columns<'py>(py: Python<'py>, found: Finding) -> PyResult<Bound<'py, PyAny>> {
-    let columns = match found {
-        Finding::Times(modelled) => table(py, *modelled, false, false)?,
-        Finding::Answer(answer) => answered(py, answer)?,
-    };
-    Ok(columns.into_any())
+fn given<'py>(py: Python<'py>, found: Finding, how: &Py<How>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match found {
+        Finding::Times(found) => {
+            Bound::new(py, Answer::new(*found, how.clone_ref(py), None))?.into_any()
+        }
+        Finding::Answer(answer) => answered(py, answer)?.into_any(),
+    })
 }
 
 fn thrown(py: Python<'_>, error: PyErr) -> Bound<'_, PyAny> {

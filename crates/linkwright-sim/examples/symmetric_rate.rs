@@ -6,7 +6,7 @@ use linkwright_core::Machine;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::program;
 use linkwright_schedule::ir::MAX_RANKS;
-use linkwright_sim::{symmetric, Mode, Options};
+use linkwright_sim::{symmetric, How, Mode};
 use std::time::Instant;
 
 const MACHINE: &str = include_str!("../../../python/linkwright/machines/loggp.toml");
@@ -22,7 +22,7 @@ fn main() {
     let shape = Shape::new(ranks, u64::from(ranks) * 256);
     let program = program("allreduce/ring", &shape).expect("a ring of any size");
     let written = start.elapsed().as_secs_f64();
-    let modelled = symmetric::simulate(program, &machine, &Options::default(), mode);
+    let modelled = symmetric::simulate(program, &machine, &How::default(), mode);
     let simulation = modelled.expect("it runs").simulation;
     let seconds = start.elapsed().as_secs_f64();
     let messages = simulation.totals.transfers + simulation.totals.notices;

@@ -52,7 +52,7 @@ pub use mode::Mode;
 pub use outcome::{OperationTimes, Simulation, Totals};
 pub use placement::Placement;
 pub use price::Pricer;
-pub use run::{lowered, run, Modelled, Options};
+pub use run::{ask, lowered, Answer, How};
 pub use setup::{Issue, Setup};
 pub use simulated::SimulatedFabric;
 pub use slack::slack;

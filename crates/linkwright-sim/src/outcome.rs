@@ -51,7 +51,7 @@ impl Simulation {
     /// Times of every operation, or what to do to get them.
     pub(crate) fn recorded(&self) -> Result<&OperationTimes, SimError> {
         self.operations.as_ref().ok_or_else(|| SimError::Option {
-            option: "record_operations",
+            option: "operations",
             problem: "the times of all operations are needed; switch it on".into(),
         })
     }

@@ -7,7 +7,7 @@
 use crate::error::SimError;
 use crate::fabrics::{self, AnyFabric};
 use crate::protocol::Timed;
-use crate::run::{check, check_room, setup, Options};
+use crate::run::{check, check_room, setup, How};
 use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::ir::Schedule;
 use std::collections::BTreeMap;
@@ -36,14 +36,14 @@ impl Pricer {
     pub fn time(
         &mut self,
         schedule: &Schedule,
-        options: &Options,
+        how: &How,
         stop_at: TimePs,
         until: Option<Instant>,
     ) -> Result<TimePs, SimError> {
         let machine = self.machine.clone();
-        check(&machine, schedule.ranks, options)?;
-        let placement = (options.placement).place(&machine, schedule.ranks, schedule.memories)?;
-        let mut setup = setup(&machine, schedule.ranks, placement, options)?;
+        check(&machine, schedule.ranks, how)?;
+        let placement = (how.placement).place(&machine, schedule.ranks, schedule.memories)?;
+        let mut setup = setup(&machine, schedule.ranks, placement, how)?;
         check_room(schedule, &machine, &setup)?;
         setup.until = until;
         let timed = Timed::of(schedule, &setup.path);
@@ -55,7 +55,7 @@ impl Pricer {
             }
             None => setup.stop_at = stop_at,
         }
-        let fabric = self.fabric(options.channels.or(setup.path.channels))?;
+        let fabric = self.fabric(how.channels.or(setup.path.channels))?;
         let simulation = crate::simulate(schedule, &mut **fabric, &setup)?;
         Ok(match &timed {
             Some(timed) => {

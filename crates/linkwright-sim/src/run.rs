@@ -24,10 +24,10 @@ use std::borrow::Cow;
 /// Most bins of a link; a thousand links with as many take half a gigabyte.
 pub const MOST_BINS: u32 = 1 << 16;
 
-/// Choices of a run; the default is the machine's default path, blocking, everyone in place and
-/// in time.
+/// How a schedule runs, and what is recorded of it; the default is the machine's default path, blocking, everyone in
+/// place and in time.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct How {
     /// Name of the path; the machine's default where absent.
     pub path: Option<String>,
     /// Issue policy of every lane.
@@ -49,7 +49,7 @@ pub struct Options {
     /// Seed of whatever the fabric draws, and of random arrivals.
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
-    pub record_operations: bool,
+    pub operations: bool,
     /// Bins of time for the busy time of each link; 0: none.
     pub bins: u32,
     /// Whether to tell of single messages, see [`Messages`].
@@ -60,9 +60,9 @@ pub struct Options {
     pub serial_starts: bool,
 }
 
-impl Default for Options {
+impl Default for How {
     fn default() -> Self {
-        Options {
+        How {
             path: None,
             issue: Issue::default(),
             placement: Placement::default(),
@@ -73,7 +73,7 @@ impl Default for Options {
             arithmetic: true,
             operations_per_s: None,
             seed: 0,
-            record_operations: false,
+            operations: false,
             bins: 0,
             messages: false,
             buffer_sets: 1,
@@ -82,9 +82,9 @@ impl Default for Options {
     }
 }
 
-/// A simulation with its limits and its setup.
+/// The answer to a schedule on a machine: a simulation with its limits and its setup.
 #[derive(Clone, Debug)]
-pub struct Modelled {
+pub struct Answer {
     /// Times, links, critical path.
     pub simulation: Simulation,
     /// What no schedule of this problem could beat.
@@ -121,19 +121,15 @@ impl Messages {
 }
 
 /// Simulate `schedule` on `machine`.
-pub fn run(
-    schedule: &Schedule,
-    machine: &Machine,
-    options: &Options,
-) -> Result<Modelled, SimError> {
-    check(machine, schedule.ranks, options)?;
+pub fn ask(machine: &Machine, schedule: &Schedule, how: &How) -> Result<Answer, SimError> {
+    check(machine, schedule.ranks, how)?;
     let machine = match machine.ranks() {
-        0 => Cow::Owned(sized(machine, schedule.ranks, &options.grid)?),
+        0 => Cow::Owned(sized(machine, schedule.ranks, &how.grid)?),
         // Nothing to ask for, and a copy of a large machine costs more than a small simulation.
         _ => Cow::Borrowed(machine),
     };
-    let placement = (options.placement).place(&machine, schedule.ranks, schedule.memories)?;
-    let mut setup = setup(&machine, schedule.ranks, placement, options)?;
+    let placement = (how.placement).place(&machine, schedule.ranks, schedule.memories)?;
+    let mut setup = setup(&machine, schedule.ranks, placement, how)?;
     check_room(schedule, &machine, &setup)?;
     let timed = Timed::of(schedule, &setup.path);
     if let Some(timed) = &timed {
@@ -142,27 +138,25 @@ pub fn run(
         setup.operations_per_s = setup.operations_per_s.or(skipped);
     }
     let mut fabric = fabrics::lend(&machine)?;
-    fabric.bundle(options.channels.or(setup.path.channels));
+    fabric.bundle(how.channels.or(setup.path.channels));
     fabric.watch(Watch {
-        bins: options.bins,
-        ahead: options.launch,
+        bins: how.bins,
+        ahead: how.launch,
     });
     let mut simulation = crate::simulate(schedule, &mut **fabric, &setup)?;
-    let times = simulation.operations.as_ref().filter(|_| options.messages);
+    let times = simulation.operations.as_ref().filter(|_| how.messages);
     let messages = times.map(|times| Messages::of(schedule, times));
     let repeats = Timed::repeats(timed);
     let (limits, bounds) = limits::of(schedule, &mut **fabric, (&setup, repeats), &machine)?;
     bounds.check(&simulation, machine.fabric_kind())?;
     if let Some(timed) = &timed {
         simulation = timed.read(schedule, (&setup, &**fabric), simulation);
-        simulation
-            .operations
-            .take_if(|_| !options.record_operations);
+        simulation.operations.take_if(|_| !how.operations);
     }
     limits.check(&simulation, machine.fabric_kind())?;
-    Ok(Modelled {
+    Ok(Answer {
         messages,
-        simulation: simulation.launched(options.launch),
+        simulation: simulation.launched(how.launch),
         limits,
         bounds,
         setup,
@@ -175,62 +169,62 @@ pub fn limits_of(
     collective: Collective,
     shape: &Shape,
     machine: &Machine,
-    options: &Options,
+    how: &How,
 ) -> Result<Limits, SimError> {
-    let machine = sized(machine, shape.ranks, &options.grid)?;
-    let placement = (options.placement).place(&machine, shape.ranks, 0)?;
-    let setup = setup(&machine, shape.ranks, placement, options)?;
+    let machine = sized(machine, shape.ranks, &how.grid)?;
+    let placement = (how.placement).place(&machine, shape.ranks, 0)?;
+    let setup = setup(&machine, shape.ranks, placement, how)?;
     let mut fabric = fabrics::lend(&machine)?;
     fabric.bundle(None);
     let demand = Demand::new(collective, shape);
     Ok(limits::problem::find(&demand, &mut **fabric, &setup, &machine).limits)
 }
 
-/// The setup of a run of `ranks` ranks at these places with `options`.
+/// The setup of a run of `ranks` ranks at these places, run like `how`.
 pub(crate) fn setup(
     machine: &Machine,
     ranks: u32,
     placement: Vec<EndpointId>,
-    options: &Options,
+    how: &How,
 ) -> Result<Setup, SimError> {
-    let path = path(machine, options.path.as_deref())?.clone();
+    let path = path(machine, how.path.as_deref())?.clone();
     Ok(Setup {
         placement,
         networks: networks(machine, &path),
         path,
-        issue: options.issue,
-        arrivals: options.skew.arrivals(ranks, options.seed)?,
-        arithmetic: options.arithmetic,
-        operations_per_s: options.operations_per_s,
-        seed: options.seed,
-        record_operations: options.record_operations || options.messages,
+        issue: how.issue,
+        arrivals: how.skew.arrivals(ranks, how.seed)?,
+        arithmetic: how.arithmetic,
+        operations_per_s: how.operations_per_s,
+        seed: how.seed,
+        record_operations: how.operations || how.messages,
         nearness: machine.nearness(),
-        buffer_sets: options.buffer_sets,
-        serial_starts: options.serial_starts,
+        buffer_sets: how.buffer_sets,
+        serial_starts: how.serial_starts,
         stop_at: TimePs::MAX,
         until: None,
     })
 }
 
-/// Refuse a path that the machine lacks, and options that make no sense for this many ranks.
-pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), SimError> {
-    path(machine, options.path.as_deref())?;
-    if options.channels == Some(0) {
+/// Refuse a path that the machine lacks, and choices that make no sense for this many ranks.
+pub fn check(machine: &Machine, ranks: u32, how: &How) -> Result<(), SimError> {
+    path(machine, how.path.as_deref())?;
+    if how.channels == Some(0) {
         return Err(SimError::Option {
             option: "channels",
             problem: "0 channels carry nothing; at least 1 is needed".into(),
         });
     }
-    if options.bins > MOST_BINS {
+    if how.bins > MOST_BINS {
         return Err(SimError::Option {
             option: "bins",
             problem: format!(
                 "{} bins for each link; at most {MOST_BINS} are possible",
-                options.bins
+                how.bins
             ),
         });
     }
-    Ok(options.skew.check(ranks)?)
+    Ok(how.skew.check(ranks)?)
 }
 
 /// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.

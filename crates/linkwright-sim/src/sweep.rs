@@ -23,8 +23,8 @@
 
 use crate::error::SimError;
 use crate::mode::Mode;
-use crate::probes::{self, Answer};
-use crate::run::{lowered, remark, run, Modelled, Options};
+use crate::probes;
+use crate::run::{ask, lowered, remark, Answer, How};
 use crate::symmetric;
 use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
@@ -61,7 +61,7 @@ pub enum Question {
     Probe(Assignment),
 }
 
-/// One experiment; a probe reads no options.
+/// One experiment; a probe reads no `how`.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// Its place in the plan.
@@ -69,7 +69,7 @@ pub struct Experiment {
     /// What is asked.
     pub question: Question,
     /// How it runs.
-    pub options: Options,
+    pub how: How,
 }
 
 impl Question {
@@ -108,36 +108,36 @@ fn large_first(experiments: &mut [Experiment], threads: usize) {
 #[derive(Debug)]
 pub enum Finding {
     /// Times and limits of a schedule.
-    Times(Box<Modelled>),
+    Times(Box<Answer>),
     /// The answer to a probe.
-    Answer(Answer),
+    Answer(probes::Answer),
 }
 
 /// The outcome of an experiment.
 pub type Outcome = Result<Finding, SimError>;
 
 /// Asks one question of `machine`: builds, lowers and verifies its schedule, and simulates it.
-pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome {
+pub fn answer(machine: &Machine, question: &Question, how: &How) -> Outcome {
     let built = match question {
         Question::Probe(asked) => return Ok(Finding::Answer(probes::answer(machine, asked)?)),
         Question::Symmetric(key, shape, mode) => {
             let program = collectives::program(key, shape)?;
             return Ok(Finding::Times(Box::new(symmetric::simulate(
-                program, machine, options, *mode,
+                program, machine, how, *mode,
             )?)));
         }
         Question::Collective(key, shape) => Cow::Owned(collectives::build(key, shape)?),
         Question::Pattern(key, traffic) => Cow::Owned((patterns::find(key)?.build)(traffic)?),
         Question::Given(schedule) => Cow::Borrowed(&**schedule),
     };
-    let remark = remark(&built, machine, options.path.as_deref())?;
-    let schedule = match lowered(&built, machine, options.path.as_deref())? {
+    let remark = remark(&built, machine, how.path.as_deref())?;
+    let schedule = match lowered(&built, machine, how.path.as_deref())? {
         Some(lowered) => Cow::Owned(lowered),
         None => built,
     };
     verify(&schedule)?;
-    let modelled = run(&schedule, machine, options)?;
-    Ok(Finding::Times(Box::new(Modelled { remark, ..modelled })))
+    let answer = ask(machine, &schedule, how)?;
+    Ok(Finding::Times(Box::new(Answer { remark, ..answer })))
 }
 
 /// The outcome of waiting for a result.
@@ -182,9 +182,9 @@ impl Sweep {
                  Experiment {
                      place,
                      question,
-                     options,
+                     how,
                  }| {
-                    let asked = AssertUnwindSafe(|| ask(&machine, &question, &options));
+                    let asked = AssertUnwindSafe(|| answer(&machine, &question, &how));
                     sender.send((place, catch_unwind(asked)))
                 },
             );
@@ -216,7 +216,7 @@ mod tests {
         let experiment = |(place, &ranks): (usize, &u32)| Experiment {
             place,
             question: Question::Collective("alltoall/linear".into(), Shape::new(ranks, 64)),
-            options: Options::default(),
+            how: How::default(),
         };
         let mut plan: Vec<_> = ranks.iter().enumerate().map(experiment).collect();
         large_first(&mut plan, 2);

@@ -9,7 +9,7 @@ use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective, Schedule};
 use linkwright_sim::run::lowered;
-use linkwright_sim::{run, Options};
+use linkwright_sim::{ask, How};
 use std::fs;
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -71,19 +71,19 @@ fn schedule(case: &Table) -> Schedule {
     b.finish().expect("a schedule")
 }
 
-fn options(case: &Table) -> Options {
+fn options(case: &Table) -> How {
     let issue = case
         .get("issue")
         .and_then(Value::as_str)
         .unwrap_or("blocking");
     let late = case.get("late").and_then(Value::as_table);
-    Options {
+    How {
         issue: issue.parse().unwrap_or_else(|e| panic!("{e}")),
         skew: late.map_or(Skew::None, |late| Skew::Late {
             rank: integer(late, "rank") as u32,
             by: TimePs::from_ns(integer(late, "by_ns")),
         }),
-        ..Options::default()
+        ..How::default()
     }
 }
 
@@ -115,7 +115,7 @@ fn all_cases() {
             let machine = Machine::parse(&text, &machine).unwrap_or_else(|e| panic!("{e}"));
             let written = schedule(case);
             let lower = lowered(&written, &machine, None).unwrap_or_else(|e| panic!("{name}: {e}"));
-            let result = run(lower.as_ref().unwrap_or(&written), &machine, &options(case));
+            let result = ask(&machine, lower.as_ref().unwrap_or(&written), &options(case));
             let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
             for (link, bytes) in case
                 .get("link_bytes")

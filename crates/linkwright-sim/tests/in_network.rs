@@ -4,7 +4,7 @@ use linkwright_core::Machine;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{verify, Buffer, Collective, Schedule};
 use linkwright_sim::run::{limits_of, lowered};
-use linkwright_sim::{run, Modelled, Options};
+use linkwright_sim::{ask, Answer, How};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
@@ -142,16 +142,16 @@ fn schedule(which: usize, ranks: u32, elements: u64) -> Schedule {
     schedule
 }
 
-fn simulate(schedule: &Schedule, machine: &Machine) -> Modelled {
-    let options = Options {
+fn simulate(schedule: &Schedule, machine: &Machine) -> Answer {
+    let options = How {
         issue: "unlimited".parse().unwrap(),
-        ..Options::default()
+        ..How::default()
     };
     let lower = lowered(schedule, machine, None).unwrap();
     let schedule = lower.as_ref().unwrap_or(schedule);
     verify(schedule).unwrap();
     // Refuses times below the limits of the problem and of the schedule.
-    run(schedule, machine, &options).unwrap()
+    ask(machine, schedule, &options).unwrap()
 }
 
 fn fabrics() -> impl Strategy<Value = Fabric> {
@@ -173,7 +173,7 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
 }
 
 /// Bytes that all links carry.
-fn carried(modelled: &Modelled) -> u64 {
+fn carried(modelled: &Answer) -> u64 {
     let links = &modelled.simulation.links;
     let wires = links.names.iter().zip(&links.bytes);
     wires
@@ -214,7 +214,7 @@ fn node() -> Fabric {
 /// Limits in ns of a collective of 8,000 bytes.
 fn limits(collective: Collective, fabric: &Fabric) -> Vec<(&'static str, f64)> {
     let shape = Shape::new(fabric.ranks(), 2000);
-    let found = limits_of(collective, &shape, &fabric.machine(), &Options::default()).unwrap();
+    let found = limits_of(collective, &shape, &fabric.machine(), &How::default()).unwrap();
     found
         .0
         .iter()

@@ -6,7 +6,7 @@ use linkwright_schedule::collectives::{build, REGISTRY};
 use linkwright_schedule::patterns::{Traffic, REGISTRY as PATTERNS};
 use linkwright_schedule::{verify, Collective, Shape};
 use linkwright_sim::run::limits_of;
-use linkwright_sim::{lowered, run, Limit, Options, Placement, SimError};
+use linkwright_sim::{ask, lowered, How, Limit, Placement, SimError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ fn all(
     collective: Collective,
     machine: &Machine,
     shape: &Shape,
-    options: &Options,
+    options: &How,
 ) -> BTreeMap<String, (TimePs, Option<Limit>)> {
     let mut found = BTreeMap::new();
     for algorithm in REGISTRY.iter().filter(|a| a.collective == collective) {
@@ -52,7 +52,7 @@ fn all(
         let schedule = lower.unwrap_or(built);
         verify(&schedule).unwrap();
         // A time below either bound is an error of `run`.
-        match run(&schedule, machine, options) {
+        match ask(machine, &schedule, options) {
             Ok(modelled) => {
                 let limit = modelled.limits.largest().cloned();
                 let (time, bound) = (modelled.simulation.makespan, modelled.bounds.largest());
@@ -83,9 +83,9 @@ fn one_limit(path: &str, ranks: &[u32], sizes: &[u64]) {
     {
         let (machine, ranks) = machine;
         for way in machine.paths().iter().map(|path| path.name.clone()) {
-            let options = Options {
+            let options = How {
                 path: Some(way),
-                ..Options::default()
+                ..How::default()
             };
             for collective in Collective::ALL {
                 for &elements in sizes {
@@ -169,9 +169,9 @@ fn shuffled_ranks_have_one_limit_too() {
     ] {
         let machine = machine(&format!("python/linkwright/machines/{path}.toml"));
         for seed in 0..4 {
-            let options = Options {
+            let options = How {
                 placement: Placement::Shuffle(seed),
-                ..Options::default()
+                ..How::default()
             };
             for collective in Collective::ALL {
                 let shape = Shape::new(ranks, 3000).with_root(1);
@@ -213,7 +213,7 @@ fn no_pattern_is_faster_than_its_limit() {
                 continue;
             };
             let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
-            let found = run(&schedule, &machine, &Options::default()).unwrap();
+            let found = ask(&machine, &schedule, &How::default()).unwrap();
             let (limit, bound) = (
                 found.limits.largest().unwrap(),
                 found.bounds.largest().unwrap(),
@@ -246,7 +246,7 @@ fn limits_ns(
     collective: Collective,
     bytes: u64,
     machine: &Machine,
-    options: &Options,
+    options: &How,
 ) -> BTreeMap<&'static str, f64> {
     let shape = Shape::new(machine.ranks() as u32, bytes / 4);
     let found = limits_of(collective, &shape, machine, options).unwrap();
@@ -262,7 +262,7 @@ fn near(found: f64, expected: f64) {
 fn a_ring_of_four() {
     let edges = r#""rank 0 - rank 1", "rank 1 - rank 2", "rank 2 - rank 3", "rank 3 - rank 0""#;
     let ring = graph(4, "", edges);
-    let of = |collective| limits_ns(collective, 4000, &ring, &Options::default());
+    let of = |collective| limits_ns(collective, 4000, &ring, &How::default());
     let allreduce = of(Collective::Allreduce);
     // Rank 0 hears of rank 2 over a neighbour: 2 x (start 100 + wire 50).
     near(allreduce["latency"], 300.0);
@@ -284,7 +284,7 @@ fn a_ring_of_four() {
 fn bytes_pass_behind_the_first_of_them() {
     let edges = r#""rank 0 - rank 1", "rank 1 - rank 2", "rank 2 - rank 3", "rank 3 - rank 0""#;
     let ring = graph(4, "", edges);
-    let of = |collective| limits_ns(collective, 4000, &ring, &Options::default())["arrival"];
+    let of = |collective| limits_ns(collective, 4000, &ring, &How::default())["arrival"];
     // A message starts for 100, and its last byte is 50 away. Into two wires: three blocks behind the first start take
     // 100 + 1500 + 50; that of rank 2, which comes over a neighbour, 150 + 100 + 500 + 50.
     near(of(Collective::Allgather), 1650.0);
@@ -303,7 +303,7 @@ fn only_who_has_something_sends_on() {
         .map(|i| format!("\"rank {i} - rank {}\"", (i + 1) % 5))
         .collect();
     let ring = graph(5, "", &pairs.join(", "));
-    let of = |collective| limits_ns(collective, 4000, &ring, &Options::default())["arrival"];
+    let of = |collective| limits_ns(collective, 4000, &ring, &How::default())["arrival"];
     // Rank 2 hears over rank 1, whose wire brings nothing before 150 + 100 and its last byte 50 later, and over 4 and 3,
     // 150 later: 4000 = (T - 300) + (T - 450).
     near(of(Collective::Broadcast), 2375.0);
@@ -319,8 +319,7 @@ fn what_comes_late_comes_for_each() {
     // this side before 100 and come 150 behind the last. What has not left by 200 = one hop before that comes twice:
     // 2 x 4000 = (T - 250) + (T - 450).
     let pairs = machine("tests/cases/machines/flow.toml");
-    let of =
-        |collective, bytes| limits_ns(collective, bytes, &pairs, &Options::default())["arrival"];
+    let of = |collective, bytes| limits_ns(collective, bytes, &pairs, &How::default())["arrival"];
     near(of(Collective::Broadcast, 4000), 4350.0);
     near(of(Collective::Reduce, 4000), 4350.0);
     // 80 B: rank 0 has sent them to three others at 240 + 200, before rank 1 could have sent any on at 200 + 250.
@@ -332,14 +331,14 @@ fn a_tree_that_is_narrow_at_its_top() {
     // Four ranks at each of two leaves, one wire each; a wire from each leaf to each of two spines.
     let edges = r#""leaf 0 - rank 0..3", "leaf 1 - rank 4..7", "spine 0 - leaf 0", "spine 0 - leaf 1", "spine 1 - leaf 0", "spine 1 - leaf 1""#;
     let tree = graph(8, r#""leaf 0..1", "spine 0..1""#, edges);
-    let alltoall = limits_ns(Collective::Alltoall, 8000, &tree, &Options::default());
+    let alltoall = limits_ns(Collective::Alltoall, 8000, &tree, &How::default());
     near(alltoall["port"], 7000.0);
     // 4 x 4 blocks of 1000 B. Both spines are equally near, so all routes lead over the first, and one wire.
     near(alltoall["cut"], 16_000.0);
     // start 100, four wires.
     near(alltoall["latency"], 300.0);
     let shape = Shape::new(8, 2000);
-    let found = limits_of(Collective::Alltoall, &shape, &tree, &Options::default()).unwrap();
+    let found = limits_of(Collective::Alltoall, &shape, &tree, &How::default()).unwrap();
     let largest = found.largest().unwrap();
     assert_eq!(
         (largest.name, largest.what.as_str()),
@@ -366,7 +365,7 @@ fn news_and_additions_come_one_after_another() {
         + &number("receive", "30", "ns")
         + &number("combine_start", "40", "ns");
     let star = Machine::parse(&text.replace(r#", "B"]"#, "]"), "star.toml").unwrap();
-    let of = |collective| limits_ns(collective, 4000, &star, &Options::default());
+    let of = |collective| limits_ns(collective, 4000, &star, &How::default());
     // start 100 + two wires of 50: the first comes at 200 and is handled at 230, then one every 30: the fourth and last
     // at 320. Only from 430 on could a message bring news of two ranks.
     near(of(Collective::Allgather)["latency"], 320.0);
@@ -380,9 +379,9 @@ fn news_and_additions_come_one_after_another() {
 #[test]
 fn dgx1_is_narrow_between_its_halves() {
     let dgx1 = machine("python/linkwright/machines/dgx1-p100.toml");
-    let on = |path: &str| Options {
+    let on = |path: &str| How {
         path: Some(path.to_string()),
-        ..Options::default()
+        ..How::default()
     };
     // By NVLink alone: three links within the half and one across, 18.5 GB/s each.
     let (size, link) = (8_000_000, 18.5);
@@ -418,7 +417,7 @@ fn all_links_together_hold_more_up_than_any_cut() {
         .map(|i| format!("\"rank {} - rank {}\"", i % 2, 2 + i / 2))
         .collect();
     let two_by_three = graph(5, "", &edges.join(", "));
-    let of = |collective| limits_ns(collective, 5000, &two_by_three, &Options::default());
+    let of = |collective| limits_ns(collective, 5000, &two_by_three, &How::default());
     let alltoall = of(Collective::Alltoall);
     near(alltoall["cut"], 2000.0);
     near(alltoall["links"], 28_000.0 / 12.0);
@@ -432,14 +431,14 @@ fn all_links_together_hold_more_up_than_any_cut() {
 fn sums_of_a_riser_pass_its_link_or_its_gpus() {
     let gx8 = machine("python/linkwright/machines/gx8-p100.toml");
     let size = 64 << 20;
-    let found = limits_ns(Collective::Allreduce, size, &gx8, &Options::default());
+    let found = limits_ns(Collective::Allreduce, size, &gx8, &How::default());
     // Four GPUs and the rest of the machine are five groups. They need 2 x 4 messages for each element, into one of the
     // GPUs or out of their riser. The host may add and relay, so the root complex does not limit them.
     let pcie = 15.75 * 0.832;
     let best = 8.0 * size as f64 / (5.0 * pcie);
     assert!(found["links"] <= best && found["links"] > 0.99 * best);
     let dgx1 = machine("python/linkwright/machines/dgx1-p100.toml");
-    let found = limits_ns(Collective::Allreduce, size, &dgx1, &Options::default());
+    let found = limits_ns(Collective::Allreduce, size, &dgx1, &How::default());
     // 2 x 7 vectors go over 32 NVLinks, or over the four links of each PCIe direction between switches and processors.
     let (nvlink, pcie) = (0.866 * 18.5, 15.75 * 0.832);
     let best = 14.0 * size as f64 / (32.0 * nvlink + 8.0 * pcie);
@@ -449,12 +448,7 @@ fn sums_of_a_riser_pass_its_link_or_its_gpus() {
 #[test]
 fn an_ideal_switch_has_ports_only() {
     let crossbar = sized(&machine("python/linkwright/machines/crossbar.toml"), 8).unwrap();
-    let found = limits_ns(
-        Collective::Allreduce,
-        1 << 20,
-        &crossbar,
-        &Options::default(),
-    );
+    let found = limits_ns(Collective::Allreduce, 1 << 20, &crossbar, &How::default());
     // 2 x 7 vectors into eight ports of 25 GB/s; start 100 ns, then 500 ns through the switch.
     near(found["port"], 14.0 * (1u64 << 20) as f64 / (8.0 * 25.0));
     near(found["latency"], 600.0);
@@ -466,7 +460,7 @@ fn half_of_a_torus_exchanges_over_its_borders() {
     let torus = machine("python/linkwright/machines/torus-2d.toml");
     let torus = torus.with_grid(Grid::new(4, 4)).unwrap();
     let shape = Shape::new(16, 16 * 4096);
-    let found = limits_of(Collective::Alltoall, &shape, &torus, &Options::default()).unwrap();
+    let found = limits_of(Collective::Alltoall, &shape, &torus, &How::default()).unwrap();
     let of = |name| found.0.iter().find(|limit| limit.name == name).unwrap();
     // 8 x 8 blocks of 16 KiB leave half of the columns. Four rows cross two borders; a rank has one port.
     assert_eq!(of("cut").bytes, 64 << 14);

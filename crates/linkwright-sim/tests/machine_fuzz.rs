@@ -6,7 +6,7 @@ use linkwright_core::machine::Grid;
 use linkwright_core::Machine;
 use linkwright_schedule::collectives::build;
 use linkwright_schedule::Shape;
-use linkwright_sim::{lowered, run, Options};
+use linkwright_sim::{ask, lowered, How};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -101,11 +101,11 @@ fn used(machine: &Machine) {
         let Ok(lower) = lowered(&built, &sized, path.as_deref()) else {
             continue;
         };
-        let options = Options {
+        let options = How {
             path,
-            ..Options::default()
+            ..How::default()
         };
-        if let Err(error) = run(lower.as_ref().unwrap_or(&built), &sized, &options) {
+        if let Err(error) = ask(&sized, lower.as_ref().unwrap_or(&built), &options) {
             assert!(error.to_string().len() < 3000, "{error}");
         }
     }

@@ -10,7 +10,7 @@ use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{transforms, verify, Collective, Shape};
 use linkwright_sim::run::remark;
-use linkwright_sim::{lowered, run, symmetric, Mode, Modelled, Options, SimError};
+use linkwright_sim::{ask, lowered, symmetric, Answer, How, Mode, SimError};
 
 const FILE: &str = "python/linkwright/machines/wormhole-n150.toml";
 
@@ -44,10 +44,10 @@ fn simple() -> Machine {
     machine
 }
 
-fn on(path: &str) -> Options {
-    Options {
+fn on(path: &str) -> How {
+    How {
         path: Some(path.to_string()),
-        ..Options::default()
+        ..How::default()
     }
 }
 
@@ -58,8 +58,8 @@ fn lower(schedule: &Schedule, machine: &Machine, path: &str) -> Schedule {
     lower
 }
 
-fn modelled(schedule: &Schedule, machine: &Machine, path: &str) -> Modelled {
-    run(&lower(schedule, machine, path), machine, &on(path)).unwrap()
+fn modelled(schedule: &Schedule, machine: &Machine, path: &str) -> Answer {
+    ask(machine, &lower(schedule, machine, path), &on(path)).unwrap()
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn whatever_is_no_allreduce_is_plain_writes_once() {
             .into();
         assert_eq!(kernels, ideal, "{}", algorithm.key());
         let times =
-            ["metalium", "ideal"].map(|path| run(&ideal, &machine, &on(path)).unwrap().simulation);
+            ["metalium", "ideal"].map(|path| ask(&machine, &ideal, &on(path)).unwrap().simulation);
         assert_eq!(times[0], times[1], "{}", algorithm.key());
         let said = remark(&built, &machine, None).unwrap();
         assert_eq!(
@@ -160,7 +160,7 @@ fn a_limit_is_that_of_one_run_and_no_allreduce_beats_it() {
             };
             let what = format!("{} of {elements} on {side}x{side}", algorithm.key());
             let plain = lower(&built, &machine, "ideal");
-            if let Err(SimError::NoMemory { .. }) = run(&plain, &machine, &on("ideal")) {
+            if let Err(SimError::NoMemory { .. }) = ask(&machine, &plain, &on("ideal")) {
                 continue; // 64 vectors at each rank, one for each of the others
             }
             let (kernels, ideal) = ["metalium", "ideal"]
@@ -179,7 +179,7 @@ fn a_limit_is_that_of_one_run_and_no_allreduce_beats_it() {
             assert_eq!(of_kernels.byte_hops, of_ideal.byte_hops, "{what}");
             let covered: u64 = kernels.simulation.critical.totals().iter().sum();
             assert_eq!(covered, time.0, "{what}");
-            let bytes = |modelled: &Modelled| modelled.simulation.links.bytes.iter().sum::<u64>();
+            let bytes = |modelled: &Answer| modelled.simulation.links.bytes.iter().sum::<u64>();
             let ratio = bytes(&kernels) as f64 / bytes(&ideal) as f64;
             assert!(
                 (1.0..1.6).contains(&ratio) || elements == 1,
@@ -197,7 +197,7 @@ fn the_timed_run_lies_between_two_ends() {
             continue;
         };
         let made = lower(&built, &machine, "kernels");
-        let found = run(&made, &machine, &on("kernels")).unwrap().simulation;
+        let found = ask(&machine, &made, &on("kernels")).unwrap().simulation;
         assert_eq!(found.runs.len(), 4, "{key}");
         assert_eq!(
             (&found.runs[1], &found.runs[2]),
@@ -263,7 +263,7 @@ fn what_an_author_computes_needs_a_rate_of_its_own() {
     let built = b.finish().unwrap();
     let made = lower(&built, &machine, "kernels");
     assert_eq!(made.spec.repeats, 1);
-    let error = run(&made, &machine, &on("kernels")).unwrap_err();
+    let error = ask(&machine, &made, &on("kernels")).unwrap_err();
     assert!(matches!(error, SimError::NoComputeRate { .. }), "{error}");
 }
 
@@ -303,11 +303,11 @@ fn late_ranks_are_timed_from_their_own_arrival() {
     let machine = n150();
     let built = build("allreduce/shared_memory", &Shape::new(4, 4096)).unwrap();
     let made = lower(&built, &machine, "metalium");
-    let options = Options {
+    let options = How {
         skew: "late:1:900us".parse::<Skew>().unwrap(),
         ..on("metalium")
     };
-    let found = run(&made, &machine, &options).unwrap().simulation;
+    let found = ask(&machine, &made, &options).unwrap().simulation;
     assert_eq!(found.start[1], 900_000_000);
     assert!(found.makespan.0 > 900_000_000, "the others wait for it");
 }

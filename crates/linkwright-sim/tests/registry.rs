@@ -11,7 +11,7 @@ use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{Collective, Schedule, ScheduleError};
 use linkwright_sim::fabrics::FABRICS;
 use linkwright_sim::run::sized;
-use linkwright_sim::{lowered, run, Issue, Modelled, Options, SimError};
+use linkwright_sim::{ask, lowered, Answer, How, Issue, SimError};
 
 fn machine(name: &str) -> Machine {
     let folder = match name {
@@ -52,8 +52,8 @@ fn schedules<'a>(
     REGISTRY.iter().filter_map(one)
 }
 
-fn simulated(schedule: &Schedule, machine: &Machine, options: &Options) -> Modelled {
-    let result = run(schedule, machine, options);
+fn simulated(schedule: &Schedule, machine: &Machine, options: &How) -> Answer {
+    let result = ask(machine, schedule, options);
     result.unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -65,12 +65,12 @@ fn check(schedule: &Schedule, machine: &Machine, grid: Option<(u32, u32)>, what:
         .map(|op| schedule.op_bytes(op) * schedule.targets(op).len() as u64)
         .sum();
     for issue in ["blocking", "window(2)", "batch(3)", "unlimited"] {
-        let options = Options {
+        let options = How {
             issue: issue.parse().unwrap(),
             grid: grid.map_or_else(Vec::new, |(columns, rows)| vec![columns, rows]),
-            ..Options::default()
+            ..How::default()
         };
-        let result = match run(schedule, machine, &options) {
+        let result = match ask(machine, schedule, &options) {
             Err(SimError::NoMemory { .. }) => return, // one-shot exchanges on the local stores of a Cell
             result => result.unwrap_or_else(|e| panic!("{what}, {issue}: {e}")),
         };
@@ -175,7 +175,7 @@ fn time_grows_with_the_message() {
                 let Some(schedule) = schedule(algorithm, &Shape::new(8, elements), &machine) else {
                     continue;
                 };
-                let time = simulated(&schedule, &machine, &Options::default())
+                let time = simulated(&schedule, &machine, &How::default())
                     .simulation
                     .makespan;
                 let what = format!("{} on {name} with {elements} elements", algorithm.key());
@@ -199,10 +199,10 @@ fn a_fabric_that_is_used_again_gives_what_a_new_one_gives() {
         for (key, schedule) in schedules(&shape, &used).step_by(11) {
             let channels = Some(1 + schedule.ops().len() as u32 % 3);
             for channels in [None, channels] {
-                let options = Options {
+                let options = How {
                     channels,
                     grid: shape.grid.clone(),
-                    ..Options::default()
+                    ..How::default()
                 };
                 let [again, new] = [&used, &machine(name)].map(|machine| {
                     let modelled = simulated(&schedule, machine, &options);
@@ -217,10 +217,10 @@ fn a_fabric_that_is_used_again_gives_what_a_new_one_gives() {
 #[test]
 fn two_threads_give_what_one_gives() {
     let shape = Shape::new(12, 10_000);
-    let options = Options {
+    let options = How {
         issue: Issue::Window(3),
-        record_operations: true,
-        ..Options::default()
+        operations: true,
+        ..How::default()
     };
     for machine in ["crossbar", "loggp"].map(machine) {
         for (key, schedule) in schedules(&shape, &machine) {
@@ -242,11 +242,11 @@ fn combinations_without_arithmetic_are_no_slower() {
         let Some(schedule) = schedule(algorithm, &Shape::new(6, 60_000), &machine) else {
             continue;
         };
-        let without = Options {
+        let without = How {
             arithmetic: false,
-            ..Options::default()
+            ..How::default()
         };
-        let with = simulated(&schedule, &machine, &Options::default()).simulation;
+        let with = simulated(&schedule, &machine, &How::default()).simulation;
         let without = simulated(&schedule, &machine, &without).simulation;
         assert!(without.makespan <= with.makespan, "{}", algorithm.key());
         assert!(schedule.ops().iter().any(|op| op.kind == OpKind::Local));
@@ -265,7 +265,7 @@ fn a_barrier_becomes_notices_where_the_machine_has_none() {
         let machine = machine(name);
         let own = lowered(&barriers, &machine, None).unwrap();
         let schedule = own.as_ref().unwrap_or(&barriers);
-        let result = simulated(schedule, &machine, &Options::default());
+        let result = simulated(schedule, &machine, &How::default());
         assert_eq!(result.simulation.makespan, TimePs::from_ns(time), "{name}");
     }
 }
@@ -278,14 +278,14 @@ fn mistakes_name_the_cure() {
         .unwrap();
     let ring = (ring.build)(&Shape::new(4, 16)).unwrap();
     let crossbar = machine("crossbar");
-    let error = |machine: &Machine, options: &Options| run(&ring, machine, options).unwrap_err();
-    let path = Options {
+    let error = |machine: &Machine, options: &How| ask(machine, &ring, options).unwrap_err();
+    let path = How {
         path: Some("putt".into()),
-        ..Options::default()
+        ..How::default()
     };
     let text = error(&crossbar, &path).to_string();
     assert_eq!(text, "no path `putt`, did you mean `put`?; known: put");
-    let text = error(&crossbar, &Options::default()).to_string();
+    let text = error(&crossbar, &How::default()).to_string();
     assert!(
         text.contains("path `put` only copies; `lowered` makes it"),
         "{text}"
@@ -295,9 +295,7 @@ fn mistakes_name_the_cure() {
     assert_eq!(small.open_size(), Some(OpenSize::Count));
     let n150 = machine("wormhole-n150");
     let big = (REGISTRY[0].build)(&Shape::new(65, 65)).unwrap();
-    let text = run(&big, &n150, &Options::default())
-        .unwrap_err()
-        .to_string();
+    let text = ask(&n150, &big, &How::default()).unwrap_err().to_string();
     let expected = "the schedule has 65 ranks, machine `wormhole-n150` has 64; use fewer ranks";
     assert!(text.starts_with(expected), "{text}");
 
@@ -314,7 +312,7 @@ fn mistakes_name_the_cure() {
         ),
     ] {
         let machine = files::machine("tests/cases/machines/exchange.toml", &[(from, to)]);
-        let text = error(&machine, &Options::default()).to_string();
+        let text = error(&machine, &How::default()).to_string();
         assert!(text.ends_with(due), "{text}");
     }
 }

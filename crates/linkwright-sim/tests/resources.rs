@@ -6,7 +6,7 @@ use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::build;
 use linkwright_schedule::{Buffer, Collective, Schedule};
 use linkwright_sim::setup::Setup;
-use linkwright_sim::{fabrics, lowered, run, Options, Pricer, SimError};
+use linkwright_sim::{ask, fabrics, lowered, How, Pricer, SimError};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ fn a_rank_combines_one_after_another_whatever_the_lanes() {
             b.local(0, data.at(0), of).lane(sum % lanes).reduce();
         }
         let schedule = b.finish().unwrap();
-        let modelled = run(&schedule, &machine, &Options::default()).unwrap();
+        let modelled = ask(&machine, &schedule, &How::default()).unwrap();
         modelled.simulation.makespan
     };
     assert!(time(1) > TimePs::ZERO);
@@ -81,9 +81,9 @@ fn a_rank_combines_one_after_another_whatever_the_lanes() {
 #[test]
 fn buffers_that_do_not_fit_together_are_refused_with_the_figure() {
     let machine = machine("wormhole-n150");
-    let options = Options {
+    let options = How {
         path: Some("ideal".into()),
-        ..Options::default()
+        ..How::default()
     };
     let asked = |elements| {
         let shape = Shape::new(64, elements).with_grid(8, 8);
@@ -91,7 +91,7 @@ fn buffers_that_do_not_fit_together_are_refused_with_the_figure() {
         let schedule = lowered(&built, &machine, Some("ideal"))
             .unwrap()
             .unwrap_or(built);
-        run(&schedule, &machine, &options).map(|_| ())
+        ask(&machine, &schedule, &options).map(|_| ())
     };
     // The vector and a copy of it into which the partner writes: 2 MiB of a tile of 1.43 MiB.
     match asked(1 << 18).unwrap_err() {
@@ -117,7 +117,7 @@ fn a_simulation_for_which_nobody_waits_is_abandoned() {
         };
         let built = build("allreduce/ring", &Shape::new(64, 4096)).unwrap();
         let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
-        let options = Options::default();
+        let options = How::default();
         let mut pricer = Pricer::new(Arc::new(machine));
         let mut within = |until| pricer.time(&schedule, &options, TimePs::MAX, until);
         let whole = within(None).unwrap();
@@ -136,9 +136,9 @@ fn of_scratch_what_is_written_counts() {
     // Halves of the vector arrive first, then quarters of the half that a rank keeps: 900 KiB and half of that lie in a
     // tile of 1,464 KiB, and twice 900 KiB would not.
     let machine = machine("wormhole-n150");
-    let options = Options {
+    let options = How {
         path: Some("ideal".into()),
-        ..Options::default()
+        ..How::default()
     };
     let shape = Shape::new(4, 225 << 10);
     let halving = build("allreduce/recursive_doubling_bandwidth", &shape).unwrap();
@@ -148,7 +148,7 @@ fn of_scratch_what_is_written_counts() {
         halving.buffer(id).elements(halving.elements)
     };
     assert_eq!(vector("scratch"), vector("output"));
-    run(&halving, &machine, &options).unwrap();
+    ask(&machine, &halving, &options).unwrap();
 }
 
 #[test]
@@ -176,11 +176,11 @@ fn a_simulation_stops_beyond_its_time_and_never_before() {
             let built = build(algorithm, &Shape::new(8, 4096)).unwrap();
             let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
             for issue in [Issue::Blocking, Issue::Unlimited] {
-                let options = Options {
+                let options = How {
                     issue,
-                    ..Options::default()
+                    ..How::default()
                 };
-                let whole = run(&schedule, &machine, &options)
+                let whole = ask(&machine, &schedule, &options)
                     .unwrap()
                     .simulation
                     .makespan;
@@ -211,8 +211,8 @@ fn a_simulation_stops_beyond_its_time_and_never_before() {
 fn what_ports_cannot_move_in_time_is_not_begun() {
     let machine = machine("torus-2d").with_sides(&[4, 2]).unwrap();
     let schedule = build("alltoall/linear", &Shape::new(8, 8 << 14)).unwrap();
-    let options = Options::default();
-    let modelled = run(&schedule, &machine, &options).unwrap();
+    let options = How::default();
+    let modelled = ask(&machine, &schedule, &options).unwrap();
     let port = modelled.bounds.0.iter().find(|one| one.name == "port");
     let port = port.unwrap().time;
     let whole = modelled.simulation.makespan;

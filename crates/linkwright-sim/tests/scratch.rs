@@ -5,7 +5,7 @@ mod files;
 use linkwright_core::Machine;
 use linkwright_schedule::collectives::{build, program};
 use linkwright_schedule::Shape;
-use linkwright_sim::{lowered, run, symmetric, Mode, Options};
+use linkwright_sim::{ask, lowered, symmetric, How, Mode};
 
 const KEY: &str = "allreduce/recursive_doubling_latency";
 
@@ -25,11 +25,7 @@ fn the_second_exchange_waits_for_no_notice() {
     let time = |own| {
         let machine = machine(own);
         let low = lowered(&schedule, &machine, None).unwrap();
-        let run = run(
-            &low.unwrap_or(schedule.clone()),
-            &machine,
-            &Options::default(),
-        );
+        let run = ask(&machine, &low.unwrap_or(schedule.clone()), &How::default());
         run.unwrap().simulation.makespan.0
     };
     assert_eq!(time(true), 2 * 1_400_640);
@@ -39,7 +35,7 @@ fn the_second_exchange_waits_for_no_notice() {
 #[test]
 fn one_rank_cannot_stand_for_all_on_such_a_path() {
     let program = program(KEY, &Shape::new(4, 1)).unwrap();
-    let options = Options::default();
+    let options = How::default();
     let refused = symmetric::simulate(program, &machine(true), &options, Mode::Folded);
     let problem = refused.map(drop).unwrap_err().to_string();
     assert!(

@@ -6,7 +6,7 @@ use linkwright_core::Machine;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::{ScheduleError, Shape};
 use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
-use linkwright_sim::{Options, SimError};
+use linkwright_sim::{How, SimError};
 use std::time::Duration;
 
 fn machine() -> Machine {
@@ -38,7 +38,7 @@ fn experiments(plan: Vec<Question>) -> Vec<Experiment> {
     let experiment = |(place, question)| Experiment {
         place,
         question,
-        options: Options::default(),
+        how: How::default(),
     };
     plan.into_iter().enumerate().map(experiment).collect()
 }

@@ -10,7 +10,7 @@ use linkwright_schedule::verify::verify;
 use linkwright_sim::placement::Placement;
 use linkwright_sim::symmetric;
 use linkwright_sim::Mode;
-use linkwright_sim::{lowered, run, Issue, Limits, Options, SimError, Simulation};
+use linkwright_sim::{ask, lowered, How, Issue, Limits, SimError, Simulation};
 
 fn machine(name: &str, changes: &[(&str, &str)]) -> Machine {
     files::machine(&format!("python/linkwright/machines/{name}.toml"), changes)
@@ -45,18 +45,18 @@ fn ordinary(
     key: &str,
     shape: &Shape,
     machine: &Machine,
-    options: &Options,
+    options: &How,
 ) -> (Simulation, [Limits; 2]) {
     let schedule = build(key, shape).unwrap();
     let lower = lowered(&schedule, machine, None).unwrap();
     let schedule = lower.unwrap_or(schedule);
     verify(&schedule).unwrap();
-    let modelled = run(&schedule, machine, options).unwrap();
+    let modelled = ask(machine, &schedule, options).unwrap();
     (modelled.simulation, [modelled.limits, modelled.bounds])
 }
 
 /// Whether the program can be simulated without a schedule; checks the result if so.
-fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, mode: Mode) -> bool {
+fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &How, mode: Mode) -> bool {
     let Ok(program) = program(key, shape) else {
         return false;
     };
@@ -120,9 +120,9 @@ fn one_rank_represents_all() {
     for machine in [loggp(), machine("crossbar", &[]), copying()] {
         for (key, shape) in keys().flat_map(|key| shapes().map(move |shape| (key.clone(), shape))) {
             for issue in ISSUES {
-                let options = Options {
+                let options = How {
                     issue,
-                    ..Options::default()
+                    ..How::default()
                 };
                 all += 1;
                 simulated += u32::from(agrees(&key, &shape, &machine, &options, Mode::Folded));
@@ -146,10 +146,10 @@ fn ranks_that_differ_are_streamed() {
     for machine in [loggp(), copying()] {
         for (key, shape) in keys().flat_map(|key| shapes().map(move |shape| (key.clone(), shape))) {
             for (issue, skew) in ISSUES.into_iter().zip(&skews) {
-                let options = Options {
+                let options = How {
                     issue,
                     skew: skew.clone(),
-                    ..Options::default()
+                    ..How::default()
                 };
                 all += 1;
                 simulated += u32::from(agrees(&key, &shape, &machine, &options, Mode::Streamed));
@@ -162,9 +162,9 @@ fn ranks_that_differ_are_streamed() {
 #[test]
 fn streamed_ranks_may_sit_anywhere() {
     let machine = loggp().with_endpoints(12).unwrap();
-    let options = Options {
+    let options = How {
         placement: Placement::Shuffle(3),
-        ..Options::default()
+        ..How::default()
     };
     let shape = Shape::new(8, 100);
     assert!(agrees(
@@ -178,15 +178,15 @@ fn streamed_ranks_may_sit_anywhere() {
 
 #[test]
 fn a_refusal_names_the_reason_and_the_cure() {
-    let refused = |file: &str, elements: u64, options: Options, mode: Mode| {
+    let refused = |file: &str, elements: u64, options: How, mode: Mode| {
         let program = program("allreduce/ring", &Shape::new(4, elements)).unwrap();
         let error = symmetric::simulate(program, &machine(file, &[]), &options, mode).unwrap_err();
         error.to_string()
     };
-    let plain = Options::default;
+    let plain = How::default;
     let uneven = refused("loggp", 9, plain(), Mode::Folded);
     assert_eq!(uneven, "cannot be folded: 36 bytes do not cut into 4 equal chunks; use a multiple of 16 bytes, such as 48, or simulate every rank");
-    let late = Options {
+    let late = How {
         skew: Skew::Late {
             rank: 1,
             by: TimePs::from_ns(1),
@@ -195,7 +195,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
     };
     let skewed = refused("loggp", 8, late, Mode::Folded);
     assert!(skewed.contains("arrive at different times"), "{skewed}");
-    let grid = Options {
+    let grid = How {
         grid: vec![2, 2],
         ..plain()
     };
@@ -203,7 +203,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
     assert!(torus.contains("endpoints are not alike"), "{torus}");
     let shared = refused("crossbar", 8, plain(), Mode::Streamed);
     assert!(shared.contains("messages meet each other"), "{shared}");
-    let window = Options {
+    let window = How {
         issue: Issue::Window(2),
         ..plain()
     };
@@ -215,7 +215,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
 fn a_ring_over_more_ranks_than_fit_into_a_schedule() {
     let shape = Shape::new(1 << 14, 1 << 14);
     let program = program("allreduce/ring", &shape).unwrap();
-    let modelled = symmetric::simulate(program, &loggp(), &Options::default(), Mode::Folded);
+    let modelled = symmetric::simulate(program, &loggp(), &How::default(), Mode::Folded);
     let simulation = modelled.unwrap().simulation;
     assert_eq!(simulation.totals.transfers, 2 * ((1 << 14) - 1) * (1 << 14));
     // Each of 2 (p-1) rounds: 0.2 us to send, 1 us + 3 x 80 ps on the way, 0.2 us to receive, and half of

@@ -7,7 +7,7 @@ use linkwright_schedule::{Collective, Shape};
 use linkwright_sim::fabric::{Event, Msg, MsgKind};
 use linkwright_sim::fabrics::build;
 use linkwright_sim::run::limits_of;
-use linkwright_sim::Options;
+use linkwright_sim::How;
 
 const RATE: &str =
     "bandwidth = { value = 1, unit = \"GB/s\", status = \"assumed\", source = \"a test\" }";
@@ -249,7 +249,7 @@ fn a_torus_is_as_good_as_its_narrowest_half() {
         .iter()
         .all(|cut| cut.inside.iter().filter(|&&is| is).count() == 16));
     let shape = Shape::new(32, 32 * 1024);
-    let found = limits_of(Collective::Alltoall, &shape, &torus, &Options::default()).unwrap();
+    let found = limits_of(Collective::Alltoall, &shape, &torus, &How::default()).unwrap();
     let cut = found.0.iter().find(|limit| limit.name == "cut").unwrap();
     assert_eq!((cut.bytes, cut.rate.unwrap().0), (256 << 12, 8e9));
 }

@@ -5,7 +5,7 @@ use linkwright_core::machine::Path;
 use linkwright_core::{Issue, Machine};
 use linkwright_schedule::{Collective, ScheduleError, Shape};
 use linkwright_sim::fabrics;
-use linkwright_sim::run::{check, sized, Options};
+use linkwright_sim::run::{check, sized, How};
 use std::sync::Arc;
 
 /// Most ranks of a problem. Beyond, one known algorithm takes longer to make, prove and simulate than people wait.
@@ -62,13 +62,13 @@ impl Problem {
     }
 
     /// How a schedule runs with `issue`, on `path` or that of the problem.
-    pub fn options(&self, issue: Issue, path: Option<&str>) -> Options {
-        Options {
+    pub fn options(&self, issue: Issue, path: Option<&str>) -> How {
+        How {
             path: path.map(String::from).or_else(|| self.path.clone()),
             issue,
             seed: self.seed,
             serial_starts: self.serial_starts,
-            ..Options::default()
+            ..How::default()
         }
     }
 

@@ -4,7 +4,7 @@ use linkwright_core::{Issue, Machine, TimePs};
 use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::{collectives, verify, Collective, Shape};
 use linkwright_sim::run::limits_of;
-use linkwright_sim::{lowered, run};
+use linkwright_sim::{ask, lowered};
 use linkwright_synthesis::problem::MOST_RANKS;
 use linkwright_synthesis::{synthesize, Choices, Control, Problem, Winner};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,7 @@ fn time(
 ) -> Option<TimePs> {
     let made = lowered(schedule, &problem.machine, None).unwrap();
     let schedule = made.as_ref().unwrap_or(schedule);
-    let found = run(schedule, &problem.machine, &problem.options(issue, None));
+    let found = ask(&problem.machine, schedule, &problem.options(issue, None));
     found.ok().map(|found| found.simulation.makespan)
 }
 

@@ -156,11 +156,9 @@ def loss_rows(found: Mapping[str, Rates]) -> list[dict]:
 def ring_shares(rates: Rates) -> dict[str, float]:
     """Share of time in percent that each ring moves something on a segment, in the mean over its segments."""
     links = rates.links
-    busiest = max(
-        busy for name, busy in zip(links["name"], links["busy_ps"], strict=True) if name.endswith((" in", " out"))
-    )
+    busiest = max(busy for name, busy in zip(links.name, links.busy_ps, strict=True) if name.endswith((" in", " out")))
     shares: dict[str, list[float]] = {}
-    for name, busy in zip(links["name"], links["busy_ps"], strict=True):
+    for name, busy in zip(links.name, links.busy_ps, strict=True):
         if name.startswith("ring "):
             shares.setdefault(" ".join(name.split()[:2]), []).append(100 * float(busy) / float(busiest))
     return {ring: sum(part) / len(part) for ring, part in shares.items()}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright_evidence.cell.chip import MEMORY, SPES
 
 # Completions before counting begins, and counted ones; multiples of every batch.
@@ -90,14 +91,14 @@ def measure(
 ) -> Rates:
     """The steady rates of a stream; `jitter` is a seed of start times within 40 bus cycles."""
     for counted in (LONG,) if long else (SHORT, LONG):
-        options = {"path": "dma", "issue": issue, "operations": True, "links": True, "placement": placement}
+        how = How(path="dma", issue=issue, operations=True, links=True, placement=placement)
         if jitter:
-            options |= {"skew": "uniform:25ns", "seed": jitter}
-        result = _native.simulate(schedule(stream, WARM + counted), machine, options)
-        ends = np.sort(result["op_done_ps"].reshape(-1, len(stream.own)), axis=0)
+            how = how.but(skew="uniform:25ns", seed=jitter)
+        answer = ask(machine, schedule(stream, WARM + counted), how)
+        ends = np.sort(answer.operations.done_ps.reshape(-1, len(stream.own)), axis=0)
         if steady(ends):
             break
-    return rates(stream, ends, result["links"])
+    return rates(stream, ends, answer.links)
 
 
 @functools.lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import pairwise
 
 from linkwright import _native, nccl, schedules
+from linkwright.ask import How, ask
 from linkwright.experiments import collective_experiment
 from linkwright.stats.clusters import Cluster
 from linkwright.suite.expand import algorithms_of
@@ -134,8 +135,7 @@ def _alone_ps(machine: _native.Machine, algorithm: str) -> int:
     schedule = schedules.of(asked)
     if schedule.memories > machine.memories:
         return 0
-    lowered = schedules.lowered(schedule, machine, "flags")
-    return _native.simulate(lowered, machine, {"path": "flags"})["makespan_ps"]
+    return ask(machine, schedule, How(path="flags")).time.ps
 
 
 def _four_and_eight(machines: Machines) -> Claim:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from linkwright import _native, library
+from linkwright.ask import How, ask
 from linkwright.experiments import collective_experiment
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
@@ -47,7 +48,7 @@ def allreduce(machine: _native.Machine, size_bytes: int, ranks: int, way: str = 
     if way == PLAN:
         return Simulated(size_bytes, planned(machine, BENCHMARK, "allreduce", size_bytes, ranks)[0])
     schedule = _native.Schedule.build("allreduce/ring", ranks, size_bytes // ELEMENT_BYTES)
-    return Simulated(size_bytes, _seconds(schedule, machine, {"path": way, "issue": "blocking"}))
+    return Simulated(size_bytes, _seconds(schedule, machine, How(path=way, issue="blocking")))
 
 
 def broadcast(machine: _native.Machine, size_bytes: int, ranks: int = GPUS) -> Simulated:
@@ -60,7 +61,7 @@ def planned(
 ) -> tuple[float, library.Plan]:
     """Seconds of a collective as NCCL `version` does it, and how."""
     plan = library.plan(machine, collective_experiment("", kind, f"nccl-{version}", ranks, size_bytes, "f32", "sum"))
-    return _seconds(plan.schedule, machine, plan.options), plan
+    return _seconds(plan.schedule, machine, plan.how), plan
 
 
 def lead(machines: Machines, size_bytes: int, ranks: int, way: str = PLAN) -> float:
@@ -91,8 +92,8 @@ def by_version(machine: _native.Machine, version: str, kind: str, size_bytes: in
     }  # fmt: skip
 
 
-def _seconds(schedule: _native.Schedule, machine: _native.Machine, options: dict[str, object]) -> float:
-    return _native.simulate(schedule, machine, options)["makespan_ps"] / 1e12
+def _seconds(schedule: _native.Schedule, machine: _native.Machine, how: How) -> float:
+    return ask(machine, schedule, how).time.s
 
 
 def cells(machines: Machines) -> list[Cell]:

@@ -9,6 +9,7 @@ import functools
 from dataclasses import replace
 
 from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.stats.clusters import Cluster, clusters
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
@@ -56,8 +57,7 @@ def both_ways_s(machine: _native.Machine, pair: Pair, size_bytes: int) -> float:
     builder.step()
     builder.put(pair[0], pair[1], "output", 0)
     builder.put(pair[1], pair[0], "output", 1)
-    found = _native.simulate(builder.finish(), machine, {"path": COPY, "issue": "unlimited"})
-    return found["makespan_ps"] / 1e12
+    return ask(machine, builder.finish(), How(path=COPY, issue="unlimited")).time.s
 
 
 def matrix(machine: _native.Machine, size_bytes: int = LARGE_BYTES, network: str = COPY) -> dict[Pair, float]:

@@ -10,6 +10,7 @@ import functools
 from dataclasses import dataclass
 
 from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.errors import UsageError
 from linkwright.machines import load
 from linkwright_evidence.numbers import changed
@@ -81,13 +82,12 @@ class Bench:
 
     def _time(self, step: Superstep) -> float:
         if step not in self._times:
-            options = {"path": step.path, "operations_per_s": self.clock_hz()}
+            how = How(path=step.path, operations_per_s=self.clock_hz())
             if step.tiles is not None:
-                options["placement"] = list(step.tiles)
+                how = how.but(placement=list(step.tiles))
             if step.shuffle is not None:
-                options["placement"] = f"shuffle:{step.shuffle}"
-            result = _native.simulate(build(*step.schedule), self.machines[step.machine], options)
-            self._times[step] = result["makespan_ps"] / 1e6
+                how = how.but(placement=f"shuffle:{step.shuffle}")
+            self._times[step] = ask(self.machines[step.machine], build(*step.schedule), how).time.us
         return self._times[step]
 
     def clock_hz(self) -> float:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass, field
 
 from linkwright import _native, registry
+from linkwright.ask import How, ask
 from linkwright.errors import LinkwrightError
 from linkwright.machines import Variant, compose, load, writer
+from linkwright.units import ZERO
 from linkwright_evidence.numbers import changed, values
 
 from . import software, tags, trees
@@ -126,8 +128,8 @@ def units(sides: tuple[int, ...]) -> tuple[int, ...]:
 def _makespan_us(at: Condition, way: Way, machine: _native.Machine, path: str, parts: int) -> float:
     grid = at.sides if at.sides and (way.puts or way.torus) else None
     elements = max(1, at.size_bytes // WIDTH // parts)
-    options = {"path": path} | ({"placement": places(at.sides)} if at.sides else {})
-    makespan_ps = 0
+    how = How(path=path, placement=places(at.sides) if at.sides else None)
+    makespan = ZERO
     for name in filter(None, (way.algorithm, way.then)):
         if name.startswith("tree/"):
             schedule = trees.at_once(name.removeprefix("tree/"), at.ranks, elements)
@@ -136,5 +138,5 @@ def _makespan_us(at: Condition, way: Way, machine: _native.Machine, path: str, p
             schedule = _native.Schedule.build(key, at.ranks, elements, element_bytes=WIDTH, grid=grid)
         if way.interfaces > 1 and at.ranks <= STRIPED:
             schedule = schedule.stripe(way.interfaces)
-        makespan_ps += _native.simulate(_native.lower(schedule, machine, path), machine, options)["makespan_ps"]
-    return makespan_ps / 1e6
+        makespan += ask(machine, schedule, how).time
+    return makespan.us

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping
 
 from linkwright import _native
+from linkwright.ask import ask
 from linkwright.experiment import DTYPES
 from linkwright.machines import load
 from linkwright_evidence import Options, parallel_by_case
@@ -53,7 +54,7 @@ def _time_us(torus: _native.Machine, algorithm: str, size_bytes: int) -> float:
     schedule = _native.Schedule.build(
         f"allreduce/{algorithm}", RANKS, size_bytes // width, element_bytes=width, grid=GRID
     )
-    return _native.simulate(_native.lower(schedule, torus), torus, {})["makespan_ps"] / 1e6
+    return ask(torus, schedule).time.us
 
 
 def fastest(all_times: Times, name: str, size_bytes: int) -> float:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright import _native
+from linkwright import _native, units
+from linkwright.ask import Answer, How, ask
 from linkwright_evidence.numbers import changed, values
 from linkwright_evidence.wormhole.theory import KIB, RANKS
 
@@ -106,14 +107,9 @@ def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Tim
 
 def simulate(machine, made, conditions: Conditions) -> Timing:
     """Simulate a schedule that `schedule` made for `machine`."""
-    options = {
-        "path": PATH,
-        "no_arithmetic": not conditions.arithmetic,
-        "seed": conditions.seed,
-    }
-    if conditions.skew_us:
-        options["skew"] = f"uniform:{conditions.skew_us}us"
-    return timing_of(made, _native.simulate(made, machine, options))
+    skew = f"uniform:{conditions.skew_us}us" if conditions.skew_us else None
+    how = How(path=PATH, arithmetic=conditions.arithmetic, seed=conditions.seed, skew=skew)
+    return timing_of(made, ask(machine, made, how))
 
 
 class Bench:
@@ -151,9 +147,9 @@ class Bench:
         return [self._known[key] for key in keys]
 
 
-def timing_of(made, result: dict) -> Timing:
+def timing_of(made, answer: Answer) -> Timing:
     """Starts and finishes of each run; a rank starts a run when its previous one has ended."""
-    ends_us = result["runs_ps"].reshape(-1, made.ranks) / 1e6
+    ends_us = units.in_us(answer.ranks.runs_ps).reshape(-1, made.ranks)
     return Timing(ends_us[:-1], ends_us[1:])
 
 

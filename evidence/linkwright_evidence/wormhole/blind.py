@@ -11,6 +11,7 @@ import itertools
 import statistics
 
 from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright_evidence import Options, parallel
 from linkwright_evidence.numbers import values
 from linkwright_evidence.wormhole import allreduce, movement
@@ -135,7 +136,7 @@ def _multi_endpoint(machine, options: Options) -> list[dict]:
     def one(name: str, transactions: int, size: int) -> dict:
         get = "from" in name
         schedule = movement.schedule(ENDPOINTS[name], get, "-x" if get else "+x", transactions, size)
-        result = _native.simulate(schedule, machine, {"path": "read" if get else "stream", "issue": "unlimited"})
+        result = ask(machine, schedule, How(path="read" if get else "stream", issue="unlimited"))
         initiators = sorted({source for source, _ in ENDPOINTS[name]})
         taken = [movement.cycles_of(machine, result, rank) for rank in initiators]
         figures = {
@@ -164,8 +165,8 @@ def _multicast(machine, options: Options) -> list[dict]:
         builder.step()
         for chunk in range(transactions):
             builder.multicast(0, targets, "input", chunk, into="output")
-        batch = {"path": "stream", "issue": f"batch({transactions})"}
-        result = _native.simulate(builder.finish(), machines[choice], batch)
+        batch = How(path="stream", issue=f"batch({transactions})")
+        result = ask(machines[choice], builder.finish(), batch)
         cycles = movement.cycles_of(machine, result, movement.INITIATOR)
         shape = {"transactions": transactions, "transaction_bytes": size}
         return {"choice": choice, "side": side, **shape, "cycles": cycles}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from linkwright import _native
+from linkwright.ask import Answer, How, ask
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import number, reference_rows
 from linkwright_evidence.wormhole.theory import RANKS, clock_hz
@@ -92,13 +93,13 @@ def cycles(machine, pattern: Pattern, transactions: int, transaction_bytes: int)
     """Modelled cycles of one experiment."""
     pairs = [(INITIATOR, pattern.target)]
     made = schedule(pairs, pattern.get, pattern.hint, transactions, transaction_bytes)
-    result = _native.simulate(made, machine, {"path": pattern.path})
+    result = ask(machine, made, How(path=pattern.path))
     return cycles_of(machine, result, INITIATOR)
 
 
-def cycles_of(machine, result: dict, rank: int) -> float:
+def cycles_of(machine, answer: Answer, rank: int) -> float:
     """Cycles from the start of `rank` to its finish."""
-    return int(result["finish_ps"][rank] - result["start_ps"][rank]) * clock_hz(machine) / 1e12
+    return int(answer.ranks.finish_ps[rank] - answer.ranks.start_ps[rank]) * clock_hz(machine) / 1e12
 
 
 def cells(machine, progress) -> list[Cell]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 
 import click
 
 from linkwright import machines, units
+from linkwright.ask import How, Limit, limits
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
 from linkwright.errors import UsageError
-from linkwright.problem_limits import Limit, limits
 
 
 def show(
@@ -24,21 +23,22 @@ def show(
     dtype: str,
     *,
     as_json: bool,
-    **choices,
+    grid: tuple[int, ...] | None,
+    root: int,
+    **how,
 ) -> None:
     """Print the limits of the collective of that name on a machine."""
     if not named or not on:
         raise UsageError("--limit needs a collective and a machine: `linkwright describe allreduce --limit --on loggp`")
     collective, _ = options.collective_and_algorithm(named, "all")
     machine = machines.load(on, variant)
-    grid = choices.get("grid")
     ranks = ranks or (math.prod(grid) if grid else machine.ranks)
     if not ranks:
         raise UsageError(f"{on} has any number of ranks; choose one with --ranks, or --grid")
     if collective == "barrier" and sizes:
         raise UsageError("a barrier moves no data; omit --sizes")
     found = [
-        (size, limits(collective, machine, ranks, size, dtype=dtype, **choices))
+        (size, limits(machine, collective, ranks, size, dtype=dtype, root=root, how=How(grid=grid, **how)))
         for size in options.chosen_sizes(collective, dtype, 8, 8, 2, sizes or "8,64K")
     ]
     if as_json:
@@ -53,8 +53,10 @@ def show(
 def _rows(found: list[tuple[int, list[Limit]]]) -> Iterator[dict[str, object]]:
     for size, known in found:
         for limit in known:
-            shown = dataclasses.asdict(limit)
-            yield {"size_bytes": size, "limit": shown.pop("name"), "moved_bytes": shown.pop("size_bytes"), **shown}
+            yield {
+                "size_bytes": size, "limit": limit.name, "moved_bytes": limit.size_bytes, "time_us": limit.time_us,
+                "what": limit.what, "rate": limit.rate,
+            }  # fmt: skip
 
 
 def _lines(found: list[tuple[int, list[Limit]]]) -> Iterator[tuple[str, str, str, str]]:
@@ -63,5 +65,5 @@ def _lines(found: list[tuple[int, list[Limit]]]) -> Iterator[tuple[str, str, str
         if not known:
             yield shown, "none", "-", "nothing must move"
         for limit in known:
-            yield shown, limit.name, units.format_time(limit.time_us * 1e3), limit.derivation
+            yield shown, limit.name, units.format_time(limit.time.ns), limit.derivation
             shown = ""

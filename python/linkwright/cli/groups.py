@@ -20,6 +20,7 @@ from linkwright import library, probes, shown, units
 from linkwright.errors import UsageError
 from linkwright.experiment import HOW, Experiment
 from linkwright.store.schema import METRICS
+from linkwright.units import GIGA
 
 from . import wide
 from .columns import Styled, aligned
@@ -65,7 +66,7 @@ def _of_time(key: str, heads: tuple[str, str], show: Callable[[object], str], su
 def _rate(key: str, metric: str, summary: str) -> Column:
     def text(_experiment: Experiment, metrics: Metrics) -> str:
         row = metrics.get(metric)
-        return NONE if row is None or row["value"] is None else f"{row['value'] / 1e9:.2f}"
+        return NONE if row is None or row["value"] is None else f"{row['value'] / GIGA:.2f}"
 
     return Column(key, (key, "(GB/s)"), text, summary)
 

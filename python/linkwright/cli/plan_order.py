@@ -12,6 +12,7 @@ import click
 from linkwright.cli import options
 from linkwright.cli.output import print_json
 from linkwright.errors import UsageError
+from linkwright.units import format_us
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -147,7 +148,6 @@ def _write(found: Order, hosts: list[str], each: int, form: str, out: Path) -> N
 
 
 def _show(machine: _native.Machine, found: Order, as_json: bool) -> None:
-    from linkwright.units import format_time
 
     names = [machine.endpoints()[endpoint]["name"] for endpoint in found.endpoints]
     if as_json:
@@ -155,10 +155,10 @@ def _show(machine: _native.Machine, found: Order, as_json: bool) -> None:
         return
     for rank, endpoint in enumerate(names):
         click.echo(f"{rank:>6}  {endpoint}")
-    click.echo(f"\nbusiest link   {found.busiest}: {format_time(1e3 * found.peak_us)}")
+    click.echo(f"\nbusiest link   {found.busiest}: {format_us(found.peak_us)}")
     gain = 1 - found.peak_us / found.identity_peak_us if found.identity_peak_us else 0.0
-    click.echo(f"in plain order {format_time(1e3 * found.identity_peak_us)}; {gain:.1%} less")
-    simulated = (format_time(1e3 * time) for time in (found.time_us, found.identity_time_us))
+    click.echo(f"in plain order {format_us(found.identity_peak_us)}; {gain:.1%} less")
+    simulated = (format_us(time) for time in (found.time_us, found.identity_time_us))
     click.echo("simulated      {} instead of {}, all groups at once".format(*simulated))
     if found.peak_us < found.identity_peak_us and found.time_us >= found.identity_time_us:
         click.echo("note           the time does not fall with the load: latency or the order of messages decides")
@@ -166,10 +166,9 @@ def _show(machine: _native.Machine, found: Order, as_json: bool) -> None:
 
 
 def _quality(found: Order) -> str:
-    from linkwright.units import format_time
 
     if found.exact:
         return "exact: no order has less load on its busiest link"
     if not found.bound_us:
         return "no bound is known for this machine"
-    return f"at most {found.gap:.1%} above the best; no order goes below {format_time(1e3 * found.bound_us)}"
+    return f"at most {found.gap:.1%} above the best; no order goes below {format_us(found.bound_us)}"

@@ -10,7 +10,7 @@ import click
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.predict_supersteps import refuse_training_options
 from linkwright.cli.training_table import say
-from linkwright.units import counted, format_size, format_time
+from linkwright.units import counted, format_ps, format_size
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -72,9 +72,9 @@ def _print(found: Outcome, wide: bool) -> None:
     click.echo(
         f"{found.app} (trace) on {found.machine}, {counted(len(found.ranks), 'rank')}, {counted(found.nodes, 'node')}"
     )
-    click.echo(f"step {format_time(found.step_ps / 1e3)}\n")
+    click.echo(f"step {format_ps(found.step_ps)}\n")
     rows = [
-        [_CALLED.get(cause, cause), *(format_time(time / 1e3) for time in times), f"{found.share(cause):.1%}"]
+        [_CALLED.get(cause, cause), *(format_ps(time) for time in times), f"{found.share(cause):.1%}"]
         for cause, times in found.causes().items()
     ]
     print_table(["of a rank", "mean", "least", "most", "share"], rows)
@@ -107,18 +107,18 @@ def _path(found: Outcome, wide: bool) -> list[list[str]]:
 
 
 def _segment(found: Outcome, what: str, count: int, time_ps: int) -> list[str]:
-    return [what, str(count), format_time(time_ps / 1e3), f"{time_ps / found.step_ps:.1%}"]
+    return [what, str(count), format_ps(time_ps), f"{time_ps / found.step_ps:.1%}"]
 
 
 def _row(row: Row) -> list[str]:
-    once, together = format_time(row.price.time_ps / 1e3), format_time(row.total_ps / 1e3)
+    once, together = format_ps(row.price.time_ps), format_ps(row.total_ps)
     head = [row.kind, format_size(row.size_bytes), str(row.ranks), str(row.count)]
     return [*head, once, together, f"{row.share:.1%}", row.price.algorithm]
 
 
 def _compared(found: Outcome) -> list[str]:
     shares = (f"{found.share(cause):.1%}" for cause in ("computation", "communication", "waiting", "host"))
-    return [found.machine, format_time(found.step_ps / 1e3), *shares]
+    return [found.machine, format_ps(found.step_ps), *shares]
 
 
 def _verdict(first: Outcome, second: Outcome) -> str:

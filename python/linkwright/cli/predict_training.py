@@ -11,6 +11,7 @@ import click
 from linkwright.cli import options, training_table
 from linkwright.cli.output import print_json
 from linkwright.errors import UsageError
+from linkwright.units import NS_PER_S
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -133,7 +134,7 @@ def _asked(asked: dict) -> object:
     given = {name: asked[name] for name in names if asked[name] is not None}
     if asked["algorithm"] is not None:
         given["algorithm"] = options.own_names("allreduce", asked["algorithm"])
-    skew_ns = (asked["skew"] or 0.0) * 1e9
+    skew_ns = (asked["skew"] or 0.0) * NS_PER_S
     choices = Choices(**given, bucket_bytes=asked["bucket"], overlap=not asked["no_overlap"], skew_ns=skew_ns)
     wanted = ("depth", "batch", "gpus", "rate", "peak", "efficiency", "precision", "samples")
     return Wanted(*(asked[name] for name in wanted), choices)

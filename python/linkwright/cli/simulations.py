@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from linkwright import _native, schedules
+from linkwright.ask import ask
 from linkwright.cli.table import LiveTable
 from linkwright.errors import LinkwrightError, UsageError
 from linkwright.executors import Target, resolve
@@ -153,8 +154,8 @@ def _plan(request: Request) -> Planned:
     planned = [(target, request.experiments(target)) for target in targets]
     for target, experiments in planned:
         for experiment in {experiment.ranks: experiment for experiment in reversed(experiments)}.values():
-            asked = schedules.options(on_sample(target, experiment))
-            _native.check_options(target.machine, experiment.ranks, asked, request.seed)
+            how = schedules.how(on_sample(target, experiment), seed=request.seed)
+            _native.check_how(target.machine, experiment.ranks, how)
     count = sum(len(experiments) for _, experiments in planned)
     for option in request.files if count != 1 else ():
         raise UsageError(f"{option}: {count} experiments were asked for; name one machine, algorithm and size")
@@ -165,51 +166,42 @@ def _recorded(
     work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]
 ) -> Iterator[Finished]:
     """The only experiment there is, with its files written; an error goes to `failed`."""
-    answer: dict = {}
     try:
-        _record(work, experiment, request, answer)
+        rows = _record(work, experiment, request)
     except LinkwrightError as error:
         failed.append(error)
-    yield experiment, work.rows(experiment, answer or failed[0])
+        rows = work.rows(experiment, error)
+    yield experiment, rows
 
 
-def _record(work: Work, experiment: Experiment, request: Request, answer: dict) -> None:
-    """One simulation, which fills `answer` and the files."""
-    machine = work.target.machine
-    built = schedules.of(experiment)
-    schedule = schedules.lowered(built, machine, experiment.path)
+def _record(work: Work, experiment: Experiment, request: Request) -> list[Row]:
+    """The rows of one simulation, which fills the files."""
     placed = on_sample(work.target, experiment)
-    asked = {
-        **schedules.options(placed),
-        "seed": work.seed,
-        "links": True,
-        "operations": bool(request.noc_trace or request.report),
-        "bins": BINS if request.report else 0,
-    }
-
-    def simulate(**more: object) -> None:
-        answer.update(_native.simulate(schedule, machine, {**asked, **more}))
-
+    how = schedules.how(
+        placed, seed=work.seed, links=True, operations=bool(request.noc_trace or request.report),
+        bins=BINS if request.report else 0, trace=bool(request.trace),
+    )  # fmt: skip
+    answer = ask(work.target.machine, schedules.of(experiment), how)
     if request.trace:
         form = TRACES[request.trace.suffix]
-        write_whole(request.trace, lambda file: simulate(trace=str(file), trace_form=form))
-    else:
-        simulate()
-    answer["remark"] = _native.protocol_remark(built, machine, experiment.path)
+        write_whole(request.trace, lambda file: answer.trace(str(file), form))
+    rows = work.rows(experiment, answer)
     if request.links:
-        _write_links(request.links, schedules.link_rows(answer))
+        from linkwright.insight import link_rows  # as above
+
+        _write_links(request.links, link_rows(answer))
     if request.noc_trace:
         from linkwright.interop import noc_trace  # as above
 
         placement = placed.placement or range(experiment.ranks)
-        timeline = noc_trace.timeline(schedule, machine, placement, answer)
+        timeline = noc_trace.timeline(work.target.machine, placement, answer)
         write_text(request.noc_trace, json.dumps(timeline, separators=(",", ":")) + "\n")
     if request.report:
         from linkwright.report import html  # as above
         from linkwright.report import simulation as page
 
-        rows = work.rows(experiment, answer)
-        write_text(request.report, html.page(page.simulation(machine, schedule, answer, experiment, rows)))
+        write_text(request.report, html.page(page.simulation(work.target.machine, answer, experiment, rows)))
+    return rows
 
 
 def _write_links(file: Path, rows: list[dict[str, object]]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.cli import options
+from linkwright.units import format_ps
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
@@ -150,13 +151,12 @@ def _search(
 def _one(task: Task) -> Outcome:
     """Search, with the best so far on the live line."""
     from linkwright.cli.progress import Progress
-    from linkwright.units import format_time
 
     progress = Progress(1, task.name)
     progress.end_in(task.budget_s)
     try:
         return task.search(
-            lambda best: progress.show(0, f"{task.name}: {format_time(best['time_ps'] / 1e3)}, {best['recipe']}")
+            lambda best: progress.show(0, f"{task.name}: {format_ps(best['time_ps'])}, {best['recipe']}")
         )
     finally:
         progress.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.shown import duration, span
-from linkwright.units import format_time
+from linkwright.units import NS_PER_S, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ def _wide_cells(step: Step, load: Workload) -> list[str]:
     mostly = max(exposed, key=exposed.get) if any(exposed.values()) else "-"
     intensity = short(load.intensity(step.batch) / step.gpus)
     shares = (f"{step.share(cause):.1%}" for cause in ("late rank", "input"))
-    return [str(step.images), intensity, short(1e9 / step.time_ns), mostly, *shares]
+    return [str(step.images), intensity, short(NS_PER_S / step.time_ns), mostly, *shares]
 
 
 def _print_leads(leads: list[Lead], calibrated: bool, wide: bool) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from linkwright import probes, shown
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.context import Row
+from linkwright.units import GIGA, NS_PER_US
 
 Metrics = dict[str, Row]
 _ENDS = ("ci_low", "ci_high")
@@ -36,11 +37,11 @@ def share_of(time: Row, bound: str) -> float | None:
 
 
 def _us(row: Row | None, key: str = "value") -> str:
-    return "-" if row is None or row[key] is None else f"{row[key] / 1e3:.2f}"
+    return "-" if row is None or row[key] is None else f"{row[key] / NS_PER_US:.2f}"
 
 
 def _gb(row: Row | None) -> str:
-    return "-" if row is None or row["value"] is None else f"{row['value'] / 1e9:.2f}"
+    return "-" if row is None or row["value"] is None else f"{row['value'] / GIGA:.2f}"
 
 
 def _count(row: Row | None) -> str:

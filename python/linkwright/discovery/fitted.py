@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from linkwright import _native, interop, library, registry, schedules
+from linkwright.ask import ask
 from linkwright.discovery.node import Node
 from linkwright.errors import FileError, UsageError
 from linkwright.experiment import Experiment
 from linkwright.interop.importing import Defaults, Imported
 from linkwright.machines import compose, writer
 from linkwright.machines.variant import Variant
-from linkwright.units import format_size
+from linkwright.units import NS_PER_US, format_size
 
 Table = dict[str, Any]
 
@@ -48,7 +49,7 @@ class _Point:
 
     def __str__(self) -> str:
         row = self.row
-        return f"{self.file}: {row.collective} of {_size(row.size_bytes)} in {row.value / 1e3:g} us"
+        return f"{self.file}: {row.collective} of {_size(row.size_bytes)} in {row.value / NS_PER_US:g} us"
 
 
 def _size(size_bytes: int) -> str:
@@ -155,9 +156,7 @@ def _ns(machine: _native.Machine, row: Imported) -> float:
     asked = library.planned(machine, None, asked)
     if asked.own is None or asked.own.schedule is None:
         raise UsageError(f"{row.collective} of {row.size_bytes} B: {plan} has no plan of that; give another log")
-    lowered = schedules.lowered(asked.own.schedule, machine, asked.path)
-    how = {**schedules.options(asked), "seed": 0, "links": False, "operations": False, "messages": False}
-    return schedules.simulated(_native.simulate(lowered, machine, how)).time_ns
+    return ask(machine, asked.own.schedule, schedules.how(asked)).slowest.ns
 
 
 def _machine(made: str) -> _native.Machine:

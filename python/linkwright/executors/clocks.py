@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwright import _native
+from linkwright.units import NS_PER_S
 
 # A launch counts as disturbed from this relative change of frequency on. Quiet readings agree within 1 %.
 MOVED = _native.measurement.CLOCK_MOVED
@@ -50,7 +51,7 @@ class Clocks:
     def slowest_hz(self) -> float | None:
         """Frequency of the slowest processor at the last reading."""
         known = [cycle for cycle in self._cycles if cycle]
-        return round(1e9 / max(known), -6) if known else None
+        return round(NS_PER_S / max(known), -6) if known else None
 
     def _now(self) -> Cycles:
         return self._read(self._processors)

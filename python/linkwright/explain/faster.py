@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwright import _native, synthesis
+from linkwright.ask import How
 from linkwright.errors import LinkwrightError
 from linkwright.executors import resolve_one
 from linkwright.machines import Variant
-from linkwright.units import format_size
+from linkwright.units import PS_PER_US, format_size
 
 # Formats of runtimes that execute whole schedules -> how such a runtime is told to take the file.
 _RUNTIMES = {
@@ -37,7 +38,7 @@ class Faster:
         spent: cause -> share of its critical path.
         busiest: (link, share of the time that it is busy); None where links are not told apart.
         schedule: itself.
-        options: of the native `simulate`.
+        how: it runs.
         write: the command that writes it as a file.
         switch_on: what makes a runtime take the file.
     """
@@ -48,7 +49,7 @@ class Faster:
     spent: Mapping[str, float]
     busiest: tuple[str, float] | None
     schedule: _native.Schedule
-    options: Mapping[str, Any]
+    how: How
     write: str
     switch_on: str
 
@@ -91,12 +92,11 @@ def search(
     ]
     write = ["linkwright", *asked, f"{budget_s:g}s", "--seed", "1", "--out", "found", *(["--as", form] if form else [])]
     file = f"found/{collective}-{target.machine_name}-{ranks}-{format_size(size)}.{form}"
-    options = {"path": best["path"], "issue": best["issue"], "launch_ps": launch_ps}
+    how = How(path=best["path"], issue=best["issue"], launch_ps=launch_ps)
     return Faster(
-        best["recipe"], best["method"] != synthesis.KNOWN, (best["time_ps"] + launch_ps) / 1e6,
+        best["recipe"], best["method"] != synthesis.KNOWN, (best["time_ps"] + launch_ps) / PS_PER_US,
         binds["critical_path"], (link["link"], link["busy_share"]) if link else None, best["schedule"],
-        {name: value for name, value in options.items() if value}, shlex.join(write),
-        _RUNTIMES[form].format(file=file) if form else _OWN,
+        how, shlex.join(write), _RUNTIMES[form].format(file=file) if form else _OWN,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from linkwright.errors import UsageError
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.logs import Log, LogTable
 from linkwright.machines import Variant
+from linkwright.units import KILO
 
 from . import faster, verdict
 from .faster import Faster
@@ -195,7 +196,7 @@ def _measured(table: LogTable) -> dict[int, float]:
 
 def bus_rate(system: System, size: int, time_us: float) -> float:
     """10^9 B/s as nccl-tests reports them."""
-    return size / time_us / 1e3 * bus_factor(system)
+    return size / time_us / KILO * bus_factor(system)
 
 
 def bus_factor(system: System) -> float:

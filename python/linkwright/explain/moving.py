@@ -49,7 +49,7 @@ def _of_system(system: System, size: int, words: str) -> Scene | None:
     if system.collective == "sendrecv" or system.described.library() is None:
         return None
     with contextlib.suppress(LinkwrightError):  # such as a hypothesis that does not serve this size
-        title = f"{words}: {units.format_time(system.time(size).time_us * 1e3)}"
+        title = f"{words}: {units.format_us(system.time(size).time_us)}"
         return _drawn(system.described, times.experiment(system.described, system.shape, size), title)
     return None
 
@@ -57,7 +57,7 @@ def _of_system(system: System, size: int, words: str) -> Scene | None:
 def of_schedule(found: Found) -> list[Scene]:
     """The schedule, and beside it the fastest known one where that can be drawn."""
     asked, machine = found.experiment, found.machine
-    scenes = [_drawn(machine, asked, f"{found.name}: {units.format_time(found.time_us * 1e3)}")]
+    scenes = [_drawn(machine, asked, f"{found.name}: {units.format_us(found.time_us)}")]
     if found.faster and all(found.faster.time_us <= time_us for _, time_us in found.better):
         scenes.append(_of_found(machine, found.faster))
         return [scene for scene in scenes if scene is not None] if scenes[0] else []
@@ -65,7 +65,7 @@ def of_schedule(found: Found) -> list[Scene]:
         other = replace(
             asked, collective=name.partition("/")[0], algorithm=name.partition("/")[2], path=None, issue=None, own=None
         )
-        scenes.append(_drawn(machine, other, f"{name}: {units.format_time(time_us * 1e3)}"))
+        scenes.append(_drawn(machine, other, f"{name}: {units.format_us(time_us)}"))
     return [scene for scene in scenes if scene is not None] if scenes[0] else []
 
 
@@ -73,8 +73,8 @@ def _of_found(machine: _native.Machine, found: Faster) -> Scene | None:
     from linkwright.picture import subjects
 
     with contextlib.suppress(LinkwrightError):
-        title = f"found by a search: {units.format_time(found.time_us * 1e3)}"
-        return subjects.of_built(machine, found.schedule, found.options, found.recipe, title)
+        title = f"found by a search: {units.format_us(found.time_us)}"
+        return subjects.of_built(machine, found.schedule, found.how, found.recipe, title)
     return None
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from linkwright import _native, library, schedules
+from linkwright.ask import Answer, ask
 from linkwright.errors import LinkwrightError
 from linkwright.experiment import Experiment, continued
 from linkwright.machines import Variant
+from linkwright.units import PS_PER_US
 
 from . import faster
 from .faster import Faster
@@ -71,11 +73,11 @@ def explain(name: str, experiment: Experiment, machine: _native.Machine) -> Foun
     schedule.verify()
     experiment = replace(experiment, size_bytes=experiment.size_bytes or schedule.size_bytes)
     whole = _simulated(schedule, experiment, machine, links=True)
-    time_us, limit = time(schedule, experiment, machine), whole["limit_ps"]
+    time_us, limit = time(schedule, experiment, machine), whole.limit
     return Found(
         name, machine, experiment, (experiment.own and experiment.own.words) or "", time_us,
-        None if limit is None else limit / 1e6, whole["limit_name"],
-        [(part, share) for part, share in sorted(whole["critical"].items(), key=lambda one: -one[1]) if share >= LEAST],
+        limit and limit.time_us, limit and limit.name,
+        [(part, share) for part, share in sorted(whole.critical.items(), key=lambda one: -one[1]) if share >= LEAST],
         _busiest(whole), effects(machine, lambda on: time(schedule, experiment, on))[:SHOWN],
         _better(replace(experiment, collective=schedule.collective), machine, time_us),
     )  # fmt: skip
@@ -83,24 +85,21 @@ def explain(name: str, experiment: Experiment, machine: _native.Machine) -> Foun
 
 def time(schedule: _native.Schedule, experiment: Experiment, machine: _native.Machine) -> float:
     """How long it takes, in us; of a schedule that stands for a longer one, what the longer one takes."""
-    longer = _simulated(schedule, experiment, machine)["makespan_ps"] / 1e6
+    longer = _simulated(schedule, experiment, machine).time.us
     line = experiment.own.continued if experiment.own else None
     if line is None:
         return longer
-    return continued(_simulated(line.shorter, experiment, machine)["makespan_ps"] / 1e6, longer, line.times)
+    return continued(_simulated(line.shorter, experiment, machine).time.us, longer, line.times)
 
 
-def _simulated(
-    schedule: _native.Schedule, experiment: Experiment, machine: _native.Machine, **more: object
-) -> _native._Simulation:
-    options = {**schedules.options(experiment), **more}
-    return _native.simulate(schedules.lowered(schedule, machine, experiment.path), machine, options)
+def _simulated(schedule: _native.Schedule, experiment: Experiment, machine: _native.Machine, **more: object) -> Answer:
+    return ask(machine, schedule, schedules.how(experiment, **more))
 
 
-def _busiest(whole: _native._Simulation) -> list[tuple[str, float]]:
-    links = whole["links"]
-    busy = sorted(zip(links["name"], links["busy_ps"].tolist(), strict=True), key=lambda one: (-one[1], one[0]))
-    return [(name, time / whole["makespan_ps"]) for name, time in busy[:3] if time]
+def _busiest(whole: Answer) -> list[tuple[str, float]]:
+    links = whole.links
+    busy = sorted(zip(links.name, links.busy_ps.tolist(), strict=True), key=lambda one: (-one[1], one[0]))
+    return [(name, time / whole.time.ps) for name, time in busy[:3] if time]
 
 
 def launch_ps(experiment: Experiment) -> int:
@@ -121,7 +120,7 @@ def _better(asked: Experiment, machine: _native.Machine, time_us: float) -> list
         other = replace(asked, algorithm=algorithm, path=None, issue=None, own=None)
         try:
             planned = library.planned(machine, None, other)
-            takes = time(schedules.of(planned), planned, machine) + (0 if planned.own else launch / 1e6)
+            takes = time(schedules.of(planned), planned, machine) + (0 if planned.own else launch / PS_PER_US)
         except LinkwrightError:
             continue
         if takes < time_us * (1 - LEAST):

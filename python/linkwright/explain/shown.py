@@ -51,8 +51,8 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
         share = point.healthy / point.time
         bar = "#" * min(20, round(20 * share))
         yield (
-            f"{units.format_size(point.size):>8} {units.format_time(point.time * 1e3):>11} "
-            f"{units.format_time(point.healthy * 1e3):>11} {point.busbw:8.2f} {point.healthy_busbw:8.2f}"
+            f"{units.format_size(point.size):>8} {units.format_us(point.time):>11} "
+            f"{units.format_us(point.healthy):>11} {point.busbw:8.2f} {point.healthy_busbw:8.2f}"
             f"   {share:5.0%} {bar}"
         )
     yield ""
@@ -95,7 +95,7 @@ def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
     yield f"{title}: each twice as good, simulated again"
     for one in effects:
         yield (
-            f"  {one.key:38} {one.value:>14}  {units.format_time(one.time_us * 1e3):>9}  {-one.gain:+.0%}"
+            f"  {one.key:38} {one.value:>14}  {units.format_us(one.time_us):>9}  {-one.gain:+.0%}"
             f"{'  ' + one.status if one.status in ('fitted', 'assumed', 'post_hoc') else ''}"
         )
 
@@ -111,7 +111,7 @@ def of_schedule(found: Found) -> Iterator[str]:
     limit = (
         f"{found.limit_us / found.time_us:.0%} of the limit ({found.limit})" if found.limit_us else "no limit is known"
     )
-    yield from _wrapped(f"{units.format_time(found.time_us * 1e3)}, {limit}")
+    yield from _wrapped(f"{units.format_us(found.time_us)}, {limit}")
     spent = ", ".join(f"{share:.0%} {name}" for name, share in found.spent)
     yield from _wrapped(f"critical path: {spent}")
     for name, share in found.busiest:
@@ -122,7 +122,7 @@ def of_schedule(found: Found) -> Iterator[str]:
         yield ""
         yield "what would be faster"
         for name, time in found.better:
-            yield f"  {name:46} {units.format_time(time * 1e3):>9}  {time / found.time_us - 1:+.0%}"
+            yield f"  {name:46} {units.format_us(time):>9}  {time / found.time_us - 1:+.0%}"
     else:
         yield ""
         looks = "" if found.faster else "; `--search 10s` looks for new ones"
@@ -138,7 +138,7 @@ def _faster(found: Faster | None, time_us: float) -> Iterator[str]:
         yield "the search found nothing faster"
         return
     kind = "a new schedule" if found.new else "a known algorithm"
-    takes = units.format_time(found.time_us * 1e3)
+    takes = units.format_us(found.time_us)
     yield from _wrapped(f"what a search found: {kind}, {takes}, {found.time_us / time_us - 1:+.0%}: {found.recipe}")
     cause, share = max(found.spent.items(), key=lambda one: one[1])
     yield from _wrapped(f"  why: {share:.0%} of its critical path is {cause}", indent="    ")

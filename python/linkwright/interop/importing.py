@@ -9,6 +9,7 @@ from linkwright.errors import UsageError, unknown
 from linkwright.experiment import Experiment
 from linkwright.stats import bandwidth
 from linkwright.store import schema
+from linkwright.units import NS_PER_S
 
 SHOWN = 60  # characters of a file's text in a message
 NAME_MOST = 200
@@ -75,7 +76,7 @@ def rows(run: str, found: Sequence[Imported]) -> list[dict]:
 
 def _metrics(item: Imported) -> Iterator[tuple[str, float]]:
     if item.metric == "bandwidth" and item.value:
-        yield "time", item.size_bytes / item.value * 1e9
+        yield "time", item.size_bytes / item.value * NS_PER_S
     elif item.metric == "latency":
         yield "time", 2 * item.value
     yield item.metric, item.value

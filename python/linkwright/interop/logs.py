@@ -20,7 +20,7 @@ from linkwright import logs
 from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES, MAX_RANKS
 from linkwright.logs import Log, LogRow, LogTable
-from linkwright.units import MAX_BYTES, counted, format_size
+from linkwright.units import GIGA, MAX_BYTES, NS_PER_US, counted, format_size
 
 from .formats import Importer
 from .importing import NAME_MOST, Defaults, Imported, is_name, known_collective, shown
@@ -105,7 +105,7 @@ def _rows(path: Path, table: LogTable, defaults: Defaults, told: list[str]) -> I
 
 def _value(row: LogRow) -> float:
     """ns, or B/s where only a rate was printed."""
-    return (row.algbw or 0) * 1e9 if row.time is None else row.time * 1e3
+    return (row.algbw or 0) * GIGA if row.time is None else row.time * NS_PER_US
 
 
 def _common(begun: str, table: LogTable, collective: str | None, ranks: int, machine: str) -> Imported:

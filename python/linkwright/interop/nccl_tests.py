@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 
 from linkwright.errors import StoreError
 from linkwright.executors import is_modelled
+from linkwright.units import GIGA, NS_PER_US
 
 from .formats import Content, Exporter
 from .logs import BYTES
@@ -64,11 +65,11 @@ def _lines(rows: Iterable[dict]) -> Iterator[str]:
 
 def _line(time: dict, alg_bw: float | None, bus_bw: float | None) -> str:
     count = time["size_bytes"] // BYTES[time["dtype"]]
-    rates = "".join(f" {_number(rate and rate / 1e9, 7)}" for rate in (alg_bw, bus_bw))
+    rates = "".join(f" {_number(rate and rate / GIGA, 7)}" for rate in (alg_bw, bus_bw))
     unchecked = is_modelled(time["executor"]) or "unchecked" in (time["flags"] or "").split(",")
     return (
         f"{time['size_bytes']:>12} {count:>13} {_TYPES[time['dtype']]:>9} {time['op'] or 'none':>7} {_root(time):>7} "
-        f"{_number(time['value'] / 1e3, 8)}{rates} {'N/A' if unchecked else '0':>6}\n"
+        f"{_number(time['value'] / NS_PER_US, 8)}{rates} {'N/A' if unchecked else '0':>6}\n"
     )
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.errors import UsageError
+from linkwright.units import PS_PER_NS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -93,12 +94,10 @@ def check(machine: _native.Machine) -> None:
         )
 
 
-def timeline(
-    schedule: _native.Schedule, machine: _native.Machine, placement: Sequence[int], found: _native._Simulation
-) -> dict[str, Any]:
+def timeline(machine: _native.Machine, placement: Sequence[int], answer: _native.Answer) -> dict[str, Any]:
     """The timeline of a simulation that was asked for `operations` and `links`."""
-    _check_ways(machine, found)
-    transfers = list(_transfers(schedule, machine, placement, found))
+    _check_ways(machine, answer)
+    transfers = list(_transfers(machine, placement, answer))
     if not transfers:
         raise UsageError("--noc-trace: the schedule has no messages, and ttnn-visualizer opens no empty timeline")
     cycles, step = max(transfer.end for transfer in transfers), LEAST_CYCLES
@@ -124,10 +123,10 @@ def timeline(
     }
 
 
-def _check_ways(machine: _native.Machine, found: _native._Simulation) -> None:
+def _check_ways(machine: _native.Machine, answer: _native.Answer) -> None:
     """Refuse networks that move another way than those of the chips."""
     kinds: dict[str, set[str]] = {name: set() for name in machine.networks}
-    for name in found["links"]["name"]:
+    for name in answer.links.name:
         words = name.rsplit(" ", 2)
         kinds.setdefault(words[0], set()).add(words[2].upper())
     for name, network in zip(machine.networks, NETWORKS, strict=True):
@@ -138,19 +137,18 @@ def _check_ways(machine: _native.Machine, found: _native._Simulation) -> None:
             )
 
 
-def _transfers(
-    schedule: _native.Schedule, machine: _native.Machine, placement: Sequence[int], found: _native._Simulation
-) -> Iterator[Transfer]:
-    places = _places(schedule, machine, placement)
-    grid, cycle_ps = _grid(machine), 1e3 / _number(machine, "machine.clock")
+def _transfers(machine: _native.Machine, placement: Sequence[int], answer: _native.Answer) -> Iterator[Transfer]:
+    schedule, operations = answer.schedule, answer.operations
+    places, networks = _places(schedule, machine, placement), operations.network
+    grid, cycle_ps = _grid(machine), PS_PER_NS / _number(machine, "machine.clock")
     table, sets = schedule.operations(), schedule.sets
-    starts, ends = found["op_issued_ps"] / cycle_ps, found["op_delivered_ps"] / cycle_ps
+    starts, ends = operations.issued_ps / cycle_ps, operations.delivered_ps / cycle_ps
     for number, kind in enumerate(table["kind"]):
         if kind not in CALLS:
             continue
         source, to = places[table["from"][number]], int(table["to"][number])
         targets = tuple(places[rank] for rank in (sets[to] if kind == "multicast" else [to]))
-        network = NETWORKS[found["op_network"][number]]
+        network = NETWORKS[networks[number]]
         routes = [network.route(source, target, grid) for target in targets]
         links = list(dict.fromkeys(link for route in routes for link in route))  # a multicast takes each once
         start = int(starts[number])

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from linkwright import _native, library, machines
+from linkwright.ask import ask
 from linkwright.experiment import Experiment
 from linkwright.experiments import collective_experiment
 from linkwright.machines import Variant
@@ -135,7 +136,7 @@ def launch_each_us(machine: _native.Machine) -> float:
 
 def _planned(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
     plan = library.plan(machine, experiment(machine, shape, size_bytes))
-    return Predicted(plan.time_ps(machine) / 1e6, plan.words)
+    return Predicted(plan.time(machine).us, plan.words)
 
 
 def experiment(machine: _native.Machine, shape: Shape, size_bytes: int) -> Experiment:
@@ -169,10 +170,9 @@ def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Pred
     )
     plan = library.plan(machine, _placed(experiment, machine, shape))
     schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size_bytes, count=1)
-    low = _native.lower(schedule, machine, plan.path)
     # An alltoall ends with copies of which there are none here.
-    options = {**plan.options, "launch_ps": (machine.library() or {})["launch_ps"]}
-    return Predicted(_native.simulate(low, machine, options)["makespan_ps"] / 1e6, plan.words)
+    how = plan.how.but(launch_ps=(machine.library() or {})["launch_ps"])
+    return Predicted(ask(machine, schedule, how).time.us, plan.words)
 
 
 # What stands for a library that is not modelled.
@@ -187,5 +187,4 @@ def _plain(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted
     else:
         key = f"{shape.collective}/{PLAIN.get(shape.collective, 'linear')}"
         schedule = _native.Schedule.build(key, shape.ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES)
-    time = _native.simulate(_native.lower(schedule, machine), machine, {})["makespan_ps"]
-    return Predicted(time / 1e6, "a plain ring" if shape.collective in PLAIN else "all at once")
+    return Predicted(ask(machine, schedule).time.us, "a plain ring" if shape.collective in PLAIN else "all at once")

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 
+from linkwright.units import KILO
+
 from .facts import Gathered
 from .kinds import Log, LogRow, LogTable, TextReader
 from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
@@ -46,8 +48,8 @@ class _Table:
         time = number(named.get("t_avg[usec]", named.get("t[usec]", "")), MOST_MICROS)
         if size is None or time is None:
             return False
-        rate = number(named.get("mbytes/sec", ""), MOST_RATE * 1e3)
-        self.rows.append(LogRow(size, time, at, algbw=None if rate is None else rate / 1e3))
+        rate = number(named.get("mbytes/sec", ""), MOST_RATE * KILO)
+        self.rows.append(LogRow(size, time, at, algbw=None if rate is None else rate / KILO))
         return True
 
     def finished(self) -> LogTable:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import re
 
+from linkwright.units import KILO, MEGA, US_PER_S
+
 from .facts import Gathered
 from .kinds import Log, LogRow, LogTable, TextReader
 from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
@@ -48,11 +50,11 @@ class _Reading:
 
     def _ring(self, at: int, match: re.Match[str], text: str) -> None:
         loops, processes = int(match[1]), int(match[3])
-        seconds, size = number(match[2], MOST_MICROS / 1e6), whole(match[4], MOST_SIZE)
+        seconds, size = number(match[2], MOST_MICROS / US_PER_S), whole(match[4], MOST_SIZE)
         if not loops or not processes or seconds is None or size is None:
             self.complaints.add(at, f"no time of a ring: `{shown(text)}`")
         elif len(self.rings.setdefault(processes, [])) < MOST_ROWS:
-            self.rings[processes].append(LogRow(size, seconds / loops / processes * 1e6, at))
+            self.rings[processes].append(LogRow(size, seconds / loops / processes * US_PER_S, at))
 
     def log(self) -> Log:
         tables = [_table(2, self.pairs)] * bool(self.pairs)
@@ -63,11 +65,11 @@ class _Reading:
 def _pair(at: int, text: str) -> LogRow | None:
     match = _PAIRS.match(text)
     size = whole(match[1], MOST_SIZE) if match else None
-    rate = number(match[2], MOST_RATE * 1e3) if match else None
+    rate = number(match[2], MOST_RATE * KILO) if match else None
     if match is None or size is None or rate is None:
         return None
-    seconds = number(match[3], MOST_MICROS / 1e6) if match[3] else size / rate / 1e6 if rate else None
-    return None if seconds is None else LogRow(size, seconds * 1e6, at, algbw=rate / 1e3)
+    seconds = number(match[3], MOST_MICROS / US_PER_S) if match[3] else size / rate / MEGA if rate else None
+    return None if seconds is None else LogRow(size, seconds * US_PER_S, at, algbw=rate / KILO)
 
 
 def _table(processes: int, rows: list[LogRow]) -> LogTable:

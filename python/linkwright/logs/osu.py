@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import re
 
+from linkwright.units import KILO
+
 from .facts import Gathered
 from .kinds import Log, LogRow, LogTable, Quantity, TextReader
 from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
@@ -60,7 +62,7 @@ class _Table:
     def row(self, at: int, words: list[str]) -> bool:
         """Take a row; whether it is one."""
         size = 0 if not self.sized else whole(words[0], MOST_SIZE)
-        value = number(words[self.column] if self.column < len(words) else "", MOST_RATE * 1e3)
+        value = number(words[self.column] if self.column < len(words) else "", MOST_RATE * KILO)
         if size is None or value is None or self.unit is None:
             return False
         value *= self.unit

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwright import _native, schedules
+from linkwright.ask import ask
 from linkwright.errors import StoreError
 from linkwright.experiment import Experiment
 
@@ -197,7 +198,7 @@ def simulated_ns(experiment: Experiment, machine: _native.Machine, prepared: dic
     key = experiment.key
     if key not in prepared:
         prepared[key] = schedules.lowered(schedules.of(experiment), machine, None)
-    return schedules.simulate(prepared[key], machine, experiment).time_ns
+    return ask(machine, prepared[key], schedules.how(experiment)).slowest.ns
 
 
 def _sweep(points: Sequence[Point], pattern: str) -> list[Point]:

@@ -14,10 +14,12 @@ The binding says which of the two applies, by collective and size. Ranks with sy
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from linkwright import _native, schedules
+from linkwright import _native, schedules, units
+from linkwright.ask import ask
 from linkwright.experiment import Experiment
 
 # Repetitions after which ranks that repeat a collective have fallen into step.
@@ -37,7 +39,7 @@ class Protocol:
         """Time on `machine`; machines of the same `kind` take the same schedules."""
         schedule, in_a_row = self._schedule(experiment, machine, kind)
         if self.starts_together or experiment.skew:
-            return schedules.simulate(schedule, machine, experiment).time_ns
+            return ask(machine, schedule, schedules.how(experiment)).slowest.ns
         if in_a_row:
             return _back_to_back(schedule, machine, experiment)
         return _apart(schedule, machine, experiment, release_ns)
@@ -73,9 +75,9 @@ def _back_to_back(schedule: _native.Schedule, machine: _native.Machine, experime
 
 
 def _finish(
-    schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, arrivals: np.ndarray, **more: object
+    schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, arrivals: np.ndarray, **more: Any
 ) -> np.ndarray:
     """When each rank is done, in ns."""
     skew = "list:" + ",".join(f"{at:.3f}ns" for at in arrivals)
-    found = _native.simulate(schedule, machine, {**schedules.options(experiment), "skew": skew, **more})
-    return np.asarray(found["finish_ps"], dtype=float) / 1e3
+    how = schedules.how(experiment).but(skew=skew, **more)
+    return units.in_ns(ask(machine, schedule, how).ranks.finish_ps)

@@ -31,6 +31,7 @@ from linkwright.nccl.choice import Choice
 from linkwright.nccl.constants import SIMPLE, chunks
 from linkwright.nccl.hardware import Hardware
 from linkwright.nccl.search import search
+from linkwright.units import PS_PER_S, PS_PER_US
 
 if TYPE_CHECKING:
     from linkwright.experiment import Experiment
@@ -175,7 +176,7 @@ def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
         return round(_flags_ps(choice, hardware, size_bytes))
     if choice.algorithm not in ("ring", "p2p"):
         return 0
-    return round(_copied_ps(choice, hardware, collective, size_bytes) + 1e6 * choice.post_us)
+    return round(_copied_ps(choice, hardware, collective, size_bytes) + PS_PER_US * choice.post_us)
 
 
 def _copied_ps(choice: Choice, hardware: Hardware, collective: str, size_bytes: int) -> float:
@@ -192,7 +193,7 @@ def _copied_ps(choice: Choice, hardware: Hardware, collective: str, size_bytes: 
         if hardware.nodes > 1 or collective in ROOTED_PIPELINES or not each:
             waiting = min(waiting, choice.channels * choice.chunk_bytes) / choice.slices
             rate = (hardware.peer or hardware.pcie) if choice.protocol == SIMPLE else 0.0
-    return 1e12 * waiting / rate if rate else 0.0
+    return PS_PER_S * waiting / rate if rate else 0.0
 
 
 def _flags_ps(choice: Choice, hardware: Hardware, size_bytes: int) -> float:
@@ -213,7 +214,7 @@ def _flags_ps(choice: Choice, hardware: Hardware, size_bytes: int) -> float:
         moved = max(moved, one * times / (hardware.nics * hardware.nic))
         flags += chunks().nvls_tree_peers * hardware.flag_ps
     ends = min(1.0, size_bytes / one) * copied if hardware.nodes == 1 else 0.0
-    return max(1.0, size_bytes / one) * max(0.0, 1e12 * (copied - moved) + flags) + 1e12 * ends
+    return max(1.0, size_bytes / one) * max(0.0, PS_PER_S * (copied - moved) + flags) + PS_PER_S * ends
 
 
 def _blocks(choice: Choice, hardware: Hardware, collective: str) -> int:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from linkwright import _native
+from linkwright.ask import How, ask
 
 _WAYS = {"east": (1, 0), "west": (-1, 0), "south": (0, 1), "north": (0, -1)}
 _NOC = re.compile(r".* \((\d+),(\d+)\) (\w+)")
@@ -144,7 +145,7 @@ def links(machine: _native.Machine) -> list[str]:
     if machine.ranks < 2:
         return []
     schedule = _native.Schedule.pattern("ping_pong", 2, 8)
-    return list(_native.simulate(schedule, machine, {"links": True})["links"]["name"])
+    return ask(machine, schedule, How(links=True)).links.name
 
 
 def graph(machine: _native.Machine) -> Graph:

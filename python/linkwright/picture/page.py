@@ -127,8 +127,8 @@ def _timed(scene: Scene) -> Iterator[str]:
     names = {rank: name for rank, name, _ in time["ranks"]}
     steps = [
         (
-            units.format_time(begin * 1e3),
-            units.format_time((end - begin) * 1e3),
+            units.format_us(begin),
+            units.format_us(end - begin),
             *(names.get(r, f"rank {r}") for r in ranks),
             spent,
         )

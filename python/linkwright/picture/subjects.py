@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from linkwright import _native, library, machines, schedules, sources, timeline, units
+from linkwright.ask import How, ask
 from linkwright.errors import UsageError, unknown
 from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
@@ -113,26 +113,24 @@ def experiment(machine: _native.Machine, named: str, asked: Asked) -> Experiment
 def of_experiment(machine: _native.Machine, asked: Experiment, named: str, title: str = "") -> Scene:
     """An experiment on a machine that has a size; `named` is what it is called, `title` what stands above it."""
     planned = asked if asked.own else library.planned(machine, None, asked)
-    return of_built(machine, schedules.of(planned), schedules.options(planned), named, title, planned.placement)
+    return of_built(machine, schedules.of(planned), schedules.how(planned), named, title, planned.placement)
 
 
 def of_built(
     machine: _native.Machine,
     schedule: _native.Schedule,
-    options: Mapping[str, Any],
+    how: How,
     named: str,
     title: str = "",
     placement: Sequence[int] | None = None,
 ) -> Scene:
-    """A schedule with the options of the native `simulate`."""
+    """A schedule, and how it runs."""
     if len(schedule) > MOST_OPERATIONS:
         count = f"{len(schedule):,} operations, of which no picture shows one"
         raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
     schedule.verify()
-    lowered = schedules.lowered(schedule, machine, options.get("path"))
-    recorded = {**options, "links": True, "operations": True, "bins": timeline.BINS}
-    found = timeline.of(lowered, _native.simulate(lowered, machine, recorded))
-    size, time = units.format_size(schedule.size_bytes), units.format_time(found.span_us * 1e3)
+    found = timeline.of(ask(machine, schedule, how.but(links=True, operations=True, bins=timeline.BINS)))
+    size, time = units.format_size(schedule.size_bytes), units.format_us(found.span_us)
     told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
     return scene(machine, found, title=title or told, placement=placement)
 

@@ -24,7 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linkwright import _native
+from linkwright import _native, units
+from linkwright.ask import How, ask
+from linkwright.units import US_PER_S
 
 from .traffic import Flows, as_goal
 
@@ -75,20 +77,20 @@ class Routes:
     def __init__(self, machine: _native.Machine) -> None:
         self._machine = machine
         self._pair = _native.Schedule.pattern("pairs", 2, _MESSAGE, element_bytes=1)
-        self.names: list[str] = self._simulate(0, 1)["name"] if machine.ranks > 1 else []
+        self.names: list[str] = self._simulate(0, 1).name if machine.ranks > 1 else []
         self.stated = _stated_us(machine)
         self.looked_up = 0
         self.of = functools.cache(self._of)
 
-    def _simulate(self, source: int, target: int) -> _native._Links:
-        return _native.simulate(self._pair, self._machine, {"placement": [source, target], "links": True})["links"]
+    def _simulate(self, source: int, target: int) -> _native.Links:
+        return ask(self._machine, self._pair, How(placement=[source, target], links=True)).links
 
     def _of(self, source: int, target: int) -> tuple[npt.NDArray[np.int64], Load]:
         """Links of a route, and their cost for a byte."""
         self.looked_up += 1
         found = self._simulate(source, target)
-        used = np.flatnonzero(found["bytes"])
-        held = found["busy_ps"][used] / 1e6 / _MESSAGE
+        used = np.flatnonzero(found.bytes)
+        held = units.in_us(found.busy_ps[used]) / _MESSAGE
         stated = np.array([self.stated.get(self.names[link], np.nan) for link in used.tolist()])
         return used, np.where(np.isnan(stated), held, stated)
 
@@ -104,7 +106,7 @@ def _stated_us(machine: _native.Machine) -> dict[str, float]:
     for a, b, rate in zip(edges["a"], edges["b"], edges["bytes_per_s"], strict=True) if edges else ():
         for name in (f"{a} -> {b}", f"{b} -> {a}"):
             rates[name] = rates.get(name, 0) + rate
-    return {name: 1e6 / rate for name, rate in rates.items() if rate}
+    return {name: US_PER_S / rate for name, rate in rates.items() if rate}
 
 
 class Search:
@@ -243,8 +245,7 @@ class Search:
     def _simulated_us(self, order: Sequence[int]) -> float:
         """All flows at once."""
         schedule = _native.read_schedule(as_goal(self.flows, self.ranks), "flows.goal")
-        lowered = _native.lower(schedule, self.machine, None)
-        return _native.simulate(lowered, self.machine, {"placement": list(order)})["makespan_ps"] / 1e6
+        return ask(self.machine, schedule, How(placement=list(order))).time.us
 
 
 def _value(load: Load) -> tuple[float, float]:

@@ -12,13 +12,14 @@ and starts when everything before it has finished everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwright import _native, library, schedules
+from linkwright.ask import How, ask
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.experiment import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Experiment
 from linkwright.experiments import collective_experiment
@@ -89,18 +90,10 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Way:
-    """A schedule, and how it runs by the options of the native `simulate`; what is left out is the machine's."""
-
-    schedule: _native.Schedule
-    options: Mapping[str, str | int | None]
-
-
-@dataclass(frozen=True)
 class Exchange:
-    """One message entry: equivalent ways, of which the fastest counts."""
+    """One message entry: equivalent schedules, of which the fastest counts."""
 
-    choices: dict[str, Way]  # what was chosen, in words -> how
+    choices: dict[str, tuple[_native.Schedule, How]]  # by what was chosen, in words
     buffer_bytes: int  # bytes that it needs at the busiest endpoint
 
     def simulate(
@@ -108,16 +101,15 @@ class Exchange:
     ) -> tuple[str, float, dict[str, float]]:
         """(choice, time, time by cause) of the fastest, in ns; `placement` has the endpoint of each rank."""
         found, unsuited = [], None
-        for name, way in self.choices.items():
-            if len(self.choices) > 1 and way.schedule.memories > machine.memories:
+        for name, (schedule, how) in self.choices.items():
+            if len(self.choices) > 1 and schedule.memories > machine.memories:
                 continue
             try:
-                lowered = schedules.lowered(way.schedule, machine, way.options["path"])
-                table = _native.simulate(lowered, machine, {**way.options, "placement": placement})
+                answer = ask(machine, schedule, how.but(placement=placement))
             except UnsuitedError as error:  # too large for its kernels or for a rank's memory; another one may do
                 unsuited = error
                 continue
-            found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
+            found.append((answer.time.ns, name, answer.critical))
         if not found and unsuited:
             raise unsuited
         time_ns, name, shares = min(found, key=lambda one: one[0])
@@ -147,7 +139,7 @@ def _pattern(table: Table, place: Where) -> Exchange:
         schedule = schedules.of(experiment)
     except LinkwrightError as error:
         raise table.error(str(error)) from error
-    return Exchange({name: Way(schedule, {"path": place.path})}, _arriving(schedule, endpoints))
+    return Exchange({name: (schedule, How(path=place.path))}, _arriving(schedule, endpoints))
 
 
 def _collective(table: Table, place: Where) -> Exchange:
@@ -172,7 +164,7 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
             "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid
         )  # fmt: skip
         try:
-            choices[asked.algorithm_key] = _way(asked, place, algorithm in own)
+            choices[asked.algorithm_key] = _choice(asked, place, algorithm in own)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:
@@ -180,11 +172,11 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
     return Exchange(choices, size)
 
 
-def _way(asked: Experiment, place: Where, own: bool) -> Way:
+def _choice(asked: Experiment, place: Where, own: bool) -> tuple[_native.Schedule, How]:
     if not own:
-        return Way(schedules.of(asked), {"path": place.path})
+        return schedules.of(asked), How(path=place.path)
     plan = library.plan(place.machine, replace(asked, placement=place.placement))
-    return Way(plan.schedule, plan.options)
+    return plan.schedule, plan.how
 
 
 def _listed(table: Table, place: Where) -> Exchange:
@@ -204,7 +196,8 @@ def listed(messages: Sequence[tuple[int, int, int]], place: Where, table: Table)
     """Messages that all start at once, each from, to and size."""
     endpoints = place.endpoints
     schedule = _schedule_of(table, messages, endpoints)
-    return Exchange({f"{len(messages)} messages": Way(schedule, {"path": place.path})}, _arriving(schedule, endpoints))
+    choices = {f"{len(messages)} messages": (schedule, How(path=place.path))}
+    return Exchange(choices, _arriving(schedule, endpoints))
 
 
 def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:

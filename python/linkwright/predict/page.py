@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.predict import rules
 from linkwright.predict.rates import DTYPES, PRODUCT_SIDE, capacity_bytes
-from linkwright.units import format_rate, format_time
+from linkwright.units import NS_PER_S, TERA, format_rate, format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -35,7 +35,7 @@ def values(machine: _native.Machine) -> dict[str, object]:
         "machine": machine.name,
         "path": machine.paths[0],
         "small_bytes": rules.SMALL_BYTES,
-        "levels": [vars(level) | {"rate_bytes_per_s": level.rate * 1e9} for level in rules.levels(machine)],
+        "levels": [vars(level) | {"rate_bytes_per_s": level.rate * NS_PER_S} for level in rules.levels(machine)],
         "capacity_bytes": capacity_bytes(machine),
         "alone": rules.alone(machine),
     }
@@ -53,7 +53,7 @@ def _level(level: rules.Level, any_number: bool) -> str:
     lines = [
         f"From {level.name} to {level.name}, {number} of them",
         f"  A small message {reach}.",
-        f"  Large messages move at {format_rate(level.rate * 1e9)}; half of that is reached at {half}.",
+        f"  Large messages move at {format_rate(level.rate * NS_PER_S)}; half of that is reached at {half}.",
         f"  Each further message in a row costs {format_time(level.per_message_ns)}, the time of {equal} of data.",
     ]
     return "\n".join(lines)
@@ -70,7 +70,7 @@ def _alone(machine: _native.Machine) -> list[str]:
         lines.append(f"  It reads its memory at {format_rate(found['read_bytes_per_s'])}.")
     for precision in DTYPES:
         if (rate := found.get(f"{precision}_flops_per_s")) is not None:
-            work = f"{rate / 1e12:.1f} TFlop/s"
+            work = f"{rate / TERA:.1f} TFlop/s"
             lines.append(
                 f"  A product of {SIDE} x {SIDE} matrices in {precision} precision runs at {work} on a whole chip."
             )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.errors import WaivedError
+from linkwright.units import NS_PER_S, PS_PER_S
 
 if TYPE_CHECKING:
     from linkwright.toml import Table
@@ -34,14 +35,14 @@ def product_flops_per_s(machine: _native.Machine, precision: str) -> tuple[float
     threads = _number(machine, "probe.compute.product.tiles")
     axes = {"n": PRODUCT_SIDE, "dtype": DTYPES[precision], "threads": threads}
     found = _native.model_probe(machine, "matmul", axes)
-    return found["work"] / found["time_ps"] * 1e12, threads
+    return found["work"] / found["time_ps"] * PS_PER_S, threads
 
 
 def read_bytes_per_s(machine: _native.Machine, block: int) -> float:
     """Rate at which all hardware threads of one endpoint read `block` bytes each; a `WaivedError` as above."""
     threads = _number(machine, "probe.memory.level[0].hardware_threads")
     found = _native.model_probe(machine, "memory_bandwidth", {"block": block, "threads": threads})
-    return found["counted_bytes"] / found["time_ps"] * 1e12
+    return found["counted_bytes"] / found["time_ps"] * PS_PER_S
 
 
 def _numbers(machine: _native.Machine) -> dict[str, dict]:
@@ -67,21 +68,21 @@ class Rates:
         if flops == 0:
             return 0.0
         if "flops_per_s" in self._stated:
-            return flops / self._stated["flops_per_s"] * 1e9
+            return flops / self._stated["flops_per_s"] * NS_PER_S
         try:
             rate, endpoints = product_flops_per_s(self._machine, precision)
         except WaivedError as error:
             raise self._unknown("flops", "flops_per_s", error) from error
-        return flops * endpoints / rate * 1e9
+        return flops * endpoints / rate * NS_PER_S
 
     def bytes_ns(self, moved: int, working_set: int) -> float:
         """Time to read so many bytes of a working set in an endpoint's own memory."""
         if moved == 0:
             return 0.0
         if "bytes_per_s" in self._stated:
-            return moved / self._stated["bytes_per_s"] * 1e9
+            return moved / self._stated["bytes_per_s"] * NS_PER_S
         try:
-            return moved / read_bytes_per_s(self._machine, max(1, min(moved, working_set))) * 1e9
+            return moved / read_bytes_per_s(self._machine, max(1, min(moved, working_set))) * NS_PER_S
         except WaivedError as error:
             raise self._unknown("bytes", "bytes_per_s", error) from error
 

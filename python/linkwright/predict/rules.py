@@ -17,9 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwright import _native, schedules
+from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.errors import WaivedError
 from linkwright.predict.rates import capacity_bytes, product_flops_per_s, read_bytes_per_s
+from linkwright.units import PS_PER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,8 +110,7 @@ def _stream_ns(machine: _native.Machine, other: int, size: int, count: int) -> f
 
 def _time_ns(machine: _native.Machine, pattern: str, other: int, size: int, count: int) -> float:
     schedule = _native.Schedule.pattern(pattern, 2, size, count=count)
-    schedule = schedules.lowered(schedule, machine, None)
-    return _native.simulate(schedule, machine, {"placement": (0, other)})["makespan_ps"] / 1e3
+    return ask(machine, schedule, How(placement=(0, other))).time.ns
 
 
 def _rate(machine: _native.Machine, other: int) -> float:
@@ -147,15 +148,15 @@ def alone(machine: _native.Machine) -> dict[str, float]:
     """The rates of an endpoint, or of its chip, without messages, as far as the file states them."""
     machine = smallest(machine)
     questions = {
-        "load_ns": lambda: _native.model_probe(machine, "memory_latency", {})["time_ps"] / 1e3,
+        "load_ns": lambda: _native.model_probe(machine, "memory_latency", {})["time_ps"] / PS_PER_NS,
         "read_bytes_per_s": lambda: read_bytes_per_s(machine, READ_BLOCK),
         "half_flops_per_s": lambda: product_flops_per_s(machine, "half")[0],
         "single_flops_per_s": lambda: product_flops_per_s(machine, "single")[0],
     }
     found = {}
-    for key, ask in questions.items():
+    for key, question in questions.items():
         try:
-            found[key] = ask()
+            found[key] = question()
         except WaivedError:
             continue
     return found

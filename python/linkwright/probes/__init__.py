@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from linkwright import _native, units
 from linkwright.errors import UsageError, WaivedError, unknown
 from linkwright.store.record import UNWARMED, Note, Record, remarks
+from linkwright.units import PS_PER_NS
 
 # Modules of this package that measure in Python.
 MODULES: tuple[str, ...] = ("matmul", "convolution", "random", "gpu")
@@ -178,7 +179,7 @@ def without_model(key: str) -> WaivedError:
 def modelled(found: Mapping) -> Modelled:
     """The columns of the native half in the units of result rows."""
     return Modelled(
-        found["time_ps"] / 1e3, found["counted_bytes"], found["moved_bytes"], found["columns"], found["work"]
+        found["time_ps"] / PS_PER_NS, found["counted_bytes"], found["moved_bytes"], found["columns"], found["work"]
     )
 
 

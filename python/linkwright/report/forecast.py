@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.predict.training.lead import COMMUNICATION, crossovers, ratio, verdict
 from linkwright.shown import duration, span
+from linkwright.units import NS_PER_S, NS_PER_US
 
 from . import quantity, what_if
 from .model import Axis, Cell, Column, Curve, Plot, Report, Section, Table, Text
@@ -72,7 +73,7 @@ def _best(steps: Sequence[Step]) -> str:
     messages = best.share(*COMMUNICATION)
     return (
         f"at most {best.samples_per_s:,.4g} samples/s, with batch {best.batch} on {best.gpus} GPUs; a step takes "
-        f"{quantity.text(best.time_ns / 1e9, 's')}, {quantity.percent(messages)} of it in messages."
+        f"{quantity.text(best.time_ns / NS_PER_S, 's')}, {quantity.percent(messages)} of it in messages."
     )
 
 
@@ -184,7 +185,8 @@ def _assumptions(made: Training) -> Text:
     told.append(f"Gradients are sent {how}{by}; {choices.scaling} scaling; input: {choices.input}.")
     if not choices.balanced:
         told.append(
-            f"The last GPU computes {100 * choices.imbalance:g} % longer and starts {choices.skew_ns / 1e3:g} µs later."
+            f"The last GPU computes {100 * choices.imbalance:g} % longer and starts "
+            f"{choices.skew_ns / NS_PER_US:g} µs later."
         )
     told.append(
         "Left out: the update of the parameters, processors that prepare samples, messages that slow down computing, "
@@ -250,7 +252,7 @@ def _part(part: Part, found: Forecast) -> list[Cell | str]:
 
 
 def _time(time_ns: float) -> Cell:
-    return Cell(quantity.text(time_ns / 1e9, "s"), time_ns)
+    return Cell(quantity.text(time_ns / NS_PER_S, "s"), time_ns)
 
 
 def _share(share: float) -> Cell:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from linkwright.units import PS_PER_NS, PS_PER_S
+
 from . import quantity
 from .model import Cell, Column, Report, Section, Table, Text
 
@@ -85,7 +87,7 @@ def _rest(number: int) -> str:
 
 
 def _time(time_ps: int) -> Cell:
-    return Cell(quantity.text(time_ps / 1e12, "s"), time_ps / 1e3)
+    return Cell(quantity.text(time_ps / PS_PER_S, "s"), time_ps / PS_PER_NS)
 
 
 def _share(share: float) -> Cell:

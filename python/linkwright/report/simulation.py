@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright import problem_limits, shown, units
+from linkwright import ask, shown, units
 from linkwright.errors import LinkwrightError
 from linkwright.insight import Insight
 from linkwright.picture import scene
 from linkwright.store.schema import METRICS
 from linkwright.timeline import SPENT
+from linkwright.units import NS_PER_S, NS_PER_US
 
 from . import quantity
 from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
@@ -23,23 +24,16 @@ from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
 if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.experiment import Experiment
-    from linkwright.problem_limits import Limit
 
 Row = Mapping[str, Any]
 _SEVERAL = 1.5  # times as long as one run: several
 BUSIEST, MOST_LINKS, MOST_STEPS = 20, 1000, 500  # rows of tables: the busiest links, and the first operations
 
 
-def simulation(
-    machine: _native.Machine,
-    schedule: _native.Schedule,
-    found: _native._Simulation,
-    experiment: Experiment,
-    rows: Sequence[Row],
-) -> Report:
-    """The page of `schedule`, simulated with `operations`, `links` and `bins`."""
+def simulation(machine: _native.Machine, answer: ask.Answer, experiment: Experiment, rows: Sequence[Row]) -> Report:
+    """The page of an answer that kept `operations`, `links` and `bins`."""
     time = next(row for row in rows if row["metric"] == "time")
-    insight = Insight(schedule, found)
+    insight = Insight(answer)
     what = experiment.collective or "pattern"
     title = f"{what} by {experiment.algorithm} on {machine.name}"
     told = f"{title}: {_duration(time['value'])}"
@@ -47,7 +41,7 @@ def simulation(
         Section(
             "In short",
             [
-                _conclusion(time, insight, found),
+                _conclusion(time, insight, answer),
                 Moving([scene(machine, insight.timeline, title=told)]),
             ],
         ),
@@ -72,7 +66,7 @@ def _facts(experiment: Experiment) -> list[tuple[str, str]]:
     ]
 
 
-def _conclusion(time: Row, insight: Insight, found: _native._Simulation) -> Text:
+def _conclusion(time: Row, insight: Insight, answer: ask.Answer) -> Text:
     spent = _spent(insight)
     whole = sum(spent.values())
     told = [f"It takes {_duration(time['value'])}{_of_limit(time)}."]
@@ -83,13 +77,13 @@ def _conclusion(time: Row, insight: Insight, found: _native._Simulation) -> Text
     if len(links):
         name, share = links.columns["link"][0], float(links.columns["busy_share"][0])
         told.append(f"The busiest link, {name}, is busy for {quantity.percent(share)} of the time.")
-    return Text([" ".join(told), *_repeats(time, found)])
+    return Text([" ".join(told), *_repeats(time, answer)])
 
 
-def _repeats(time: Row, found: _native._Simulation) -> list[str]:
+def _repeats(time: Row, answer: ask.Answer) -> list[str]:
     """What a path that repeats the schedule makes of the picture."""
-    whole_ns = float(found["finish_ps"].max()) / 1e3
-    if not len(found["runs_ps"]) or whole_ns < _SEVERAL * time["value"]:
+    whole_ns = units.Time(int(answer.ranks.finish_ps.max())).ns
+    if not len(answer.ranks.runs_ps) or whole_ns < _SEVERAL * time["value"]:
         return []
     told = (
         f"This path runs the schedule several times, {_duration(whole_ns)} in all, and the picture shows all of them."
@@ -122,7 +116,12 @@ def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list
     if limits:
         columns = [Column("Limit"), Column("Time", "s", numeric=True), Column("Of the time", "%", numeric=True)]
         body = [
-            [each.name, _time(1e3 * each.time_us), _share(1e3 * each.time_us / time["value"]), each.derivation]
+            [
+                each.name,
+                _time(NS_PER_US * each.time_us),
+                _share(NS_PER_US * each.time_us / time["value"]),
+                each.derivation,
+            ]
             for each in limits
         ]
         items.append(Table("No algorithm is faster", [*columns, Column("Because")], body))
@@ -132,15 +131,15 @@ def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list
     return [Section("Limits", items)] if items else []
 
 
-def _known(machine: _native.Machine, experiment: Experiment) -> list[Limit]:
+def _known(machine: _native.Machine, experiment: Experiment) -> list[ask.Limit]:
     if experiment.collective is None:
         return []
     at = experiment
     try:
-        return problem_limits.limits(
-            at.collective, machine, at.ranks, at.size_bytes or 0, dtype=at.dtype or "u8", root=at.root, grid=at.grid,
-            path=at.path, placement=at.placement,
-        )  # fmt: skip
+        how = ask.How(path=at.path, grid=at.grid, placement=at.placement or None)
+        return ask.limits(
+            machine, at.collective, at.ranks, at.size_bytes or 0, dtype=at.dtype or "u8", root=at.root, how=how
+        )
     except LinkwrightError:  # such as a collective without a limit
         return []
 
@@ -153,7 +152,7 @@ def _spent(insight: Insight) -> dict[str, float]:
 def _causes(insight: Insight) -> Table:
     spent = _spent(insight)
     whole = sum(spent.values()) or 1.0
-    body = [[name, _time(1e3 * time_us), _share(time_us / whole)] for name, time_us in spent.items()]
+    body = [[name, _time(NS_PER_US * time_us), _share(time_us / whole)] for name, time_us in spent.items()]
     columns = [Column("Cause"), Column("Time", "s", numeric=True), Column("Share", "%", numeric=True)]
     return Table("The critical path", columns, body, "The chain of operations that decides when the last rank ends.")
 
@@ -165,7 +164,7 @@ def _path(insight: Insight) -> list[Table]:
         return []
     names = ["operation", "kind", "from", "to", "bytes", "start_us", "end_us", *(f"{name}_us" for name in SPENT)]
     body = [
-        [*_operation(values[:5]), *(_time(1e3 * float(value)) for value in values[5:])]
+        [*_operation(values[:5]), *(_time(NS_PER_US * float(value)) for value in values[5:])]
         for values in list(zip(*(found.columns[name] for name in names), strict=True))[:MOST_STEPS]
     ]
     heads = [Column("Operation", numeric=True), Column("Kind"), Column("From", numeric=True)]
@@ -198,7 +197,7 @@ def _links(insight: Insight) -> list[Table]:
 def _link(row: Sequence[Any]) -> list[Cell | str]:
     name, busy_us, share, carried, peak = row
     moved = Cell(quantity.size(int(carried)), int(carried))
-    return [str(name), _time(1e3 * float(busy_us)), _share(float(share)), moved, _count(int(peak))]
+    return [str(name), _time(NS_PER_US * float(busy_us)), _share(float(share)), moved, _count(int(peak))]
 
 
 def _first(count: int, most: int) -> str:
@@ -206,7 +205,7 @@ def _first(count: int, most: int) -> str:
 
 
 def _duration(time_ns: float) -> str:
-    return quantity.text(time_ns / 1e9, "s")
+    return quantity.text(time_ns / NS_PER_S, "s")
 
 
 def _time(time_ns: float) -> Cell:

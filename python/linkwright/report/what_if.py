@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from linkwright.errors import LinkwrightError
 from linkwright.predict.training.lead import COMMUNICATION
 from linkwright.shown import duration
+from linkwright.units import NS_PER_S
 
 from . import quantity
 from .model import Point, Slider, WhatIf
@@ -92,7 +93,7 @@ def _point(made: Training, trainer: Trainer, step: Step, faster: float, choices:
         found = trainer.what_if(step, faster, choices)
     except LinkwrightError:  # such as a bucket that the algorithm does not serve
         return None
-    texts = [quantity.text(found.time_ns / 1e9, "s"), f"{found.samples_per_s:,.4g}"]
+    texts = [quantity.text(found.time_ns / NS_PER_S, "s"), f"{found.samples_per_s:,.4g}"]
     if made.workload.samples:
         texts.append(duration(found.training_s(made.workload.samples)))
     return Point(texts, [found.share(*causes) for causes in PARTS.values()])

@@ -14,6 +14,8 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from linkwright.units import NS_PER_S
+
 # Collective -> the factor f as people write it; `linkwright._native.bus_factor` computes it.
 FACTORS = {
     "allreduce": "2(p-1)/p",
@@ -29,7 +31,7 @@ FACTORS = {
 
 def alg_bw(size_bytes: int, time_ns: float) -> float | None:
     """S / t in bytes per second; None without bytes or time."""
-    return size_bytes / time_ns * 1e9 if size_bytes and time_ns > 0 else None
+    return size_bytes / time_ns * NS_PER_S if size_bytes and time_ns > 0 else None
 
 
 def bus_bw(collective: str, ranks: int, size_bytes: int, time_ns: float) -> float | None:

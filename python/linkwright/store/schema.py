@@ -133,7 +133,7 @@ CODES = {
     "all-disturbed": "every sample was dropped because something else ran",
     "process-ended": "the process of the launch died during this experiment",
     "worker-killed": "every worker of the cluster that ran the experiment was killed",
-    "not-on-mpi": "a probe asks one host by itself",
+    "not-on-mpi": "a probe concerns a single host",
     "untimed": "the executor takes no times",
     "below-sweep": "half of the peak is reached below the smallest size",
 }

@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwright.stats.quantile import percentiles, quantile
 from linkwright.stats.summary import summarise
+from linkwright.units import NS_PER_S
 
 Columns = Mapping[str, float | None]
 
@@ -43,7 +44,7 @@ def _rates(sent_bytes: np.ndarray, rank_ns: np.ndarray) -> dict[str, float]:
     sends = (sent > 0) & (rank_ns > 0)
     if not sends.any():
         return {}
-    rates = np.sort(sent[sends] / rank_ns[sends] * 1e9)
+    rates = np.sort(sent[sends] / rank_ns[sends] * NS_PER_S)
     return {metric: quantile(rates, percent / 100) for metric, percent in _OF_RATES.items()}
 
 

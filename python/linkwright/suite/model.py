@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from linkwright import _native, probes, schedules
+from linkwright.ask import USUAL, Answer, How, Limit, limits
 from linkwright.errors import (
     BackendError,
     LinkwrightError,
@@ -22,7 +23,6 @@ from linkwright.errors import (
 )
 from linkwright.executors import ModelledTarget
 from linkwright.experiment import Experiment
-from linkwright.problem_limits import Limit, limits
 from linkwright.store.record import Note, remarks
 
 from . import rows
@@ -44,42 +44,43 @@ class Work:
     metrics: Mapping[str, Sequence[str]]  # by part of the suite
     seed: int
 
-    def rows(self, experiment: Experiment, answer: dict | Exception) -> list[Row]:
-        """The rows of an answer of the native half; an error becomes a row that gives the reason."""
+    def rows(
+        self, experiment: Experiment, answer: Answer | dict | Exception, line: rows.Line | None = None
+    ) -> list[rows.Row]:
+        """The rows of an answer; an error becomes a row that gives the reason."""
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
             return rows.without_value(self.context, experiment, status, str(answer), answer.code)
         if isinstance(answer, Exception):
             raise answer
-        if experiment.probe:
+        if isinstance(answer, dict):
             return rows.of_modelled_probe(self.context, experiment, probes.modelled(answer))
-        return self._rows(experiment, schedules.simulated(answer), answer["remark"])
+        words = experiment.own.words if experiment.own else None
+        folded = [FOLDED] if self.target.walk == "fold" else []
+        notes = [*folded, *remarks(words, None if line else answer.remark)]
+        return rows.of_simulation(self.context, experiment, self.metrics[experiment.part], answer, notes, line)
 
-    def continued(self, experiment: Experiment, shorter: dict | Exception, longer: dict | Exception) -> list[Row]:
+    def continued(
+        self, experiment: Experiment, shorter: Answer | Exception, longer: Answer | Exception
+    ) -> list[rows.Row]:
         """The rows of an experiment whose time is on a straight line through two others."""
         if isinstance(shorter, Exception) or isinstance(longer, Exception):
             return self.rows(experiment, shorter if isinstance(shorter, Exception) else longer)
         assert experiment.own
         assert experiment.own.continued
-        both = (schedules.simulated(answer) for answer in (shorter, longer))
-        found = rows.continued(*both, experiment.own.continued.times, self._limit(experiment))
-        return self._rows(experiment, found, None)
+        line = rows.Line(shorter, experiment.own.continued.times, self._limit(experiment))
+        return self.rows(experiment, longer, line)
 
     def _limit(self, experiment: Experiment) -> Limit | None:
         """What no schedule of this collective beats here."""
         assert experiment.collective
         assert experiment.size_bytes
+        how = How(path=experiment.path, grid=experiment.grid, placement=experiment.placement or None)
         found = limits(
-            experiment.collective, self.target.machine, experiment.ranks, experiment.size_bytes,
-            dtype=experiment.dtype or "f32", root=experiment.root, grid=experiment.grid, path=experiment.path,
-            placement=experiment.placement,
+            self.target.machine, experiment.collective, experiment.ranks, experiment.size_bytes,
+            dtype=experiment.dtype or "f32", root=experiment.root, how=how,
         )  # fmt: skip
         return next(iter(found), None)
-
-    def _rows(self, experiment: Experiment, found: rows.Simulated, remark: str | None) -> list[Row]:
-        words = experiment.own.words if experiment.own else None
-        notes = [*([FOLDED] if self.target.walk == "fold" else []), *remarks(words, remark)]
-        return rows.of_simulation(self.context, experiment, self.metrics[experiment.part], found, notes)
 
 
 def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> Iterator[Finished]:
@@ -94,8 +95,8 @@ def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> It
             asked += [experiment, *_shorter(experiment)]
     if not asked:
         return
-    running = _native.Simulations(work.target.machine, [_asked(work.target, e) for e in asked], work.seed, jobs)
-    waiting: dict[str, tuple[int, dict | Exception]] = {}  # one of the two schedules of a straight line
+    running = _native.Simulations(work.target.machine, [_asked(work, e) for e in asked], jobs)
+    waiting: dict[str, tuple[int, Answer | Exception]] = {}  # one of the two schedules of a straight line
     try:
         for place, answer in running:
             experiment = asked[place]
@@ -160,15 +161,14 @@ def on_sample(target: ModelledTarget, experiment: Experiment) -> Experiment:
     return dataclasses.replace(experiment, placement=tuple(target.sample[rank] for rank in ranks))
 
 
-def _asked(target: ModelledTarget, experiment: Experiment) -> tuple[str, str, dict, dict | None]:
+def _asked(work: Work, experiment: Experiment) -> tuple[str, str, dict, How]:
     """An experiment as the native half takes it."""
     if experiment.probe:
-        return "probe", experiment.probe, dict(experiment.axes or ()), None
-    placed = on_sample(target, experiment)
-    options = schedules.options(placed)
-    if not (experiment.collective or experiment.placement):  # one of thousands of pairs needs its time only
-        options["messages"] = True
+        return "probe", experiment.probe, dict(experiment.axes or ()), USUAL
+    # One of thousands of pairs needs its time only.
+    messages = not (experiment.collective or experiment.placement)
+    how = schedules.how(on_sample(work.target, experiment), messages=messages, seed=work.seed)
     if experiment.own:
-        return "schedule", experiment.algorithm, {"schedule": experiment.own.given()}, options
-    kind = (target.walk or "collective") if experiment.collective else "pattern"
-    return kind, experiment.algorithm_key, schedules.shape(experiment), options
+        return "schedule", experiment.algorithm, {"schedule": experiment.own.given()}, how
+    kind = (work.target.walk or "collective") if experiment.collective else "pattern"
+    return kind, experiment.algorithm_key, schedules.shape(experiment), how

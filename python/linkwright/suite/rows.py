@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from linkwright import probes, schedules
+from linkwright.ask import Answer, Limit
 from linkwright.executors.measured import Measured, median
 from linkwright.executors.threads import canary
-from linkwright.experiment import Experiment
-from linkwright.experiment import continued as continued_ns
-from linkwright.problem_limits import Limit
-from linkwright.schedules import Simulated
+from linkwright.experiment import Experiment, continued
 from linkwright.stats import bandwidth
 from linkwright.stats.quantile import quantile
 from linkwright.stats.summary import summarise
 from linkwright.store.record import Note
 from linkwright.store.schema import COMPARED, COMPARED_NAMES
+from linkwright.units import in_ns
 
 from . import load_rows, probe_rows
 from .context import Context, Row
@@ -35,36 +34,40 @@ def without_value(
     return [context.row(experiment, "time", status=status, reason=reason, code=code)]
 
 
-def continued(shorter: Simulated, longer: Simulated, times: float, limit: Limit | None) -> Simulated:
-    """What a straight line through two simulations gives: times alone, because nothing else was counted.
+@dataclass(frozen=True)
+class Line:
+    """A straight line through two answers, on which a larger problem lies: it has times alone, since nothing else was
+    counted. The `limit` is that of the larger problem, which no simulation has seen."""
 
-    The `limit` is that of the whole problem, which no simulation has seen.
-    """
-    time_ns = continued_ns(shorter.time_ns, longer.time_ns, times)
-    return replace(
-        longer, rank_times_ns=longer.rank_times_ns * (time_ns / longer.time_ns), time_ns=time_ns,
-        limit_ns=limit and limit.time_us * 1e3, limit_name=limit and limit.name, bound_ns=None,
-        bound_name=None, counts={}, critical_share=None,
-    )  # fmt: skip
+    shorter: Answer
+    times: float  # the difference between both, added to the longer one
+    limit: Limit | None
 
 
 def of_simulation(
     context: Context,
     experiment: Experiment,
     metrics: Sequence[str],
-    found: Simulated,
+    answer: Answer,
     notes: Sequence[Note] = (),
+    line: Line | None = None,
 ) -> list[Row]:
     """Rows of a modelled experiment: exact, so without interval; `notes` are caveats."""
     ok = _said([*_of_kind(experiment), *([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
-    known = {name: getattr(found, name) for name in ("limit_name", "bound_name")}
-    rows = [
-        context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, bound=found.bound_ns, **known, **ok)
-    ]
-    rows += _derived(context, experiment, metrics, rows[0], found.moved_bytes)
+    ranks, time_ns = in_ns(answer.ranks.finish_ps - answer.ranks.start_ps), answer.slowest.ns
+    limit, bound, counts = answer.limit, answer.bound, _counts(answer)
+    if line:
+        longer_ns, time_ns = time_ns, continued(line.shorter.slowest.ns, time_ns, line.times)
+        ranks *= time_ns / longer_ns
+        limit, bound, counts = line.limit, None, {}
+    known = {
+        "limit": limit and limit.time.ns, "limit_name": limit and limit.name,
+        "bound": bound and bound.time.ns, "bound_name": bound and bound.name,
+    }  # fmt: skip
+    rows = [context.row(experiment, "time", value=time_ns, **known, **ok)]
+    rows += _derived(context, experiment, metrics, rows[0], answer.counts.bytes)
     if experiment.placement:
         return rows  # one of thousands of cells of a matrix: its time is what it is for
-    ranks = found.rank_times_ns
     ordered, middle = np.sort(ranks), len(ranks) // 2
     spread = {
         "time_rank_mean": ranks.mean(),
@@ -72,14 +75,26 @@ def of_simulation(
         "time_rank_median": (ordered[middle] + ordered[~middle]) / 2,
         "time_rank_p95": quantile(ordered, 0.95),
     }
-    rows += [context.row(experiment, m, value=float(v), **ok) for m, v in {**spread, **found.counts}.items()]
-    if found.sent_bytes is not None and found.message_ns is not None:
-        loads = load_rows.modelled(found.sent_bytes, ranks, found.message_ns)
+    rows += [context.row(experiment, m, value=float(v), **ok) for m, v in {**spread, **counts}.items()]
+    if answer.how.messages:
+        loads = load_rows.modelled(answer.messages.sent_bytes, ranks, in_ns(answer.messages.latency_ps))
         rows += [context.row(experiment, metric, **columns, **ok) for metric, columns in loads]
-    if found.critical_share is not None:
-        share = {"value": found.critical_share, "status": "ok", "reason": found.critical_cause}
-        rows.append(context.row(experiment, "critical_share", **share))
+    shares = answer.critical
+    if not line and any(shares.values()):
+        cause = max(shares, key=shares.__getitem__)
+        rows.append(context.row(experiment, "critical_share", value=shares[cause], status="ok", reason=cause))
     return rows
+
+
+def _counts(answer: Answer) -> dict[str, float]:
+    """By metric."""
+    counts = answer.counts
+    return {
+        "hops_max": float(counts.hops_max),
+        "hops_mean": counts.hops_mean,
+        "byte_hops": float(counts.byte_hops),
+        "peak_link_load": float(counts.peak_load),
+    }
 
 
 def of_modelled_probe(context: Context, experiment: Experiment, found: probes.Modelled) -> list[Row]:

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from linkwright import _native, schedules
+from linkwright.ask import How, Limit, ask
 from linkwright.errors import ScheduleError, UsageError, unknown
 from linkwright.executors import Target
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.experiments import collective_experiment
+from linkwright.insight import link_rows
 from linkwright.store.files import check_page, check_place, make_folder, write_text
 from linkwright.suite.expand import algorithms_of
-from linkwright.units import format_size, format_time
+from linkwright.units import PS_PER_NS, format_size, format_time
 
 # The method that only prices known algorithms: its best is what others are compared with.
 KNOWN = "library"
@@ -81,15 +83,13 @@ class Task:
 
     def binds(self, one: Mapping[str, Any]) -> dict[str, object]:
         """What its time goes on: shares of the critical path by cause, and the busiest link with its busy share."""
-        options = {
-            "path": one["path"] or self.path, "issue": one["issue"], "seed": self.seed, "links": True,
-            "serial_starts": self.serial_starts,
-        }  # fmt: skip
-        options = {name: value for name, value in options.items() if value is not None}
-        machine = self.target.machine
-        found = _native.simulate(_native.lower(one["schedule"], machine, options.get("path")), machine, options)
-        links = schedules.link_rows(found)
-        shares = {cause: share for cause, share in found["critical"].items() if share}
+        how = How(
+            path=one["path"] or self.path, issue=one["issue"], seed=self.seed, links=True,
+            serial_starts=self.serial_starts,
+        )  # fmt: skip
+        answer = ask(self.target.machine, one["schedule"], how)
+        links = link_rows(answer)
+        shares = {cause: share for cause, share in answer.critical.items() if share}
         busiest = {name: links[0][name] for name in ("link", "busy_share")} if links else None
         return {"critical_path": shares, "busiest_link": busiest}
 
@@ -97,11 +97,10 @@ class Task:
         """The best known algorithm: known ones are looked at first."""
         return next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
 
-    def bound(self) -> Mapping[str, Any] | None:
+    def bound(self) -> Limit | None:
         """What no schedule beats; None where nothing is known."""
-        options = {"path": self.path}
         shape = schedules.shape(self.experiment)
-        limits = _native.limits(self.experiment.collective or "", self.target.machine, shape, options)
+        limits = _native.limits(self.target.machine, self.experiment.collective or "", shape, How(path=self.path))
         return next(iter(limits), None)
 
 
@@ -147,7 +146,7 @@ class Outcome:
     task: Task
     best: dict[str, Any]
     known: dict[str, Any] | None
-    bound: Mapping[str, Any] | None
+    bound: Limit | None
     tried: int
     # Known algorithms at which nobody looked, because the time was over.
     unseen: int
@@ -174,15 +173,15 @@ class Outcome:
         experiment, bound = self.task.experiment, self.bound
         return {
             "collective": experiment.collective, "machine": self.task.target.machine_name, "ranks": experiment.ranks,
-            "size_bytes": experiment.size_bytes, "known_ns": self.known and self.known["time_ps"] / 1e3,
-            "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / 1e3, "gain": self.gain,
-            "bound_ns": bound and bound["time_ps"] / 1e3, "bound": bound and bound["name"],
+            "size_bytes": experiment.size_bytes, "known_ns": self.known and self.known["time_ps"] / PS_PER_NS,
+            "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / PS_PER_NS,
+            "gain": self.gain, "bound_ns": bound and bound.time.ns, "bound": bound and bound.name,
             "method": self.best["method"], "recipe": self.best["recipe"], "issue": self.best["issue"],
             "path": self.best["path"] or self.task.path, "tried": self.tried, "known_unseen": self.unseen,
             "serial_starts": self.task.serial_starts, "seed": self.task.seed,
             "interrupted": self.interrupted, "lasting": self.best["lasting"],
             "fastest": self.fastest and {
-                "time_ns": self.fastest["time_ps"] / 1e3, "gain": self._gain(self.fastest),
+                "time_ns": self.fastest["time_ps"] / PS_PER_NS, "gain": self._gain(self.fastest),
                 **{name: self.fastest[name] for name in ("method", "recipe", "issue", "lasting")},
             },
         }  # fmt: skip
@@ -213,7 +212,7 @@ class Outcome:
         one, lasting = self.fastest, Lasting.of(self.fastest) if self.fastest else None
         if one is None or lasting is None:
             return None
-        gain = f"{_time(one['time_ps'] / 1e3)}, {self._gain(one):.2f} x, lasts {lasting.short}"
+        gain = f"{_time(one['time_ps'] / PS_PER_NS)}, {self._gain(one):.2f} x, lasts {lasting.short}"
         return f"passed over: {gain}: {one['method']}, {one['recipe']} ({one['issue']})"
 
     @property

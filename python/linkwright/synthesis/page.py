@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from linkwright.ask import How
 from linkwright.errors import LinkwrightError
 from linkwright.picture import subjects
 from linkwright.picture.scene import Scene
 from linkwright.report import quantity
 from linkwright.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
 from linkwright.report.spent import Spent, compared
-from linkwright.units import format_size
+from linkwright.units import PS_PER_S, format_size
 
 from . import Lasting, Outcome
 
@@ -59,11 +60,10 @@ def _moving(outcomes: Sequence[Outcome]) -> list[Item]:
 
 def _scene(outcome: Outcome, one: Mapping[str, Any], words: str) -> Scene | None:
     task = outcome.task
-    options = {"path": one["path"] or task.path, "issue": one["issue"], "serial_starts": task.serial_starts or None}
+    how = How(path=one["path"] or task.path, issue=one["issue"], serial_starts=bool(task.serial_starts))
     title = f"{words}: {one['recipe']}, {format_size(task.size_bytes)}, {_duration(one['time_ps'])}"
     with contextlib.suppress(LinkwrightError):  # such as a schedule with too many operations
-        given = {name: value for name, value in options.items() if value is not None}
-        return subjects.of_built(task.target.machine, one["schedule"], given, one["recipe"], title)
+        return subjects.of_built(task.target.machine, one["schedule"], how, one["recipe"], title)
     return None
 
 
@@ -97,7 +97,7 @@ def _passed(outcome: Outcome, one: Mapping[str, Any]) -> str:
 
 def _row(outcome: Outcome) -> list[Cell | str]:
     found = outcome.best["time_ps"]
-    bound = outcome.bound["time_ps"] if outcome.bound else None
+    bound = outcome.bound.time.ps if outcome.bound else None
     known = outcome.known["time_ps"] if outcome.known else None
     over = found / bound if bound else None
     return [
@@ -106,7 +106,7 @@ def _row(outcome: Outcome) -> list[Cell | str]:
         _time(found),
         Cell(f"{outcome.gain:.2f}", outcome.gain) if outcome.gain else "",
         Cell(outcome.lasting.short, outcome.lasting.share, outcome.lasting.long) if outcome.lasting else "",
-        _time(bound, str(outcome.bound["name"]) if outcome.bound else ""),
+        _time(bound, outcome.bound.name if outcome.bound else ""),
         Cell(f"{over:.2f}", over) if over else "",
         Cell(outcome.best["recipe"], tone="strong"),
         str(outcome.best["issue"]),
@@ -118,8 +118,8 @@ def _why(outcome: Outcome) -> Table:
     size = format_size(outcome.task.size_bytes)
     after: Any = outcome.task.binds(outcome.best)
     before: Any = outcome.task.binds(outcome.known) if outcome.known else {"critical_path": {}, "busiest_link": None}
-    known = Spent("Best known", (outcome.known["time_ps"] if outcome.known else 0) / 1e12, before["critical_path"])
-    found = Spent("Found", outcome.best["time_ps"] / 1e12, after["critical_path"])
+    known = Spent("Best known", (outcome.known["time_ps"] if outcome.known else 0) / PS_PER_S, before["critical_path"])
+    found = Spent("Found", outcome.best["time_ps"] / PS_PER_S, after["critical_path"])
     return compared(f"At {size}", known, found, _busiest(before["busiest_link"], after["busiest_link"]))
 
 
@@ -137,4 +137,4 @@ def _time(time_ps: float | None, note: str = "") -> Cell | str:
 
 
 def _duration(time_ps: float) -> str:
-    return quantity.text(time_ps / 1e12, "s")
+    return quantity.text(time_ps / PS_PER_S, "s")

@@ -6,7 +6,7 @@ use crate::fabrics;
 use crate::limits::{self, Demand};
 use crate::mode::Mode;
 use crate::placement::Placement;
-use crate::run::{setup, sized, Modelled, Options};
+use crate::run::{setup, sized, Answer, How};
 use crate::setup::{Issue, Setup};
 use crate::simulated::SimulatedFabric;
 use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
@@ -18,20 +18,15 @@ use linkwright_schedule::symmetric::{Folded, Program};
 pub fn simulate(
     program: Program,
     machine: &Machine,
-    options: &Options,
+    how: &How,
     mode: Mode,
-) -> Result<Modelled, SimError> {
+) -> Result<Answer, SimError> {
     let ranks = program.ranks();
-    let machine = &of_size(machine, ranks, options, mode)?;
-    let setup = setup(
-        machine,
-        ranks,
-        places(machine, ranks, options, mode)?,
-        options,
-    )?;
+    let machine = &of_size(machine, ranks, how, mode)?;
+    let setup = setup(machine, ranks, places(machine, ranks, how, mode)?, how)?;
     let mut fabric = fabrics::build(machine)?;
     check_fabric(machine, &*fabric, mode)?;
-    check_run(options, &setup.path, mode)?;
+    check_run(how, &setup.path, mode)?;
     let folded = program.fold(setup.path.fused_combine)?;
     folded.verify()?;
     check_program(&folded, machine, &setup, mode)?;
@@ -45,7 +40,7 @@ pub fn simulate(
     for each in [&limits, &bounds] {
         each.check(&simulation, machine.fabric_kind())?;
     }
-    Ok(Modelled {
+    Ok(Answer {
         messages: None,
         simulation,
         limits,
@@ -56,16 +51,11 @@ pub fn simulate(
 }
 
 /// The machine with as many endpoints as the simulation uses.
-fn of_size(
-    machine: &Machine,
-    ranks: u32,
-    options: &Options,
-    mode: Mode,
-) -> Result<Machine, SimError> {
+fn of_size(machine: &Machine, ranks: u32, how: &How, mode: Mode) -> Result<Machine, SimError> {
     match (mode, machine.open_size()) {
         // The representative, and one other rank.
         (Mode::Folded, Some(OpenSize::Count)) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
-        _ => sized(machine, ranks, &options.grid),
+        _ => sized(machine, ranks, &how.grid),
     }
 }
 
@@ -73,13 +63,13 @@ fn of_size(
 fn places(
     machine: &Machine,
     ranks: u32,
-    options: &Options,
+    how: &How,
     mode: Mode,
 ) -> Result<Vec<EndpointId>, SimError> {
     if mode == Mode::Folded && machine.open_size().is_some() {
         return Ok(vec![EndpointId(0), EndpointId(ranks.min(2) - 1)]);
     }
-    options.placement.place(machine, ranks, 0)
+    how.placement.place(machine, ranks, 0)
 }
 
 /// Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
@@ -93,8 +83,8 @@ fn units(folded: &Folded) -> u64 {
     lanes.len().max(1) as u64
 }
 
-/// Refuse options that need a schedule.
-fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError> {
+/// Refuse choices that need a schedule.
+fn check_run(how: &How, path: &Path, mode: Mode) -> Result<(), SimError> {
     let folded = mode == Mode::Folded;
     let problem = if path.protocol.is_some() {
         "the path runs an allreduce in windows and several times; use another path"
@@ -104,15 +94,15 @@ fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError>
         "its ranks move their data themselves, one thing at a time; use another path"
     } else if path.scratch == Scratch::Own {
         "the path gives every arrival scratch of its own; use another path"
-    } else if matches!(options.issue, Issue::Window(k) if k > 1) {
+    } else if matches!(how.issue, Issue::Window(k) if k > 1) {
         "a window frees its places one by one; use blocking, batch(k) or unlimited issue"
-    } else if folded && options.skew != Skew::None {
+    } else if folded && how.skew != Skew::None {
         "ranks that arrive at different times are not alike; let them arrive together, stream them"
-    } else if folded && options.placement != Placement::Identity {
+    } else if folded && how.placement != Placement::Identity {
         "one rank that represents all has no place of its own; omit the placement, stream the ranks"
-    } else if options.launch > TimePs::ZERO {
+    } else if how.launch > TimePs::ZERO {
         "a library starts its collectives as schedules of all ranks; leave the launch out"
-    } else if options.record_operations {
+    } else if how.operations {
         "operations are forgotten on the way, so that none can be shown"
     } else {
         return Ok(());

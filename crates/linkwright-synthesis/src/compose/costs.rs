@@ -18,7 +18,7 @@ use linkwright_schedule::ir::Buffer;
 use linkwright_schedule::pull::{pull, Pulled};
 use linkwright_schedule::{Builder, Collective, Schedule, Shape};
 use linkwright_sim::error::SimError;
-use linkwright_sim::{lowered, run, Issue, Options};
+use linkwright_sim::{ask, lowered, How, Issue};
 
 /// Bytes of a block by which rates are told: long enough to hide what a message costs, and within any memory.
 const BLOCK: u64 = 16 << 10;
@@ -80,7 +80,7 @@ impl Axis {
 
 struct Probe<'a> {
     machine: &'a Machine,
-    options: Options,
+    options: How,
     shape: Shape,
     axes: Vec<Axis>,
 }
@@ -147,7 +147,7 @@ impl<'a> Probe<'a> {
             }
             stride *= side;
         }
-        let options = Options {
+        let options = How {
             path: path.map(str::to_string),
             issue: Issue::Unlimited,
             grid: if machine.ranks() == 0 {
@@ -155,7 +155,7 @@ impl<'a> Probe<'a> {
             } else {
                 Vec::new()
             },
-            ..Options::default()
+            ..How::default()
         };
         Probe {
             machine,
@@ -168,9 +168,9 @@ impl<'a> Probe<'a> {
     /// Time in ps.
     fn time(&self, schedule: Schedule) -> Result<f64, SimError> {
         let lowered = lowered(&schedule, self.machine, self.options.path.as_deref())?;
-        let modelled = run(
-            lowered.as_ref().unwrap_or(&schedule),
+        let modelled = ask(
             self.machine,
+            lowered.as_ref().unwrap_or(&schedule),
             &self.options,
         )?;
         Ok(modelled.simulation.makespan.0 as f64)

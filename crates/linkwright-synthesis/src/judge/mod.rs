@@ -21,7 +21,7 @@ pub use crate::verdict::{Control, Report, Verdict, Winner};
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::{verify, Schedule};
-use linkwright_sim::{run, Modelled, Options, Pricer};
+use linkwright_sim::{ask, Answer, How, Pricer};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -382,7 +382,7 @@ impl Judge {
         let lowered = self.lower(&schedule, draft.path.as_deref())?;
         verify(&lowered)?;
         let options = self.problem.options(issue, draft.path.as_deref());
-        run(&lowered, &self.problem.machine, &options)?;
+        ask(&self.problem.machine, &lowered, &options)?;
         drop(lowered);
         Ok(Winner {
             candidate: Candidate {
@@ -399,16 +399,16 @@ impl Judge {
     }
 
     /// `candidate` simulated with its critical path, the load of every link and the times of every operation.
-    pub fn explain(&self, candidate: &Candidate) -> Result<Modelled> {
+    pub fn explain(&self, candidate: &Candidate) -> Result<Answer> {
         let schedule = self.lower(&candidate.schedule, candidate.path.as_deref())?;
         let options = self
             .problem
             .options(candidate.issue, candidate.path.as_deref());
-        let options = Options {
-            record_operations: true,
+        let options = How {
+            operations: true,
             ..options
         };
-        run(&schedule, &self.problem.machine, &options)
+        ask(&self.problem.machine, &schedule, &options)
     }
 
     fn accept(&mut self, winner: Winner) {

@@ -8,7 +8,7 @@ use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::patience::while_wanted;
 use linkwright_schedule::{Schedule, ScheduleError};
-use linkwright_sim::{lowered, Options, Pricer, SimError};
+use linkwright_sim::{lowered, How, Pricer, SimError};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Judge {
         &self,
         pricer: &mut Pricer,
         schedule: &Schedule,
-        options: Options,
+        options: How,
         (stop_at, until): (TimePs, Option<Instant>),
     ) -> Result<TimePs> {
         let Some(share) = self.serial_share else {
@@ -91,7 +91,7 @@ impl Judge {
         };
         let of = |time: TimePs, factor: f64| TimePs((time.0 as f64 * factor) as u64);
         let serial = pricer.time(schedule, &options, of(stop_at, 1.0 / share), until)?;
-        let described = Options {
+        let described = How {
             serial_starts: false,
             ..options
         };

@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwright._native import measurement
 from linkwright.errors import CudaError
+from linkwright.units import KILO, NS_PER_S
 
 from .device import Device
 from .job import LINE_WORDS, Job
@@ -67,7 +68,7 @@ class Clocks:
         """What the executor knows of its clocks: `key, value, unit` each."""
         offsets = np.array(self.offset_cycles)
         return [
-            {"key": "sm_clock", "value": self.rate * 1e9, "unit": "Hz"},
+            {"key": "sm_clock", "value": self.rate * NS_PER_S, "unit": "Hz"},
             {"key": "sm_clock_spread", "value": self.rate_spread, "unit": "1"},
             {"key": "timer_resolution", "value": self.resolution_ns, "unit": "ns"},
             {"key": "counter_overhead", "value": self.overhead_cycles, "unit": "cycle"},
@@ -152,7 +153,7 @@ class Throttling:
         if self._handle is None:
             return None
         try:
-            return self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle) / 1e3
+            return self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle) / KILO
         except self._nvml.NVMLError:
             return None
 

@@ -15,6 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from linkwright.errors import NoGpuError, WaivedError
+from linkwright.units import NS_PER_MS
 
 from . import compiler, driver
 from .job import Job
@@ -204,7 +205,7 @@ class Device:
         meanwhile()
         self._call("cuEventSynchronize", marks[-1])
         spans = itertools.pairwise(marks)
-        return np.array([self._call("cuEventElapsedTime", *span) for span in spans]) * 1e6
+        return np.array([self._call("cuEventElapsedTime", *span) for span in spans]) * NS_PER_MS
 
     @contextmanager
     def stream(self) -> Iterator[Stream]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from linkwright.experiment import Experiment
 from linkwright.store.record import Record
+from linkwright.units import NS_PER_S
 
 from ..process import Sampling, serve
 from . import clocks, measure
@@ -38,7 +39,10 @@ class Measurer:
         before, self._clocks = self._clocks, clocks.measure(self._device)
         change = self._clocks.rate / before.rate - 1
         moved = abs(change) > clocks.MOVED
-        return {"clock_change": round(change, 4) if moved else None, "clock_hz": round(self._clocks.rate * 1e9, -6)}
+        return {
+            "clock_change": round(change, 4) if moved else None,
+            "clock_hz": round(self._clocks.rate * NS_PER_S, -6),
+        }
 
     def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
         """One experiment."""

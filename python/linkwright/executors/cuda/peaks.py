@@ -11,6 +11,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from linkwright.units import MEGA
+
 from .device import Device
 
 NAME = "gpu_peak"
@@ -27,5 +29,5 @@ def flops_per_ns(device: Device, dtype: str, measured_clock: float) -> float | N
     rate = rates().get(device.architecture, {}).get(dtype)
     if rate is None:
         return None
-    clock = max(device.attribute("CLOCK_RATE") / 1e6, measured_clock)
+    clock = max(device.attribute("CLOCK_RATE") / MEGA, measured_clock)
     return float(rate["value"]) * device.sm_count * clock

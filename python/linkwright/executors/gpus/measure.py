@@ -28,6 +28,7 @@ from linkwright import _native, schedules
 from linkwright.errors import WaivedError
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.store.record import UNCHECKED, Record, remarks
+from linkwright.units import NS_PER_MS
 
 from ..cuda import stream as streams
 from ..cuda.device import Device
@@ -131,7 +132,7 @@ class Gate:
         for queue in self._queues:
             queue.wait()
         marked = zip(self._queues, self._marks, strict=True)
-        return max(queue.device.call("cuEventElapsedTime", *marks) for queue, marks in marked) * 1e6 / repetitions
+        return max(queue.device.call("cuEventElapsedTime", *marks) for queue, marks in marked) * NS_PER_MS / repetitions
 
     @contextmanager
     def _gone_on(self, number: int, held: bool) -> Iterator[None]:

@@ -13,6 +13,7 @@ from linkwright import units
 from linkwright.explain.log import apart_in_words, bus_rate, heading, verdict_in_words
 from linkwright.report import quantity
 from linkwright.report.model import Axis, Cell, Column, Curve, Item, Moving, Plot, Report, Section, Table, Text
+from linkwright.units import GIGA
 
 from .shared import duration, effects, share, time
 
@@ -112,7 +113,7 @@ def _model(name: str, answer: Answer, times: Mapping[int, float]) -> Curve:
 
 
 def _rate(answer: Answer, size: int, time_us: float) -> float:
-    return 1e9 * bus_rate(answer.system, size, time_us)
+    return GIGA * bus_rate(answer.system, size, time_us)
 
 
 def _suspects(answer: Answer) -> list[Section]:
@@ -150,8 +151,8 @@ def _points(answer: Answer) -> Table:
     body = [
         [
             Cell(quantity.size(one.size), one.size), time(one.time), time(one.healthy),
-            Cell(quantity.text(1e9 * one.busbw, "B/s"), one.busbw),
-            Cell(quantity.text(1e9 * one.healthy_busbw, "B/s"), one.healthy_busbw),
+            Cell(quantity.text(GIGA * one.busbw, "B/s"), one.busbw),
+            Cell(quantity.text(GIGA * one.healthy_busbw, "B/s"), one.healthy_busbw),
             share(one.healthy / one.time),
         ]
         for one in answer.points

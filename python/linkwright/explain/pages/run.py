@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from linkwright.explain.run import value
 from linkwright.report import quantity
 from linkwright.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
+from linkwright.units import NS_PER_US
 
 from .shared import share, time
 
@@ -33,7 +34,7 @@ def run(name: str, found: Sequence[Fastest], scenes: Sequence[Scene]) -> Report:
     body = [
         [
             one.machine, Cell(one.collective, tone="strong"), Cell(f"{one.ranks:,}", one.ranks),
-            Cell(quantity.size(one.size_bytes), one.size_bytes), one.algorithm, time(one.time_ns / 1e3),
+            Cell(quantity.size(one.size_bytes), one.size_bytes), one.algorithm, time(one.time_ns / NS_PER_US),
             share(one.share) if one.share else _NOTHING,
             f"{one.others[0][0]}, {one.others[0][1]:.2f} × as long" if one.others else "",
         ]

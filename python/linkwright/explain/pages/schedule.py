@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from linkwright import units
 from linkwright.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
 from linkwright.report.spent import Spent, compared
+from linkwright.units import US_PER_S
 
 from .shared import duration, effects, share, time
 
@@ -75,8 +76,8 @@ def _searched(found: Found) -> list[Item]:
     kind = "A search found a new schedule" if its.new else "The search found nothing faster than a known algorithm"
     told = [f"{kind}: {duration(its.time_us)}, {1 - its.time_us / found.time_us:.0%} less. {its.recipe}."]
     told += [f"Write it: {its.write}", f"Switch it on {its.switch_on}"]
-    before = Spent("This schedule", found.time_us / 1e6, dict(found.spent))
-    return [Text(told), compared("Why it is faster", before, Spent("The one found", its.time_us / 1e6, its.spent))]
+    before = Spent("This schedule", found.time_us / US_PER_S, dict(found.spent))
+    return [Text(told), compared("Why it is faster", before, Spent("The one found", its.time_us / US_PER_S, its.spent))]
 
 
 def _better(found: Found) -> Table:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.report import quantity
 from linkwright.report.model import Cell, Column, Section, Table
+from linkwright.units import US_PER_S
 
 if TYPE_CHECKING:
     from linkwright.explain.sensitivity import Effect
@@ -29,7 +30,7 @@ def effects(found: Sequence[Effect], title: str) -> list[Section]:
 
 def duration(time_us: float) -> str:
     """A time in words."""
-    return quantity.text(time_us / 1e6, "s")
+    return quantity.text(time_us / US_PER_S, "s")
 
 
 def time(time_us: float) -> Cell:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from linkwright.predict.trace.groups import MESSAGE, Meeting
 from linkwright.predict.trace.price import Price
 from linkwright.predict.trace.replay import DEVICE, HOST, MEMORY_UNIT, NOT_YET, Program, Replay, unit_of
+from linkwright.units import PS_PER_NS
 
 CAUSES = ("computation", "memory", "communication", "waiting", "host")
 _COMPUTATION, _MEMORY, _COMMUNICATION, _WAITING, _HOST = range(len(CAUSES))
@@ -86,16 +87,16 @@ class Outcome:
             "machine": self.machine,
             "ranks": len(self.ranks),
             "nodes": self.nodes,
-            "step_ns": self.step_ps / 1e3,
+            "step_ns": self.step_ps / PS_PER_NS,
             "causes": {
-                cause: {"mean_ns": mean / 1e3, "least_ns": least / 1e3, "most_ns": most / 1e3}
+                cause: {"mean_ns": mean / PS_PER_NS, "least_ns": least / PS_PER_NS, "most_ns": most / PS_PER_NS}
                 for cause, (mean, least, most) in self.causes().items()
             },
             "by_rank": [
-                {f"{cause}_ns": time / 1e3 for cause, time in zip(CAUSES, own, strict=True)} for own in self.ranks
+                {f"{cause}_ns": time / PS_PER_NS for cause, time in zip(CAUSES, own, strict=True)} for own in self.ranks
             ],
             "critical_path": [
-                {"what": one.what, "detail": one.detail, "count": one.count, "time_ns": one.time_ps / 1e3}
+                {"what": one.what, "detail": one.detail, "count": one.count, "time_ns": one.time_ps / PS_PER_NS}
                 for one in self.path
             ],
             "collectives": [
@@ -104,8 +105,8 @@ class Outcome:
                     "size_bytes": row.size_bytes,
                     "ranks": row.ranks,
                     "count": row.count,
-                    "once_ns": row.price.time_ps / 1e3,
-                    "together_ns": row.total_ps / 1e3,
+                    "once_ns": row.price.time_ps / PS_PER_NS,
+                    "together_ns": row.total_ps / PS_PER_NS,
                     "share": row.share,
                     "algorithm": row.price.algorithm,
                 }

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.errors import UsageError
 from linkwright.predict.training.workload import PRECISIONS, SINGLE
+from linkwright.units import GIGA, NS_PER_S, TERA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ class Peak:
     def words(self) -> str:
         """`989 TFlop/s (bf16 on tensor cores)`."""
         where = self.unit if self.unit == GIVEN else f"{self.precision} on {self.unit}"
-        return f"{self.flops_per_s / 1e12:,.4g} TFlop/s ({where})"
+        return f"{self.flops_per_s / TERA:,.4g} TFlop/s ({where})"
 
 
 TENSOR, VECTOR, GIVEN = "tensor cores", "vector units", "given"
@@ -132,7 +133,7 @@ def from_flops(workload: Workload, machine: _native.Machine, peak: float | None,
     low, usual, high = (efficiency,) * 3 if efficiency else EFFICIENCY
 
     def line(operations: float, share: float) -> Callable[[float], float]:
-        return lambda images: images * PASSES * operations / (found.flops_per_s * share) * 1e9
+        return lambda images: images * PASSES * operations / (found.flops_per_s * share) * NS_PER_S
 
     share = f"{usual:.0%} of it, given" if efficiency else f"{usual:.0%} of it, assumed ({low:.0%} to {high:.0%})"
     basis = f"{PASSES} x {_giga(flops)} forward per sample, peak {found.words}, {share}"
@@ -143,8 +144,8 @@ def from_flops(workload: Workload, machine: _native.Machine, peak: float | None,
 
 
 def _giga(flops: Quantity) -> str:
-    text = f"{flops.value / 1e9:.3g} GFlop"
-    return text if flops.low == flops.high else f"{text} ({flops.low / 1e9:.3g} to {flops.high / 1e9:.3g})"
+    text = f"{flops.value / GIGA:.3g} GFlop"
+    return text if flops.low == flops.high else f"{text} ({flops.low / GIGA:.3g} to {flops.high / GIGA:.3g})"
 
 
 def from_rates(text: str) -> Compute:
@@ -152,7 +153,7 @@ def from_rates(text: str) -> Compute:
     points = sorted(_points(text))
     if len({images for images, _ in points}) < len(points):
         raise UsageError(f"rate `{text}` names a batch twice; give one rate for each")
-    times = [(images, images / rate * 1e9) for images, rate in points]
+    times = [(images, images / rate * NS_PER_S) for images, rate in points]
     for (fewer, shorter), (more, longer) in pairwise(times):
         if longer < shorter:
             raise UsageError(f"rate `{text}`: {more:g} samples would take less time than {fewer:g}; check the rates")

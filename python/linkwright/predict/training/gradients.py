@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from linkwright import _native
+from linkwright import _native, units
+from linkwright.ask import ask
 from linkwright.errors import SimError, UsageError
 from linkwright.predict.training import hierarchical
 from linkwright.predict.training.recipes import Recipe, recipes
@@ -95,14 +96,14 @@ class Allreduce:
         choices = self._recipes[size]
         for recipe in choices:
             try:
-                table = _native.simulate(recipe.schedule, self._machine, {**recipe.options, "skew": skew})
+                answer = ask(self._machine, recipe.schedule, recipe.how.but(skew=skew))
             except SimError:
                 # Some of several algorithms may need memories or pairs that the path does not reach.
                 if len(choices) == 1:
                     raise
                 continue
-            finish_ns = [int(ps) / 1e3 for ps in table["finish_ps"]]
-            tried.append((max(finish_ns), Reduced(finish_ns, dict(table["critical"]), recipe.name)))
+            finish_ns = units.in_ns(answer.ranks.finish_ps).tolist()
+            tried.append((max(finish_ns), Reduced(finish_ns, answer.critical, recipe.name)))
         if not tried:
             raise UsageError(f"{self._machine.name}: no allreduce algorithm works on this path; choose another --path")
         return min(tried, key=lambda one: one[0])[1]

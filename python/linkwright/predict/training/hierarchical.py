@@ -20,8 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from linkwright import _native, schedules
+from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.errors import UsageError
+from linkwright.units import Time
 
 NAME = "hierarchical"
 WHOLE = "allreduce/hierarchical"
@@ -42,11 +44,9 @@ class Part:
         """Time in ns until the last of them finishes, and by causes."""
         schedule = _native.Schedule.build(self.key, len(self.devices), self.size // 4, grid=self.grid)
         placement = list(self.devices)
-        table = _native.simulate(
-            schedules.lowered(schedule, machine, path), machine, {"path": path, "placement": placement}
-        )
-        time_ns = table["makespan_ps"] / 1e3
-        return time_ns, {cause: share * time_ns for cause, share in table["critical"].items()}
+        answer = ask(machine, schedule, How(path=path, placement=placement))
+        time_ns = answer.time.ns
+        return time_ns, {cause: share * time_ns for cause, share in answer.critical.items()}
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Nodes:
         if self.columns == 1 or self.rows == 1:
             return 0.0
         _, column, partner = self._rounds()[1]
-        return max(self._round(column, partner, elements=0).values()) / 1e3
+        return Time(max(self._round(column, partner, elements=0).values())).ns
 
     @cached_property
     def meeting(self) -> str | None:
@@ -147,6 +147,5 @@ class Nodes:
             ),
         ]
         schedule = _native.Schedule.parse("\n".join([*lines, "end"]) + "\n", "a round of every node")
-        table = _native.simulate(schedule, self.machine, {"path": self.path})
-        finish = table["finish_ps"]
+        finish = ask(self.machine, schedule, How(path=self.path)).ranks.finish_ps
         return {device: int(finish[device]) for device in senders}

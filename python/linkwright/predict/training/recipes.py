@@ -9,10 +9,11 @@ hierarchical                 not here: one node and one column of devices tell t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from linkwright import _native, library, schedules
+from linkwright.ask import How
 from linkwright.errors import ScheduleError, ShapeError, UsageError
 from linkwright.experiment import Experiment
 from linkwright.experiments import collective_experiment
@@ -28,7 +29,7 @@ class Recipe:
 
     name: str
     schedule: _native.Schedule
-    options: Mapping[str, str | int | None]  # how it runs, as the native `simulate` names them
+    how: How
 
 
 def recipes(machine: _native.Machine, ranks: int, size: int, algorithm: str | None, path: str | None) -> list[Recipe]:
@@ -63,7 +64,7 @@ def _registered(machine: _native.Machine, ranks: int, size: int, name: str, path
     schedule = schedules.of(experiment)
     if schedule.memories <= machine.memories:
         schedule = schedules.lowered(schedule, machine, path)
-    return Recipe(experiment.algorithm_key, schedule, {"path": path})
+    return Recipe(experiment.algorithm_key, schedule, How(path=path))
 
 
 def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
@@ -71,7 +72,7 @@ def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: s
         raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
     plan = library.plan(machine, _experiment(ranks, size, name))
     schedule = schedules.lowered(plan.schedule, machine, plan.path)
-    return Recipe(f"{name} ({plan.words})", schedule, plan.options)
+    return Recipe(f"{name} ({plan.words})", schedule, plan.how)
 
 
 def _experiment(ranks: int, size: int, name: str) -> Experiment:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from linkwright import _native, schedules
+from linkwright import _native
+from linkwright.ask import How, ask
 from linkwright.errors import SimError
 
 _SMALL_BYTES = 64
@@ -70,7 +71,6 @@ class Staging:
             for i, (rank, memory) in enumerate(pairs)
         ]
         schedule = _native.Schedule.parse("\n".join([*lines, "end"]) + "\n", "staging of input")
-        lowered = schedules.lowered(schedule, self._machine, path)
-        table = _native.simulate(lowered, self._machine, {"path": path})
-        time_ns = table["makespan_ps"] / 1e3
-        return time_ns, {cause: share * time_ns for cause, share in table["critical"].items()}
+        answer = ask(self._machine, schedule, How(path=path))
+        time_ns = answer.time.ns
+        return time_ns, {cause: share * time_ns for cause, share in answer.critical.items()}

@@ -24,6 +24,7 @@ from linkwright.predict.rates import capacity_bytes
 from linkwright.predict.training.compute import FORWARD_SHARE, Compute
 from linkwright.predict.training.gradients import Allreduce, Buckets, buckets
 from linkwright.predict.training.staging import Staging
+from linkwright.units import KILO, NS_PER_S
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -79,11 +80,11 @@ class Step:
     @property
     def samples_per_s(self) -> float | None:
         """Of all devices; None without a time."""
-        return self.batch / self.time_ns * 1e9 if self.time_ns else None
+        return self.batch / self.time_ns * NS_PER_S if self.time_ns else None
 
     def training_s(self, samples: int) -> float | None:
         """Seconds of as many whole steps as that number of samples needs; None without a time."""
-        return -(-samples // self.batch) * self.time_ns / 1e9 if self.time_ns else None
+        return -(-samples // self.batch) * self.time_ns / NS_PER_S if self.time_ns else None
 
     def share(self, *causes: str) -> float:
         """Of the time, by all these causes together."""
@@ -95,7 +96,7 @@ class Step:
             "step_ns": self.time_ns,
             "low_ns": self.low_ns,
             "high_ns": self.high_ns,
-            "steps_per_s": 1e9 / self.time_ns if self.time_ns else None,
+            "steps_per_s": NS_PER_S / self.time_ns if self.time_ns else None,
             "samples_per_s": self.samples_per_s,
             "allreduce_ns": self.allreduce_ns,
             "causes_ns": self.causes_ns,
@@ -249,7 +250,7 @@ def _bytes(size: int) -> str:
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"
-    return f"{size / 1e3:.3g} kB"
+    return f"{size / KILO:.3g} kB"
 
 
 def sized(machine: _native.Machine, gpus: int) -> _native.Machine:

@@ -10,6 +10,8 @@ from collections import defaultdict
 
 import numpy as np
 
+from linkwright.units import S_PER_NS
+
 from .. import quantity
 from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
 from ..runs import Run
@@ -97,11 +99,11 @@ def _plot(collective: str, predictions: list[dict]) -> Plot:
     curves = []
     for name, its in series.items():
         x = [float(p["size_bytes"]) for p in its]
-        measured = [p["measured_ns"] * 1e-9 for p in its]
-        low = [max(0.0, (p["measured_ns"] - p["error_ns"]) * 1e-9) or None for p in its]
-        high = [(p["measured_ns"] + p["error_ns"]) * 1e-9 for p in its]
+        measured = [p["measured_ns"] * S_PER_NS for p in its]
+        low = [max(0.0, (p["measured_ns"] - p["error_ns"]) * S_PER_NS) or None for p in its]
+        high = [(p["measured_ns"] + p["error_ns"]) * S_PER_NS for p in its]
         curves.append(Curve(name, x, measured, low, high))
-        predicted = [p["predicted_ns"] * 1e-9 for p in its]
+        predicted = [p["predicted_ns"] * S_PER_NS for p in its]
         curves.append(Curve(f"{name}, model", x, predicted, kind="model", series=name))
     x, y = Axis("message size", "B", "log2"), Axis("time", "s", "log10")
     return Plot(f"{collective}: held out from the fit", x, y, curves, dodge=True, scatter=True)

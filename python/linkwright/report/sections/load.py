@@ -13,6 +13,7 @@ import numpy as np
 from linkwright.rows import Row, Rows, among, given
 from linkwright.stats import launches
 from linkwright.suite.load_rows import PERCENTILES
+from linkwright.units import NS_PER_S
 
 from .. import quantity
 from ..model import Axis, BoxPlot, Cell, Choice, Column, Curve, Item, Plot, Section, Table
@@ -184,7 +185,7 @@ def _rank_medians(samples: Rows, experiment: str) -> dict[int, np.ndarray]:
     mine = samples[(samples["experiment"] == experiment) & given(samples["rank"])]
     if "set_aside" in mine:
         mine = mine[~given(mine["set_aside"])]
-    return {int(rank): launches.medians(part) / 1e9 for (rank,), part in mine.by("rank", sort=True)}
+    return {int(rank): launches.medians(part) / NS_PER_S for (rank,), part in mine.by("rank", sort=True)}
 
 
 def _names(run: Run, executor: str, ranks: int) -> list[str]:

@@ -6,7 +6,7 @@ use linkwright_schedule::collectives::{Algorithm, REGISTRY};
 use linkwright_schedule::ir::Combine;
 use linkwright_schedule::transforms::has_own_waits;
 use linkwright_schedule::{transforms, verify, Collective, Shape};
-use linkwright_sim::run::{run, Options};
+use linkwright_sim::{ask, How};
 
 /// Every algorithm over `ranks` ranks, on a line and on a grid.
 pub(super) fn built_in(ranks: u32) -> Vec<(&'static Algorithm, Schedule)> {
@@ -78,7 +78,7 @@ fn built_in_algorithms_come_back_equal() {
         assert_eq!(back.spec, expected.spec, "{name}");
         assert_eq!(lines(&back), lines(&expected), "{name}");
         let time = |schedule: &Schedule| {
-            let modelled = run(schedule, &machine, &Options::default()).unwrap();
+            let modelled = ask(&machine, schedule, &How::default()).unwrap();
             modelled.simulation.makespan
         };
         assert_eq!(time(&back), time(&expected), "{name}");
@@ -129,7 +129,7 @@ fn a_large_plan() {
     let took = start.elapsed();
     let machine = machine();
     let start = std::time::Instant::now();
-    run(&back, &machine, &Options::default()).unwrap();
+    ask(&machine, &back, &How::default()).unwrap();
     let simulated = start.elapsed();
     let operations = text.matches("\"name\"").count();
     println!(

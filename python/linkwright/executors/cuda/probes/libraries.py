@@ -24,6 +24,7 @@ from linkwright.errors import CudaError, WaivedError, WrongResultError
 from linkwright.extras import install
 from linkwright.probes import Setting, work
 from linkwright.store.record import Record, remarks
+from linkwright.units import NS_PER_S
 
 from .. import compiler, peaks
 from ..measure import Gpu, Sampling
@@ -163,7 +164,7 @@ def _sizes(key: str, several: Callable[[int, int], np.ndarray], how: Sampling) -
     repeats = 1
     while (taken_ns := float(several(repeats, LEAST_SAMPLES).min()) * repeats) < SAMPLE_NS:
         repeats *= 2
-    work.fits_time(key, taken_ns / 1e9, Setting(cpus=(), budget_s=how.budget_s))
+    work.fits_time(key, taken_ns / NS_PER_S, Setting(cpus=(), budget_s=how.budget_s))
     return repeats, int(min(MOST_SAMPLES, max(LEAST_SAMPLES, BATCH_NS / taken_ns)))
 
 

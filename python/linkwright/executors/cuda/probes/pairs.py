@@ -13,6 +13,7 @@ import numpy as np
 from linkwright.errors import WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
 from linkwright.store.record import Record
+from linkwright.units import S_PER_NS
 
 from ..device import Loaded
 from ..job import LINE_WORDS, Job
@@ -59,7 +60,7 @@ def sm_loaded_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Re
         found = sampled(
             gpu, loaded, how, operations=2 * ROUNDS, check=check, reset=("flags", "ended"), part=0, least_cycles=1
         )
-        took = gpu.clocks.ns(loaded.read("cycles").astype(np.int64)) * 1e-9
+        took = gpu.clocks.ns(loaded.read("cycles").astype(np.int64)) * S_PER_NS
         rates = (loaded.read("received") * nbytes / np.maximum(took, 1e-9)).sum(axis=1)
     return dataclasses.replace(found, columns={"load_bandwidth": [float(np.median(rates))]})
 
