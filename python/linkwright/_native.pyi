@@ -85,15 +85,34 @@ class _Library(TypedDict):
     launch_ps: int
     source: str
 
+class _Nodes(TypedDict):
+    name: list[str]  # by node, as all columns here
+    kind: list[Literal["rank", "memory", "switch"]]
+    at: list[list[int] | None]
+    group: list[int]
+
 _Edges = TypedDict(
     "_Edges",
     {
-        "class": list[str],  # by link, as all columns here
-        "a": list[str],
-        "b": list[str],
-        "bytes_per_s": list[int],
+        "class": list[str],  # by edge, as all columns here
+        "a": list[int],  # node
+        "b": list[int],
+        "bytes_per_s": list[int | None],
     },
 )
+
+class _NetworkLinks(TypedDict):
+    name: list[str]  # by link of a simulation, as all columns here
+    a: list[int]  # node, or -1
+    b: list[int]
+
+class _Network(TypedDict):
+    nodes: _Nodes
+    edges: _Edges
+    links: _NetworkLinks
+    ring: list[int]
+    sides: list[int]
+    groups: list[str]
 
 class _Measurement:
     CONFIDENCE: float
@@ -305,7 +324,7 @@ class Machine:
     def numbers(self) -> list[_Number]: ...
     def rules(self) -> list[_Rule]: ...
     def library(self) -> _Library | None: ...
-    def edges(self) -> _Edges | None: ...
+    def network(self) -> _Network | None: ...
     def memory_levels(self) -> list[int]: ...
     @property
     def name(self) -> str: ...

@@ -17,9 +17,10 @@ def two_nodes():
 
 
 def rate(machine, a, b):
-    edges = machine.edges()
+    network = machine.network()
+    names, edges = network["nodes"]["name"], network["edges"]
     ends = zip(edges["a"], edges["b"], edges["bytes_per_s"], strict=True)
-    return sum(found for one, other, found in ends if {one, other} == {a, b})
+    return sum(found for one, other, found in ends if {names[one], names[other]} == {a, b})
 
 
 def test_flows_of_a_ring_and_of_a_chain():

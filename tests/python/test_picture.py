@@ -16,7 +16,7 @@ from linkwright.errors import UsageError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.picture import colours, subjects
 from linkwright.picture.collapse import MOST_ENDPOINTS, collapsed
-from linkwright.picture.graph import graph, links
+from linkwright.picture.graph import graph
 from linkwright.picture.layouts import LAYOUTS, layout
 from linkwright.picture.scene import _label
 from linkwright.timeline import Steps, Timeline
@@ -82,7 +82,7 @@ def test_everything_is_inside_and_boxes_of_a_picture_are_apart(name, how):
 def test_most_links_of_a_fabric_have_a_place(name):
     found = machine(name)
     shown = collapsed(graph(found), found)
-    lost = [link for link in links(found) if shown.place(link) is None]
+    lost = [link for link in found.network()["links"]["name"] if link not in shown.links]
     nowhere = {
         "cell-be": ["command network"],
         "vollo-ia420f": lost,
@@ -127,12 +127,12 @@ def test_many_endpoints_are_drawn_by_level():
     assert [node.name for node in huge.nodes if node.ranks][:2] == ["node 0..3", "node 4..7"]
     assert {node.ranks for node in huge.nodes if node.ranks} == {32}
     inside = huge.number["node 0..3"]
-    assert huge.place("node 3 GPU 0 -> node 3 NVSwitch") == (inside, inside)
+    assert huge.links["node 3 GPU 0 -> node 3 NVSwitch"] == (inside, inside)
     grid = machine("torus-2d", grid=(64, 64))
     tiles = collapsed(graph(grid), grid)
     assert len(tiles.nodes) == 32 * 32 <= MOST_ENDPOINTS
-    assert tiles.place("NoC 0 (1,0) east") == (tiles.number["(0..1,0..1)"], tiles.number["(2..3,0..1)"])
-    assert tiles.place("NoC 0 (0,0) east") == (tiles.number["(0..1,0..1)"], tiles.number["(0..1,0..1)"])
+    assert tiles.links["NoC 0 (1,0) east"] == (tiles.number["(0..1,0..1)"], tiles.number["(2..3,0..1)"])
+    assert tiles.links["NoC 0 (0,0) east"] == (tiles.number["(0..1,0..1)"], tiles.number["(0..1,0..1)"])
     assert layout(tiles).height > 0
 
 

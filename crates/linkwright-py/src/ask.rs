@@ -97,14 +97,17 @@ pub fn quiet(
     let fabric = models::build(&machine.described).map_err(errors::sim)?;
     let one = |&(from, to): &(u32, u32)| {
         let (from, to) = (EndpointId(from), EndpointId(to));
-        if fabric.no_route(from, to, network).is_some() {
+        if fabric.network().no_route(from, to, network).is_some() {
             return None;
         }
         let message = Msg {
             network,
             ..Msg::new(0, MsgKind::Put, from, to, bytes)
         };
-        Some((fabric.hops(from, to, network), fabric.quiet(&message).0))
+        Some((
+            fabric.network().hops(from, to, network),
+            fabric.quiet(&message).0,
+        ))
     };
     Ok(pairs.iter().map(one).collect())
 }

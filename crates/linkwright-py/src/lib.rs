@@ -14,6 +14,7 @@ mod limits;
 mod links;
 mod machine;
 mod mpi;
+mod network;
 mod options;
 mod out_of_memory;
 mod plans;

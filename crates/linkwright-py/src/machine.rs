@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::html;
+use crate::network::Network;
 use linkwright_core::machine::unit::UNITS;
 use linkwright_core::machine::{
     EndpointKind, Grid, Machine as Described, OpenSize, Recorder, Status,
@@ -404,29 +405,26 @@ impl Machine {
         Ok(Some(row))
     }
 
-    /// The links of a `flow` fabric, one row for both directions, as the file states them.
+    /// The nodes of the machine, the edges between them, and where each link of a simulation is.
     ///
     /// Returns:
-    ///     Columns `class`, `a`, `b` (names of nodes) and `bytes_per_s` (of each direction, without `share`); None for
-    ///     another fabric.
+    ///     Columns of `nodes`: `name`, `kind` (`rank`, `memory` or `switch`), coordinates `at` (None without), and
+    ///     `group`, the number in `groups` (-1: none). Columns of `edges`, one for both directions: `class`, nodes `a`
+    ///     and `b`, `bytes_per_s` of each direction as the file states it, without `share` (None: it does not). Columns
+    ///     of `links`, in the order of a simulation: `name`, nodes `a` and `b` from and to which it leads (equal for a
+    ///     port, -1: at no node). Nodes around a `ring` bus; `sides` of the grid; names of `groups`, such as `node 3`.
+    ///     None while the size is open.
     /// Example:
     ///     >>> import linkwright as lw
-    ///     >>> edges = lw.machine("dgx1-p100").edges()
-    ///     >>> [edges[column][0] for column in ("class", "a", "b", "bytes_per_s")]
-    ///     ['nvlink', 'GPU 0', 'GPU 1', 20000000000]
-    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(edges) = models::edges(&self.described).map_err(errors::machine)? else {
-            return Ok(None);
-        };
-        let columns = PyDict::new(py);
-        columns.set_item("class", edges.iter().map(|e| &e.class).collect::<Vec<_>>())?;
-        columns.set_item("a", edges.iter().map(|e| &e.a).collect::<Vec<_>>())?;
-        columns.set_item("b", edges.iter().map(|e| &e.b).collect::<Vec<_>>())?;
-        columns.set_item(
-            "bytes_per_s",
-            edges.iter().map(|e| e.rate).collect::<Vec<_>>(),
-        )?;
-        Ok(Some(columns))
+    ///     >>> network = lw.machine("dgx1-p100").network()
+    ///     >>> [network["edges"][column][0] for column in ("class", "a", "b", "bytes_per_s")]
+    ///     ['nvlink', 0, 1, 20000000000]
+    ///     >>> network["nodes"]["name"][:2], network["links"]["name"][0]
+    ///     (['GPU 0', 'GPU 1'], 'GPU 0 -> GPU 1')
+    fn network(&self, py: Python<'_>) -> PyResult<Option<Network>> {
+        let sized = self.described.ranks() > 0;
+        let network = sized.then(|| py.detach(|| Network::of(&self.described)));
+        network.transpose().map_err(errors::sim)
     }
 
     /// How many numbers are fitted.

@@ -5,7 +5,7 @@
 //! All messages are offered at once, so that queues are full; each row is the best of three runs.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Conditions, Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::slotted_ring::{RingConfig, SlottedRing};
 use linkwright_sim::fabrics::torus_noc::*;
 use std::time::Instant;
@@ -30,7 +30,7 @@ fn measure<F: Fabric>(
     }
     let (mut seconds, mut end, mut done) = (f64::INFINITY, TimePs::ZERO, Vec::new());
     for _ in 0..3 {
-        fabric.reset(0, &[]);
+        fabric.reset(&Conditions::default());
         let start = Instant::now();
         fabric.offer(TimePs::ZERO, messages);
         while fabric.in_flight() > 0 {
@@ -110,7 +110,9 @@ fn torus() {
             });
             let hops = |noc: &TorusNoc| {
                 let each = messages.iter();
-                let hops = each.map(|m| noc.hops(m.from, m.to, 0) + noc.hops(m.to, m.from, 0));
+                let hops = each.map(|m| {
+                    noc.network().hops(m.from, m.to, 0) + noc.network().hops(m.to, m.from, 0)
+                });
                 hops.map(u64::from).sum()
             };
             let name = format!("{label}: {pattern}, {bytes} B");

@@ -11,7 +11,8 @@
 //! is *stuck*; the engine reports that as an error, never as a silent end.
 
 use crate::bins::Bins;
-use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
+use crate::network::{Network, Unknown};
+use linkwright_core::{EndpointId, TimePs};
 
 /// What a message does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,37 +94,6 @@ impl Wanted {
     };
 }
 
-impl Wire {
-    /// Wire of a put whose time alone on the machine grows by what `whole` bytes take beyond none; the rest of that
-    /// time is its latency.
-    pub(crate) fn measured<F: Fabric + ?Sized>(
-        fabric: &F,
-        (from, to, network): (EndpointId, EndpointId, u8),
-        whole: u64,
-        uses: Vec<(u32, u32)>,
-    ) -> Self {
-        let time = |bytes| {
-            let put = Msg {
-                network,
-                ..Msg::new(0, MsgKind::Put, from, to, bytes)
-            };
-            fabric.quiet(&put)
-        };
-        let (latency, moving) = (time(0), time(whole).saturating_sub(time(0)));
-        Wire {
-            start: TimePs::ZERO,
-            rate: (whole as f64 * 1e12 / moving.0.max(1) as f64) as u64,
-            latency,
-            uses,
-        }
-    }
-
-    /// How long a message of `bytes` takes alone, its start and latency included.
-    pub fn alone(&self, bytes: u64) -> TimePs {
-        self.start + BytesPerSec(self.rate as f64).time(Bytes(bytes)) + self.latency
-    }
-}
-
 /// The three completions of a message, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
@@ -159,93 +129,11 @@ pub struct Times {
     pub acknowledged: TimePs,
 }
 
-/// The most that an endpoint sends and receives through all its links; `None` where the fabric knows no such bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PortRates {
-    /// Most that it sends.
-    pub out: Option<BytesPerSec>,
-    /// Most that it receives.
-    pub into: Option<BytesPerSec>,
-}
-
-/// Some of the endpoints, and the most that crosses their border.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NetworkCut {
-    /// By endpoint asked for, whether it is inside.
-    pub inside: Vec<bool>,
-    /// Most that leaves.
-    pub out: BytesPerSec,
-    /// Most that enters.
-    pub into: BytesPerSec,
-}
-
 /// Why a fabric that holds messages has no next event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stuck {
     /// One sentence per waiting message: who waits for what.
     pub waiting: Vec<String>,
-}
-
-/// How messages of a pair of endpoints go, for a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wire {
-    /// Time before the first byte moves.
-    pub start: TimePs,
-    /// Most bytes per second of one message.
-    pub rate: u64,
-    /// From the departure of the last byte to its arrival.
-    pub latency: TimePs,
-    /// Links of the route, and how often each byte crosses them.
-    pub uses: Vec<(u32, u32)>,
-}
-
-/// All ways of messages between some endpoints of a fabric in which links alone limit what is carried.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ways {
-    /// How many endpoints were asked for.
-    pub nodes: usize,
-    /// Bytes per second of each link. Where messages of a pair follow each other, what they carry together is a link,
-    /// too.
-    pub capacities: Vec<u64>,
-    /// The ways.
-    pub all: Vec<Way>,
-}
-
-/// The route of messages from one endpoint to another on one of the networks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// Place of the sender among the endpoints asked for.
-    pub from: usize,
-    /// Place of the receiver.
-    pub to: usize,
-    /// Links, and how often each byte crosses them.
-    pub uses: Vec<(u32, u32)>,
-}
-
-/// A link, or something else that messages compete for, and the bytes per second that it carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gate {
-    /// Its number.
-    pub link: u32,
-    /// Bytes per second.
-    pub rate: u64,
-}
-
-/// What each byte of a message passes once for each target, also where switches copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gates {
-    /// Place of the sender among the endpoints asked for.
-    pub from: usize,
-    /// Place of the receiver.
-    pub to: usize,
-    /// The link out of the sender; the narrowest one, where that is shared with other targets.
-    pub first: Gate,
-    /// The narrowest.
-    pub narrowest: Gate,
-    /// The one with the smallest share for each pair whose messages pass it.
-    pub busiest: Gate,
-    /// The link into the receiver.
-    pub last: Gate,
 }
 
 /// Load of every directed link of a fabric.
@@ -276,11 +164,6 @@ impl LinkTable {
         }
     }
 
-    /// From the next [`LinkTable::clear`] on, tell busy time by bins, or no longer.
-    pub fn watch(&mut self, watch: Watch) {
-        self.bins = watch.bins(self.names.len());
-    }
-
     /// `link` moves something from `from` to `to`.
     #[inline]
     pub fn busy(&mut self, link: usize, from: TimePs, to: TimePs) {
@@ -290,14 +173,12 @@ impl LinkTable {
         }
     }
 
-    /// Forget all loads.
-    pub fn clear(&mut self) {
+    /// Forget all loads; from now on, tell busy time as `watch` says.
+    pub fn clear(&mut self, watch: Watch) {
         self.busy_ps.fill(0);
         self.bytes.fill(0);
         self.peak.fill(0);
-        if let Some(bins) = &mut self.bins {
-            bins.clear();
-        }
+        self.bins = watch.bins(self.names.len());
     }
 }
 
@@ -317,7 +198,44 @@ impl Watch {
     }
 }
 
-/// An interconnect model.
+/// What a run asks of a fabric before its first message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Conditions<'a> {
+    /// Those of multicasts, aggregations and barriers.
+    pub sets: &'a [Vec<EndpointId>],
+    /// How many equal channels every message stands for; not counted where absent. A fabric that does not limit what
+    /// one channel carries need not look.
+    pub channels: Option<u32>,
+    /// Whether the busy time of links is told by bins of time.
+    pub watch: Watch,
+}
+
+/// What is always true of a model, whatever runs on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Character {
+    /// Whether [`Fabric::answer`] never declines, except for multicasts, and depends on nothing but earlier messages
+    /// of the same source. Such a fabric needs no order among sources, see `linkwright-sim/src/pass/mod.rs`.
+    pub order_free: bool,
+    /// Whether all endpoints are alike and messages take the same time between any two of them: one endpoint
+    /// then represents all where all do the same, see `linkwright-sim/src/symmetric`.
+    pub endpoints_alike: bool,
+    /// Most bytes that move at once, where a message is simulated in packets or lines, one by one; `None` where its
+    /// size does not change the work.
+    pub piece_bytes: Option<u64>,
+    /// Whether as much leaves endpoints as arrives at them, so that a multicast leaves its source once for each
+    /// target; otherwise once may do for all.
+    pub multicasts_are_copies: bool,
+    /// By how much data for many endpoints occupy the port of each for a shorter time than data for one; `None` where
+    /// they do not. [`crate::network::Network::port`] then tells the rate of data for many.
+    pub cheap_copies: Option<CheapCopies>,
+    /// Whether something on the way may combine data, so that a rank need not receive them one by one.
+    pub combines_on_the_way: bool,
+    /// Least time between two messages that leave the same endpoint, of any size; zero where none is known.
+    pub gap: TimePs,
+}
+
+/// An interconnect model: how messages move. What limits, pictures and searches know of the way there is the
+/// [`Network`].
 ///
 /// Contract with the engine: `now` never decreases over the calls; `advance(until)` processes
 /// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
@@ -325,17 +243,16 @@ impl Watch {
 /// A multicast or an aggregation yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`. What
 /// a message does not want ([`Msg::wanted`]) may be omitted, because it would change nothing.
 pub trait Fabric {
-    /// Forget all messages and loads. `sets` are those of multicasts, aggregations and barriers.
-    fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
+    /// What is always true of the model.
+    fn character(&self) -> Character;
 
-    /// From now on every message stands for `channels` equal channels, which are not counted where absent; asked for
-    /// before the first message. A fabric that does not limit what one channel carries has nothing to do.
-    fn bundle(&mut self, channels: Option<u32>) {
-        let _ = channels;
+    /// The links and routes; [`Unknown`] where the model has none to tell of.
+    fn network(&self) -> &dyn Network {
+        &Unknown
     }
 
-    /// From the next reset on, tell the busy time of links by bins of time, or no longer.
-    fn watch(&mut self, watch: Watch);
+    /// Forget all messages and loads; the next messages come under these conditions.
+    fn reset(&mut self, conditions: &Conditions<'_>);
 
     /// Take all messages released at `now`, in operation order.
     fn offer(&mut self, now: TimePs, released: &[Msg]);
@@ -343,27 +260,7 @@ pub trait Fabric {
     /// All completions of `m`, where they depend on nothing that is offered later; the message is
     /// then done with, and `offer` is not called for it. A fabric that can always tell needs no
     /// events of its own, which makes it several times faster.
-    fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
-        let _ = (now, m);
-        None
-    }
-
-    /// Whether `answer` never declines, except for multicasts, and depends on nothing but earlier
-    /// messages of the same source. Such a fabric needs no order among sources, see
-    /// `linkwright-sim/src/pass/mod.rs`.
-    fn order_free(&self) -> bool {
-        false
-    }
-
-    /// Whether all endpoints are alike and messages take the same time between any two of them: one endpoint
-    /// then represents all where all do the same, see `linkwright-sim/src/symmetric`.
-    fn endpoints_alike(&self) -> bool {
-        false
-    }
-
-    /// Most bytes that move at once, where a message is simulated in packets or lines, one by one; `None` where its
-    /// size does not change the work.
-    fn piece_bytes(&self) -> Option<u64> {
+    fn answer(&mut self, _now: TimePs, _m: &Msg) -> Option<Times> {
         None
     }
 
@@ -374,8 +271,7 @@ pub trait Fabric {
     }
 
     /// Hardware barrier over set `group` entered by all at `now`; `None` where the machine has none.
-    fn barrier(&mut self, now: TimePs, group: u32) -> Option<TimePs> {
-        let _ = (now, group);
+    fn barrier(&mut self, _now: TimePs, _group: u32) -> Option<TimePs> {
         None
     }
 
@@ -397,111 +293,8 @@ pub trait Fabric {
     /// Time from offer to delivery of `m` on an idle fabric.
     fn quiet(&self, m: &Msg) -> TimePs;
 
-    /// Links crossed from `from` to `to` by a message on `network`.
-    fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32;
-
-    /// Why no message gets from `from` to `to` on `network`, and the cure; `None` where one does.
-    /// Asked for every pair of a schedule before it runs.
-    fn no_route(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<String> {
-        let _ = (from, to, network);
-        None
-    }
-
-    /// How messages go from `from` to `to` on `network`; `None` where they do not, or where the fabric has no links.
-    fn wire(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<Wire> {
-        let _ = (from, to, network);
-        None
-    }
-
-    /// How long the initiator of `m` is at work before its first byte moves; part of what `m` takes. Zero where the
-    /// fabric itself lets the messages of an initiator wait for each other.
-    fn start_up(&self, m: &Msg) -> TimePs {
-        let _ = m;
-        TimePs::ZERO
-    }
-
-    /// Least times of any message with data from `from` to `to`: before its first byte enters a port or crosses a cut,
-    /// and between its last byte and its delivery. Zero where none is known.
-    fn ends(&self, from: EndpointId, to: EndpointId, network: u8) -> (TimePs, TimePs) {
-        let _ = (from, to, network);
-        (TimePs::ZERO, TimePs::ZERO)
-    }
-
-    /// Bytes per second of each link of [`Fabric::wire`].
-    fn capacities(&self) -> Vec<u64> {
-        Vec::new()
-    }
-
     /// Loads since the last reset.
     fn links(&self) -> &LinkTable;
-
-    /// The ports of `endpoint` for messages on any of `networks`.
-    fn port(&self, endpoint: EndpointId, networks: &[u8]) -> PortRates {
-        let _ = (endpoint, networks);
-        PortRates::default()
-    }
-
-    /// Cuts that may be narrow, of the endpoints at `places`, for messages on any of `networks`. All other endpoints
-    /// may relay what crosses, so a cut counts every way over them.
-    fn cuts(&self, places: &[EndpointId], networks: &[u8]) -> Vec<NetworkCut> {
-        let _ = (places, networks);
-        Vec::new()
-    }
-
-    /// Every way of messages between the endpoints at `nodes` on any of `networks`, and what links carry at most.
-    /// `None` where messages choose their way, where data are copied or combined on it, or where not only links count.
-    fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
-        let _ = (nodes, networks);
-        None
-    }
-
-    /// What the messages between all pairs of `nodes` on any of `networks` pass; `None` where that is not known, or where
-    /// they choose their way.
-    fn gates(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Vec<Gates>> {
-        let _ = (nodes, networks);
-        None
-    }
-
-    /// Whether as much leaves endpoints as arrives at them, so that a multicast leaves its source once for each target;
-    /// otherwise once may do for all.
-    fn multicasts_are_copies(&self) -> bool {
-        false
-    }
-
-    /// Whether data of `sources` can be combined on the way to `targets`, by a message on `network`. Only such
-    /// aggregations are offered.
-    fn aggregates(&self, sources: &[EndpointId], targets: &[EndpointId], network: u8) -> bool {
-        let _ = (sources, targets, network);
-        false
-    }
-
-    /// By how much data for many endpoints occupy the port of each for a shorter time than data for one; `None` where
-    /// they do not. [`Fabric::port`] then tells the rate of data for many.
-    fn cheap_copies(&self) -> Option<CheapCopies> {
-        None
-    }
-
-    /// Whether something on the way may combine data, so that a rank need not receive them one by one.
-    fn combines_on_the_way(&self) -> bool {
-        false
-    }
-
-    /// Least time between two messages that leave the same endpoint, of any size; zero where none is known.
-    fn gap(&self) -> TimePs {
-        TimePs::ZERO
-    }
-
-    /// Least time from offer to delivery of any message with data from `from` to `to`, multicasts included.
-    fn least(&self, from: EndpointId, to: EndpointId, network: u8) -> TimePs {
-        let time = |kind| {
-            let empty = Msg {
-                network,
-                ..Msg::new(0, kind, from, to, 0)
-            };
-            self.quiet(&empty)
-        };
-        time(MsgKind::Put).min(time(MsgKind::Get))
-    }
 }
 
 /// What a fabric spares where many endpoints receive the same data at once.

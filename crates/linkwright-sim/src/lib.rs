@@ -24,6 +24,7 @@ pub mod limits;
 mod memory;
 mod messages;
 pub mod mode;
+pub mod network;
 pub mod outcome;
 mod pass;
 pub mod placement;

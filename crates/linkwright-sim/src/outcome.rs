@@ -137,12 +137,14 @@ impl Totals {
             return self.count_aggregation(m, fabric, all);
         }
         if m.kind != MsgKind::Multicast {
-            return self.add(m.bytes, fabric.hops(m.from, m.to, m.network));
+            return self.add(m.bytes, fabric.network().hops(m.from, m.to, m.network));
         }
         for &target in &all.schedule.sets[m.set as usize] {
             self.add(
                 m.bytes,
-                fabric.hops(m.from, all.endpoint(target), m.network),
+                fabric
+                    .network()
+                    .hops(m.from, all.endpoint(target), m.network),
             );
         }
     }
@@ -156,10 +158,10 @@ impl Totals {
                 .filter(|&place| place != m.from)
         };
         for source in others(m.sources) {
-            self.add(m.bytes, fabric.hops(source, m.from, m.network));
+            self.add(m.bytes, fabric.network().hops(source, m.from, m.network));
         }
         for target in others(m.set) {
-            self.add(m.bytes, fabric.hops(m.from, target, m.network));
+            self.add(m.bytes, fabric.network().hops(m.from, target, m.network));
         }
     }
 

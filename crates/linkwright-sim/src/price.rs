@@ -5,6 +5,7 @@
 //! either: a schedule that is to be used is run as any other.
 
 use crate::error::SimError;
+use crate::fabric::Conditions;
 use crate::fabrics::{self, AnyFabric};
 use crate::protocol::Timed;
 use crate::run::{check, check_room, setup, How};
@@ -70,7 +71,10 @@ impl Pricer {
     fn fabric(&mut self, channels: Option<u32>) -> Result<&mut AnyFabric, SimError> {
         if !self.fabrics.contains_key(&channels) {
             let mut fabric = fabrics::build(&self.machine)?;
-            fabric.bundle(channels);
+            fabric.reset(&Conditions {
+                channels,
+                ..Conditions::default()
+            });
             self.fabrics.insert(channels, fabric);
         }
         Ok(self.fabrics.get_mut(&channels).expect("just inserted"))

@@ -5,7 +5,7 @@
 //! the verified schedule is the one that runs; [`lowered`] lowers it beforehand.
 
 use crate::error::SimError;
-use crate::fabric::Watch;
+use crate::fabric::{Conditions, Watch};
 use crate::fabrics;
 use crate::limits::{self, Demand, Limits};
 use crate::memory;
@@ -138,11 +138,6 @@ pub fn ask(machine: &Machine, schedule: &Schedule, how: &How) -> Result<Answer, 
         setup.operations_per_s = setup.operations_per_s.or(skipped);
     }
     let mut fabric = fabrics::lend(&machine)?;
-    fabric.bundle(how.channels.or(setup.path.channels));
-    fabric.watch(Watch {
-        bins: how.bins,
-        ahead: how.launch,
-    });
     let mut simulation = crate::simulate(schedule, &mut **fabric, &setup)?;
     let times = simulation.operations.as_ref().filter(|_| how.messages);
     let messages = times.map(|times| Messages::of(schedule, times));
@@ -173,9 +168,10 @@ pub fn limits_of(
 ) -> Result<Limits, SimError> {
     let machine = sized(machine, shape.ranks, &how.grid)?;
     let placement = (how.placement).place(&machine, shape.ranks, 0)?;
-    let setup = setup(&machine, shape.ranks, placement, how)?;
+    let mut setup = setup(&machine, shape.ranks, placement, how)?;
+    setup.channels = None; // a schedule may use as many as it likes
     let mut fabric = fabrics::lend(&machine)?;
-    fabric.bundle(None);
+    fabric.reset(&setup.conditions(&[]));
     let demand = Demand::new(collective, shape);
     Ok(limits::problem::find(&demand, &mut **fabric, &setup, &machine).limits)
 }
@@ -191,18 +187,22 @@ pub(crate) fn setup(
     Ok(Setup {
         placement,
         networks: networks(machine, &path),
-        path,
         issue: how.issue,
         arrivals: how.skew.arrivals(ranks, how.seed)?,
         arithmetic: how.arithmetic,
         operations_per_s: how.operations_per_s,
-        seed: how.seed,
+        channels: how.channels.or(path.channels),
+        watch: Watch {
+            bins: how.bins,
+            ahead: how.launch,
+        },
         record_operations: how.operations || how.messages,
         nearness: machine.nearness(),
         buffer_sets: how.buffer_sets,
         serial_starts: how.serial_starts,
         stop_at: TimePs::MAX,
         until: None,
+        path,
     })
 }
 
@@ -254,7 +254,11 @@ pub fn lowered(
     }
     if schedule.has(OpKind::Barrier) {
         let mut fabric = fabrics::lend(machine)?;
-        fabric.reset(0, &[Vec::new()]);
+        fabric.reset(&Conditions {
+            sets: &[Vec::new()],
+            channels: path.channels,
+            ..Conditions::default()
+        });
         if fabric.barrier(TimePs::ZERO, 0).is_none() {
             lowered = Some(barriers::disseminate(lowered.as_ref().unwrap_or(schedule))?);
         }
@@ -291,7 +295,9 @@ fn without_aggregations(
     let at = |all: &[u32]| -> Vec<EndpointId> { all.iter().map(|&p| places[p as usize]).collect() };
     let carried = |op: &Op| {
         let (sources, targets) = (at(schedule.sources(op)), at(schedule.targets(op)));
-        fabric.aggregates(&sources, &targets, networks.of(op))
+        fabric
+            .network()
+            .aggregates(&sources, &targets, networks.of(op))
     };
     let mut all = (schedule.ops().iter()).filter(|op| op.kind == OpKind::Aggregate);
     match all.all(carried) {

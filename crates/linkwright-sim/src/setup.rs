@@ -1,6 +1,7 @@
 //! What a simulation adds to a schedule: places, costs, issue policy, arrival times.
 
 use crate::error::SimError;
+use crate::fabric::{Conditions, Watch};
 use crate::messages::Networks;
 use linkwright_core::machine::{Nearness, Path};
 pub use linkwright_core::Issue;
@@ -24,8 +25,10 @@ pub struct Setup {
     pub arithmetic: bool,
     /// Rate of [`linkwright_schedule::ir::OpKind::Compute`], where the schedule computes.
     pub operations_per_s: Option<f64>,
-    /// Seed of whatever the fabric draws.
-    pub seed: u64,
+    /// Equal channels that every message stands for; not counted where absent.
+    pub channels: Option<u32>,
+    /// Whether the busy time of links is told by bins of time.
+    pub watch: Watch,
     /// Whether to keep the times of every operation.
     pub record_operations: bool,
     /// Which ranks are near each other.
@@ -51,13 +54,23 @@ impl Setup {
             arrivals: Vec::new(),
             arithmetic: true,
             operations_per_s: None,
-            seed: 0,
+            channels: None,
+            watch: Watch::default(),
             record_operations: false,
             nearness: Nearness::default(),
             buffer_sets: 1,
             serial_starts: false,
             stop_at: TimePs::MAX,
             until: None,
+        }
+    }
+
+    /// What the run asks of its fabric, for these sets of endpoints.
+    pub fn conditions<'a>(&self, sets: &'a [Vec<EndpointId>]) -> Conditions<'a> {
+        Conditions {
+            sets,
+            channels: self.channels,
+            watch: self.watch,
         }
     }
 

@@ -13,7 +13,7 @@ use linkwright_core::TimePs;
 /// Every fabric has them. They are methods, and thus compiled for each fabric, because a call of a boxed fabric
 /// for every message costs a good part of the time of the simple models.
 pub trait SimulatedFabric: Fabric {
-    /// The order-free pass with this fabric; called only where [`Fabric::order_free`] holds.
+    /// The order-free pass with this fabric; called only where [`Character::order_free`](crate::fabric::Character::order_free) holds.
     #[doc(hidden)]
     fn pass(&mut self, prepared: &Prepared<'_>) -> Result<Option<Simulation>, SimError>;
 

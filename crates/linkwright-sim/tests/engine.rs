@@ -7,7 +7,7 @@ use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::find;
 use linkwright_schedule::{Buffer, Collective, Schedule};
-use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Stuck, Watch};
+use linkwright_sim::fabric::{Character, Conditions, Done, Fabric, LinkTable, Msg, Stuck};
 use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
 use linkwright_sim::{simulate, Issue, Setup, SimError, Simulation, Spent};
 
@@ -315,7 +315,10 @@ struct BlackHole {
 }
 
 impl Fabric for BlackHole {
-    fn reset(&mut self, _seed: u64, _sets: &[Vec<EndpointId>]) {}
+    fn character(&self) -> Character {
+        Character::default()
+    }
+    fn reset(&mut self, _conditions: &Conditions<'_>) {}
     fn offer(&mut self, _now: TimePs, released: &[Msg]) {
         self.held += released.len();
     }
@@ -336,11 +339,6 @@ impl Fabric for BlackHole {
     fn quiet(&self, _m: &Msg) -> TimePs {
         TimePs::ZERO
     }
-    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
-        1
-    }
-    fn watch(&mut self, _: Watch) {}
-
     fn links(&self) -> &LinkTable {
         &self.links
     }

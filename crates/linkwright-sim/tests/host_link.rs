@@ -3,7 +3,7 @@
 mod files;
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Msg, MsgKind};
+use linkwright_sim::fabric::{Conditions, Done, Event, Msg, MsgKind};
 use linkwright_sim::fabrics::host_link::config::Config;
 use linkwright_sim::fabrics::{build, AnyFabric};
 use linkwright_sim::SimulatedFabric;
@@ -26,7 +26,7 @@ fn fabric(more: &str) -> AnyFabric {
 
 /// All completions of messages offered together at zero.
 fn run(fabric: &mut dyn SimulatedFabric, messages: &[Msg]) -> Vec<Done> {
-    fabric.reset(0, &[]);
+    fabric.reset(&Conditions::default());
     fabric.offer(TimePs::ZERO, messages);
     let mut done = Vec::new();
     while fabric.in_flight() > 0 {

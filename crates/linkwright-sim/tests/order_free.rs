@@ -1,12 +1,12 @@
 //! The order-free pass against the engine: the same times for every algorithm, path and policy.
 
 use linkwright_core::machine::{Completion, Path};
-use linkwright_core::{BytesPerSec, EndpointId, TimePs};
+use linkwright_core::{BytesPerSec, TimePs};
 use linkwright_schedule::aggregations::gather_and_put;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::REGISTRY;
 use linkwright_schedule::{barriers, transforms, Schedule, ScheduleError};
-use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Times, Watch};
+use linkwright_sim::fabric::{Character, Conditions, Done, Fabric, LinkTable, Msg, Times};
 use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
 use linkwright_sim::{simulate, Issue, Setup, Simulation};
 use proptest::prelude::*;
@@ -15,8 +15,11 @@ use proptest::prelude::*;
 struct Ordered(LogGp);
 
 impl Fabric for Ordered {
-    fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]) {
-        self.0.reset(seed, sets);
+    fn character(&self) -> Character {
+        Character::default()
+    }
+    fn reset(&mut self, conditions: &Conditions<'_>) {
+        self.0.reset(conditions);
     }
     fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
         self.0.answer(now, m)
@@ -36,11 +39,6 @@ impl Fabric for Ordered {
     fn quiet(&self, m: &Msg) -> TimePs {
         self.0.quiet(m)
     }
-    fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
-        self.0.hops(from, to, network)
-    }
-    fn watch(&mut self, _: Watch) {}
-
     fn links(&self) -> &LinkTable {
         self.0.links()
     }

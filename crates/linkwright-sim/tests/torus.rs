@@ -4,7 +4,7 @@
 
 use linkwright_core::{EndpointId, Machine, TimePs};
 use linkwright_schedule::{Collective, Shape};
-use linkwright_sim::fabric::{Event, Msg, MsgKind};
+use linkwright_sim::fabric::{Conditions, Event, Msg, MsgKind};
 use linkwright_sim::fabrics::build;
 use linkwright_sim::run::limits_of;
 use linkwright_sim::How;
@@ -68,7 +68,7 @@ const ADAPTIVE: &str = "routing = \"adaptive\"\n";
 /// When each of these messages, offered `apart_ns` after each other, is delivered, in ns.
 fn delivered_ns(machine: &Machine, messages: &[(u32, u32, u64)], apart_ns: u64) -> Vec<u64> {
     let mut fabric = build(machine).unwrap();
-    fabric.reset(1, &[]);
+    fabric.reset(&Conditions::default());
     let mut all = vec![0; messages.len()];
     let mut done = Vec::new();
     let end = TimePs(1 << 50);
@@ -148,7 +148,12 @@ fn a_generated_torus_is_the_list_of_its_links() {
 #[test]
 fn messages_take_the_shorter_way_round() {
     let ring = torus(&[5, 3, 2], IN_ORDER).unwrap();
-    let hops = |to| build(&ring).unwrap().hops(EndpointId(0), EndpointId(to), 0);
+    let hops = |to| {
+        build(&ring)
+            .unwrap()
+            .network()
+            .hops(EndpointId(0), EndpointId(to), 0)
+    };
     // Rank = x + 5 (y + 3 z).
     assert_eq!(
         [1, 2, 3, 4, 5, 10, 15, 29].map(hops),
@@ -156,7 +161,10 @@ fn messages_take_the_shorter_way_round() {
     );
     let line = torus(&[5, 3], &format!("{IN_ORDER}wrap = false")).unwrap();
     assert_eq!(
-        build(&line).unwrap().hops(EndpointId(0), EndpointId(4), 0),
+        build(&line)
+            .unwrap()
+            .network()
+            .hops(EndpointId(0), EndpointId(4), 0),
         4
     );
     let mixed = torus(
@@ -167,6 +175,7 @@ fn messages_take_the_shorter_way_round() {
     let hops = |to| {
         build(&mixed)
             .unwrap()
+            .network()
             .hops(EndpointId(0), EndpointId(to), 0)
     };
     assert_eq!([4, 10].map(hops), [4, 1]);
@@ -227,6 +236,7 @@ fn a_node_sends_no_more_than_its_injection() {
     assert_eq!(
         build(&torus)
             .unwrap()
+            .network()
             .port(EndpointId(0), &[0])
             .out
             .unwrap()
@@ -239,7 +249,7 @@ fn a_node_sends_no_more_than_its_injection() {
 fn a_torus_is_as_good_as_its_narrowest_half() {
     let torus = torus(&[8, 4], IN_ORDER).unwrap();
     let places: Vec<_> = (0..32).map(EndpointId).collect();
-    let cuts = build(&torus).unwrap().cuts(&places, &[0]);
+    let cuts = build(&torus).unwrap().network().cuts(&places, &[0]);
     // Across x: 4 rows with two borders each; across y: 8 columns with two.
     assert_eq!(
         cuts.iter().map(|cut| cut.out.0).collect::<Vec<_>>(),

@@ -50,12 +50,15 @@ fn pairs(ranks: u32) -> [(u32, u32); 4] {
 fn adds_up(name: &str, sizes: &[u64], share: f64) {
     let machine = machine(name);
     let fabric = fabrics::build(&machine).unwrap();
-    let capacities = fabric.capacities();
+    let capacities = fabric.network().capacities();
     for (from, to) in pairs(machine.ranks() as u32) {
         if from == to {
             continue;
         }
-        let wire = fabric.wire(EndpointId(from), EndpointId(to), 0).unwrap();
+        let wire = fabric
+            .network()
+            .wire(EndpointId(from), EndpointId(to), 0)
+            .unwrap();
         assert!(!wire.uses.is_empty(), "{name} {from} {to}");
         for &(link, weight) in &wire.uses {
             let capacity = capacities[link as usize];
@@ -94,7 +97,10 @@ fn parts_add_up_on_links_of_a_node() {
     let machine = machine("dgx1-p100");
     let fabric = fabrics::build(&machine).unwrap();
     // GPU 0 to GPU 1: 9.78 us of start; NVLink of 20 GB/s x 0.925.
-    let wire = fabric.wire(EndpointId(0), EndpointId(1), 0).unwrap();
+    let wire = fabric
+        .network()
+        .wire(EndpointId(0), EndpointId(1), 0)
+        .unwrap();
     assert_eq!((wire.start, wire.uses.len()), (TimePs(9_780_000), 1));
     assert_eq!(wire.rate, 18_500_000_000);
     // The fabric rounds up.
@@ -106,11 +112,14 @@ fn parts_add_up_on_links_of_a_node() {
 fn every_pair_of_the_ladder_has_links_that_exist() {
     let machine = machine("ipu-c2-server");
     let fabric = fabrics::build(&machine).unwrap();
-    let links = fabric.capacities().len() as u32;
+    let links = fabric.network().capacities().len() as u32;
     let tiles = machine.ranks() as u32 / 16;
     // Chip 0 to chip 3: the rung that lets traffic pass, then a rail; ports at both ends.
     let uses = |to: u32| {
-        let wire = fabric.wire(EndpointId(0), EndpointId(to), 0).unwrap();
+        let wire = fabric
+            .network()
+            .wire(EndpointId(0), EndpointId(to), 0)
+            .unwrap();
         assert!(wire.uses.iter().all(|&(link, _)| link < links));
         wire.uses.len()
     };
@@ -128,7 +137,7 @@ fn a_host_sends_down_and_a_device_up() {
     let pairs = (0..all).flat_map(|a| (0..all).map(move |b| (EndpointId(a), EndpointId(b))));
     let wires = pairs
         .filter(|(a, b)| a != b)
-        .filter_map(|(a, b)| fabric.wire(a, b, 0));
+        .filter_map(|(a, b)| fabric.network().wire(a, b, 0));
     let mut used: Vec<u32> = wires
         .flat_map(|wire| wire.uses)
         .map(|(link, _)| link)
@@ -136,4 +145,32 @@ fn a_host_sends_down_and_a_device_up() {
     used.sort_unstable();
     used.dedup();
     assert_eq!(used, [0, 1]);
+}
+
+#[test]
+fn every_link_of_a_table_is_at_nodes_that_exist() {
+    let names = [
+        "crossbar",
+        "loggp",
+        "torus-400g",
+        "torus-2d",
+        "wormhole-n150",
+        "cell-be",
+        "ipu-c2-chip",
+        "ipu-c2-board",
+        "dgx1-p100",
+        "vollo-ia420f",
+    ];
+    for name in names {
+        let machine = machine(name);
+        let fabric = fabrics::build(&machine).unwrap();
+        let wiring = fabric.network().wiring();
+        assert_eq!(wiring.places.len(), fabric.links().names.len(), "{name}");
+        let nodes = (machine.endpoints().len() + wiring.switches.len()) as u32;
+        let ends = wiring.places.iter().flatten().copied();
+        let ends = ends.chain(wiring.edges.iter().map(|edge| (edge.a, edge.b)));
+        let mut ends = ends.flat_map(|(from, to)| [from, to]);
+        assert!(ends.all(|node| node < nodes), "{name}");
+        assert!(wiring.ring.iter().all(|&node| node < nodes), "{name}");
+    }
 }

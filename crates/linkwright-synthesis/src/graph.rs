@@ -3,8 +3,9 @@
 use crate::problem::Problem;
 use linkwright_core::machine::{Engine, Path};
 use linkwright_core::{Bytes, EndpointId, TimePs};
-use linkwright_sim::fabric::{Msg, MsgKind, Wire};
+use linkwright_sim::fabric::{Conditions, Msg, MsgKind};
 use linkwright_sim::fabrics::{self, AnyFabric};
+use linkwright_sim::network::Wire;
 use std::sync::{Mutex, PoisonError};
 
 /// The network behind a path of a machine.
@@ -30,13 +31,16 @@ impl Graph {
         let path = problem.path().clone();
         let mut fabric =
             fabrics::build(&problem.machine).expect("checked when the problem was made");
-        fabric.bundle(path.channels);
+        fabric.reset(&Conditions {
+            channels: path.channels,
+            ..Conditions::default()
+        });
         Graph {
             ranks: problem.shape.ranks,
             memories: problem.machine.memories() as u32,
             memory: problem.machine.ranks() as u32,
             network: path.network.unwrap_or(0),
-            capacities: fabric.capacities(),
+            capacities: fabric.network().capacities(),
             fabric: Mutex::new(fabric),
             path,
         }
@@ -44,7 +48,11 @@ impl Graph {
 
     /// How messages go from rank `from` to rank `to`; `None` where they do not, or the fabric has no links.
     pub fn wire(&self, from: u32, to: u32) -> Option<Wire> {
-        self.with(|fabric| fabric.wire(EndpointId(from), EndpointId(to), self.network))
+        self.with(|fabric| {
+            fabric
+                .network()
+                .wire(EndpointId(from), EndpointId(to), self.network)
+        })
     }
 
     /// Time from the offer to the delivery of a put on an idle machine, without software.
@@ -55,7 +63,7 @@ impl Graph {
             ..Msg::new(0, MsgKind::Put, from, to, bytes)
         };
         self.with(|fabric| {
-            let leads = fabric.no_route(from, to, self.network).is_none();
+            let leads = fabric.network().no_route(from, to, self.network).is_none();
             leads.then(|| fabric.quiet(&message))
         })
     }

@@ -5,31 +5,41 @@ GPU 0 -> riser A -> GPU 1      becomes      GPU 0 -> riser A -> root complex -> 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-Link = tuple[str, str, str]  # class, end, end
+if TYPE_CHECKING:
+    from linkwright import _native
 
 
-def text(links: Sequence[Link]) -> str:
-    """Tables for a machine file with these links: the route of every such pair; "" where there is none."""
+def text(network: _native._Network) -> str:
+    """Tables for the file of a machine with this network: the route of every such pair; "" where there is none."""
+    names = network["nodes"]["name"]
     return "".join(
-        f'\n[fabric.pair."{a} -> {b}"]\nroute = ["{switch}", "{above}", "{switch}"]\n'
-        for switch, above, below in _switches(links)
+        f'\n[fabric.pair."{names[a]} -> {names[b]}"]\nroute = ["{names[on]}", "{names[above]}", "{names[on]}"]\n'
+        for on, above, below in _switches(network)
         for a in below
         for b in below
         if a != b
     )
 
 
-def _switches(links: Sequence[Link]) -> Iterator[tuple[str, str, list[str]]]:
-    """(switch, the one above it, its GPUs) of PCIe switches with at least two GPUs and a way up."""
-    near: dict[str, list[str]] = {}
-    for kind, a, b in links:
-        if kind == "pcie":
-            near.setdefault(a, []).append(b)
-            near.setdefault(b, []).append(a)
-    for switch, ends in near.items():
-        below = [end for end in ends if "GPU" in end]
-        above = next((end for end in ends if "GPU" not in end and "NIC" not in end), None)
-        if "GPU" not in switch and above and len(below) > 1:
+def _switches(network: _native._Network) -> Iterator[tuple[int, int, list[int]]]:
+    """(switch, the one above it, its GPUs) of PCIe switches with at least two GPUs and a way up.
+
+    What leads nowhere else in its group is a NIC and no way up.
+    """
+    kinds, groups, edges = network["nodes"]["kind"], network["nodes"]["group"], network["edges"]
+    pcie, near = defaultdict[int, list[int]](list), defaultdict[int, set[int]](set)
+    for kind, a, b in zip(edges["class"], edges["a"], edges["b"], strict=True):
+        for here, there in ((a, b), (b, a)):
+            if kind == "pcie":
+                pcie[here].append(there)
+            if groups[here] == groups[there]:
+                near[here].add(there)
+    for switch, ends in pcie.items():
+        below = [end for end in ends if kinds[end] == "rank"]
+        above = next((end for end in ends if kinds[end] == "switch" and len(near[end]) > 1), None)
+        if kinds[switch] == "switch" and above is not None and len(below) > 1:
             yield switch, above, below

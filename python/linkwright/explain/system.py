@@ -69,7 +69,7 @@ class System:
         found = self._stated
         if self.detours:
             made, name = machines.source(self.machine, self.variant)
-            found = _native.Machine.parse(made + detours.text(self._links), name)
+            found = _native.Machine.parse(made + self._detours, name)
         for key, factor in self.scales:
             found = found.with_value(key, f"{factor * self.numbers[key]:.9g}")
         return found
@@ -138,32 +138,62 @@ class System:
         return [name for name in dict.fromkeys(found) if name.startswith(stems)]
 
     @functools.cached_property
-    def _links(self) -> list[tuple[str, str, str]]:
-        """(class, end, end) of every link of the graph; none of a machine that is no graph."""
-        edges = self._stated.edges()
-        return list(zip(edges["class"], edges["a"], edges["b"], strict=True)) if edges else []
+    def _network(self) -> _native._Network | None:
+        """Nodes and edges of the machine as its file and the variant have it."""
+        return self._stated.network()
+
+    @functools.cached_property
+    def _nodes(self) -> _native._Nodes:
+        """The nodes at the ends of links."""
+        assert self._network
+        return self._network["nodes"]
+
+    @functools.cached_property
+    def _links(self) -> list[tuple[str, int, int]]:
+        """(class, node, node) of every link that the machine file states."""
+        if self._network is None:
+            return []
+        edges = self._network["edges"]
+        rows = zip(edges["class"], edges["a"], edges["b"], edges["bytes_per_s"], strict=True)
+        return [(kind, a, b) for kind, a, b, rate in rows if rate is not None]
 
     @property
     def can_detour(self) -> bool:
         """Whether GPUs without links of their own share a PCIe switch that is below another one."""
-        return not (self.has("nvlink") or self.has("xgmi")) and bool(detours.text(self._links))
+        return not (self.has("nvlink") or self.has("xgmi")) and bool(self._detours)
+
+    @functools.cached_property
+    def _detours(self) -> str:
+        return detours.text(self._network) if self._network else ""
+
+    def _name(self, node: int) -> str:
+        return self._nodes["name"][node]
+
+    def _is_gpu(self, node: int) -> bool:
+        """Whether a node is a rank, of a machine whose ranks are GPUs."""
+        return self._nodes["kind"][node] == "rank" and self._stated.levels()[-1][0] == "GPU"
+
+    @functools.cached_property
+    def _first_gpu(self) -> int | None:
+        return next((end for _, *ends in self._links for end in ends if self._is_gpu(end)), None)
 
     @property
     def first_gpu(self) -> str | None:
-        """The name of one GPU; None where the graph has none."""
-        return next((end for _, *ends in self._links for end in ends if "GPU" in end), None)
+        """The name of one GPU; None where no link leads to one."""
+        return None if self._first_gpu is None else self._name(self._first_gpu)
 
     @property
     def peers(self) -> list[tuple[str, str]]:
         """The links between the first GPU and other ones, without a switch."""
-        return [(a, b) for _, a, b in self._links if a == self.first_gpu and "GPU" in b]
+        return [(self._name(a), self._name(b)) for _, a, b in self._links if a == self._first_gpu and self._is_gpu(b)]
 
     @property
     def ports_of_a_node(self) -> list[str]:
         """The links by which the NICs of one node reach the network."""
         ports = [(a, b) for kind, a, b in self._links if kind == "port"]
-        node = ports[0][0].split(" NIC")[0] if ports else ""
-        return [f"{a} - {b}" for a, b in ports if a.split(" NIC")[0] == node]
+        groups = self._nodes["group"] if ports else []
+        part = [a if groups[a] < 0 else -1 - groups[a] for a, _ in ports]  # a node without parts is one of its own
+        return [f"{self._name(a)} - {self._name(b)}" for (a, b), own in zip(ports, part, strict=True) if own == part[0]]
 
     def command(self, wanted: commands.Wanted) -> str:
         """What to type on these machines."""

@@ -164,12 +164,16 @@ def _links(machine: _native.Machine, node: str) -> tuple[Graph, dict[str, float]
     """The links inside a node, and its NICs with the rate of what leads out of it."""
     graph: dict[str, dict[str, tuple[str, float]]] = {}
     ports: Counter[str] = Counter()
-    edges = machine.edges()
-    for kind, a, b, rate in zip(*edges.values(), strict=True) if edges else ():
+    network = machine.network()
+    if network is None:
+        return graph, {}
+    names, edges = network["nodes"]["name"], network["edges"]
+    for kind, first, second, rate in zip(*edges.values(), strict=True):
+        a, b = names[first], names[second]
         if a.startswith(node) and b.startswith(node):
-            graph.setdefault(a, {})[b] = graph.setdefault(b, {})[a] = (kind, float(rate))
+            graph.setdefault(a, {})[b] = graph.setdefault(b, {})[a] = (kind, float(rate or 0))
         elif a.startswith(node) or b.startswith(node):
-            ports[a if a.startswith(node) else b] += rate
+            ports[a if a.startswith(node) else b] += rate or 0
     return graph, dict(ports)
 
 

@@ -31,7 +31,7 @@ def collapsed(whole: Graph, machine: _native.Machine) -> Graph:
     if crowded and whole.sides:
         step = math.ceil((len(whole.endpoints) / MOST_ENDPOINTS) ** (1 / len(whole.sides)))
         sides = tuple(-(-side // step) for side in whole.sides)
-        return replace(_merged(whole, [_square(node, step) for node in whole.nodes]), sides=sides, around=whole.sides)
+        return replace(_merged(whole, [_square(node, step) for node in whole.nodes]), sides=sides)
     if crowded:
         return _merged(whole, _parts(whole, machine.levels()))
     return whole
@@ -88,9 +88,9 @@ def _merged(whole: Graph, into: Sequence[Node]) -> Graph:
             nodes[number] = replace(nodes[number], rank=first, ranks=nodes[number].ranks + node.ranks)
     to = [numbers[target.name] for target in into]
     stands_for = {node.name: to[number] for number, node in enumerate(whole.nodes)}
-    at = ((number, node.at) for number, node in enumerate(whole.nodes))
-    stands_for |= {f"({x[0]},{x[1]})": to[number] for number, x in at if x and len(x) == 2}
-    return replace(whole, nodes=tuple(nodes), edges=tuple(_joined(whole.edges, to)), ring=(), stands_for=stands_for)
+    links = {name: (to[a], to[b]) for name, (a, b) in whole.links.items()}
+    edges = tuple(_joined(whole.edges, to))
+    return replace(whole, nodes=tuple(nodes), edges=edges, ring=(), links=links, stands_for=stands_for)
 
 
 def _joined(edges: Sequence[Edge], to: Sequence[int]) -> list[Edge]:

@@ -83,7 +83,7 @@ class _Places:
         self._edge = {(edge.a, edge.b): number for number, edge in enumerate(shown.edges)}
 
     def of(self, name: str) -> tuple[int, int]:
-        ends = self._shown.place(name)
+        ends = self._shown.links.get(name)
         if ends is None:
             return -1, 0
         if ends[0] == ends[1]:

@@ -101,11 +101,14 @@ class Routes:
 
 def _stated_us(machine: _native.Machine) -> dict[str, float]:
     """Microseconds for a byte of each link that the machine file states, in both directions."""
-    edges = machine.edges()
+    network = machine.network()
+    if network is None:
+        return {}
     rates: dict[str, int] = {}
-    for a, b, rate in zip(edges["a"], edges["b"], edges["bytes_per_s"], strict=True) if edges else ():
-        for name in (f"{a} -> {b}", f"{b} -> {a}"):
-            rates[name] = rates.get(name, 0) + rate
+    names, edges = network["nodes"]["name"], network["edges"]
+    for a, b, rate in zip(edges["a"], edges["b"], edges["bytes_per_s"], strict=True):
+        for name in (f"{names[a]} -> {names[b]}", f"{names[b]} -> {names[a]}"):
+            rates[name] = rates.get(name, 0) + (rate or 0)
     return {name: US_PER_S / rate for name, rate in rates.items() if rate}
 
 

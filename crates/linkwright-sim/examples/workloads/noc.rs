@@ -6,7 +6,7 @@
 
 use linkwright_core::{EndpointId, TimePs};
 use linkwright_schedule::patterns::random::Random;
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Conditions, Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 const SIDE: u32 = 8;
@@ -115,7 +115,7 @@ impl Load {
 
 /// Flits times links crossed, headers included.
 pub fn flit_hops(network: &TorusNoc, packets: &[Packet]) -> u64 {
-    let hops = |m: &Msg| u64::from(network.hops(m.from, m.to, m.network));
+    let hops = |m: &Msg| u64::from(network.network().hops(m.from, m.to, m.network));
     let all = packets.iter().map(|packet| FLITS * hops(&packet.message));
     all.sum()
 }
@@ -132,7 +132,7 @@ pub fn inject(network: &mut TorusNoc, packets: &[Packet]) -> u64 {
             }
         }
     };
-    network.reset(0, &[]);
+    network.reset(&Conditions::default());
     for group in packets.chunk_by(|a, b| a.at == b.at) {
         let now = group[0].at;
         run_until(now, network);

@@ -12,7 +12,6 @@ use linkwright_core::Machine;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::verify::verify;
 use linkwright_schedule::{collectives, Schedule, Verified};
-use linkwright_sim::fabric::Watch;
 use linkwright_sim::fabrics::torus_noc::TorusNoc;
 use linkwright_sim::fabrics::{self, AnyFabric};
 use linkwright_sim::{
@@ -91,11 +90,8 @@ fn scheduled(case: &Case, kept: Kept) -> Result<Figures> {
     let schedule = schedule?;
     let (verified, verify_s) = timed(|| prove(&schedule));
     verified?;
-    let run = options(case, &machine, &schedule, kept.records)?;
-    fabric.watch(Watch {
-        bins: kept.bins,
-        ..Watch::default()
-    });
+    let mut run = options(case, &machine, &schedule, kept.records)?;
+    run.watch.bins = kept.bins;
     let (simulation, engine_s) = timed(|| engine(&schedule, &mut fabric, &run));
     let simulation = simulation?;
     let (bounded, limits_s) = timed(|| limits(&schedule, &machine, &mut fabric, &run, &simulation));

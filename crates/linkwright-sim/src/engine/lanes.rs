@@ -98,7 +98,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         }
         lane.free_at = end;
         if counted && self.setup.serial_starts {
-            let start_up = self.fabric.start_up(&self.messages.message(id));
+            let start_up = self.fabric.network().start_up(&self.messages.message(id));
             self.starter[op.initiator() as usize] = end + start_up.0;
         }
         if combines(op) {

@@ -107,14 +107,14 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
 ) -> Result<Simulation, SimError> {
     let prepared = Prepared::new(schedule, setup)?;
     check_stop(&prepared, fabric)?;
-    if fabric.order_free() && setup.path.memory.is_none() {
+    if fabric.character().order_free && setup.path.memory.is_none() {
         if let Some(found) = fabric.pass(&prepared)? {
             return found.in_range();
         }
     }
     check_routes(&prepared.messages, fabric)?;
     check_work(&prepared.messages, fabric)?;
-    fabric.reset(setup.seed, &prepared.sets);
+    fabric.reset(&setup.conditions(&prepared.sets));
     let stop_at = prepared.stop_at();
     let Prepared {
         messages,
@@ -188,7 +188,7 @@ const MOST_PIECES: u64 = 1 << 27;
 
 /// That a fabric which moves packets one by one comes to an end.
 fn check_work<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Result<(), SimError> {
-    let Some(most_bytes) = fabric.piece_bytes() else {
+    let Some(most_bytes) = fabric.character().piece_bytes else {
         return Ok(());
     };
     let schedule = messages.schedule;
@@ -218,7 +218,7 @@ fn check_routes<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Resu
         let from = messages.endpoint(op.from);
         for &target in messages.schedule.targets(op) {
             let to = messages.endpoint(target);
-            if let Some(problem) = fabric.no_route(from, to, network) {
+            if let Some(problem) = fabric.network().no_route(from, to, network) {
                 return Err(SimError::NoRoute { op: id, problem });
             }
         }
@@ -243,7 +243,10 @@ fn check_aggregation<F: Fabric + ?Sized>(
         }
         _ => "no switch on the ways between its participants combines data; place them behind one that does",
     };
-    match fabric.aggregates(&places(sources), &places(targets), network) {
+    match fabric
+        .network()
+        .aggregates(&places(sources), &places(targets), network)
+    {
         true => Ok(()),
         false => Err(SimError::NoRoute {
             op: id,

@@ -27,7 +27,10 @@
 
 use super::slab::Slab;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Watch};
+use crate::fabric::{
+    Character, Conditions, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind,
+};
+use crate::network::{Network, Wiring};
 use crate::queue::TimeQueue;
 use linkwright_core::machine::Nearness;
 use linkwright_core::{Bytes, EndpointId, Machine, TimePs};
@@ -234,18 +237,22 @@ impl Coherent {
 }
 
 impl Fabric for Coherent {
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
+    fn character(&self) -> Character {
+        Character::default()
+    }
+
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
         self.next_departure.fill(TimePs::ZERO);
-        self.sets = sets.to_vec();
+        self.sets = conditions.sets.to_vec();
         self.steps.clear();
         self.under_way.clear();
         self.multicasts.clear();
         self.in_flight = 0;
-        self.links.clear();
-    }
-
-    fn watch(&mut self, watch: Watch) {
-        self.links.watch(watch);
+        self.links.clear(conditions.watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -297,11 +304,13 @@ impl Fabric for Coherent {
         }
     }
 
-    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
-        1
-    }
-
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+}
+
+impl Network for Coherent {
+    fn wiring(&self) -> Wiring {
+        Wiring::of_ports(self.links.names.len(), 1)
     }
 }

@@ -28,8 +28,9 @@
 use super::completions::Completions;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wanted, Watch, Wire,
+    Character, Conditions, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Times, Wanted,
 };
+use crate::network::{Network, PortRates, Wire, Wiring};
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::collections::VecDeque;
@@ -187,17 +188,25 @@ impl Crossbar {
 }
 
 impl Fabric for Crossbar {
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
+    fn character(&self) -> Character {
+        Character {
+            endpoints_alike: true,
+            multicasts_are_copies: true,
+            ..Character::default()
+        }
+    }
+
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
         self.ports.fill(Port::default());
-        self.sets = sets.to_vec();
+        self.sets = conditions.sets.to_vec();
         self.steps.clear();
         self.completions.clear();
         self.multicasts.clear();
-        self.links.clear();
-    }
-
-    fn watch(&mut self, watch: Watch) {
-        self.links.watch(watch);
+        self.links.clear(conditions.watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -241,10 +250,6 @@ impl Fabric for Crossbar {
         }
     }
 
-    fn endpoints_alike(&self) -> bool {
-        true
-    }
-
     /// Messages reach a port in the order in which they leave one, so the in port needs no events.
     fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
         if !matches!(m.kind, MsgKind::Put | MsgKind::Notice) {
@@ -285,12 +290,18 @@ impl Fabric for Crossbar {
         request + self.latency + self.rate.time(Bytes(m.bytes))
     }
 
-    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
-        2
-    }
-
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+}
+
+impl Network for Crossbar {
+    fn wiring(&self) -> Wiring {
+        Wiring::of_ports(self.ports.len() / 2, 2)
+    }
+
+    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
+        2
     }
 
     /// The port out of the source, the port into the target.
@@ -313,9 +324,5 @@ impl Fabric for Crossbar {
             out: rate,
             into: rate,
         }
-    }
-
-    fn multicasts_are_copies(&self) -> bool {
-        true
     }
 }

@@ -38,8 +38,9 @@
 use super::completions::Completions;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Watch, Wire,
+    Character, Conditions, Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, Times,
 };
+use crate::network::{Network, PortRates, Wire, Wiring};
 use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::cmp::Reverse;
@@ -270,28 +271,32 @@ impl LogGp {
 }
 
 impl Fabric for LogGp {
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
-        self.next_departure.fill(TimePs::ZERO);
-        self.sets = sets.to_vec();
-        self.completions.clear();
-        self.links.clear();
+    fn character(&self) -> Character {
+        let occupancy = self.every_regime().map(|r| r.occupancy).min();
+        Character {
+            order_free: true,
+            endpoints_alike: self.levels.is_empty(),
+            multicasts_are_copies: true,
+            gap: self.gap + occupancy.unwrap_or(TimePs::ZERO),
+            ..Character::default()
+        }
     }
 
-    fn watch(&mut self, watch: Watch) {
-        self.links.watch(watch);
+    #[inline]
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
+        self.next_departure.fill(TimePs::ZERO);
+        self.sets = conditions.sets.to_vec();
+        self.completions.clear();
+        self.links.clear(conditions.watch);
     }
 
     #[inline(always)]
     fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
         (m.kind != MsgKind::Multicast).then(|| self.send(now, m, m.to))
-    }
-
-    fn order_free(&self) -> bool {
-        true
-    }
-
-    fn endpoints_alike(&self) -> bool {
-        self.levels.is_empty()
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -331,13 +336,14 @@ impl Fabric for LogGp {
         request + holding(regimes, m.bytes).time(m.bytes)
     }
 
-    #[inline]
-    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
-        1
-    }
-
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+}
+
+impl Network for LogGp {
+    fn wiring(&self) -> Wiring {
+        Wiring::of_ports(self.links.names.len(), 1)
     }
 
     /// The way out of the source, at the rate and latency of long messages.
@@ -371,15 +377,6 @@ impl Fabric for LogGp {
             out: holds.then_some(BytesPerSec(fastest)),
             into: None,
         }
-    }
-
-    fn multicasts_are_copies(&self) -> bool {
-        true
-    }
-
-    fn gap(&self) -> TimePs {
-        let occupancy = self.every_regime().map(|r| r.occupancy).min();
-        self.gap + occupancy.unwrap_or(TimePs::ZERO)
     }
 }
 

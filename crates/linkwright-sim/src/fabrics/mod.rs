@@ -1,7 +1,8 @@
 //! The interconnect models: one file or folder each, one line in [`FABRICS`].
 //!
-//! A new fabric is a file with a type that implements [`Fabric`], a static of type [`FabricKind`],
-//! a function `from_machine`, and one line below. Lists, help and documentation come from the registry.
+//! A new fabric is a file with a type that implements [`Fabric`] and, where it knows its links and routes,
+//! [`Network`](crate::network::Network); a static of type [`FabricKind`], a function `from_machine`, and one line
+//! below. Lists, help and documentation come from the registry.
 
 pub mod coherent;
 mod completions;
@@ -18,7 +19,7 @@ pub mod torus_noc;
 use crate::error::SimError;
 use crate::fabric::{Fabric, FabricKind};
 use crate::simulated::SimulatedFabric;
-use linkwright_core::{Machine, MachineError};
+use linkwright_core::Machine;
 pub use pool::{lend, Lent};
 
 /// The fabric of any machine.
@@ -71,10 +72,4 @@ pub fn build(machine: &Machine) -> Result<AnyFabric, SimError> {
         return Err(fabric.inconsistent("kind", problem).into());
     }
     (FABRICS[chosen].build)(machine)
-}
-
-/// The links that a machine file states; `None` where the fabric is not `flow`.
-pub fn edges(machine: &Machine) -> Result<Option<Vec<flow::Edge>>, MachineError> {
-    let stated = machine.fabric_kind() == flow::KIND.key;
-    stated.then(|| flow::edges(machine)).transpose()
 }

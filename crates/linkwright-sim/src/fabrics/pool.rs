@@ -1,9 +1,9 @@
 //! Fabrics of a machine, kept for the next run.
 //!
 //! ```text
-//!   lend(machine) --- one that is idle, reset, or else a new one ---> run
-//!        ^                                                             |
-//!        `------------------------- dropped ---------------------------'
+//!   lend(machine) --- one that is idle, or else a new one ---> run, which resets it
+//!        ^                                                      |
+//!        `---------------------- dropped -----------------------'
 //! ```
 //!
 //! Reading a machine of a thousand endpoints and finding its routes takes longer than most simulations on it. What a
@@ -14,7 +14,6 @@
 
 use super::{build, AnyFabric};
 use crate::error::SimError;
-use crate::fabric::Watch;
 use linkwright_core::Machine;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,22 +36,12 @@ pub struct Lent {
     pool: Arc<Pool>,
 }
 
-/// An idle fabric of `machine`. Who sends messages over it says how many channels each stands for.
+/// An idle fabric of `machine`, under the conditions of who used it last.
 pub fn lend(machine: &Machine) -> Result<Lent, SimError> {
     let pool = machine.memo().get(Vec::new(), Pool::default);
     let idle = pool.idle().pop();
-    let fabric = match idle {
-        Some(mut used) => {
-            used.watch(Watch::default());
-            used.reset(0, &[]);
-            used
-        }
-        None => build(machine)?,
-    };
-    Ok(Lent {
-        fabric: Some(fabric),
-        pool,
-    })
+    let fabric = Some(idle.map_or_else(|| build(machine), Ok)?);
+    Ok(Lent { fabric, pool })
 }
 
 impl Deref for Lent {

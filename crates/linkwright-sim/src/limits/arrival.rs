@@ -14,7 +14,8 @@
 use super::demand::Demand;
 use super::distance::{shortest, Distances};
 use super::Limit;
-use crate::fabric::{Fabric, NetworkCut, PortRates};
+use crate::fabric::Fabric;
+use crate::network::{NetworkCut, PortRates};
 use linkwright_core::{BytesPerSec, TimePs};
 use linkwright_schedule::Collective;
 
@@ -199,9 +200,9 @@ fn ends<F: Fabric + ?Sized>(distances: &Distances<'_, F>, a: usize, b: usize) ->
     let (fabric, path) = (distances.fabric, &distances.setup.path);
     let (from, to) = (distances.nodes[a], distances.nodes[b]);
     let begin = (path.start + path.per_run).0;
-    let open = |network: &&u8| fabric.no_route(from, to, **network).is_none();
+    let open = |network: &&u8| fabric.network().no_route(from, to, **network).is_none();
     let ends = |&network: &u8| {
-        let (first, last) = fabric.ends(from, to, network);
+        let (first, last) = fabric.network().ends(from, to, network);
         // Where a fabric does not know them, software is not counted either.
         let known = first + last > TimePs::ZERO;
         Ends {

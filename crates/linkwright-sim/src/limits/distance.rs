@@ -14,7 +14,7 @@
 
 use crate::fabric::{Fabric, Msg, MsgKind};
 use crate::setup::Setup;
-use linkwright_core::EndpointId;
+use linkwright_core::{EndpointId, TimePs};
 use std::collections::BTreeMap;
 
 /// Endpoints among which the shortest way is searched.
@@ -39,15 +39,28 @@ pub(super) enum Way {
 }
 
 impl<F: Fabric + ?Sized> Distances<'_, F> {
+    /// Least time from offer to delivery of any message with data, multicasts included.
+    fn least(&self, from: EndpointId, to: EndpointId, network: u8) -> TimePs {
+        let empty = |kind| {
+            let message = Msg {
+                network,
+                ..Msg::new(0, kind, from, to, 0)
+            };
+            self.fabric.quiet(&message)
+        };
+        let known = self.fabric.network().least(from, to, network);
+        known.unwrap_or_else(|| empty(MsgKind::Put).min(empty(MsgKind::Get)))
+    }
+
     /// Least time of one message, in picoseconds; `u64::MAX` where none gets there.
     pub fn hop(&self, from: EndpointId, to: EndpointId) -> u64 {
         let path = &self.setup.path;
         let mut least = u64::MAX;
         for &network in self.networks {
-            if self.fabric.no_route(from, to, network).is_some() {
+            if self.fabric.network().no_route(from, to, network).is_some() {
                 continue;
             }
-            let data = self.fabric.least(from, to, network) + path.start + path.per_run;
+            let data = self.least(from, to, network) + path.start + path.per_run;
             least = least.min(data.0);
             if self.notices {
                 let notice = Msg {

@@ -38,7 +38,7 @@ pub(super) struct Lags {
 impl Lags {
     /// The least times among the first `ranks` nodes; two are enough where all are alike.
     pub fn new<F: Fabric + ?Sized>(distances: &Distances<'_, F>, ranks: usize) -> Self {
-        let ranks = match distances.fabric.endpoints_alike() {
+        let ranks = match distances.fabric.character().endpoints_alike {
             true => ranks.min(2),
             false => ranks,
         };
@@ -53,7 +53,7 @@ impl Lags {
         for (a, b) in pairs.filter(|(a, b)| a != b) {
             least.data = least.data.min(distances.hop(a, b));
             for &network in distances.networks {
-                if distances.fabric.no_route(a, b, network).is_none() {
+                if distances.fabric.network().no_route(a, b, network).is_none() {
                     let notice = Msg {
                         network,
                         ..Msg::new(0, MsgKind::Notice, a, b, 0)

@@ -40,7 +40,7 @@
 //!
 //! The last for the reason given in [`super::prices`].
 //!
-//! Sound where a message passes the links once for each target ([`Fabric::gates`](crate::fabric::Fabric::gates)).
+//! Sound where a message passes the links once for each target ([`Network::gates`](crate::network::Network::gates)).
 //! Elsewhere the ports of ranks are taken for links, and where one message serves many, only those into ranks. Where
 //! switches combine, only data that are not added up are looked at: what several sources send as one is of no use to a
 //! broadcast.
@@ -52,7 +52,7 @@ use super::arrival::Table;
 use super::distance::shortest;
 use super::links::Links;
 use super::Limit;
-use crate::fabric::Gates;
+use crate::network::Gates;
 use linkwright_core::{BytesPerSec, TimePs};
 use linkwright_schedule::Collective;
 

@@ -1,6 +1,6 @@
 //! Which of the links that a message passes stands for it, by numbers from 0.
 
-use crate::fabric::{Gate, Gates};
+use crate::network::{Gate, Gates};
 use rustc_hash::FxHashMap;
 
 /// Which link of a message counts, with numbers from 0.

@@ -43,8 +43,8 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             TimePs(time + handling),
         );
         let spreads = !matches!(collective, Collective::Reduce | Collective::Gather);
-        let gap = self.fabric.gap().0;
-        if !spreads || gap == 0 || !self.fabric.endpoints_alike() {
+        let gap = self.character.gap.0;
+        if !spreads || gap == 0 || !self.character.endpoints_alike {
             return Some(pair);
         }
         let told = TimePs(tree(ranks.into(), Pace::of_news(gap, time)) + handling);
@@ -67,7 +67,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             "to one rank from {} others, one message at a time",
             ranks - 1
         );
-        let fused = collective.reduces() && self.fabric.combines_on_the_way();
+        let fused = collective.reduces() && self.character.combines_on_the_way;
         (!fused).then(|| Limit::of_time("latency", what, time))
     }
 
@@ -75,7 +75,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     pub(super) fn summing(&self) -> Option<Limit> {
         let (collective, ranks) = self.gathers()?;
         let path = &self.setup.path;
-        let elsewhere = path.fused_combine || self.fabric.combines_on_the_way();
+        let elsewhere = path.fused_combine || self.character.combines_on_the_way;
         if !collective.reduces() || elsewhere || path.memory.is_some() {
             return None;
         }
@@ -105,7 +105,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// Least times among ranks, where they are few or all alike.
     pub(super) fn lags(&self) -> Option<Lags> {
         let nodes = self.places();
-        match self.fabric.endpoints_alike() {
+        match self.character.endpoints_alike {
             true => Some(Lags::new(&self.distances(), nodes.len())),
             false if nodes.len() > arrival::MOST => None,
             false => Some(*self.kept(nodes, || Lags::new(&self.distances(), nodes.len()))),
@@ -131,7 +131,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         root: usize,
     ) -> Option<(usize, usize, u64)> {
         let count = self.places().len();
-        if self.fabric.endpoints_alike() {
+        if self.character.endpoints_alike {
             let time = distances.hop(self.places()[0], self.places()[1]);
             return Some(match collective {
                 Collective::Reduce | Collective::Gather => ((root == 0) as usize, root, time),

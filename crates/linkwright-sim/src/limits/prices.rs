@@ -29,7 +29,7 @@
 //! Source: Freund and Schapire, "Adaptive game playing using multiplicative weights" (Games Econ. Behav. 1999);
 //! Golumbic, "The general gossip problem" (1974), the 2 (k - 1) messages.
 
-use crate::fabric::Ways;
+use crate::network::Ways;
 use linkwright_schedule::Collective;
 
 /// Most nodes among which ways are priced.
@@ -194,7 +194,7 @@ impl<'a> Market<'a> {
     fn nearest(
         &self,
         costs: &[f64],
-        end: impl Fn(&crate::fabric::Way) -> usize,
+        end: impl Fn(&crate::network::Way) -> usize,
         (share, except): (f64, Option<usize>),
     ) -> Option<Traffic> {
         let mut best = vec![None; self.ranks];

@@ -20,7 +20,8 @@ use super::distance::Distances;
 use super::fan_in::{handling, Lags};
 use super::prices::{self, Market};
 use super::{Limit, Limits};
-use crate::fabric::{Fabric, NetworkCut, PortRates};
+use crate::fabric::{Character, Fabric};
+use crate::network::{Network, NetworkCut, PortRates};
 use crate::setup::Setup;
 use linkwright_core::machine::{Engine, Memo, Memory};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -56,6 +57,8 @@ pub fn find<F: Fabric + ?Sized>(
     let site = Site {
         demand,
         fabric: &*fabric,
+        character: fabric.character(),
+        network: fabric.network(),
         setup,
         networks: &networks,
         memories: &memories,
@@ -104,7 +107,8 @@ fn barrier<F: Fabric + ?Sized>(demand: &Demand, fabric: &mut F, setup: &Setup) -
     if !is_barrier(demand) && handling(&setup.path) == 0 {
         return None;
     }
-    fabric.reset(setup.seed, &[setup.placement[..1].to_vec()]);
+    let sets = [setup.placement[..1].to_vec()];
+    fabric.reset(&setup.conditions(&sets));
     fabric.barrier(TimePs::ZERO, 0)
 }
 
@@ -122,6 +126,8 @@ fn is_barrier(demand: &Demand) -> bool {
 pub(super) struct Site<'a, F: ?Sized> {
     pub(super) demand: &'a Demand,
     pub(super) fabric: &'a F,
+    pub(super) character: Character,
+    pub(super) network: &'a dyn Network,
     pub(super) setup: &'a Setup,
     pub(super) networks: &'a [u8],
     pub(super) memories: &'a [EndpointId],
@@ -144,7 +150,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     fn each_port(&self) -> Option<Limit> {
         let places = self.places();
         let ranks: Vec<u32> = match self.demand {
-            Demand::Collective { ranks, root, .. } if self.fabric.endpoints_alike() => {
+            Demand::Collective { ranks, root, .. } if self.character.endpoints_alike => {
                 vec![*root, (*root == 0 && *ranks > 1) as u32]
             }
             Demand::Collective { ranks, .. } => (0..*ranks).collect(),
@@ -154,7 +160,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let mut busiest: Option<Limit> = None;
         for (rank, (out, into)) in ranks.into_iter().zip(through) {
             let place = places[(rank as usize).min(places.len() - 1)];
-            let port = self.fabric.port(place, self.networks);
+            let port = self.network.port(place, self.networks);
             let sides = [("out of", out, port.out), ("into", into, port.into)];
             for (side, bytes, rate) in sides {
                 let time = rate.map_or(TimePs::ZERO, |rate| rate.time(Bytes(bytes)));
@@ -182,7 +188,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         ranks.sort_unstable();
         ranks.dedup();
         let through = |rank| {
-            let port = self.fabric.port(nodes[rank], self.networks);
+            let port = self.network.port(nodes[rank], self.networks);
             table.through(demand, rank, port)
         };
         let total = self.all_ports();
@@ -248,13 +254,13 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let total = |side: fn(&PortRates) -> Option<BytesPerSec>| {
             let known: Option<Vec<f64>> = ports.iter().map(|p| side(p).map(|r| r.0)).collect();
             let sum = known?.iter().sum::<f64>();
-            Some(BytesPerSec(match self.fabric.endpoints_alike() {
+            Some(BytesPerSec(match self.character.endpoints_alike {
                 true => sum * f64::from(ranks),
                 false => sum,
             }))
         };
         let into = total(|port| port.into);
-        let out = total(|port| port.out).filter(|_| self.fabric.multicasts_are_copies());
+        let out = total(|port| port.out).filter(|_| self.character.multicasts_are_copies);
         let limit = |rate: Option<BytesPerSec>, side: &str| {
             let what = format!("{side} all ranks and memories together");
             Some(Limit::of_rate("port", what, received, rate?))
@@ -268,8 +274,8 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// Bytes that all participants must receive together.
     fn received(&self) -> u64 {
         match (
-            self.fabric.combines_on_the_way(),
-            self.fabric.cheap_copies(),
+            self.character.combines_on_the_way,
+            self.character.cheap_copies,
         ) {
             (true, _) => self.demand.received_combined(),
             (false, Some(copies)) => self.demand.received_apart(copies),
@@ -280,13 +286,13 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// The ports of all ranks and memories, or of one that is like all.
     fn ports(&self, ranks: u32) -> Vec<PortRates> {
         let places = self.places();
-        let taken = match self.fabric.endpoints_alike() && self.memories.is_empty() {
+        let taken = match self.character.endpoints_alike && self.memories.is_empty() {
             true => &places[..1],
             false => &places[..places.len().min(ranks as usize)],
         };
-        let of = |&place: &EndpointId| self.fabric.port(place, self.networks);
+        let of = |&place: &EndpointId| self.network.port(place, self.networks);
         // Where copies are cheap, other data count several times. Memories have one rate for both, so theirs is raised.
-        let times = self.fabric.cheap_copies().map_or(1, |copies| copies.times) as f64;
+        let times = self.character.cheap_copies.map_or(1, |copies| copies.times) as f64;
         let faster = |port: PortRates| PortRates {
             out: port.out.map(|rate| BytesPerSec(rate.0 * times)),
             into: port.into.map(|rate| BytesPerSec(rate.0 * times)),
@@ -298,13 +304,13 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// The cuts of the machine, which are the same for every size and schedule.
     fn cuts(&self) -> Arc<Vec<NetworkCut>> {
         let places = self.places();
-        if self.fabric.endpoints_alike() {
+        if self.character.endpoints_alike {
             return Arc::default();
         }
         let key = places.iter().map(|place| place.0);
         let networks = self.networks.iter().map(|&network| u32::from(network));
         let key = key.chain([u32::MAX]).chain(networks).collect();
-        (self.memo).get(key, || self.fabric.cuts(places, self.networks))
+        (self.memo).get(key, || self.network.cuts(places, self.networks))
     }
 
     /// The cut that takes longest.
@@ -349,7 +355,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             return None;
         };
         let (p, nodes) = (self.places().len(), [self.places(), self.memories].concat());
-        if p != ranks as usize || nodes.len() > prices::MOST || self.fabric.endpoints_alike() {
+        if p != ranks as usize || nodes.len() > prices::MOST || self.character.endpoints_alike {
             return None;
         }
         let key = nodes.iter().map(|node| node.0).chain([u32::MAX]);
@@ -358,7 +364,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             .chain([u32::MAX, collective as u32, root, ranks])
             .collect();
         let each = (self.memo).get(key, || {
-            let ways = self.fabric.ways(&nodes, self.networks)?;
+            let ways = self.network.ways(&nodes, self.networks)?;
             let market = Market::new(&ways, (collective, p, root as usize))?;
             Some(market.seconds_per_byte()).filter(|&each| each > 0.0)
         });
@@ -396,7 +402,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let path = &self.setup.path;
         // What a memory or a switch combines costs no rank anything.
         let memory = path.fused_combine && !self.memories.is_empty();
-        let elsewhere = memory || self.fabric.combines_on_the_way();
+        let elsewhere = memory || self.character.combines_on_the_way;
         if !collective.reduces() || elsewhere || ranks < 2 || bytes == 0 {
             return None;
         }

@@ -10,8 +10,9 @@
 
 use super::{Limit, Limits};
 use crate::costs::Costs;
-use crate::fabric::{Fabric, NetworkCut};
+use crate::fabric::Fabric;
 use crate::messages::Messages;
+use crate::network::NetworkCut;
 use crate::outcome::Simulation;
 use crate::prepared::Prepared;
 use crate::setup::Setup;
@@ -42,7 +43,14 @@ pub(super) fn limits<F: Fabric + ?Sized>(
     let all = [
         Some(longest_chain(TimePs(chain.0 / repeats))),
         busiest("port", 0..ranks),
-        cut.and_then(|cut| across(messages, cut, fabric.multicasts_are_copies(), repeats)),
+        cut.and_then(|cut| {
+            across(
+                messages,
+                cut,
+                fabric.character().multicasts_are_copies,
+                repeats,
+            )
+        }),
         busiest("memory", ranks..ranks + memories),
         compute(messages, &prepared.costs, setup, repeats),
     ];
@@ -104,7 +112,7 @@ fn longer_side<F: Fabric + ?Sized>(
     networks: &[u8],
 ) -> (TimePs, &'static str, u64, Option<BytesPerSec>) {
     let place: EndpointId = setup.placement[participant as usize];
-    let port = fabric.port(place, networks);
+    let port = fabric.network().port(place, networks);
     let time = |bytes, rate: Option<BytesPerSec>| {
         rate.map_or(TimePs::ZERO, |rate| rate.time(Bytes(bytes)))
     };

@@ -5,7 +5,8 @@ use super::demand::Demand;
 use super::growth::Growths;
 use super::problem::{halves, moved, Site};
 use super::Limit;
-use crate::fabric::{Fabric, Gate, Gates, PortRates};
+use crate::fabric::Fabric;
+use crate::network::{Gate, Gates, PortRates};
 use linkwright_core::{BytesPerSec, EndpointId};
 
 impl<F: Fabric + ?Sized> Site<'_, F> {
@@ -20,16 +21,16 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         else {
             return None;
         };
-        if self.fabric.endpoints_alike() || self.places().len() != ranks as usize {
+        if self.character.endpoints_alike || self.places().len() != ranks as usize {
             return None;
         }
         let [high, low] = halves(self.handling);
         let more = [collective as u32, root, high, low];
         let growths = self.kept_for(nodes, &more, || {
-            let gates = (self.fabric.gates(nodes, self.networks))
+            let gates = (self.network.gates(nodes, self.networks))
                 .or_else(|| self.ports_as_gates(nodes, table))
                 .unwrap_or_default();
-            let combined = self.fabric.combines_on_the_way();
+            let combined = self.character.combines_on_the_way;
             let how = (combined, self.handling);
             Growths::new(table, &gates, (collective, root as usize), how)
         });
@@ -41,7 +42,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let ports = (0u32..).zip(
             nodes
                 .iter()
-                .map(|&node| self.fabric.port(node, self.networks)),
+                .map(|&node| self.network.port(node, self.networks)),
         );
         let gate = |link, rate: Option<BytesPerSec>| {
             let rate = rate?.0.ceil() as u64;
@@ -53,7 +54,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let out: Vec<Gate> = ports.clone().map(out).collect::<Option<_>>()?;
         let into: Vec<Gate> = ports.map(into).collect::<Option<_>>()?;
         // Of a message for many, one copy may leave.
-        let copies = self.fabric.multicasts_are_copies();
+        let copies = self.character.multicasts_are_copies;
         let pairs = (0..nodes.len()).flat_map(|from| (0..nodes.len()).map(move |to| (from, to)));
         let gates = |(from, to): (usize, usize)| {
             let (out, into) = (out[from], into[to]);

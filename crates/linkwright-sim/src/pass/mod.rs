@@ -13,7 +13,7 @@
 //! the engine's times exactly, provided that nothing depends on what the pass has not seen yet:
 //!
 //! - the answer of the fabric depends on earlier messages of the same source only
-//!   ([`Fabric::order_free`]), and a rank sends from one lane, so messages of a source leave by id;
+//!   ([`Character::order_free`](crate::fabric::Character::order_free)), and a rank sends from one lane, so messages of a source leave by id;
 //! - arrivals at a rank come by id, or handling them costs nothing;
 //! - a batch ends before or after an issue, not at the same instant.
 //!
@@ -106,7 +106,7 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
     let mut kept = Kept::default();
     loop {
         let operations = prepared.messages.schedule.ops().len();
-        fabric.reset(setup.seed, &prepared.sets);
+        fabric.reset(&setup.conditions(&prepared.sets));
         let mut pass = Pass {
             prepared,
             fabric: &mut *fabric,
@@ -259,7 +259,8 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             bytes: messages.bytes(op),
             ..messages.without_data(id, op)
         };
-        if let Some(problem) = (self.fabric).no_route(message.from, message.to, message.network) {
+        let network = self.fabric.network();
+        if let Some(problem) = network.no_route(message.from, message.to, message.network) {
             return Err(Stop::Error(Box::new(SimError::NoRoute { op: id, problem })));
         }
         self.totals.count(&message, self.fabric, messages);

@@ -19,7 +19,7 @@
 //! those of rank 0 times p.
 //!
 //! **Streamed**, every rank is simulated, so ranks may arrive at any time and have unequal chunks; the
-//! fabric must be order-free ([`Fabric::order_free`]).
+//! fabric must be order-free ([`Character::order_free`](crate::fabric::Character::order_free)).
 
 mod simulate;
 mod trail;
@@ -27,7 +27,7 @@ mod trail;
 pub use simulate::simulate;
 
 use crate::error::SimError;
-use crate::fabric::{Fabric, Msg, MsgKind, Times, Wanted};
+use crate::fabric::{Conditions, Fabric, Msg, MsgKind, Times, Wanted};
 use crate::mode::Mode;
 use crate::outcome::{Simulation, Totals};
 use crate::rank::{combines, completes, End, Lane, Rank, ARITHMETIC, MESSAGES};
@@ -83,7 +83,7 @@ fn stream<F: Fabric + ?Sized>(
         .map(|rank| setup.arrivals.get(rank).map_or(0, |t| t.0))
         .collect();
     let window = folded.longest_wait() + 1;
-    fabric.reset(setup.seed, &[]);
+    fabric.reset(&Conditions::default());
     let mut streaming = Streaming {
         folded,
         setup,
@@ -359,7 +359,10 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
         if message.kind == MsgKind::Notice {
             self.totals.notices += 1;
         } else {
-            let hops = self.fabric.hops(message.from, message.to, message.network);
+            let hops = self
+                .fabric
+                .network()
+                .hops(message.from, message.to, message.network);
             self.totals.add(message.bytes, hops);
         }
         let answer = match self.mode {

@@ -118,8 +118,8 @@ fn check_fabric(
     mode: Mode,
 ) -> Result<(), SimError> {
     let (why, use_instead) = match mode {
-        Mode::Folded if fabric.endpoints_alike() => return Ok(()),
-        Mode::Streamed if fabric.order_free() => return Ok(()),
+        Mode::Folded if fabric.character().endpoints_alike => return Ok(()),
+        Mode::Streamed if fabric.character().order_free => return Ok(()),
         Mode::Folded => ("its endpoints are not alike", "`loggp` or `crossbar`"),
         Mode::Streamed => (
             "its messages meet each other, so all must be known",

@@ -1,5 +1,4 @@
 use super::*;
-use crate::fabric::{Fabric, Watch};
 use crate::fabrics::crossbar::Crossbar;
 use linkwright_core::machine::Path;
 use linkwright_core::{BytesPerSec, TimePs};
@@ -19,11 +18,8 @@ fn simulated(record: bool) -> (Schedule, Setup, Simulation) {
     };
     let mut setup = Setup::new(2, path);
     setup.record_operations = record;
+    setup.watch.bins = 2;
     let mut fabric = Crossbar::new(TimePs(500_001), BytesPerSec(1e9), 2);
-    fabric.watch(Watch {
-        bins: 2,
-        ahead: TimePs::ZERO,
-    });
     let simulation = crate::simulate(&schedule, &mut fabric, &setup).unwrap();
     (schedule, setup, simulation)
 }

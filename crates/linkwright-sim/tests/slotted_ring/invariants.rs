@@ -1,7 +1,7 @@
 //! Invariants of every run, and that no element starves.
 
 use crate::common::{message, ring, run, MEMORY};
-use linkwright_sim::fabric::{Fabric, MsgKind};
+use linkwright_sim::fabric::{Conditions, Fabric, MsgKind};
 use linkwright_sim::fabrics::slotted_ring::{SlottedRing, Start};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -136,6 +136,6 @@ fn the_same_messages_give_the_same_times() {
         .collect();
     let mut ring = ring(&[]);
     let first = run(&mut ring, &messages);
-    ring.reset(0, &[]);
+    ring.reset(&Conditions::default());
     assert_eq!(run(&mut ring, &messages), first);
 }

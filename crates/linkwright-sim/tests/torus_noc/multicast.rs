@@ -2,7 +2,7 @@
 
 use super::common::*;
 use linkwright_core::{EndpointId, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Conditions, Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 /// Ranks of the rectangle of `n` by `n` whose corner is rank 0.
@@ -33,7 +33,10 @@ fn one_multicast() {
     // (1,1) to (1..2, 1..2), itself included, 33 flits. Reservation: once round both rings to
     // (2,2) and back, 4*5 + 22*9 + 2 = 220. Then 5 + 9h + 5 + 33 with h = 0, 1, 1, 2.
     let mut noc = TorusNoc::new(grid());
-    noc.reset(0, &[square(2)]);
+    noc.reset(&Conditions {
+        sets: &[square(2)],
+        ..Conditions::default()
+    });
     let done = run(&mut noc, &[multicast(0, 1024)]);
     assert_eq!(
         delivered(&done, 0),
@@ -65,14 +68,20 @@ fn linked_multicasts_reserve_once() {
         ..grid()
     };
     let mut noc = TorusNoc::new(linked);
-    noc.reset(0, &[square(2)]);
+    noc.reset(&Conditions {
+        sets: &[square(2)],
+        ..Conditions::default()
+    });
     let done = run(&mut noc, &three);
     assert_eq!(delivered(&done, 2)[3], (3, 220 + 28 + 3 * 33 + 2));
     assert!(noc.at_rest());
     // Unlinked: the next reservation starts when the tail of the last has left all links, at
     // 5 + 2*9 + 33 after the start of the data.
     let mut noc = TorusNoc::new(grid());
-    noc.reset(0, &[square(2)]);
+    noc.reset(&Conditions {
+        sets: &[square(2)],
+        ..Conditions::default()
+    });
     let done = run(&mut noc, &three);
     assert_eq!(
         delivered(&done, 2)[3],
@@ -90,7 +99,10 @@ fn linked_multicasts_give_their_tree_up_for_another() {
             multicast_linked,
             ..grid()
         });
-        noc.reset(0, &[square(2), square(3)]);
+        noc.reset(&Conditions {
+            sets: &[square(2), square(3)],
+            ..Conditions::default()
+        });
         let there_and_back = (0..3).map(|op| Msg {
             set: op % 2,
             ..multicast(op, 1024)
@@ -109,7 +121,10 @@ fn multicasts_that_cross_do_not_deadlock() {
             ..grid()
         };
         let mut noc = TorusNoc::new(config);
-        noc.reset(0, &[square(8), square(5), square(2)]);
+        noc.reset(&Conditions {
+            sets: &[square(8), square(5), square(2)],
+            ..Conditions::default()
+        });
         let mut messages = Vec::new();
         for op in 0..192 {
             let set = op % 3;
@@ -147,7 +162,10 @@ fn multicasts_that_hold_each_others_receivers_are_named() {
         receive_requests: 1,
         ..grid()
     });
-    noc.reset(0, &[vec![EndpointId(9), EndpointId(10)]]);
+    noc.reset(&Conditions {
+        sets: &[vec![EndpointId(9), EndpointId(10)]],
+        ..Conditions::default()
+    });
     let from = |op: u32, rank: u32| Msg {
         from: EndpointId(rank),
         ..multicast(op, 8000)
@@ -181,7 +199,10 @@ fn posted_multicasts_end_with_their_last_delivery() {
         packet_bytes: 1024,
         ..grid()
     });
-    noc.reset(0, &[square(2)]);
+    noc.reset(&Conditions {
+        sets: &[square(2)],
+        ..Conditions::default()
+    });
     let message = Msg {
         wanted: Wanted::DELIVERY,
         ..multicast(0, 2048)

@@ -2,8 +2,9 @@
 
 use super::common::*;
 use linkwright_core::{BytesPerSec, EndpointId};
-use linkwright_sim::fabric::{Event, Fabric, Msg, NetworkCut};
+use linkwright_sim::fabric::{Event, Fabric, Msg};
 use linkwright_sim::fabrics::torus_noc::*;
+use linkwright_sim::network::NetworkCut;
 
 #[test]
 fn different_channels_interleave() {
@@ -143,7 +144,7 @@ fn link_loads_of_swing_and_recursive_doubling() {
 fn hops_of_swing_and_recursive_doubling() {
     // Published: mean totals 13.25 and 16.25 over 64 ranks, worst per step as below.
     let noc = TorusNoc::new(grid());
-    let hops = |m: &Msg| noc.hops(m.from, m.to, m.network);
+    let hops = |m: &Msg| noc.network().hops(m.from, m.to, m.network);
     let steps = |swing| (0..6).map(move |i| step(swing, i));
     let total = |swing| steps(swing).flatten().map(|m| hops(&m)).sum::<u32>();
     let worst = |step: Vec<Msg>| step.iter().map(hops).max();
@@ -162,7 +163,7 @@ fn ports_and_cuts_count_links() {
     };
     let halves = |noc: &TorusNoc, count: u32, networks: &[u8]| {
         let places: Vec<_> = (0..count).map(EndpointId).collect();
-        let cuts = noc.cuts(&places, networks).into_iter();
+        let cuts = noc.network().cuts(&places, networks).into_iter();
         let equal =
             |cut: &NetworkCut| 2 * cut.inside.iter().filter(|&&is| is).count() == count as usize;
         let rates = cuts.filter(equal).map(|cut| cut.out.0);
@@ -171,14 +172,30 @@ fn ports_and_cuts_count_links() {
     // Two one-way networks: a rank has two ports. 4 x 6: six rows cross the cut between columns, four columns the cut
     // between rows, once per network.
     let both = noc(4, 6, &[Heading::SouthEast, Heading::NorthWest]);
-    near(both.port(EndpointId(0), &[0, 1]).out.expect("known"), 2.0);
+    near(
+        both.network()
+            .port(EndpointId(0), &[0, 1])
+            .out
+            .expect("known"),
+        2.0,
+    );
     near(halves(&both, 24, &[0, 1]), 8.0);
     // Where messages may take one of them only, half of that.
-    near(both.port(EndpointId(0), &[1]).out.expect("known"), 1.0);
+    near(
+        both.network().port(EndpointId(0), &[1]).out.expect("known"),
+        1.0,
+    );
     near(halves(&both, 24, &[1]), 4.0);
     // One network, links both ways. Three columns cannot be halved, so only the cut between rows does, which each
     // column crosses in the middle and at the wrap.
     let shortest = noc(3, 2, &[Heading::Shortest]);
-    near(shortest.port(EndpointId(0), &[0]).into.expect("known"), 1.0);
+    near(
+        shortest
+            .network()
+            .port(EndpointId(0), &[0])
+            .into
+            .expect("known"),
+        1.0,
+    );
     near(halves(&shortest, 6, &[0]), 6.0);
 }

@@ -1,7 +1,7 @@
 //! Invariants under any traffic: no loss, no deadlock, equal runs.
 
 use super::common::*;
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Conditions, Done, Event, Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::torus_noc::*;
 
 /// `count` messages of mixed kinds, sizes and networks between random tiles.
@@ -127,7 +127,7 @@ fn equal_input_gives_equal_output() {
     let mut noc = TorusNoc::new(grid());
     let first = run(&mut noc, &messages);
     let table = noc.links().clone();
-    noc.reset(0, &[]);
+    noc.reset(&Conditions::default());
     assert_eq!(run(&mut noc, &messages), first);
     assert_eq!(*noc.links(), table);
 }

@@ -2,7 +2,7 @@
 
 use super::common::*;
 use linkwright_core::TimePs;
-use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Conditions, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 /// Rank at logical column `lx`, row `ly`.
@@ -74,7 +74,7 @@ fn a_message_without_wanted_acknowledgement_is_posted() {
         let mut noc = TorusNoc::new(config.clone());
         let done = run(&mut noc, &[message]);
         assert_eq!(at(&done, 0, Event::Acknowledged), delivered + 191.0);
-        noc.reset(0, &[]);
+        noc.reset(&Conditions::default());
         let wanted = Wanted::DELIVERY;
         let done = run(&mut noc, &[Msg { wanted, ..message }]);
         assert_eq!(at(&done, 0, Event::Delivered), delivered);

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from ..graph import Edge, Graph, Node
+from ..graph import Edge, Graph
 from .placed import BOX, WIDTH, Box, Layout, named, straight
 
 _ROW = 72.0
@@ -100,7 +100,7 @@ def _row(
     across = -(-len(layer) // lines)
     pitch = width / across
     places = [left + (k % across + 0.5) * pitch for k in range(len(layer))]
-    wide = [named(_short(graph.nodes[number]), pitch * 0.86) for number in layer]
+    wide = [named(_short(graph, number), pitch * 0.86) for number in layer]
     if free:
         wanted = [
             _middle([done[o].x for o in graph.near[n] if o in done], at) for n, at in zip(layer, places, strict=True)
@@ -113,9 +113,10 @@ def _row(
     return {n: Box(x, y - lift, w, tall) for n, x, w, lift in zip(layer, places, wide, up, strict=True)}
 
 
-def _short(node: Node) -> str:
+def _short(graph: Graph, number: int) -> str:
     """The name without that of its group."""
-    return " ".join(node.name.split(" ")[2:]) if node.group >= 0 else node.name
+    node = graph.nodes[number]
+    return node.name.removeprefix(f"{graph.groups[node.group]} ") if node.group >= 0 else node.name
 
 
 def _middle(values: list[float], otherwise: float) -> float:

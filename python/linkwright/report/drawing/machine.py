@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from linkwright import _native
-from linkwright.picture.graph import Graph, Node, graph, links
+from linkwright.picture.graph import Graph, Node, graph
 from linkwright.picture.layouts import Box, layout
 from linkwright.picture.svg import outline
 
@@ -79,7 +79,7 @@ def _caption(found: Graph, pairs: Pairs, direct: bool, ways: str) -> str:
 def directions(described: _native.Machine) -> str:
     """`NoC 0: east, south; NoC 1: north, west`, where links go one way."""
     ways: dict[str, set[str]] = {}
-    for name in links(described):
+    for name in graph(described).links:
         words = name.rsplit(" ", 2)
         if len(words) == 3 and words[2] in ("east", "west", "north", "south"):
             ways.setdefault(words[0], set()).add(words[2])

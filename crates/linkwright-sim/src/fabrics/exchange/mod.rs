@@ -25,9 +25,10 @@ mod traffic;
 
 use crate::error::SimError;
 use crate::fabric::{
-    CheapCopies, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates,
-    Watch, Wire,
+    Character, CheapCopies, Conditions, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind,
 };
+use crate::network::{Network, NetworkCut, PortRates, Wire, Wiring};
+use chip::Multicast;
 use config::Config;
 use ladder::{Ladder, Route};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -160,16 +161,28 @@ impl Exchange {
 }
 
 impl Fabric for Exchange {
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
-        self.sets = sets.to_vec();
+    fn character(&self) -> Character {
+        // A pair receives over the buses of both tiles.
+        let cheap = |rule: Multicast| CheapCopies {
+            targets: rule.paired_from,
+            times: 2,
+        };
+        Character {
+            cheap_copies: self.config.chip.multicast.map(cheap),
+            ..Character::default()
+        }
+    }
+
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
+        self.sets = conditions.sets.to_vec();
         self.running = (Vec::new(), TimePs::ZERO);
         self.gathering = (Vec::new(), TimePs::ZERO);
         self.phase.clear();
-        self.links.clear();
-    }
-
-    fn watch(&mut self, watch: Watch) {
-        self.links.watch(watch);
+        self.links.clear(conditions.watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -243,6 +256,32 @@ impl Fabric for Exchange {
         }
     }
 
+    fn links(&self) -> &LinkTable {
+        &self.links
+    }
+}
+
+impl Network for Exchange {
+    /// Of several chips, what is of a chip is at its first tile.
+    fn wiring(&self) -> Wiring {
+        let chips = self.config.chips();
+        let (parts, tiles, exits) = match &self.config.links {
+            Some(_) => (chips, self.config.chip.tiles, Ladder::widths().len() as u32),
+            None => (self.ranks, 1, 0),
+        };
+        let at = |part: u32| Some((part * tiles, part * tiles));
+        let ports = (0..2 * parts).map(|port| at(port % parts));
+        let mut places: Vec<_> = ports.collect();
+        places.extend((0..parts * exits).map(|exit| at(exit / exits)));
+        let lanes = self.links.names.len() - places.len();
+        let lane = |lane: u32| (exits > 0).then(|| at(lane % chips)).flatten();
+        places.extend((0..lanes as u32).map(lane));
+        Wiring {
+            places,
+            ..Wiring::default()
+        }
+    }
+
     /// Of a chip, no byte moves before its phase has begun.
     fn ends(&self, from: EndpointId, to: EndpointId, _network: u8) -> (TimePs, TimePs) {
         let inside = self.config.links.is_none() && from.0.max(to.0) < self.ranks;
@@ -280,10 +319,6 @@ impl Fabric for Exchange {
         all
     }
 
-    fn links(&self) -> &LinkTable {
-        &self.links
-    }
-
     fn port(&self, endpoint: EndpointId, _networks: &[u8]) -> PortRates {
         let chip = &self.config.chip;
         let rate = match &self.config.host {
@@ -299,14 +334,6 @@ impl Fabric for Exchange {
             out: Some(rate),
             into: Some(rate),
         }
-    }
-
-    fn cheap_copies(&self) -> Option<CheapCopies> {
-        let rule = self.config.chip.multicast?;
-        Some(CheapCopies {
-            targets: rule.paired_from,
-            times: 2, // a pair receives over the buses of both tiles
-        })
     }
 
     fn cuts(&self, places: &[EndpointId], _networks: &[u8]) -> Vec<NetworkCut> {
@@ -334,16 +361,16 @@ impl Fabric for Exchange {
     }
 
     /// A multicast on a chip does not pay for the place of its target.
-    fn least(&self, from: EndpointId, to: EndpointId, network: u8) -> TimePs {
+    fn least(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<TimePs> {
         let host = from.0.max(to.0) >= self.ranks;
-        match &self.config.links {
+        Some(match &self.config.links {
             Some(_) if self.route(from, to).is_some() || host => self.quiet(&Msg {
                 network,
                 ..Msg::new(0, MsgKind::Put, from, to, 0)
             }),
             _ if host => self.config.chip.sync,
             _ => self.config.chip.start(),
-        }
+        })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::pairs::Key;
 use super::routes::Routes;
-use crate::fabric::{Way, Ways};
+use crate::network::{Way, Ways};
 use linkwright_core::EndpointId;
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@
 use super::route::Routing;
 use super::topology::Topology;
 use super::torus::{Axis, Torus};
-use crate::fabric::NetworkCut;
+use crate::network::NetworkCut;
 use linkwright_core::{BytesPerSec, EndpointId};
 use petgraph::algo::dinics;
 use petgraph::graph::{DiGraph, NodeIndex};

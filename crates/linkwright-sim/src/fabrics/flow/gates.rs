@@ -14,7 +14,7 @@
 use super::pairs::Key;
 use super::routes::Routes;
 use super::uses::Use;
-use crate::fabric::{Gate, Gates};
+use crate::network::{Gate, Gates};
 use linkwright_core::EndpointId;
 use rustc_hash::FxHashSet;
 

@@ -60,17 +60,16 @@ use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Fabric, FabricKind, Gates, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Watch, Ways,
-    Wire,
+    Character, Conditions, Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, Watch,
 };
+use crate::network::{Gates, Network, NetworkCut, PortRates, Ways, Wire, Wiring};
 use crate::queue::TimeQueue;
-use linkwright_core::{BytesPerSec, EndpointId, Machine, MachineError, TimePs};
+use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
 use pairs::Key;
 use routes::Routes;
 use shared::{Shared, Sharing};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-pub use topology::Edge;
 use transfers::{asked, known, Connection, Remaining, Transfer, BRANCH};
 
 /// Registry entry.
@@ -83,11 +82,6 @@ pub static KIND: FabricKind = FabricKind {
                   NVLink and PCIe.",
     source: "Bertsekas and Gallager, Data Networks 1992; Casanova and others, JPDC 2014",
 };
-
-/// The links that the file of a machine of this kind states.
-pub fn edges(machine: &Machine) -> Result<Vec<Edge>, MachineError> {
-    Ok(file::read(machine)?.routing.topology.edges())
-}
 
 /// Whether the chunks of a transfer are one flow or a job each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,15 +105,13 @@ pub struct Flow {
     multicasts: HashMap<u32, Remaining>,
     /// By route.
     connections: Vec<Connection>,
-    watch: Watch,
 }
 
 /// The fabric that `machine` describes.
 pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
     let described = file::read(machine)?;
     let topology = &described.routing.topology;
-    let watch = Watch::default();
-    let shared = Shared::new(described.sharing, &topology.capacity, watch);
+    let shared = Shared::new(described.sharing, &topology.capacity, Watch::default());
     Ok(Flow {
         table: OnceCell::new(),
         shared,
@@ -132,7 +124,6 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
         transfers: Slab::default(),
         multicasts: HashMap::new(),
         connections: Vec::new(),
-        watch,
     })
 }
 
@@ -145,24 +136,30 @@ fn key(from: EndpointId, to: EndpointId, network: u8) -> Key {
 }
 
 impl Fabric for Flow {
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
-        self.sets = sets.to_vec();
+    fn character(&self) -> Character {
+        let topology = &self.routes.borrow().routing.topology;
+        Character {
+            multicasts_are_copies: !topology.copies() && !topology.combines(),
+            combines_on_the_way: topology.combines(),
+            ..Character::default()
+        }
+    }
+
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
+        self.sets = conditions.sets.to_vec();
+        self.routes.get_mut().bundle(conditions.channels);
         let topology = &self.routes.get_mut().routing.topology;
-        self.shared = Shared::new(self.sharing, &topology.capacity, self.watch);
+        self.shared = Shared::new(self.sharing, &topology.capacity, conditions.watch);
         self.table.take();
         self.starts.clear();
         self.completions.clear();
         self.transfers.clear();
         self.multicasts.clear();
         self.connections.clear();
-    }
-
-    fn watch(&mut self, watch: Watch) {
-        self.watch = watch;
-    }
-
-    fn bundle(&mut self, channels: Option<u32>) {
-        self.routes.get_mut().bundle(channels);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -251,6 +248,19 @@ impl Fabric for Flow {
         }
     }
 
+    fn links(&self) -> &LinkTable {
+        self.table.get_or_init(|| {
+            let routes = self.routes.borrow();
+            self.shared.loads(&routes.routing.topology.resource_names)
+        })
+    }
+}
+
+impl Network for Flow {
+    fn wiring(&self) -> Wiring {
+        self.routes.borrow().routing.topology.wiring()
+    }
+
     fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
         let mut routes = self.routes.borrow_mut();
         let route = known(&mut routes, from, to, network);
@@ -305,13 +315,6 @@ impl Fabric for Flow {
         (self.routes.borrow_mut()).problem(key(from, to, network))
     }
 
-    fn links(&self) -> &LinkTable {
-        self.table.get_or_init(|| {
-            let routes = self.routes.borrow();
-            self.shared.loads(&routes.routing.topology.resource_names)
-        })
-    }
-
     fn port(&self, endpoint: EndpointId, networks: &[u8]) -> PortRates {
         let mut routes = self.routes.borrow_mut();
         let classes = routes.routing.classes(networks);
@@ -341,17 +344,8 @@ impl Fabric for Flow {
         self.routes.borrow_mut().gates(nodes, networks)
     }
 
-    fn multicasts_are_copies(&self) -> bool {
-        let topology = &self.routes.borrow().routing.topology;
-        !topology.copies() && !topology.combines()
-    }
-
     fn aggregates(&self, sources: &[EndpointId], targets: &[EndpointId], network: u8) -> bool {
         let mut routes = self.routes.borrow_mut();
         routes.aggregation(sources, targets, network).is_some()
-    }
-
-    fn combines_on_the_way(&self) -> bool {
-        self.routes.borrow().routing.topology.combines()
     }
 }

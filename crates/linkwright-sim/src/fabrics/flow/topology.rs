@@ -13,6 +13,7 @@
 //! Endpoints carry other nodes' data only where a transport says so.
 
 use super::uses::Use;
+use crate::network::{Edge, Switch, Wiring};
 use linkwright_core::{BytesPerSec, TimePs};
 use std::collections::{HashMap, HashSet};
 
@@ -23,19 +24,6 @@ pub(super) struct Link {
     /// Index of the class of links that it belongs to.
     pub class: u32,
     pub latency: TimePs,
-}
-
-/// A link in both directions, as a file states it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// Class of links that it belongs to.
-    pub class: String,
-    /// Name of the node at one end.
-    pub a: String,
-    /// Name of the node at the other end.
-    pub b: String,
-    /// Bytes per second of each direction, without what framing takes.
-    pub rate: u64,
 }
 
 /// What a switch as a whole can do, where that is less than its links can, or more than forwarding.
@@ -73,6 +61,8 @@ pub(super) struct Topology {
     /// Bytes per second of each resource, links first.
     pub capacity: Vec<u64>,
     pub resource_names: Vec<String>,
+    /// Nodes from and to which each resource leads.
+    places: Vec<(u32, u32)>,
     turns: HashMap<(u32, u32), u32>,
     throughputs: HashMap<u32, u32>,
     /// Switches that copy.
@@ -104,7 +94,7 @@ impl Topology {
             self.used_classes = self.used_classes.max(class as usize + 1);
             self.links.push(Link { to, class, latency });
             let name = format!("{} -> {}", self.name(from), self.name(to));
-            self.resource(name, capacity);
+            self.resource(name, (from, to), capacity);
         }
     }
 
@@ -119,12 +109,13 @@ impl Topology {
         if let Some(rate) = limits.turnaround {
             for link in self.out[switch as usize].clone() {
                 let name = format!("{} turn", self.resource_names[link as usize]);
-                let resource = self.resource(name, rate);
+                let ends = (switch, self.links[link as usize].to);
+                let resource = self.resource(name, ends, rate);
                 self.turns.insert((switch, link), resource);
             }
         }
         if let Some(rate) = limits.throughput {
-            let resource = self.resource(self.name(switch).to_string(), rate);
+            let resource = self.resource(self.name(switch).to_string(), (switch, switch), rate);
             self.throughputs.insert(switch, resource);
         }
         if limits.multicast {
@@ -132,7 +123,9 @@ impl Topology {
         }
         if limits.aggregate {
             let name = format!("{} reduces", self.name(switch));
-            let resource = limits.aggregate_rate.map(|rate| self.resource(name, rate));
+            let resource = limits
+                .aggregate_rate
+                .map(|rate| self.resource(name, (switch, switch), rate));
             self.combiners.insert(switch, resource);
         }
     }
@@ -142,7 +135,7 @@ impl Topology {
         self.injections = Some(self.capacity.len() as u32);
         for rank in 0..self.ranks {
             for does in ["sends", "receives"] {
-                self.resource(format!("{} {does}", self.name(rank)), rate);
+                self.resource(format!("{} {does}", self.name(rank)), (rank, rank), rate);
             }
         }
     }
@@ -157,26 +150,49 @@ impl Topology {
     pub fn local(&mut self, rate: u64) {
         self.locals = Some(self.capacity.len() as u32);
         for endpoint in 0..self.endpoints {
-            self.resource(format!("{} local", self.name(endpoint)), rate);
+            let name = format!("{} local", self.name(endpoint));
+            self.resource(name, (endpoint, endpoint), rate);
         }
     }
 
-    /// Both directions of each link as one, with the rate that the file states.
-    pub fn edges(&self) -> Vec<Edge> {
-        let one = |forth: usize| {
+    /// The graph with both directions of each link as one edge, at the rate that the file states. Switches come in the
+    /// order in which edges reach them.
+    pub fn wiring(&self) -> Wiring {
+        let edges = || (0..self.links.len()).step_by(2);
+        let ends = edges().map(|forth| self.begins[forth]);
+        let ends = ends.chain(edges().map(|forth| self.links[forth].to));
+        let mut numbers: HashMap<u32, u32> = HashMap::new();
+        let mut switches = Vec::new();
+        for node in ends.filter(|&node| node >= self.endpoints) {
+            numbers.entry(node).or_insert_with(|| {
+                let name = self.name(node).to_string();
+                switches.push(Switch { name, at: None });
+                self.endpoints + switches.len() as u32 - 1
+            });
+        }
+        let number = |node: u32| *numbers.get(&node).unwrap_or(&node);
+        let edge = |forth: usize| {
             let (class, stated) = &self.classes[self.links[forth].class as usize];
             Edge {
                 class: class.clone(),
-                a: self.name(self.begins[forth]).to_string(),
-                b: self.name(self.links[forth].to).to_string(),
-                rate: stated.unwrap_or(self.capacity[forth]),
+                a: number(self.begins[forth]),
+                b: number(self.links[forth].to),
+                rate: Some(stated.unwrap_or(self.capacity[forth])),
             }
         };
-        (0..self.links.len()).step_by(2).map(one).collect()
+        Wiring {
+            edges: edges().map(edge).collect(),
+            places: (self.places.iter())
+                .map(|&(from, to)| Some((number(from), number(to))))
+                .collect(),
+            switches,
+            ring: Vec::new(),
+        }
     }
 
-    fn resource(&mut self, name: String, capacity: u64) -> u32 {
+    fn resource(&mut self, name: String, ends: (u32, u32), capacity: u64) -> u32 {
         self.capacity.push(capacity);
+        self.places.push(ends);
         self.resource_names.push(name);
         self.capacity.len() as u32 - 1
     }

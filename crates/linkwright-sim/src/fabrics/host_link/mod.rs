@@ -47,8 +47,11 @@ mod wire;
 use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
-use crate::fabric::Wire as HostWire;
-use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, Watch};
+use crate::fabric::{
+    Character, Conditions, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind,
+};
+use crate::network::Wire as HostWire;
+use crate::network::{Network, NetworkCut, Wiring};
 use crate::queue::TimeQueue;
 use config::{Config, Role};
 use flow::{Flow, Kind};
@@ -193,19 +196,26 @@ impl HostLink {
 }
 
 impl Fabric for HostLink {
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
+    fn character(&self) -> Character {
+        Character {
+            piece_bytes: Some(self.config.link.max_payload),
+            ..Character::default()
+        }
+    }
+
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
         self.wires = Default::default();
         self.ports.fill(Port::default());
         self.flows.clear();
-        self.sets = sets.to_vec();
+        self.sets = conditions.sets.to_vec();
         self.steps.clear();
         self.completions.clear();
         self.multicasts.clear();
-        self.links.clear();
-    }
-
-    fn watch(&mut self, watch: Watch) {
-        self.links.watch(watch);
+        self.links.clear(conditions.watch);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -235,10 +245,6 @@ impl Fabric for HostLink {
         self.completions.advance(until, out)
     }
 
-    fn piece_bytes(&self) -> Option<u64> {
-        Some(self.config.link.max_payload)
-    }
-
     fn in_flight(&self) -> usize {
         self.completions.in_flight()
     }
@@ -253,12 +259,18 @@ impl Fabric for HostLink {
         idle.flows[0].end
     }
 
-    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
-        1
-    }
-
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+}
+
+impl Network for HostLink {
+    /// The link is shared by all devices, and is at none of them.
+    fn wiring(&self) -> Wiring {
+        Wiring {
+            places: vec![None; LINKS.len()],
+            ..Wiring::default()
+        }
     }
 
     /// The link, one of its directions; none inside the host or the device.

@@ -45,9 +45,9 @@ use std::collections::VecDeque;
 use super::slab::Slab;
 use crate::error::SimError;
 use crate::fabric::{
-    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Watch,
-    Wire,
+    Character, Conditions, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Stuck,
 };
+use crate::network::{Network, NetworkCut, PortRates, Wire, Wiring};
 use chip::News;
 pub use chip::{Chip, Start};
 use command::{sizes, Command, Kind};
@@ -225,19 +225,24 @@ impl SlottedRing {
 }
 
 impl Fabric for SlottedRing {
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
-        let bins = self.chip.links.bins.take();
-        self.chip = Chip::new(&self.config);
-        self.chip.links.bins = bins;
-        self.chip.links.clear();
-        self.transits.clear();
-        self.sets = sets.to_vec();
-        self.done.clear();
-        self.in_flight = 0;
+    fn character(&self) -> Character {
+        Character {
+            piece_bytes: Some(u64::from(self.config.line_bytes)),
+            ..Character::default()
+        }
     }
 
-    fn watch(&mut self, watch: Watch) {
-        self.chip.links.watch(watch);
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
+        self.chip = Chip::new(&self.config);
+        self.chip.links.clear(conditions.watch);
+        self.transits.clear();
+        self.sets = conditions.sets.to_vec();
+        self.done.clear();
+        self.in_flight = 0;
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -266,10 +271,6 @@ impl Fabric for SlottedRing {
             }
         }
         until
-    }
-
-    fn piece_bytes(&self) -> Option<u64> {
-        Some(u64::from(self.config.line_bytes))
     }
 
     fn in_flight(&self) -> usize {
@@ -312,12 +313,18 @@ impl Fabric for SlottedRing {
         at
     }
 
-    fn hops(&self, from: EndpointId, to: EndpointId, _network: u8) -> u32 {
-        u32::from(self.chip.rings.hops(self.site(from), self.site(to)))
-    }
-
     fn links(&self) -> &LinkTable {
         &self.chip.links
+    }
+}
+
+impl Network for SlottedRing {
+    fn wiring(&self) -> Wiring {
+        self.chip.rings.wiring(&self.config)
+    }
+
+    fn hops(&self, from: EndpointId, to: EndpointId, _network: u8) -> u32 {
+        u32::from(self.chip.rings.hops(self.site(from), self.site(to)))
     }
 
     /// Segments clockwise and the other way, each of all rings of its direction; ports out; ports in. Both ways of a

@@ -12,6 +12,7 @@
 //! they leave their source, and starts one at most every three cycles.
 
 use super::config::{RingConfig, Tie};
+use crate::network::{Switch, Wiring};
 
 /// Longest path: half of the ring.
 const LONGEST: usize = super::config::MOST_ELEMENTS / 2;
@@ -179,18 +180,45 @@ impl Rings {
         &way.segments[..usize::from(way.hops)]
     }
 
+    /// Every segment of every ring: its ring, and the elements from and to which it leads.
+    fn each(&self, elements: usize) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        self.rings
+            .iter()
+            .enumerate()
+            .flat_map(move |(index, ring)| {
+                (0..elements).map(move |a| {
+                    let b = (a + 1) % elements;
+                    let (from, to) = [(a, b), (b, a)][ring.direction];
+                    (index, from, to)
+                })
+            })
+    }
+
     /// Names of the links: rings by segment, the ports of each of `elements`, the command network.
     pub fn link_names(&self, elements: &[String]) -> Vec<String> {
-        let mut names = Vec::new();
-        for (index, ring) in self.rings.iter().enumerate() {
-            for (segment, a) in elements.iter().enumerate() {
-                let b = &elements[(segment + 1) % elements.len()];
-                let (from, to) = [(a, b), (b, a)][ring.direction];
-                names.push(format!("ring {index} {from} to {to}"));
-            }
-        }
+        let segment = |(ring, from, to): (usize, usize, usize)| {
+            format!("ring {ring} {} to {}", elements[from], elements[to])
+        };
+        let mut names: Vec<String> = self.each(elements.len()).map(segment).collect();
         names.extend((elements.iter()).flat_map(|e| [format!("{e} out"), format!("{e} in")]));
         names.push("command network".to_string());
         names
+    }
+
+    /// The elements of `config` with the links between them; the command network is at none of them.
+    pub fn wiring(&self, config: &RingConfig) -> Wiring {
+        let count = config.elements.len();
+        let switch = |element: usize| Switch {
+            name: config.elements[element].clone(),
+            at: None,
+        };
+        let segments = self.each(count).map(|(_, from, to)| (from, to));
+        let ports = (0..count).flat_map(|element| [(element, element); 2]);
+        let sites = config.sites.iter().map(|&site| usize::from(site));
+        let mut wiring = Wiring::between(count, sites, switch, segments.chain(ports));
+        let around = wiring.places[..count].iter().flatten();
+        wiring.ring = around.map(|&(from, _)| from).collect();
+        wiring.places.push(None);
+        wiring
     }
 }

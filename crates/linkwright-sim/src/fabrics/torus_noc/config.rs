@@ -1,6 +1,6 @@
 //! The parameters of a torus network; their values come from machine files.
 
-use crate::fabric::{NetworkCut, PortRates};
+use crate::network::{NetworkCut, PortRates};
 use linkwright_core::{BytesPerSec, TimePs};
 
 /// How the links of one network run and in which order a packet uses the dimensions.

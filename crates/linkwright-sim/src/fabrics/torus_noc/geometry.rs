@@ -10,7 +10,8 @@
 //! Each place of each network has its outgoing mesh links, one link from its interface into the
 //! router (`inject`) and one from the router to its interface (`eject`).
 
-use super::config::Heading;
+use super::config::{Heading, Site};
+use crate::network::{Switch, Wiring};
 
 /// Outgoing ports of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +214,25 @@ impl Geometry {
     pub fn place_of(&self, link: u32) -> Place {
         let link = self.each().nth(link as usize);
         link.expect("a link of this torus").1
+    }
+
+    /// All places, of which endpoints have `sites`, with the links between them.
+    pub fn wiring(&self, sites: &[Site]) -> Wiring {
+        let width = usize::from(self.width);
+        let seats = sites
+            .iter()
+            .map(|site| site.y as usize * width + site.x as usize);
+        let switch = |place: usize| {
+            let (x, y) = ((place % width) as u32, (place / width) as u32);
+            Switch {
+                name: format!("({x},{y})"),
+                at: Some((x, y)),
+            }
+        };
+        let ends = |(_, from, port)| (from, self.step(from, port).0);
+        let links = self.each().map(ends);
+        let links = links.map(|(from, to)| (self.place_index(from), self.place_index(to)));
+        Wiring::between(self.place_count(), seats, switch, links)
     }
 
     /// Name of every link, by index.

@@ -53,10 +53,9 @@ use std::collections::BTreeMap;
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
 use crate::bins::Bins;
-use crate::fabric::{
-    Done, Fabric, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck, Watch, Wire,
-};
+use crate::fabric::{Character, Conditions, Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
 use crate::fabrics::slab::Slab;
+use crate::network::{Network, NetworkCut, PortRates, Wire, Wiring};
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
 use cut::Cut;
@@ -155,7 +154,7 @@ impl TorusNoc {
             geometry,
             config,
         };
-        noc.reset(0, &[]);
+        noc.reset(&Conditions::default());
         noc
     }
 
@@ -202,15 +201,19 @@ impl TorusNoc {
 }
 
 impl Fabric for TorusNoc {
-    fn watch(&mut self, watch: Watch) {
-        self.bins = watch.bins(self.links.len());
+    fn character(&self) -> Character {
+        Character {
+            piece_bytes: Some(self.config.packet_bytes),
+            ..Character::default()
+        }
     }
 
-    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
+    fn network(&self) -> &dyn Network {
+        self
+    }
+
+    fn reset(&mut self, conditions: &Conditions<'_>) {
         self.calendar.clear();
-        if let Some(bins) = &mut self.bins {
-            bins.clear();
-        }
         let config = &self.config;
         let links = self.geometry.links().map(|(port, beyond, wraps)| {
             let latency = match port {
@@ -221,6 +224,7 @@ impl Fabric for TorusNoc {
             Link::new(port, wraps, beyond, latency.0 as u32, self.buffers.shared)
         });
         self.links = links.collect();
+        self.bins = conditions.watch.bins(self.links.len());
         for network in 0..self.config.networks.len() as u8 {
             for site in &self.config.sites {
                 let place = Place {
@@ -240,7 +244,7 @@ impl Fabric for TorusNoc {
         self.interfaces = vec![Interface::idle(); interfaces];
         self.memory_free.fill(0);
         self.lane_free.fill(0);
-        self.sets = sets.to_vec();
+        self.sets = conditions.sets.to_vec();
         self.trees.clear();
         self.tree_of.clear();
         self.unreserved.clear();
@@ -275,10 +279,6 @@ impl Fabric for TorusNoc {
             }
         }
         until
-    }
-
-    fn piece_bytes(&self) -> Option<u64> {
-        Some(self.config.packet_bytes)
     }
 
     fn in_flight(&self) -> usize {
@@ -336,11 +336,6 @@ impl Fabric for TorusNoc {
         })
     }
 
-    fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
-        self.geometry
-            .hops(network, self.place(from), self.place(to))
-    }
-
     fn links(&self) -> &LinkTable {
         self.table.get_or_init(|| LinkTable {
             names: self.geometry.names(),
@@ -349,6 +344,17 @@ impl Fabric for TorusNoc {
             peak: self.links.iter().map(|link| link.peak).collect(),
             bins: self.bins.clone(),
         })
+    }
+}
+
+impl Network for TorusNoc {
+    fn wiring(&self) -> Wiring {
+        self.geometry.wiring(&self.config.sites)
+    }
+
+    fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
+        self.geometry
+            .hops(network, self.place(from), self.place(to))
     }
 
     /// The head of a packet must have come; what is in the interface has passed the port.

@@ -1,0 +1,132 @@
+//! The network of a machine in columns: nodes, edges between them, and where each link of a simulation is.
+
+use linkwright_core::machine::{EndpointKind, Machine};
+use linkwright_sim::fabrics;
+use linkwright_sim::network::Wiring;
+use linkwright_sim::SimError;
+use pyo3::IntoPyObject;
+
+/// As `Machine.network` documents it.
+#[derive(IntoPyObject)]
+pub struct Network {
+    nodes: Nodes,
+    edges: Edges,
+    links: Links,
+    ring: Vec<u32>,
+    sides: Vec<u32>,
+    groups: Vec<String>,
+}
+
+/// Endpoints, then switches.
+#[derive(Default, IntoPyObject)]
+struct Nodes {
+    name: Vec<String>,
+    kind: Vec<&'static str>,
+    at: Vec<Option<Vec<u32>>>,
+    group: Vec<i64>,
+}
+
+#[derive(IntoPyObject)]
+struct Edges {
+    class: Vec<String>,
+    a: Vec<u32>,
+    b: Vec<u32>,
+    bytes_per_s: Vec<Option<u64>>,
+}
+
+#[derive(IntoPyObject)]
+struct Links {
+    name: Vec<String>,
+    a: Vec<i64>,
+    b: Vec<i64>,
+}
+
+impl Network {
+    /// That of the fabric of `machine`.
+    pub fn of(machine: &Machine) -> Result<Self, SimError> {
+        let fabric = fabrics::lend(machine)?;
+        let wiring = fabric.network().wiring();
+        let is_placed = machine.endpoints().iter().any(|e| e.place.is_some());
+        let sides = match machine.grid().filter(|_| is_placed) {
+            Some(grid) => vec![grid.columns, grid.rows],
+            None => machine.sides().to_vec(),
+        };
+        let mut nodes = nodes(machine, &wiring, &sides);
+        let groups = grouped(machine, &mut nodes);
+        let ends =
+            |place: Option<(u32, u32)>| place.map_or((-1, -1), |(a, b)| (a.into(), b.into()));
+        let (a, b) = wiring.places.into_iter().map(ends).unzip();
+        let name = fabric.links().names.clone();
+        Ok(Network {
+            nodes,
+            links: Links { name, a, b },
+            edges: Edges {
+                a: wiring.edges.iter().map(|edge| edge.a).collect(),
+                b: wiring.edges.iter().map(|edge| edge.b).collect(),
+                bytes_per_s: wiring.edges.iter().map(|edge| edge.rate).collect(),
+                class: wiring.edges.into_iter().map(|edge| edge.class).collect(),
+            },
+            ring: wiring.ring,
+            sides,
+            groups,
+        })
+    }
+}
+
+/// Ranks without coordinates of their own have those of the grid of ranks, where edges join them.
+fn nodes(machine: &Machine, wiring: &Wiring, sides: &[u32]) -> Nodes {
+    let mut nodes = Nodes::default();
+    for (rank, endpoint) in (0..).zip(machine.endpoints()) {
+        let is_rank = endpoint.kind != EndpointKind::Memory;
+        let counted = is_rank && !wiring.edges.is_empty() && !sides.is_empty();
+        let own = endpoint.place.map(|place| vec![place.x, place.y]);
+        nodes.name.push(endpoint.name.clone());
+        nodes.kind.push(if is_rank { "rank" } else { "memory" });
+        nodes
+            .at
+            .push(own.or_else(|| counted.then(|| coordinates(rank, sides))));
+    }
+    for switch in &wiring.switches {
+        nodes.name.push(switch.name.clone());
+        nodes.kind.push("switch");
+        nodes.at.push(switch.at.map(|(x, y)| vec![x, y]));
+    }
+    nodes
+}
+
+/// Of a rank on a grid of these sides, of which the first counts fastest.
+fn coordinates(mut rank: u32, sides: &[u32]) -> Vec<u32> {
+    let mut along = |&side: &u32| {
+        let at = rank % side;
+        rank /= side;
+        at
+    };
+    sides.iter().map(&mut along).collect()
+}
+
+/// Give nodes the parts of the outermost level that has several, and name these. A machine file names a node after its
+/// part: `node 3 GPU 0` is in `node 3`. Where a rank has no such name, there are no groups.
+fn grouped(machine: &Machine, nodes: &mut Nodes) -> Vec<String> {
+    let outer = machine
+        .levels()
+        .split_last()
+        .map_or(&[][..], |(_, outer)| outer);
+    let level = outer.iter().find(|level| level.count > 1);
+    let parts = level.map_or(0..0, |level| 0..level.count as i64);
+    let part = |name: &String| {
+        let rest = name.strip_prefix(&level?.name)?.strip_prefix(' ')?;
+        let part: i64 = rest.split_once(' ')?.0.parse().ok()?;
+        parts.contains(&part).then_some(part)
+    };
+    nodes.group = nodes
+        .name
+        .iter()
+        .map(|name| part(name).unwrap_or(-1))
+        .collect();
+    if nodes.group[..machine.ranks()].contains(&-1) {
+        nodes.group.fill(-1);
+        return Vec::new();
+    }
+    let name = |part| level.map(|level| format!("{} {part}", level.name));
+    parts.filter_map(name).collect()
+}
