@@ -26,12 +26,12 @@ from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import MAX_RANKS, Experiment, Own, dtype_of
+from linkwright.experiments import collective_experiment, own_experiment
 from linkwright.insight import Insight
 from linkwright.result import Result
 from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
 from linkwright.suite.context import Context
-from linkwright.suite.expand import collective_experiment, own_experiment
 from linkwright.units import parse_size
 from linkwright.verification import describe
 from linkwright.writing import size_in_bytes

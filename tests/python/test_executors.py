@@ -15,11 +15,11 @@ from linkwright.errors import CudaError, UsageError
 from linkwright.executors import EXECUTORS, process
 from linkwright.executors.protocol import Executor, Extent, Launch, Options, Target
 from linkwright.experiment import Experiment
+from linkwright.experiments import collective_experiment
 from linkwright.rows import Rows
 from linkwright.store import run as runs
 from linkwright.store import schema, upgrade
 from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json
-from linkwright.suite.expand import collective_experiment
 from linkwright_cases import BRIEF, invoke
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 # Each crate depends only on crates before it.
 CRATES = ["core", "schedule", "plans", "sim", "synthesis", "exec", "tables", "py"]
 # Imports (importer, imported) that close a circle, each with its reason.
-ALLOWED: dict[tuple[str, str], str] = {}
+ALLOWED: dict[tuple[str, str], str] = {
+    ("sim/src/network.rs", "sim/src/fabric.rs"): "a fabric has a network, which is asked about messages of the fabric",
+}
 # Python modules that may know each other in functions and for types.
 MOST_IN_A_CIRCLE = 3
 

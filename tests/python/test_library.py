@@ -9,11 +9,12 @@ import perfetto_reader
 from linkwright import _native, errors, library, registry
 from linkwright.ask import How, ask
 from linkwright.executors import resolve_one
+from linkwright.experiments import collective_experiment
 from linkwright.machines import load
 from linkwright.predict.training.gradients import Allreduce
 from linkwright.predict.training.recipes import recipes
 from linkwright.rows import Rows
-from linkwright.suite.expand import algorithms_of, collective_experiment, expand
+from linkwright.suite.expand import algorithms_of, expand
 from linkwright.suite.load import parse
 from linkwright.suite.sweeps import half_peaks
 from linkwright_cases import invoke

@@ -9,8 +9,8 @@ import pytest
 import linkwright as lw
 from linkwright import errors, library, nccl
 from linkwright.experiment import Own
+from linkwright.experiments import collective_experiment
 from linkwright.nccl import lines, shapes
-from linkwright.suite.expand import collective_experiment
 from linkwright_cases import invoke
 from nodes import node_machine, node_text
 from test_nccl_choice import A100, H100, MI300X, on

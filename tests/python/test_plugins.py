@@ -65,7 +65,7 @@ LAUNCH = """
 import json
 from linkwright import _native, executors
 from linkwright.executor_api import Launch, Options, Record
-from linkwright.suite.expand import collective_experiment
+from linkwright.experiments import collective_experiment
 tcp = executors.find("tcp")
 work = {work}
 launch = Launch(0, work, 100.0, Options(samples=2, warmup=0), shares=dict.fromkeys([e.key for e in work], {share_s}))

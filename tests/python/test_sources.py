@@ -14,9 +14,9 @@ import linkwright as lw
 from linkwright import schedules, sources
 from linkwright.errors import FileError, ScheduleError, UsageError, WaivedError
 from linkwright.experiment import Experiment
+from linkwright.experiments import collective_experiment, own_experiment
 from linkwright.store import run as runs
 from linkwright.suite import load
-from linkwright.suite.expand import collective_experiment, own_experiment
 from linkwright_cases import BRIEF, invoke
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,10 @@ from linkwright import registry
 from linkwright.errors import FileError, UnknownNameError
 from linkwright.executors.protocol import Extent
 from linkwright.experiment import DTYPES, OPS, Experiment
+from linkwright.experiments import collective_experiment
 from linkwright.store.schema import METRICS
 from linkwright.suite import load
-from linkwright.suite.expand import collective_experiment, expand
+from linkwright.suite.expand import expand
 
 HEAD = '[suite]\nformat = 1\nname = "s"\nsummary = "a suite"\n'
 PART = '[[part]]\nname = "p"\nsummary = "a part"\npattern = "pairs"\nsizes = ["8", "1K"]\nranks = [2]\n'

@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from linkwright import _native, nccl, schedules
 from linkwright.ask import How, ask
+from linkwright.experiments import collective_experiment
 from linkwright.stats.clusters import Cluster
-from linkwright.suite.expand import algorithms_of, collective_experiment
+from linkwright.suite.expand import algorithms_of
 from linkwright_evidence.numbers import values
 from linkwright_evidence.outcome import Claim, numbered
 

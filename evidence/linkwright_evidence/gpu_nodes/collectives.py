@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from linkwright import _native, library
 from linkwright.ask import How, ask
-from linkwright.suite.expand import collective_experiment
+from linkwright.experiments import collective_experiment
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
 

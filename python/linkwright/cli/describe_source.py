@@ -9,7 +9,7 @@ import click
 from linkwright import schedules, sources, verification
 from linkwright.cli.output import print_json
 from linkwright.errors import LinkwrightError, UsageError
-from linkwright.suite.expand import own_experiment
+from linkwright.experiments import own_experiment
 from linkwright.units import counted, format_size, parse_size
 
 USUAL_RANKS, USUAL_SIZE = 8, "64K"

@@ -51,6 +51,7 @@ def command(what: str, format_key: str, machine: str | None, out: Path | None, r
 def _schedule(what: str, format_key: str, machine: str | None, out: Path | None, shape: dict[str, Any]) -> None:
     """Write the schedule that `what` names."""
     from linkwright import schedules, verification
+    from linkwright.experiments import collective_experiment, own_experiment
     from linkwright.store.files import write_text
     from linkwright.suite import expand
 
@@ -67,13 +68,13 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
     if subject.collective:
         if names[0] not in verification.registered()[subject.collective]:
             expand.algorithms_of(subject.collective, names)
-        made = expand.collective_experiment(
+        made = collective_experiment(
             "export", subject.collective, names[0], ranks or 8, size or 64 << 10, shape["dtype"], shape["op"], **about
         )
     else:
         sized = subject.sources[0].size_bytes is not None
         asked = size or (None if sized else 64 << 10)
-        made = expand.own_experiment("export", what, ranks or 8, asked, shape["dtype"], shape["op"], **about)
+        made = own_experiment("export", what, ranks or 8, asked, shape["dtype"], shape["op"], **about)
     text = schedules.of(made).export(format_key)
     if out is None:
         click.echo(text, nl=False)

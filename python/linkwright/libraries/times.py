@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from linkwright import _native, library, machines
 from linkwright.ask import ask
 from linkwright.experiment import Experiment
+from linkwright.experiments import collective_experiment
 from linkwright.machines import Variant
-from linkwright.suite.expand import collective_experiment
 
 from .settings import Setting
 

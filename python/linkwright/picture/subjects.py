@@ -15,10 +15,10 @@ from linkwright.errors import UsageError, unknown
 from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.experiment import Experiment, check_size
+from linkwright.experiments import collective_experiment, own_experiment
 from linkwright.rows import Rows, given, largest
 from linkwright.store import run as runs
 from linkwright.store.files import read_text
-from linkwright.suite.expand import collective_experiment, own_experiment
 
 from .scene import Scene, scene
 

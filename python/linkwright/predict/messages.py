@@ -22,7 +22,8 @@ from linkwright import _native, library, schedules
 from linkwright.ask import How, ask
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.experiment import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Experiment
-from linkwright.suite.expand import algorithms_of, collective_experiment
+from linkwright.experiments import collective_experiment
+from linkwright.suite.expand import algorithms_of
 from linkwright.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ The suite is the same for every machine; the machine decides the number of ranks
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +14,8 @@ from linkwright import library, probes, sources
 from linkwright.errors import ShapeError, UsageError, unknown
 from linkwright.executors import check_obeyed, elsewhere
 from linkwright.executors.protocol import Extent, Target
-from linkwright.experiment import ALL, DEFAULT, DTYPES, Experiment
+from linkwright.experiment import ALL, DEFAULT, Experiment
+from linkwright.experiments import collective_experiment, collectives, own_experiment, registered, source_of
 
 from . import axes
 from .load import RANKS, Part, Suite
@@ -62,66 +62,17 @@ def expand_on(suite: Suite, target: Target, level: str) -> list[Experiment]:
     return found
 
 
-def collective_experiment(
-    part: str,
-    collective: str,
-    algorithm: str,
-    ranks: int,
-    size_bytes: int,
-    dtype: str,
-    op: str,
-    **more: object,
-) -> Experiment:
-    """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
-    if collective not in _collectives():
-        raise unknown("collective", collective, _collectives(), lists="linkwright list collectives")
-    traits = _collectives()[collective]
-    source = _source(collective, algorithm)
-    step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
-    size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
-    made = Experiment(
-        part, collective, algorithm, ranks, size_bytes, dtype, op=op if traits["reduces"] else None, **more
-    )
-    return sources.of(source, made) if source else made
-
-
-def own_experiment(
-    part: str, name: str, ranks: int | None, size_bytes: int | None, dtype: str, op: str, **more: object
-) -> Experiment:
-    """An experiment of a source that says its collective itself, and its ranks and size where they are None."""
-    source = sources.find(name)
-    if ranks is None and source.ranks is None:
-        raise UsageError(f"{source.label}: serves any number of ranks; say how many with --ranks")
-    asked = Experiment(part, None, source.label, ranks or source.ranks, size_bytes, dtype, op=op, **more)
-    return sources.of(source, asked)
-
-
-def _source(collective: str, algorithm: str) -> sources.Source | None:
-    """The source of an algorithm; None of a registered one."""
-    if (collective, algorithm) in _registered() or library.is_plan(algorithm):
-        return None
-    return sources.find(algorithm) if sources.is_source(algorithm) else sources.package(f"{collective}/{algorithm}")
-
-
-@functools.cache
-def _registered() -> dict[tuple[str, str], None]:
-    """Every registered (collective, algorithm), in the order of the registry."""
-    from linkwright import _native
-
-    return {(row["collective"], row["name"]): None for row in _native.algorithms()}
-
-
 def algorithms_of(collective: str, wanted: tuple[str, ...] = (ALL,), own: Sequence[str] = ()) -> list[str]:
     """The algorithms of a collective that `wanted` names, in its order.
 
     `all` stands for the machine's `own`, those of its library, and then the whole registry; `own` for the former alone.
     Sources and algorithms of packages are run where they are named only.
     """
-    known = [*own, *(name for of, name in _registered() if of == collective)]
+    known = [*own, *(name for of, name in registered() if of == collective)]
     groups = {ALL: known, OWN: own}
     named = [name for word in wanted for name in groups.get(word, [word])]
     for name in named:
-        if name not in known and not (own and library.is_plan(name)) and not _source(collective, name):
+        if name not in known and not (own and library.is_plan(name)) and not source_of(collective, name):
             raise elsewhere(name) or unknown(
                 f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
             )
@@ -142,19 +93,17 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
 
 def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
     seen = set()
-    for collective in _collectives() if "all" in part.collectives else part.collectives:
-        if collective not in _collectives():
-            raise unknown(
-                "collective", collective, _collectives(), where=part.name, lists="linkwright list collectives"
-            )
+    for collective in collectives() if "all" in part.collectives else part.collectives:
+        if collective not in collectives():
+            raise unknown("collective", collective, collectives(), where=part.name, lists="linkwright list collectives")
         names = _names(part, extent, collective)
-        placed = ((name, ranks) for name in names for ranks in _ranks(part, extent, _source(collective, name)))
+        placed = ((name, ranks) for name in names for ranks in _ranks(part, extent, source_of(collective, name)))
         for (algorithm, ranks), size in itertools.product(placed, part.sizes):
             _check_root(part, ranks)
             made = collective_experiment(
                 part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
                 grid=_grid(extent, ranks),
-                root=part.root if _collectives()[collective]["rooted"] else 0,
+                root=part.root if collectives()[collective]["rooted"] else 0,
             )  # fmt: skip
             # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
             if made not in seen:
@@ -253,10 +202,3 @@ def _ranks(part: Part, extent: Extent, source: sources.Source | None = None) -> 
         powers = [2**k for k in range(1, 31) if 2**k <= extent.ranks]
         return powers if not powers or powers[-1] == extent.ranks or extent.ranks % 2 else [*powers, extent.ranks]
     return [ranks for ranks in part.ranks if ranks <= extent.ranks]
-
-
-@functools.cache
-def _collectives() -> dict[str, dict]:
-    from linkwright import _native
-
-    return {row["key"]: row for row in _native.collectives()}

@@ -19,9 +19,10 @@ from linkwright.errors import ScheduleError, UsageError, unknown
 from linkwright.executors import Target
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, Experiment
+from linkwright.experiments import collective_experiment
 from linkwright.insight import link_rows
 from linkwright.store.files import check_page, check_place, make_folder, write_text
-from linkwright.suite.expand import algorithms_of, collective_experiment
+from linkwright.suite.expand import algorithms_of
 from linkwright.units import PS_PER_NS, format_size, format_time
 
 # The method that only prices known algorithms: its best is what others are compared with.

@@ -6,7 +6,7 @@ Rank 0 prints how many schedules were compared, or what differs where.
 from linkwright import _native, registry, schedules
 from linkwright.errors import LinkwrightError, WaivedError
 from linkwright.executors.mpi.world import world
-from linkwright.suite.expand import collective_experiment
+from linkwright.experiments import collective_experiment
 
 job = world()
 compared, wrong = 0, []

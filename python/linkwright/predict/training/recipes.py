@@ -16,8 +16,9 @@ from linkwright import _native, library, schedules
 from linkwright.ask import How
 from linkwright.errors import ScheduleError, ShapeError, UsageError
 from linkwright.experiment import Experiment
+from linkwright.experiments import collective_experiment
 from linkwright.predict.training.workload import BYTES_PER_NUMBER
-from linkwright.suite.expand import algorithms_of, collective_experiment
+from linkwright.suite.expand import algorithms_of
 
 BEST, USUAL = "best", "ring"
 
