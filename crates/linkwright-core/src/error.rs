@@ -149,6 +149,40 @@ pub enum MachineError {
         /// What was asked, what there is, and the cure.
         problem: String,
     },
+    /// A variant that the machine cannot have.
+    #[error(transparent)]
+    Variant(VariantError),
+}
+
+impl VariantError {
+    /// The error for what cannot be.
+    pub(crate) fn refused(problem: String) -> MachineError {
+        MachineError::Variant(VariantError::Refused(problem))
+    }
+}
+
+/// Why there is no such variant of a machine: an option that asks for what cannot be, or a name of nothing.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum VariantError {
+    /// What cannot be.
+    #[error("{0}")]
+    Refused(String),
+    /// A name of nothing.
+    #[error("{at}: unknown {what} `{name}`; {}", suggest(name, known.iter().map(String::as_str)))]
+    Unknown {
+        /// The file or the option that names it.
+        at: String,
+        /// What it should be the name of.
+        what: String,
+        /// The name as written.
+        name: String,
+        /// All names.
+        known: Vec<String>,
+        /// The command that lists them; empty without one.
+        lists: &'static str,
+        /// The message where no name is near; the known ones are listed if there is none.
+        otherwise: Option<String>,
+    },
 }
 
 /// `did you mean ...?`, or all words of the closed list where none is close.

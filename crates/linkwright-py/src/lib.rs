@@ -46,7 +46,7 @@ mod _native {
     #[pymodule_export]
     use super::links::pcie_link;
     #[pymodule_export]
-    use super::machine::{machine_keys, machine_numbers, Machine};
+    use super::machine::{machine_keys, machine_numbers, network_keys, Draft, Machine};
     #[pymodule_export]
     use super::mpi::MpiGroup;
     #[pymodule_export]
