@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 Link = tuple[str, str, str]  # class, end, end
 
 
-def text(links: Sequence[Link]) -> str:
-    """Tables for a machine file with these links: the route of every such pair; "" where there is none."""
-    return "".join(
-        f'\n[fabric.pair."{a} -> {b}"]\nroute = ["{switch}", "{above}", "{switch}"]\n'
+def routes(links: Sequence[Link]) -> list[tuple[str, str, list[str]]]:
+    """(from, to, the nodes between) of every such pair of a machine with these links."""
+    return [
+        (a, b, [switch, above, switch])
         for switch, above, below in _switches(links)
         for a in below
         for b in below
         if a != b
-    )
+    ]
 
 
 def _switches(links: Sequence[Link]) -> Iterator[tuple[str, str, list[str]]]:

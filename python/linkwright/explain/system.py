@@ -68,8 +68,7 @@ class System:
         """The machine."""
         found = self._stated
         if self.detours:
-            made, name = machines.source(self.machine, self.variant)
-            found = _native.Machine.parse(made + detours.text(self._links), name)
+            found = found.routed(detours.routes(self._links))
         for key, factor in self.scales:
             found = found.with_value(key, f"{factor * self.numbers[key]:.9g}")
         return found
@@ -146,7 +145,7 @@ class System:
     @property
     def can_detour(self) -> bool:
         """Whether GPUs without links of their own share a PCIe switch that is below another one."""
-        return not (self.has("nvlink") or self.has("xgmi")) and bool(detours.text(self._links))
+        return not (self.has("nvlink") or self.has("xgmi")) and bool(detours.routes(self._links))
 
     @property
     def first_gpu(self) -> str | None:
