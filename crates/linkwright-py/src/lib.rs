@@ -46,7 +46,9 @@ mod _native {
     #[pymodule_export]
     use super::links::pcie_link;
     #[pymodule_export]
-    use super::machine::{machine_keys, machine_numbers, network_keys, Draft, Machine};
+    use super::machine::{
+        machine_keys, machine_numbers, network_keys, runs_of_names, Draft, Machine,
+    };
     #[pymodule_export]
     use super::mpi::MpiGroup;
     #[pymodule_export]

@@ -192,6 +192,12 @@ fn composed(node: &Described, shelf: Shelf<'_, '_>, asked: &Bound<'_, PyAny>) ->
     shelf.found(found).map(Draft)
 }
 
+/// Names as few runs, as edges and lists of switches have them: `GPU 0..2` of three names that follow each other.
+#[pyfunction]
+pub fn runs_of_names(names: Vec<String>) -> Vec<String> {
+    linkwright_core::machine::edges::runs(&names)
+}
+
 #[pymethods]
 impl Draft {
     /// Read the text of a machine file over its parts, as a variant has it.

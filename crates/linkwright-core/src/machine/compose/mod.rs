@@ -144,9 +144,9 @@ impl Draft {
 impl Machine {
     /// This machine as the variant has it.
     pub fn composed(&self, variant: &Variant, files: &dyn Files) -> Result<Draft, MachineError> {
-        let context = self.plain();
+        let context = self.unrecorded();
         let is_changed = !variant.without.is_empty() || !variant.degrade.is_empty();
-        let file = &context.file;
+        let file = self.plain_file();
         if let (Some(nodes), None) = (variant.nodes, &self.cluster) {
             let able = files.nodes().join(", ");
             return Err(VariantError::refused(format!(
@@ -197,7 +197,13 @@ impl Machine {
         let base = Network::asked(network.unwrap_or(&cluster.network), |name| {
             files.network(name)
         })?;
-        let mut tree = cluster::of(self, &self.plain(), cluster, nodes, &base.listed(listed)?)?;
+        let mut tree = cluster::of(
+            self,
+            &self.unrecorded(),
+            cluster,
+            nodes,
+            &base.listed(listed)?,
+        )?;
         if let Some(Value::Table(head)) = tree.get_mut("machine").map(|node| &mut node.value) {
             if let Some(Value::List(all)) = head.get_mut("sources").map(|node| &mut node.value) {
                 all.extend(sources.iter().map(|source| Node::from(source.clone())));
@@ -247,15 +253,23 @@ impl Machine {
                 head.set("summary", summary);
             }
         }
-        Draft::composed(tree, self.plain(), self.size.clone(), None)
+        let context = Context {
+            file: self.plain_file().to_string(),
+            ..self.unrecorded()
+        };
+        Draft::composed(tree, context, self.size.clone(), None)
     }
 
-    /// The context of its file.
-    fn plain(&self) -> Context {
+    /// The name of its file, also where messages count the lines of a composed text.
+    fn plain_file(&self) -> &str {
+        self.file().trim_start_matches(COMPOSED)
+    }
+
+    /// Its context, for readers of what no schema is made of.
+    fn unrecorded(&self) -> Context {
         Context {
-            file: self.file().trim_start_matches(COMPOSED).to_string(),
-            clock: self.context.clock,
             recorder: None,
+            ..self.context.clone()
         }
     }
 
@@ -266,7 +280,7 @@ impl Machine {
         };
         let (of_chip, file) = (
             chip::networks(&mut fabric.clone()).is_some(),
-            self.plain().file,
+            self.plain_file(),
         );
         let has_links = matches!(
             fabric.get("links"),
