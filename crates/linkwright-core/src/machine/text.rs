@@ -17,7 +17,7 @@ use super::tree::{Node, Table, Value};
 /// Characters of a list on one line.
 const WIDTH: usize = 120;
 
-/// The text of a document, whose nodes are given their lines in it.
+/// The text of a document, whose nodes get their lines and order in it.
 pub(super) fn write(tree: &mut Table) -> String {
     let mut writer = Writer {
         text: String::new(),
@@ -36,21 +36,17 @@ impl Writer {
     /// The keys of a table, then the tables inside.
     fn table(&mut self, table: &mut Table, path: &str) {
         table.line = self.line;
+        table.entries.sort_by_key(|(_, node)| has_header(node));
         for (key, node) in &mut table.entries {
+            let key = key_text(key);
             if !has_header(node) {
-                let begin = format!("{} = ", key_text(key));
                 let text = value_text(node);
                 number_lines(node, self.line);
-                self.put(&format!("{begin}{text}\n"));
-            }
-        }
-        for (key, node) in &mut table.entries {
-            if has_header(node) {
-                let name = match path {
-                    "" => key_text(key),
-                    path => format!("{path}.{}", key_text(key)),
-                };
-                self.inner(node, &name);
+                self.put(&format!("{key} = {text}\n"));
+            } else if path.is_empty() {
+                self.inner(node, &key);
+            } else {
+                self.inner(node, &format!("{path}.{key}"));
             }
         }
     }
