@@ -178,8 +178,6 @@ pub enum VariantError {
         name: String,
         /// All names.
         known: Vec<String>,
-        /// The command that lists them; empty without one.
-        lists: &'static str,
         /// The message where no name is near; the known ones are listed if there is none.
         otherwise: Option<String>,
     },

@@ -81,7 +81,6 @@ fn variant(error: VariantError) -> PyErr {
         what,
         name,
         known,
-        lists,
         otherwise,
     } = error
     else {
@@ -97,9 +96,6 @@ fn variant(error: VariantError) -> PyErr {
         }
         let keywords = PyDict::new(py);
         keywords.set_item("where", at)?;
-        if !lists.is_empty() {
-            keywords.set_item("lists", lists)?;
-        }
         let made = module.call_method("unknown", (what, name, known), Some(&keywords))?;
         Ok(PyErr::from_value(made))
     });

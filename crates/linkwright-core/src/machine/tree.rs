@@ -67,6 +67,22 @@ impl Table {
         entry.map(|(_, node)| node)
     }
 
+    /// The table behind a key, if that is one.
+    pub fn table_mut(&mut self, key: &str) -> Option<&mut Table> {
+        match &mut self.get_mut(key)?.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The list behind a key, if that is one.
+    pub fn list_mut(&mut self, key: &str) -> Option<&mut Vec<Node>> {
+        match &mut self.get_mut(key)?.value {
+            Value::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
     /// Put a value behind a key, which keeps its place; a new key is the last.
     pub fn set(&mut self, key: &str, value: impl Into<Node>) {
         match self.get_mut(key) {
@@ -78,6 +94,13 @@ impl Table {
     pub fn remove(&mut self, key: &str) -> Option<Node> {
         let place = self.entries.iter().position(|(k, _)| k == key)?;
         Some(self.entries.remove(place).1)
+    }
+}
+
+impl Node {
+    /// Whether this is the text.
+    pub fn is_text(&self, text: &str) -> bool {
+        matches!(&self.value, Value::Text(found) if found == text)
     }
 }
 

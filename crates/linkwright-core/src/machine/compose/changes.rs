@@ -137,8 +137,7 @@ impl<'t> Graph<'t> {
             };
             all.into_iter().map(node).collect()
         };
-        if let Some(Value::Table(fabric)) = self.tree.get_mut("fabric").map(|node| &mut node.value)
-        {
+        if let Some(fabric) = self.tree.table_mut("fabric") {
             fabric.set("links", table(self.links, "edges"));
             fabric.set("transport", table(self.transports, "links"));
         }
@@ -366,7 +365,6 @@ impl<'t> Graph<'t> {
             what: "link, node or transport".to_string(),
             name: name.to_string(),
             known,
-            lists: "",
             otherwise: Some(format!(
                 "{option} {name}: is no link, node or transport of this machine; {listed}"
             )),
@@ -396,12 +394,10 @@ impl<'t> Graph<'t> {
                 let Value::Table(network) = &mut network.value else {
                     return true;
                 };
-                let Some(Value::List(ways)) =
-                    network.get_mut("transports").map(|node| &mut node.value)
-                else {
+                let Some(ways) = network.list_mut("transports") else {
                     return true;
                 };
-                ways.retain(|way| !is_text(way, name));
+                ways.retain(|way| !way.is_text(name));
                 if ways.is_empty() {
                     gone.push(key.clone());
                 }
@@ -468,10 +464,6 @@ fn as_edge((a, b): &Pair) -> String {
     format!("{a} - {b}")
 }
 
-fn is_text(node: &Node, text: &str) -> bool {
-    matches!(&node.value, Value::Text(found) if found == text)
-}
-
 /// The tables in a table, with the list of each.
 fn named(mut s: Section<'_>, key: &str) -> Result<Vec<Named>, MachineError> {
     let table = s.table();
@@ -489,15 +481,12 @@ fn named(mut s: Section<'_>, key: &str) -> Result<Vec<Named>, MachineError> {
 /// The table at a path of keys, where there is one.
 fn inner<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
     path.iter()
-        .try_fold(table, |table, key| match &mut table.get_mut(key)?.value {
-            Value::Table(inner) => Some(inner),
-            _ => None,
-        })
+        .try_fold(table, |table, key| table.table_mut(key))
 }
 
 /// Take networks out of hints, the paths that took them away, and their modes out of the library.
 fn forget_networks(tree: &mut Table, gone: &[String]) {
-    let is_gone = |node: &Node| gone.iter().any(|name| is_text(node, name));
+    let is_gone = |node: &Node| gone.iter().any(|name| node.is_text(name));
     if tree.get("hints").is_none() {
         tree.set("hints", Table::default());
     }
@@ -521,6 +510,6 @@ fn forget_networks(tree: &mut Table, gone: &[String]) {
     if let Some(modes) = inner(tree, &["library", "modes"]) {
         modes
             .entries
-            .retain(|(_, path)| !lost.iter().any(|name| is_text(path, name)));
+            .retain(|(_, path)| !lost.iter().any(|name| path.is_text(name)));
     }
 }

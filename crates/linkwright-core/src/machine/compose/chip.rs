@@ -3,14 +3,6 @@
 use crate::error::{MachineError, VariantError};
 use crate::machine::tree::{Node, Table, Value};
 
-/// The networks side by side of a fabric that has such.
-pub(super) fn networks(fabric: &mut Table) -> Option<&mut Vec<Node>> {
-    match fabric.get_mut("network").map(|node| &mut node.value) {
-        Some(Value::List(networks)) => Some(networks),
-        _ => None,
-    }
-}
-
 fn name(network: &Node) -> Option<&str> {
     match &network.value {
         Value::Table(table) => text(table.get("name")?),
@@ -27,10 +19,8 @@ fn text(node: &Node) -> Option<&str> {
 
 /// Take networks away, and name another one wherever they are named.
 pub(super) fn remove(tree: &mut Table, without: &[String], file: &str) -> Result<(), MachineError> {
-    let Some(Value::Table(fabric)) = tree.get_mut("fabric").map(|node| &mut node.value) else {
-        return Ok(());
-    };
-    let Some(all) = networks(fabric) else {
+    let fabric = tree.table_mut("fabric");
+    let Some(all) = fabric.and_then(|fabric| fabric.list_mut("network")) else {
         return Ok(());
     };
     let names: Vec<String> = all.iter().filter_map(name).map(String::from).collect();
@@ -40,7 +30,6 @@ pub(super) fn remove(tree: &mut Table, without: &[String], file: &str) -> Result
             what: "network".to_string(),
             name: gone.clone(),
             known: names,
-            lists: "",
             otherwise: None,
         }));
     }
@@ -59,18 +48,13 @@ pub(super) fn remove(tree: &mut Table, without: &[String], file: &str) -> Result
         own(node).is_some_and(|name| left.iter().any(|l| l == name))
     };
     all.retain(|network| is_left(network, name));
-    if let Some(Value::Table(hints)) = tree.get_mut("hints").map(|node| &mut node.value) {
+    if let Some(hints) = tree.table_mut("hints") {
         for (_, hint) in &mut hints.entries {
             match &mut hint.value {
                 Value::List(names) => names.retain(|node| is_left(node, text)),
                 Value::Table(table) => {
-                    for (_, node) in table
-                        .entries
-                        .iter_mut()
-                        .filter(|(_, node)| !is_left(node, text))
-                    {
-                        *node = Node::from(first.as_str());
-                    }
+                    let gone = table.entries.iter_mut().filter(|(_, n)| !is_left(n, text));
+                    gone.for_each(|(_, node)| *node = Node::from(first.as_str()));
                 }
                 _ => {}
             }

@@ -203,10 +203,10 @@ fn levels(inside: Vec<Section<'_>>, count: usize) -> Result<Vec<Table>, MachineE
 
 /// Switches with SHARP combine, which is a mode of the library named as in NCCL.
 fn combine(tree: &mut Table) {
-    let Some(Value::Table(library)) = tree.get_mut("library").map(|node| &mut node.value) else {
+    let Some(library) = tree.table_mut("library") else {
         return;
     };
-    if let Some(Value::Table(modes)) = library.get_mut("modes").map(|node| &mut node.value) {
+    if let Some(modes) = library.table_mut("modes") {
         if let Some(simple) = modes.get("simple").cloned() {
             modes.set("collnet", simple);
         }
@@ -324,10 +324,7 @@ impl Copies<'_> {
 
 /// The table in a table, which is known to be there.
 fn inner<'t>(table: &'t mut Table, key: &str) -> &'t mut Table {
-    match table.get_mut(key).map(|node| &mut node.value) {
-        Some(Value::Table(inner)) => inner,
-        _ => unreachable!("a section was read from it"),
-    }
+    table.table_mut(key).expect("a section was read from it")
 }
 
 /// Add the network to the fabric of all nodes.
@@ -339,7 +336,7 @@ fn join(
     cluster: &Cluster,
 ) -> Result<(), MachineError> {
     let wires = network.wires(ports);
-    if let Some(Value::List(switches)) = fabric.get_mut("switches").map(|node| &mut node.value) {
+    if let Some(switches) = fabric.list_mut("switches") {
         switches.extend(wires.switches.iter().map(|name| Node::from(name.clone())));
     }
     if network.has("sharp", false) {

@@ -27,9 +27,6 @@ use super::tree::{self, Node, Table, Value};
 use super::{text, Machine};
 use crate::error::{At, MachineError, VariantError};
 
-/// The command that lists parts.
-const LISTS_PARTS: &str = "linkwright list parts";
-
 /// What messages of a composed machine put before the name of its file.
 const COMPOSED: &str = "composed ";
 
@@ -204,8 +201,8 @@ impl Machine {
             nodes,
             &base.listed(listed)?,
         )?;
-        if let Some(Value::Table(head)) = tree.get_mut("machine").map(|node| &mut node.value) {
-            if let Some(Value::List(all)) = head.get_mut("sources").map(|node| &mut node.value) {
+        if let Some(head) = tree.table_mut("machine") {
+            if let Some(all) = head.list_mut("sources") {
                 all.extend(sources.iter().map(|source| Node::from(source.clone())));
             }
         }
@@ -218,11 +215,11 @@ impl Machine {
         routes: Vec<(String, String, Vec<String>)>,
     ) -> Result<Machine, MachineError> {
         let mut tree = self.tree.clone();
-        if let Some(Value::Table(fabric)) = tree.get_mut("fabric").map(|node| &mut node.value) {
+        if let Some(fabric) = tree.table_mut("fabric") {
             if fabric.get("pair").is_none() {
                 fabric.set("pair", Table::default());
             }
-            if let Some(Value::Table(pairs)) = fabric.get_mut("pair").map(|node| &mut node.value) {
+            if let Some(pairs) = fabric.table_mut("pair") {
                 for (from, to, route) in routes {
                     let mut pair = Table::default();
                     pair.set("route", route);
@@ -247,7 +244,7 @@ impl Machine {
     }
 
     fn renamed(&self, mut tree: Table, name: String, summary: Option<String>) -> Draft {
-        if let Some(Value::Table(head)) = tree.get_mut("machine").map(|node| &mut node.value) {
+        if let Some(head) = tree.table_mut("machine") {
             head.set("name", name);
             if let Some(summary) = summary {
                 head.set("summary", summary);
@@ -279,7 +276,13 @@ impl Machine {
             return Ok(false);
         };
         let (of_chip, file) = (
-            chip::networks(&mut fabric.clone()).is_some(),
+            matches!(
+                fabric.get("network"),
+                Some(Node {
+                    value: Value::List(_),
+                    ..
+                })
+            ),
             self.plain_file(),
         );
         let has_links = matches!(

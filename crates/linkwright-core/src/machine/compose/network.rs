@@ -206,7 +206,6 @@ impl Network {
                 what: format!("parameter of {}", self.name),
                 name: key.to_string(),
                 known,
-                lists: "",
                 otherwise: None,
             }));
         };

@@ -3,7 +3,7 @@
 //! Tables of the same name are merged; where both have a key, a later part wins over an earlier one, and the file over
 //! its parts.
 
-use super::{Files, LISTS_PARTS};
+use super::Files;
 use crate::error::{At, MachineError};
 use crate::machine::tree::{self, Node, Table, Value};
 
@@ -54,9 +54,7 @@ fn names(node: &Node, file: &str) -> Result<Vec<String>, MachineError> {
     };
     names.ok_or_else(|| MachineError::Inconsistent {
         at: at(file, node.line),
-        problem: format!(
-            "write names of parts, such as `parts = [\"hopper\"]`; `{LISTS_PARTS}` shows all"
-        ),
+        problem: "write names of parts, such as `parts = [\"hopper\"]`".to_string(),
     })
 }
 
