@@ -420,7 +420,11 @@ def test_wrong_parts_are_refused(pair, parts, says):
         ('topology = "fat_tree"', 'topology = "fat_three"', "unknown value `fat_three`; did you mean `fat_tree`?"),
         ("taper = {", "tapper = {", "missing key `taper`; did you mean it by `tapper`?"),
         ("[network.transport.simple]", "[network.transports.simple]", "unknown key `transports`"),
-        ("rate = { value = 80,", "rate = { value = true,", "network.parameters.rate: `value` holds a boolean; write a number"),
+        (
+            "rate = { value = 80,",
+            "rate = { value = true,",
+            "network.parameters.rate: `value` holds a boolean; write a number",
+        ),
     ],
 )
 def test_wrong_networks_are_refused(pair, old, new, says):

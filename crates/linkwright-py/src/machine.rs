@@ -28,6 +28,8 @@ use std::collections::BTreeSet;
 ///     (['metalium', 'ideal', 'stream', 'read'], ['NoC 0', 'NoC 1'])
 ///     >>> machine.grid, machine.rank_grid, machine.fitted
 ///     ((10, 12), (8, 8), 16)
+///     >>> machine.file, machine.cluster, "[fabric]" in machine.text
+///     ('wormhole-n150.toml', None, True)
 ///     >>> machine.summary.split(":")[0], machine.description[:17], len(machine.sources) > 0
 ///     ('Tenstorrent Wormhole n150', 'One chip of 10 x ', True)
 #[pyclass(frozen, module = "linkwright._native")]
@@ -277,7 +279,21 @@ impl Machine {
         Ok(Machine { described })
     }
 
-    /// The machine as a variant has it; `shelf` reads networks, as for a `Draft`.
+    /// Compose a variant of the machine: copies of it on a network, or the machine without some links.
+    ///
+    /// Args:
+    ///     shelf: reads networks by name, a `linkwright.machines.Shelf`.
+    ///     asked: how it differs, a `linkwright.machines.Variant`.
+    /// Returns:
+    ///     The composed machine, whose `machine()` is checked.
+    /// Raises:
+    ///     UsageError: the machine has no such variant.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> from pathlib import Path
+    ///     >>> from linkwright.machines import Shelf, Variant
+    ///     >>> lw.machine("hgx-h100").composed(Shelf(Path()), Variant(2)).machine().ranks
+    ///     16
     fn composed(&self, shelf: &Bound<'_, PyAny>, asked: &Bound<'_, PyAny>) -> PyResult<Draft> {
         composed(&self.described, Shelf::new(shelf), asked)
     }
@@ -291,7 +307,20 @@ impl Machine {
     ///     listed: name of the description; (value, unit, status, source) of the rate of a port, or None for that of
     ///         the network; how many ports of a node are connected; switches; and links: (class, width in ports, names
     ///         of ports and switches, the switch that each of them is joined to).
-    ///     shelf: reads networks, as for a `Draft`.
+    ///     shelf: reads networks by name, a `linkwright.machines.Shelf`.
+    /// Returns:
+    ///     The composed machine, whose `machine()` is checked.
+    /// Raises:
+    ///     UsageError: the machine is no node.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> from pathlib import Path
+    ///     >>> from linkwright.machines import Shelf
+    ///     >>> links = [("port", 1.0, [f"node {k} NIC {i}" for i in range(8)], "leaf") for k in range(2)]
+    ///     >>> listed = "fabric.txt", None, 8, ["leaf"], links
+    ///     >>> node = lw.machine("hgx-h100")
+    ///     >>> node.joined(("mine", "two nodes", []), 2, None, listed, Shelf(Path())).machine().ranks
+    ///     16
     #[allow(clippy::type_complexity)] // one call, whose documentation names the parts
     fn joined(
         &self,
@@ -360,6 +389,13 @@ impl Machine {
     ///     routes: (from, to, the nodes between).
     /// Returns:
     ///     The changed machine.
+    /// Raises:
+    ///     FileError: the graph has no such way.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> machine = lw.machine("hgx-h100").routed([("GPU 0", "GPU 1", ["NVSwitch"])])
+    ///     >>> '[fabric.pair."GPU 0 -> GPU 1"]' in machine.text
+    ///     True
     fn routed(&self, routes: Vec<(String, String, Vec<String>)>) -> PyResult<Self> {
         let described = self.described.routed(routes).map_err(errors::machine)?;
         check(&described)?;
@@ -508,6 +544,11 @@ impl Machine {
     ///     The changed machine.
     /// Raises:
     ///     FileError: there is no such key, or it cannot have this value.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> slower = lw.machine("loggp").with_values([("fabric.latency", "2")])
+    ///     >>> [row["value"] for row in slower.numbers() if row["key"] == "fabric.latency"]
+    ///     ['2']
     fn with_values(&self, values: Vec<(String, String)>) -> PyResult<Self> {
         let values: Vec<_> = values
             .iter()
