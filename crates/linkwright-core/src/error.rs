@@ -168,19 +168,30 @@ pub enum VariantError {
     #[error("{0}")]
     Refused(String),
     /// A name of nothing.
-    #[error("{at}: unknown {what} `{name}`; {}", suggest(name, known.iter().map(String::as_str)))]
-    Unknown {
-        /// The file or the option that names it.
-        at: String,
-        /// What it should be the name of.
-        what: String,
-        /// The name as written.
-        name: String,
-        /// All names.
-        known: Vec<String>,
-        /// The message where no name is near; the known ones are listed if there is none.
-        otherwise: Option<String>,
-    },
+    #[error(transparent)]
+    Unknown(Box<UnknownName>),
+}
+
+/// A name of nothing, with the names that there are.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{at}: unknown {what} `{name}`; {}", suggest(name, known.iter().map(String::as_str)))]
+pub struct UnknownName {
+    /// The file or the option that names it.
+    pub at: String,
+    /// What it should be the name of.
+    pub what: String,
+    /// The name as written.
+    pub name: String,
+    /// All names.
+    pub known: Vec<String>,
+    /// The message where no name is near; the known ones are listed if there is none.
+    pub otherwise: Option<String>,
+}
+
+impl From<UnknownName> for VariantError {
+    fn from(name: UnknownName) -> Self {
+        VariantError::Unknown(Box::new(name))
+    }
 }
 
 /// `did you mean ...?`, or all words of the closed list where none is close.

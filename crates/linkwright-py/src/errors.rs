@@ -1,6 +1,6 @@
 //! Rust errors as the exceptions of `linkwright.errors`: one row per variant.
 
-use linkwright_core::error::{MachineError, VariantError};
+use linkwright_core::error::{MachineError, UnknownName, VariantError};
 use linkwright_core::issue::IssueError;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::skew::SkewError;
@@ -76,16 +76,16 @@ kinds!(machine, MACHINE: MachineError {
 
 /// The exception of a variant that there is not; Python knows which names are near a wrong one.
 fn variant(error: VariantError) -> PyErr {
-    let VariantError::Unknown {
+    let VariantError::Unknown(unknown) = error else {
+        return raise("UsageError", error);
+    };
+    let UnknownName {
         at,
         what,
         name,
         known,
         otherwise,
-    } = error
-    else {
-        return raise("UsageError", error);
-    };
+    } = *unknown;
     let made = Python::attach(|py| -> PyResult<PyErr> {
         let module = py.import("linkwright.errors")?;
         if let Some(message) = otherwise {

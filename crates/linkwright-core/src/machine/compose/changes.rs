@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::spelled::short;
 use super::{at_edge, Variant};
-use crate::error::{At, MachineError, VariantError};
+use crate::error::{At, MachineError, UnknownName, VariantError};
 use crate::machine::edges::{pairs, runs};
 use crate::machine::number::Status;
 use crate::machine::section::{Context, Section};
@@ -360,7 +360,7 @@ impl<'t> Graph<'t> {
             transports.join(", "),
             runs(&nodes).join(", ")
         );
-        MachineError::Variant(VariantError::Unknown {
+        MachineError::Variant(VariantError::from(UnknownName {
             at: option.to_string(),
             what: "link, node or transport".to_string(),
             name: name.to_string(),
@@ -368,7 +368,7 @@ impl<'t> Graph<'t> {
             otherwise: Some(format!(
                 "{option} {name}: is no link, node or transport of this machine; {listed}"
             )),
-        })
+        }))
     }
 
     fn forget_class(&mut self, class: &str) {

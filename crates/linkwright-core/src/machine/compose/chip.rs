@@ -1,6 +1,6 @@
 //! A chip without one of its networks: the messages that took it take the first of the others.
 
-use crate::error::{MachineError, VariantError};
+use crate::error::{MachineError, UnknownName, VariantError};
 use crate::machine::tree::{Node, Table, Value};
 
 fn name(network: &Node) -> Option<&str> {
@@ -25,13 +25,13 @@ pub(super) fn remove(tree: &mut Table, without: &[String], file: &str) -> Result
     };
     let names: Vec<String> = all.iter().filter_map(name).map(String::from).collect();
     if let Some(gone) = without.iter().find(|gone| !names.contains(gone)) {
-        return Err(MachineError::Variant(VariantError::Unknown {
+        return Err(MachineError::Variant(VariantError::from(UnknownName {
             at: format!("{file}: --without"),
             what: "network".to_string(),
             name: gone.clone(),
             known: names,
             otherwise: None,
-        }));
+        })));
     }
     let left: Vec<String> = names
         .into_iter()

@@ -11,7 +11,7 @@
 use super::spelled::{short, shortest};
 use super::topologies::{Class, Ports, Topology, Wires, LINKS, TOPOLOGIES};
 use super::File;
-use crate::error::{MachineError, VariantError};
+use crate::error::{MachineError, UnknownName, VariantError};
 use crate::machine::number::{Number, Status};
 use crate::machine::recorder::Recorder;
 use crate::machine::section::{Context, Section};
@@ -201,13 +201,13 @@ impl Network {
             .map(|(name, _)| name.clone())
             .collect();
         let Some((_, number)) = self.parameters.iter_mut().find(|(name, _)| name == key) else {
-            return Err(MachineError::Variant(VariantError::Unknown {
+            return Err(MachineError::Variant(VariantError::from(UnknownName {
                 at: format!("--fabric {asked}"),
                 what: format!("parameter of {}", self.name),
                 name: key.to_string(),
                 known,
                 otherwise: None,
-            }));
+            })));
         };
         let values = PARAMETERS
             .iter()
