@@ -97,27 +97,25 @@ def _node(key: str) -> list[str]:
     machine, joined = machines.load(key), _joined(key)
     ranks = str(machine.ranks) if not machine.open_size else "any grid"
     fabric = tomllib.loads(machines.source(key)[0])["fabric"]
-    peers = f"{_rate(fabric['torus']):.0f} a link" if "torus" in fabric else _shown_rate(_rates(fabric))
-    out = _shown_rate(_rates(joined["fabric"], "port") if joined else 0.0)
+    peers = f"{_rate(fabric['torus']):.0f} a link" if "torus" in fabric else _shown_rate(_rates(machine))
+    out = _shown_rate(_rates(joined, "port") if joined else 0.0)
     return [f"`{key}`", ranks, peers, out, machine.summary]
 
 
-def _joined(key: str) -> dict | None:
+def _joined(key: str) -> _native.Machine | None:
     """Two nodes on the usual network, if the machine can be a node."""
-    if "cluster" not in machines.compose.document(registry.machine_path(key)):
-        return None
-    return tomllib.loads(machines.source(key, machines.Variant(2))[0])
+    return machines.load(key, machines.Variant(2)) if machines.load(key).cluster else None
 
 
 def _shown_rate(rate: float) -> str:
     return f"{rate:.0f}" if rate else "-"
 
 
-def _rates(fabric: dict, port: str | None = None) -> float:
+def _rates(machine: _native.Machine, port: str | None = None) -> float:
     """GB/s of the links between ranks out of the first rank, or out of the ports of the first node."""
-    total = 0.0
-    for kind, links in fabric["links"].items():
-        pairs = [pair for edge in links["edges"] for pair in machines.edges.pairs(edge, [])]
+    total, edges = 0.0, machine.edges()
+    for kind, links in tomllib.loads(machine.text)["fabric"]["links"].items():
+        pairs = [(a, b) for one, a, b in zip(edges["class"], edges["a"], edges["b"], strict=True) if one == kind]
         if port is None and kind.startswith(("nvlink", "xgmi", "mesh")):
             total += _rate(links) * sum(any(end in ("GPU 0", "HPU 0") for end in pair) for pair in pairs)
         elif kind == port:
@@ -170,10 +168,15 @@ TABLES = {
 }
 
 
-def machine_files() -> list[tuple[str, str]]:
-    """Texts and names of machine files that together open every table; those with parts are whole."""
+def machine_files(*, whole: bool = False) -> list[tuple[str, str]]:
+    """Texts and names of machine files that together open every table; `whole` ones stand over their parts."""
     root = DOCUMENTS.parent
-    shipped = [machines.source(key) for key in registry.keys("machines")]
+    paths = map(registry.machine_path, registry.keys("machines"))
+    shipped = (
+        [machines.source(key) for key in registry.keys("machines")]
+        if whole
+        else [(path.read_text(encoding="utf-8"), path.name) for path in paths]
+    )
     folders = [
         root / "tests/cases/machines",
         root / "crates/linkwright-core/tests/machine",

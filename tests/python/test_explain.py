@@ -150,16 +150,15 @@ def test_a_detour_goes_through_the_switch_above():
     nodes = {"name": ["GPU 0", "GPU 1", "root", "riser", "NIC 0", "NIC 1"]}
     kinds = ["rank"] * 2 + ["switch"] * 4
     ends = {"a": [2, 3, 3, 2, 3], "b": [3, 0, 1, 4, 5]}  # a NIC at the riser leads nowhere
-    route = 'route = ["riser", "root", "riser"]'
-    pairs = ('"GPU 0 -> GPU 1"', '"GPU 1 -> GPU 0"')
+    way = ["riser", "root", "riser"]
 
     def found(edges):
         columns = {"class": ["pcie"] * 5, **ends}
         edges = {name: [column[edge] for edge in edges] for name, column in columns.items()}
-        return detours.text({"nodes": {**nodes, "kind": kinds, "group": [-1] * 6}, "edges": edges})
+        return detours.routes({"nodes": {**nodes, "kind": kinds, "group": [-1] * 6}, "edges": edges})
 
-    assert found([4, 0, 1, 2, 3]) == "".join(f"\n[fabric.pair.{pair}]\n{route}\n" for pair in pairs)
-    assert found([1, 2, 4]) == ""
+    assert found([4, 0, 1, 2, 3]) == [("GPU 0", "GPU 1", way), ("GPU 1", "GPU 0", way)]
+    assert found([1, 2, 4]) == []
     assert not DGX1.can_detour  # its GPUs have links of their own
 
 

@@ -5,18 +5,15 @@ import time
 import tomllib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import linkwright as lw
 from generated import DOCUMENTS
 from linkwright import machines, registry
-from linkwright.errors import FileError
-from linkwright.machines import Variant, edges, writer
+from linkwright.machines import Variant
 from linkwright_cases import invoke
 
 ALL = registry.keys("machines")
-NODES = [key for key in ALL if "cluster" in machines.compose.document(registry.machine_path(key))]
+NODES = [key for key in ALL if machines.load(key).cluster]
 
 
 def text_of(name, **variant):
@@ -62,7 +59,7 @@ def test_composing_takes_no_time():
     def best_s(name, nodes):
         def once():
             begun = time.process_time()
-            machine = machines._native.Machine.parse(text_of(name, nodes=nodes), name)
+            machine = machines.draft(name, Variant(nodes)).machine()
             lw.simulate(schedule, machine, placement=[0, machine.ranks - 1])
             return time.process_time() - begun
 
@@ -80,46 +77,15 @@ def test_a_network_describes_its_numbers_in_lines(name):
     assert "{" not in shown
 
 
-def test_cases_of_edges():
-    ranks = ["a 0", "a 1", "a 2", "a 3"]
-    assert edges.pairs("* / 2 - leaf 0..1", ranks) == [
-        ("a 0", "leaf 0"), ("a 1", "leaf 0"), ("a 2", "leaf 1"), ("a 3", "leaf 1"),
-    ]  # fmt: skip
-    assert edges.pairs("leaf 0..1 - * / 2", ranks) == edges.pairs("* / 2 - leaf 0..1", ranks)
-    assert edges.pairs("a 0..2 x a 0..2", []) == [("a 0", "a 1"), ("a 0", "a 2"), ("a 1", "a 2")]
-    assert edges.pairs("a 0..1 = a 2..3", []) == [("a 0", "a 2"), ("a 1", "a 3")]
-    assert edges.runs(["a 0", "a 1", "b", "a 2", "a 3"]) == ["a 0..1", "b", "a 2..3"]
-
-
-def test_runs_of_names_with_leading_zeros_keep_them() -> None:
-    padded = [f"n{i:03}" for i in (8, 9, 10, 11)]
-    assert edges.runs(padded) == ["n008..011"]
-    assert edges.names("n008..011") == padded
-    # Ten follows nine, but not in a run whose names have one width; nor does 1 follow 00.
-    assert edges.runs(["n9", "n10"]) == ["n9..10"]
-    assert edges.runs(["n09", "n010"]) == ["n09", "n010"]
-    assert edges.runs(["n00", "n1"]) == ["n00", "n1"]
-    # Ten digits are too many for a number of a run.
-    assert edges.runs(["n0000000001", "n0000000002"]) == ["n0000000001", "n0000000002"]
-    for run in ("n001..9", "n1..09"):
-        with pytest.raises(FileError, match="as many digits on both sides"):
-            edges.names(run)
-
-
-@given(
-    st.lists(st.sampled_from(["n0", "n1", "n9", "n10", "n00", "n01", "n09", "n010", "n999", "b", "b1 2"]), max_size=8)
-)
-def test_runs_name_what_they_are_made_of(names: list[str]) -> None:
-    assert [name for run in edges.runs(names) for name in edges.names(run)] == names
-
-
 @pytest.mark.parametrize("name", NODES)
 def test_composed_text_is_whole_and_reads_back(name):
     text = text_of(name, nodes=2)
     document = tomllib.loads(text)
     assert not {"parts", "cluster"} & document.keys()
-    assert tomllib.loads(writer.text(document)) == document
-    assert machines.load(name, Variant(2)).numbers() == machines._parsed(text, "copy.toml").numbers()
+    composed, again = machines.load(name, Variant(2)), machines.read(text, "copy.toml")
+    assert composed.text == again.text == text
+    assert composed.numbers() == again.numbers()
+    assert composed.edges() == again.edges()
 
 
 def test_a_saved_cluster_is_an_ordinary_machine(tmp_path):

@@ -149,6 +149,49 @@ pub enum MachineError {
         /// What was asked, what there is, and the cure.
         problem: String,
     },
+    /// A variant that the machine cannot have.
+    #[error(transparent)]
+    Variant(VariantError),
+}
+
+impl VariantError {
+    /// The error for what cannot be.
+    pub(crate) fn refused(problem: String) -> MachineError {
+        MachineError::Variant(VariantError::Refused(problem))
+    }
+}
+
+/// Why there is no such variant of a machine: an option that asks for what cannot be, or a name of nothing.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum VariantError {
+    /// What cannot be.
+    #[error("{0}")]
+    Refused(String),
+    /// A name of nothing.
+    #[error(transparent)]
+    Unknown(Box<UnknownName>),
+}
+
+/// A name of nothing, with the names that there are.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{at}: unknown {what} `{name}`; {}", suggest(name, known.iter().map(String::as_str)))]
+pub struct UnknownName {
+    /// The file or the option that names it.
+    pub at: String,
+    /// What it should be the name of.
+    pub what: String,
+    /// The name as written.
+    pub name: String,
+    /// All names.
+    pub known: Vec<String>,
+    /// The message where no name is near; the known ones are listed if there is none.
+    pub otherwise: Option<String>,
+}
+
+impl From<UnknownName> for VariantError {
+    fn from(name: UnknownName) -> Self {
+        VariantError::Unknown(Box::new(name))
+    }
 }
 
 /// `did you mean ...?`, or all words of the closed list where none is close.

@@ -1,6 +1,6 @@
 //! Rust errors as the exceptions of `linkwright.errors`: one row per variant.
 
-use linkwright_core::error::MachineError;
+use linkwright_core::error::{MachineError, UnknownName, VariantError};
 use linkwright_core::issue::IssueError;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::skew::SkewError;
@@ -71,7 +71,36 @@ kinds!(machine, MACHINE: MachineError {
     NoClock => "FileError", "machine.no-clock", "A number in cycles on a machine that states no clock.";
     Inconsistent => "FileError", "machine.inconsistent", "Two statements that exclude each other.";
     WrongSize => "FileError", "machine.wrong-size", "A size that the machine cannot have.";
+    ..Variant => variant;
 });
+
+/// The exception of a variant that there is not; Python knows which names are near a wrong one.
+fn variant(error: VariantError) -> PyErr {
+    let VariantError::Unknown(unknown) = error else {
+        return raise("UsageError", error);
+    };
+    let UnknownName {
+        at,
+        what,
+        name,
+        known,
+        otherwise,
+    } = *unknown;
+    let made = Python::attach(|py| -> PyResult<PyErr> {
+        let module = py.import("linkwright.errors")?;
+        if let Some(message) = otherwise {
+            let near: Vec<String> = module.call_method1("nearest", (&name, &known))?.extract()?;
+            if near.is_empty() {
+                return Ok(raise("UsageError", message));
+            }
+        }
+        let keywords = PyDict::new(py);
+        keywords.set_item("where", at)?;
+        let made = module.call_method("unknown", (what, name, known), Some(&keywords))?;
+        Ok(PyErr::from_value(made))
+    });
+    made.unwrap_or_else(|error| error)
+}
 
 kinds!(probe, PROBE: ProbeError {
     Unknown => "UnknownNameError", "probe.unknown", "A probe or axis that does not exist.";

@@ -57,7 +57,9 @@ mod _native {
     #[pymodule_export]
     use super::links::pcie_link;
     #[pymodule_export]
-    use super::machine::{machine_keys, machine_numbers, Machine};
+    use super::machine::{
+        machine_keys, machine_numbers, network_keys, runs_of_names, Draft, Machine,
+    };
     #[pymodule_export]
     use super::mpi::MpiGroup;
     #[pymodule_export]

@@ -2,15 +2,18 @@
 
 use crate::errors;
 use crate::html;
-use crate::network::Network;
+use crate::network::Network as Wired;
+use linkwright_core::error::{MachineError, VariantError};
 use linkwright_core::machine::unit::UNITS;
 use linkwright_core::machine::{
-    EndpointKind, Grid, Machine as Described, OpenSize, Recorder, Status,
+    Draft as Composed, EndpointKind, File, Files, Grid, Listed, ListedLink, Machine as Described,
+    Network, OpenSize, Recorder, Status, Variant,
 };
 use linkwright_core::random::Random;
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// A described machine: endpoints, links, paths and costs, read from a machine file. It never changes.
@@ -26,6 +29,8 @@ use std::collections::BTreeSet;
 ///     (['metalium', 'ideal', 'stream', 'read'], ['NoC 0', 'NoC 1'])
 ///     >>> machine.grid, machine.rank_grid, machine.fitted
 ///     ((10, 12), (8, 8), 16)
+///     >>> machine.file, machine.cluster, "[fabric]" in machine.text
+///     ('wormhole-n150.toml', None, True)
 ///     >>> machine.summary.split(":")[0], machine.description[:17], len(machine.sources) > 0
 ///     ('Tenstorrent Wormhole n150', 'One chip of 10 x ', True)
 #[pyclass(frozen, module = "linkwright._native")]
@@ -43,6 +48,60 @@ fn check(described: &Described) -> PyResult<()> {
     let smallest = smallest.map_err(errors::machine)?;
     models::build(&smallest).map_err(errors::sim)?;
     linkwright_sim::probes::check(&smallest).map_err(errors::sim)
+}
+
+/// Files by name, read by an object of Python with the methods `part`, `network` and `nodes`.
+struct Shelf<'a, 'py> {
+    object: &'a Bound<'py, PyAny>,
+    raised: RefCell<Option<PyErr>>,
+}
+
+impl<'a, 'py> Shelf<'a, 'py> {
+    fn new(object: &'a Bound<'py, PyAny>) -> Self {
+        Shelf {
+            object,
+            raised: RefCell::default(),
+        }
+    }
+
+    fn file(&self, method: &str, name: &str) -> Result<File, MachineError> {
+        let file = self.object.call_method1(method, (name,));
+        let (name, text) = file.and_then(|f| f.extract()).map_err(|e| self.keep(e))?;
+        Ok(File { name, text })
+    }
+
+    /// Keep what Python raised; the error here only ends the work.
+    fn keep(&self, error: PyErr) -> MachineError {
+        *self.raised.borrow_mut() = Some(error);
+        MachineError::Variant(VariantError::Refused(String::new()))
+    }
+
+    /// The result of work that read these files.
+    fn found<T>(self, found: Result<T, MachineError>) -> PyResult<T> {
+        match self.raised.take() {
+            Some(raised) => Err(raised),
+            None => found.map_err(errors::machine),
+        }
+    }
+}
+
+impl Files for Shelf<'_, '_> {
+    fn part(&self, name: &str) -> Result<File, MachineError> {
+        self.file("part", name)
+    }
+
+    fn network(&self, name: &str) -> Result<File, MachineError> {
+        self.file("network", name)
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        let names = self.object.call_method0("nodes");
+        let names = names.and_then(|names| names.extract());
+        names.unwrap_or_else(|error| {
+            self.keep(error);
+            Vec::new()
+        })
+    }
 }
 
 /// `units` of a number, by dimension; `statuses`; and the `positive` dimensions, which cannot be zero.
@@ -68,19 +127,39 @@ pub fn machine_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(row)
 }
 
-/// Tables of machine files -> key -> `required`, and the `forms` (name, words) that a value may have.
+/// Tables of machine files -> key -> `required`, the `forms` (name, words) that a value may have, and the `meaning`.
 ///
 /// The keys are those that the readers of these `(text, file)` asked for; a schema is made of them. A table is
-/// named as in `fabric{loggp}.level[]`; `*` stands for any name.
+/// named as in `fabric{loggp}.level[]`; `*` stands for any name. `shelf` reads the parts that they name.
 #[pyfunction]
 pub fn machine_keys<'py>(
     py: Python<'py>,
     files: Vec<(String, String)>,
+    shelf: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let recorder = Recorder::default();
-    for (text, file) in &files {
-        check(&Described::recorded(text, file, &recorder).map_err(errors::machine)?)?;
+    for (text, name) in files {
+        let shelf = Shelf::new(shelf);
+        let draft = Composed::read(File { name, text }, &shelf, Some(recorder.clone()));
+        check(&shelf.found(draft)?.machine().map_err(errors::machine)?)?;
     }
+    keys(py, &recorder)
+}
+
+/// The same of the `(text, file)` of networks.
+#[pyfunction]
+pub fn network_keys<'py>(
+    py: Python<'py>,
+    files: Vec<(String, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let recorder = Recorder::default();
+    for (text, name) in files {
+        Network::read(&File { name, text }, Some(&recorder)).map_err(errors::machine)?;
+    }
+    keys(py, &recorder)
+}
+
+fn keys<'py>(py: Python<'py>, recorder: &Recorder) -> PyResult<Bound<'py, PyDict>> {
     let tables = PyDict::new(py);
     for (name, table) in recorder.tables() {
         let keys = PyDict::new(py);
@@ -89,11 +168,90 @@ pub fn machine_keys<'py>(
             row.set_item("required", table.required.contains(key))?;
             let forms: Vec<_> = forms.iter().map(|f| (f.name, f.words.clone())).collect();
             row.set_item("forms", forms)?;
+            row.set_item("meaning", table.meanings.get(key))?;
             keys.set_item(key, row)?;
         }
         tables.set_item(name, keys)?;
     }
     Ok(tables)
+}
+
+/// A machine that is composed of its file, parts and a network, and not yet checked.
+///
+/// Messages about the machine count the lines of `text`.
+#[pyclass(frozen, module = "linkwright._native")]
+pub struct Draft(Composed);
+
+/// The machine as a variant has it.
+fn composed(node: &Described, shelf: Shelf<'_, '_>, asked: &Bound<'_, PyAny>) -> PyResult<Draft> {
+    let variant = Variant {
+        name: asked.call_method1("name", (node.name(),))?.extract()?,
+        nodes: asked.getattr("nodes")?.extract()?,
+        fabric: asked.getattr("fabric")?.extract()?,
+        without: asked.getattr("without")?.extract()?,
+        degrade: asked.getattr("degrade")?.extract()?,
+    };
+    let found = node.composed(&variant, &shelf);
+    shelf.found(found).map(Draft)
+}
+
+/// Names as few runs, as edges and lists of switches have them: `GPU 0..2` of three names that follow each other.
+#[pyfunction]
+pub fn runs_of_names(names: Vec<String>) -> Vec<String> {
+    linkwright_core::machine::edges::runs(&names)
+}
+
+#[pymethods]
+impl Draft {
+    /// Read the text of a machine file over its parts, as a variant has it.
+    ///
+    /// Args:
+    ///     text: the contents of the file.
+    ///     file: the name of the file, for messages.
+    ///     shelf: reads what the file names: `part(name)` and `network(name)` give file name and text, `nodes()` the
+    ///         machines that can be nodes.
+    ///     variant: how the machine differs from its file, a `linkwright.machines.Variant`.
+    /// Raises:
+    ///     FileError: the text is no tables, parts or network of a machine.
+    ///     UsageError: it has no such variant.
+    #[new]
+    fn new(
+        text: String,
+        file: String,
+        shelf: &Bound<'_, PyAny>,
+        variant: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let files = Shelf::new(shelf);
+        let draft = Composed::read(File { name: file, text }, &files, None);
+        let draft = files.found(draft)?;
+        if !variant.is_truthy()? {
+            return Ok(Draft(draft));
+        }
+        let node = draft.machine().map_err(errors::machine)?;
+        composed(&node, Shelf::new(shelf), variant)
+    }
+
+    /// The text of the machine: that of its file, or as it is composed.
+    #[getter]
+    fn text(&self) -> &str {
+        self.0.text()
+    }
+
+    /// What messages call the file.
+    #[getter]
+    fn file(&self) -> &str {
+        self.0.file()
+    }
+
+    /// The machine.
+    ///
+    /// Raises:
+    ///     FileError: the text is not a machine.
+    fn machine(&self) -> PyResult<Machine> {
+        let described = self.0.machine().map_err(errors::machine)?;
+        check(&described)?;
+        Ok(Machine { described })
+    }
 }
 
 #[pymethods]
@@ -118,6 +276,129 @@ impl Machine {
     #[staticmethod]
     fn parse(text: &str, file: &str) -> PyResult<Self> {
         let described = Described::parse(text, file).map_err(errors::machine)?;
+        check(&described)?;
+        Ok(Machine { described })
+    }
+
+    /// Compose a variant of the machine: copies of it on a network, or the machine without some links.
+    ///
+    /// Args:
+    ///     shelf: reads networks by name, a `linkwright.machines.Shelf`.
+    ///     asked: how it differs, a `linkwright.machines.Variant`.
+    /// Returns:
+    ///     The composed machine, whose `machine()` is checked.
+    /// Raises:
+    ///     UsageError: the machine has no such variant.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> from pathlib import Path
+    ///     >>> from linkwright.machines import Shelf, Variant
+    ///     >>> lw.machine("hgx-h100").composed(Shelf(Path()), Variant(2)).machine().ranks
+    ///     16
+    fn composed(&self, shelf: &Bound<'_, PyAny>, asked: &Bound<'_, PyAny>) -> PyResult<Draft> {
+        composed(&self.described, Shelf::new(shelf), asked)
+    }
+
+    /// Copies of this node on the network that a description lists.
+    ///
+    /// Args:
+    ///     about: name, summary, and sources besides those of the node and of the network.
+    ///     nodes: how many copies.
+    ///     network: the network that software and latencies are of; None is that of the node.
+    ///     listed: name of the description; (value, unit, status, source) of the rate of a port, or None for that of
+    ///         the network; how many ports of a node are connected; switches; and links: (class, width in ports, names
+    ///         of ports and switches, the switch that each of them is joined to).
+    ///     shelf: reads networks by name, a `linkwright.machines.Shelf`.
+    /// Returns:
+    ///     The composed machine, whose `machine()` is checked.
+    /// Raises:
+    ///     UsageError: the machine is no node.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> from pathlib import Path
+    ///     >>> from linkwright.machines import Shelf
+    ///     >>> links = [("port", 1.0, [f"node {k} NIC {i}" for i in range(8)], "leaf") for k in range(2)]
+    ///     >>> listed = "fabric.txt", None, 8, ["leaf"], links
+    ///     >>> node = lw.machine("hgx-h100")
+    ///     >>> node.joined(("mine", "two nodes", []), 2, None, listed, Shelf(Path())).machine().ranks
+    ///     16
+    #[allow(clippy::type_complexity)] // one call, whose documentation names the parts
+    fn joined(
+        &self,
+        about: (String, String, Vec<String>),
+        nodes: usize,
+        network: Option<&str>,
+        listed: (
+            String,
+            Option<(String, String, String, String)>,
+            usize,
+            Vec<String>,
+            Vec<(String, f64, Vec<String>, String)>,
+        ),
+        shelf: &Bound<'_, PyAny>,
+    ) -> PyResult<Draft> {
+        let (description, rate, ports, switches, links) = listed;
+        let rate = rate.as_ref().map(|(value, unit, status, source)| {
+            (
+                value.clone(),
+                unit.as_str(),
+                status.as_str(),
+                source.clone(),
+            )
+        });
+        let link = |(class, width, names, other)| ListedLink {
+            class,
+            width,
+            names,
+            other,
+        };
+        let links = links.into_iter().map(link).collect();
+        let listed = Listed::new(description, rate, ports, switches, links);
+        let listed = listed.map_err(errors::machine)?;
+        let (name, summary, sources) = about;
+        let shelf = Shelf::new(shelf);
+        let about = (name, summary, sources.as_slice());
+        let found = self.described.joined(about, nodes, network, listed, &shelf);
+        shelf.found(found).map(Draft)
+    }
+
+    /// The text of the machine: that of its file; printed anew if it is composed or changed.
+    ///
+    /// Reading it gives the same machine.
+    #[getter]
+    fn text(&self) -> String {
+        self.described.text().to_string()
+    }
+
+    /// What messages call the file.
+    #[getter]
+    fn file(&self) -> &str {
+        self.described.file()
+    }
+
+    /// (ports, network) of a machine that can be a node: the names of its network ports, and the network that joins
+    /// nodes unless another is asked for; None of other machines.
+    #[getter]
+    fn cluster(&self) -> Option<(Vec<String>, String)> {
+        let cluster = self.described.cluster()?;
+        Some((cluster.ports(), cluster.network.clone()))
+    }
+
+    /// The machine whose messages between some endpoints go by other nodes of its graph.
+    ///
+    /// Args:
+    ///     routes: (from, to, the nodes between).
+    /// Returns:
+    ///     The changed machine.
+    /// Raises:
+    ///     FileError: the graph has no such way.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> machine = lw.machine("hgx-h100").routed([("GPU 0", "GPU 1", ["NVSwitch"])])
+    ///     >>> '[fabric.pair."GPU 0 -> GPU 1"]' in machine.text
+    ///     True
+    fn routed(&self, routes: Vec<(String, String, Vec<String>)>) -> PyResult<Self> {
+        let described = self.described.routed(routes).map_err(errors::machine)?;
         check(&described)?;
         Ok(Machine { described })
     }
@@ -252,6 +533,31 @@ impl Machine {
         let described = self
             .described
             .with_value(key, value)
+            .map_err(errors::machine)?;
+        Ok(Machine { described })
+    }
+
+    /// Replace several numbers and choices at once, which may depend on each other.
+    ///
+    /// Args:
+    ///     values: the key of each and its new value, as for `with_value`.
+    /// Returns:
+    ///     The changed machine.
+    /// Raises:
+    ///     FileError: there is no such key, or it cannot have this value.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> slower = lw.machine("loggp").with_values([("fabric.latency", "2")])
+    ///     >>> [row["value"] for row in slower.numbers() if row["key"] == "fabric.latency"]
+    ///     ['2']
+    fn with_values(&self, values: Vec<(String, String)>) -> PyResult<Self> {
+        let values: Vec<_> = values
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
+        let described = self
+            .described
+            .with_values(&values)
             .map_err(errors::machine)?;
         Ok(Machine { described })
     }
@@ -421,9 +727,9 @@ impl Machine {
     ///     ['nvlink', 0, 1, 20000000000]
     ///     >>> network["nodes"]["name"][:2], network["links"]["name"][0]
     ///     (['GPU 0', 'GPU 1'], 'GPU 0 -> GPU 1')
-    fn network(&self, py: Python<'_>) -> PyResult<Option<Network>> {
+    fn network(&self, py: Python<'_>) -> PyResult<Option<Wired>> {
         let sized = self.described.ranks() > 0;
-        let network = sized.then(|| py.detach(|| Network::of(&self.described)));
+        let network = sized.then(|| py.detach(|| Wired::of(&self.described)));
         network.transpose().map_err(errors::sim)
     }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from linkwright import _native, registry
 from linkwright.ask import How, ask
 from linkwright.errors import LinkwrightError
-from linkwright.machines import Variant, compose, load, writer
+from linkwright.machines import Shelf, Variant, load
 from linkwright.units import ZERO
 from linkwright_evidence.numbers import changed, values
 
@@ -94,10 +94,9 @@ def _described(at: Condition) -> _native.Machine:
     variant = Variant(nodes=int(at.nodes), fabric=spread)
     if at.tasks_per_node == 1:
         return load(FILES[at.machine], variant)
-    path = registry.machine_path(FILES[at.machine])
-    node = compose.document(path)
-    node["endpoints"]["count"] = node["level"][0]["count"] = at.tasks_per_node
-    return _native.Machine.parse(compose.finished(writer.text(node), path, variant), path.name)
+    tasks = str(at.tasks_per_node)
+    node = load(FILES[at.machine]).with_values([("endpoints.count", tasks), ("level[0].count", tasks)])
+    return node.composed(Shelf(registry.machine_path(FILES[at.machine])), variant).machine()
 
 
 def places(sides: tuple[int, ...]) -> list[int]:

@@ -12,56 +12,35 @@ there.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from linkwright import registry, toml
+from linkwright import registry
 from linkwright.discovery.wiring import Number, Wiring, bounded
 from linkwright.discovery.wiring_text import stated
 from linkwright.errors import FileError, UsageError
-from linkwright.machines import cluster, compose, edges, network, topologies, writer
+from linkwright.machines import Shelf, load
 from linkwright.units import counted
 
 MOST_RANKS = 20_000
 _GBPS = {"Gb/s": Decimal(1), "GB/s": Decimal(8)}
 
 
-@dataclass(frozen=True)
-class _Listed(network.Network):
-    """A network file with the switches and links of a description in place of its topology."""
-
-    shape: topologies.Topology | None = None
-
-    @property
-    def topology(self) -> topologies.Topology:
-        """That of the description."""
-        assert self.shape is not None
-        return self.shape
-
-
 def machine_text(wiring: Wiring, node: str, fabric: str | None, name: str, file: str) -> str:
     """The machine of as many nodes as the description lists, on its network."""
-    path = registry.machine_path(node)
-    document = compose.document(path)
-    place = toml.Place(path.name, error=FileError)
-    about = document.pop("cluster", None)
-    if not isinstance(about, dict):
+    machine = load(node)
+    if machine.cluster is None:
         raise UsageError(f"--node {node}: has no [cluster], so it is no node of one; name another machine")
+    ports, _ = machine.cluster
     computers = _computers(wiring, file)
-    asked = toml.read(about, cluster.CLUSTER, place.inside("cluster"))
-    base = network.load(fabric or asked["network"])
-    ports = edges.names(asked["ports"])
     alike = _alike(computers, ports, file)
-    bounded(len(alike) * len(cluster.rank_names(document, place)), MOST_RANKS, file, "ranks")
+    bounded(len(alike) * machine.ranks, MOST_RANKS, file, "ranks")
     used = len(ports) if len(alike) == len(wiring.endpoints) else len(alike[0])
-    joined = _joined(wiring, alike, base, used, file)
-    made = cluster.of(document, about, len(alike), joined, place)
+    path = registry.machine_path(node)
     summary = f"{len(alike)} x {path.stem} on the network that {file} lists"
     if others := len(computers) - len(alike):
         summary += f", without {counted(others, 'other computer')}"
-    made["machine"] = {**made["machine"], "name": name, "summary": summary}
-    made["machine"]["sources"] = [*made["machine"]["sources"], *wiring.sources]
-    return writer.text(made)
+    about = name, summary, wiring.sources
+    return machine.joined(about, len(alike), fabric, _listed(wiring, alike, ports[:used], file), Shelf(path)).text
 
 
 def _computers(wiring: Wiring, file: str) -> dict[str, list[str]]:
@@ -94,39 +73,37 @@ def _gbps(number: Number) -> Decimal:
     return number.value * _GBPS[number.unit]
 
 
-def _joined(wiring: Wiring, computers: list[list[str]], base: network.Network, used: int, file: str) -> _Listed:
-    """The network of the description, with software and latencies of `base`."""
+_Rate = tuple[str, str, str, str]  # value, unit, status, source
+_Link = tuple[str, float, list[str], str]  # class, width in ports, ends, the other end
+
+
+def _listed(
+    wiring: Wiring, computers: list[list[str]], ports: list[str], file: str
+) -> tuple[str, _Rate | None, int, list[str], list[_Link]]:
+    """The network of the description, whose computers are nodes with these ports."""
     endpoints = {endpoint: (i, k) for i, found in enumerate(computers) for k, endpoint in enumerate(found)}
     known = set(wiring.endpoints)
     rates = [links.bandwidth for links in wiring.links.values() if any(b in endpoints for _, b in links.edges)]
     port = max(rates, key=_gbps)
     # A description without rates counts in ports, whatever their rate.
-    rate = base.parameters["rate"] if port.status == "assumed" else stated(port)
+    rate = None if port.status == "assumed" else _rate(port)
     alone = len(computers[0]) == 1
-
-    def build(ports: topologies.Ports, _: topologies.Numbers) -> topologies.Wires:
-        wires = topologies.Wires(list(wiring.switches), {}, {})
-        for links in wiring.links.values():
-            width = _gbps(links.bandwidth) / _gbps(port)
-            for a, b in links.edges:
-                if b in endpoints:
-                    i, k = endpoints[b]
-                    kind, wide = "port" if width == 1 else f"port {width.normalize():f}", width
-                    wires.join(kind, ports.of[i] if alone else [ports.of[i][k]], a)
-                elif b in known:  # an endpoint that is left out
-                    continue
-                else:
-                    # Where an endpoint is a whole computer, all of its ports stand behind it.
-                    wide = width * (ports.count if alone else 1)
-                    kind = f"trunk {wide.normalize():f}"
-                    wires.join(kind, [b], a)
-                wires.width[kind] = float(wide)
-        return wires
-
-    shape = topologies.Topology(f"as {file} lists it", (), build)
-    about = {**base.about, "name": file, "summary": f"network of {file}, software of {base.about['name']}"}
-    parameters = {**base.parameters, "rate": rate, "ports": {**_PORTS, "value": used}}
-    return _Listed(**{**vars(replace(base, about=about, parameters=parameters)), "shape": shape})
+    listed: list[_Link] = []
+    for links in wiring.links.values():
+        width = _gbps(links.bandwidth) / _gbps(port)
+        for a, b in links.edges:
+            if b in endpoints:
+                i, k = endpoints[b]
+                kind = "port" if width == 1 else f"port {width.normalize():f}"
+                ends = [f"node {i} {one}" for one in (ports if alone else [ports[k]])]
+                listed.append((kind, float(width), ends, a))
+            elif b not in known:  # an endpoint is left out
+                # Where an endpoint is a whole computer, all of its ports stand behind it.
+                wide = width * (len(ports) if alone else 1)
+                listed.append((f"trunk {wide.normalize():f}", float(wide), [b], a))
+    return file, rate, len(ports), list(wiring.switches), listed
 
 
-_PORTS = {"unit": "count", "status": "documented", "source": "adapters of each computer in the description"}
+def _rate(port: Number) -> _Rate:
+    value = stated(port)
+    return repr(value["value"]), value["unit"], value["status"], value["source"]

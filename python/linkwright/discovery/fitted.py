@@ -23,8 +23,7 @@ from linkwright.discovery.node import Node
 from linkwright.errors import FileError, UsageError
 from linkwright.experiment import Experiment
 from linkwright.interop.importing import Defaults, Imported
-from linkwright.machines import compose, writer
-from linkwright.machines.variant import Variant
+from linkwright.machines import AS_DESCRIBED, Shelf, writer
 from linkwright.units import NS_PER_US, format_size
 
 Table = dict[str, Any]
@@ -117,7 +116,7 @@ def _links(node: Node) -> str:
 
 def _fit(made: str, base: str, small: list[_Point], large: list[_Point]) -> str:
     document = tomllib.loads(made)
-    full = tomllib.loads(compose.finished(made, Path("here.toml"), Variant()))
+    full = tomllib.loads(_draft(made).text)
     start, share = 1.0, 1.0
     for _ in range(ROUNDS):
         scaled = _scaled(document, full, base, start if small else None, share if large else None, (small, large))
@@ -160,7 +159,11 @@ def _ns(machine: _native.Machine, row: Imported) -> float:
 
 
 def _machine(made: str) -> _native.Machine:
-    return _native.Machine.parse(compose.finished(made, Path("here.toml"), Variant()), "here.toml")
+    return _draft(made).machine()
+
+
+def _draft(made: str) -> _native.Draft:
+    return _native.Draft(made, "here.toml", Shelf(Path("here.toml")), AS_DESCRIBED)
 
 
 def _classes(full: Table, base: str) -> list[tuple[str, Table]]:

@@ -138,11 +138,10 @@ def _checked(made: str, file: str) -> str:
     from pathlib import Path
 
     from linkwright import _native
-    from linkwright.machines import compose
-    from linkwright.machines.variant import Variant
+    from linkwright.machines import AS_DESCRIBED, Shelf
 
     try:
-        _native.Machine.parse(compose.finished(made, Path(f"{file}.toml"), Variant()), file)
+        _native.Draft(made, file, Shelf(Path(f"{file}.toml")), AS_DESCRIBED).machine()
     except LinkwrightError as error:
         raise FileError(f"{file}: gives no machine: {error}") from error
     return made

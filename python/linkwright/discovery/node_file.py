@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from linkwright import registry, toml
+from linkwright._native import runs_of_names
 from linkwright.discovery.node import SWITCH, Lanes, Node
 from linkwright.errors import FileError
-from linkwright.machines import edges as spelled
 from linkwright.machines import writer
 
 Table = dict[str, Any]
@@ -101,7 +101,7 @@ def _fabric(node: Node, parts: list[Table]) -> Table:
         links[name] = {"edges": [], "source": NO_EDGES}
     switches = [SWITCH] if any(SWITCH in pair for pair in node.peers) else []
     switches += [*node.switches, *(f"NIC {i}" for i in range(len(node.nics))), *(f"CPU {i}" for i in range(node.cpus))]
-    fabric: Table = {"kind": "flow", "switches": spelled.runs(switches), "links": links}
+    fabric: Table = {"kind": "flow", "switches": runs_of_names(switches), "links": links}
     pcie = [name for name in links if name.startswith("pcie")]
     peers = [name for name in links if name.startswith(node.device.links)]
     transports: Table = {}
@@ -200,7 +200,7 @@ def _cluster(node: Node) -> Table:
     far = any(_root(node, child) not in homes for child, *_ in node.parts("GPU"))
     direct = [name for name in tree if name.startswith("nic")] + pcie + (["socket"] if far else [])
     staged = [*pcie, *(["host"] if "host" in tree else []), "socket"]
-    ports = spelled.runs([f"NIC {i}" for i in range(len(node.nics))])
+    ports = runs_of_names([f"NIC {i}" for i in range(len(node.nics))])
     return {
         "cluster": {
             "ports": ports[0],
@@ -237,7 +237,7 @@ def _edges(pairs: list[tuple[str, str]]) -> list[str]:
         by_parent.setdefault(a if b.startswith("GPU") and not a.startswith("GPU") else b, []).append(
             b if b.startswith("GPU") and not a.startswith("GPU") else a
         )
-    return [f"{parent} - {run}" for parent, children in by_parent.items() for run in spelled.runs(children)]
+    return [f"{parent} - {run}" for parent, children in by_parent.items() for run in runs_of_names(children)]
 
 
 def _number(value: float, unit: str, status: str, source: str) -> Table:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linkwright import _native, library
+from linkwright import _native, library, machines
 from linkwright.errors import ShapeError
 from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.store.record import Outcome
@@ -122,7 +122,7 @@ def _none(machine: _native.Machine, collective: str) -> None:
 
 def _sized(recipe: Recipe) -> _native.Machine:
     """The machine of a recipe; a folded one may leave its number of endpoints open."""
-    machine = _native.Machine.parse(recipe.text, recipe.file)
+    machine = machines.read(recipe.text, recipe.file)
     if not machine.open_size or (recipe.walk == "fold" and machine.open_size == "ranks"):
         return machine
     if recipe.grid or (machine.open_size == "grid" and recipe.ranks is None):

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from linkwright import _native
 
 
-def text(network: _native._Network) -> str:
-    """Tables for the file of a machine with this network: the route of every such pair; "" where there is none."""
+def routes(network: _native._Network) -> list[tuple[str, str, list[str]]]:
+    """(from, to, the nodes between) of every such pair of a machine with this network."""
     names = network["nodes"]["name"]
-    return "".join(
-        f'\n[fabric.pair."{names[a]} -> {names[b]}"]\nroute = ["{names[on]}", "{names[above]}", "{names[on]}"]\n'
+    return [
+        (names[a], names[b], [names[on], names[above], names[on]])
         for on, above, below in _switches(network)
         for a in below
         for b in below
         if a != b
-    )
+    ]
 
 
 def _switches(network: _native._Network) -> Iterator[tuple[int, int, list[int]]]:

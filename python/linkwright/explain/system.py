@@ -68,8 +68,7 @@ class System:
         """The machine."""
         found = self._stated
         if self.detours:
-            made, name = machines.source(self.machine, self.variant)
-            found = _native.Machine.parse(made + self._detours, name)
+            found = found.routed(self._detours)
         for key, factor in self.scales:
             found = found.with_value(key, f"{factor * self.numbers[key]:.9g}")
         return found
@@ -163,8 +162,8 @@ class System:
         return not (self.has("nvlink") or self.has("xgmi")) and bool(self._detours)
 
     @functools.cached_property
-    def _detours(self) -> str:
-        return detours.text(self._network) if self._network else ""
+    def _detours(self) -> list[tuple[str, str, list[str]]]:
+        return detours.routes(self._network) if self._network else []
 
     def _name(self, node: int) -> str:
         return self._nodes["name"][node]

@@ -19,7 +19,7 @@ from importlib import resources
 from typing import Any
 
 from linkwright import registry
-from linkwright.machines import compose, edges
+from linkwright.machines import load
 
 Rule = Mapping[str, Any]
 
@@ -147,7 +147,8 @@ def _ports(condition: Condition, node: Rule) -> int:
 @functools.cache
 def _ports_of(machine: str) -> int:
     """How many ports a node has; the text says what all of them carry together."""
-    return len(edges.names(compose.document(registry.machine_path(machine))["cluster"]["ports"]))
+    ports, _ = load(machine).cluster or ([], "")
+    return len(ports)
 
 
 def _total_gbps(condition: Condition) -> float | None:

@@ -1,47 +1,95 @@
 """Described machines: one TOML file each, with parts that several share; see docs/formats.md for the format.
 
-A `Variant` of a machine is composed from its file: many nodes on a network, or the machine without a link.
+A `Variant` of a machine is composed from its file: many nodes on a network, or the machine without a link. The native
+half composes; here are the names of files.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
+from pathlib import Path
 
 from linkwright import _native, registry
-from linkwright.errors import UsageError
+from linkwright.errors import FileError, UsageError, unknown
 from linkwright.store.files import read_text
 
-from . import compose
 from .variant import AS_DESCRIBED, Variant
+
+File = tuple[str, str]  # name in messages, text
+
+# Machines by name and text, the latest last; kept because programs mostly ask for the same one again.
+_KEPT: dict[File, _native.Machine] = {}
+_MOST_KEPT = 8
+
+
+class Shelf:
+    """The files that a machine file names: shipped ones, and parts that lie beside it."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def part(self, name: str) -> File:
+        """The part of this name."""
+        if name.endswith(".toml"):
+            file = self._path.parent / name
+            if not file.is_file():
+                raise FileError(
+                    f"{self._path.name}: part `{name}`: there is no {file}; give a path from the machine file's folder"
+                )
+        elif name in registry.keys("parts"):
+            file = registry.part_path(name)
+        else:
+            raise unknown("part", name, registry.keys("parts"), where=self._path.name, lists="linkwright list parts")
+        return file.name, read_text(file, "a part of a machine file")
+
+    def network(self, name: str) -> File:
+        """The network of this name, or the file at this path."""
+        file = registry.network_path(name)
+        return file.name, read_text(file, "a network file")
+
+    def nodes(self) -> list[str]:
+        """The shipped machines that can be nodes."""
+        return [key for key in registry.keys("machines") if load(key).cluster]
 
 
 def load(name: str | os.PathLike[str], variant: Variant = AS_DESCRIBED) -> _native.Machine:
     """The machine called `name`, or described by the file at that path, as the variant has it."""
-    return _parsed(*source(os.fspath(name), variant))
+    drawn = draft(os.fspath(name), variant)
+    machine = _KEPT.pop((drawn.file, drawn.text), None) or drawn.machine()
+    return _keep((drawn.file, drawn.text), machine)
 
 
-@functools.lru_cache(maxsize=8)
-def _parsed(text: str, file: str) -> _native.Machine:
-    """The machine in a text; cached, because it never changes and programs mostly ask for the same one again."""
-    return _native.Machine.parse(text, file)
+def read(text: str, file: str) -> _native.Machine:
+    """The machine in a text that `source` gave, or that a run has kept."""
+    machine = _KEPT.pop((file, text), None) or _native.Machine.parse(text, file)
+    return _keep((file, text), machine)
 
 
-def source(name: str, variant: Variant = AS_DESCRIBED) -> tuple[str, str]:
-    """The text of the machine called `name`, or described by the file at that path, and what messages call it."""
+def _keep(file: File, machine: _native.Machine) -> _native.Machine:
+    _KEPT[file] = machine
+    for oldest in list(_KEPT)[:-_MOST_KEPT]:
+        _KEPT.pop(oldest, None)
+    return machine
+
+
+def draft(name: str, variant: Variant = AS_DESCRIBED) -> _native.Draft:
+    """The machine before it is checked."""
     path = registry.machine_path(name)
-    text = read_text(path, "a machine file")
-    if variant or compose.is_composed(text):
-        return compose.finished(text, path, variant), f"composed {path.name}"
-    return text, path.name
+    return _native.Draft(read_text(path, "a machine file"), path.name, Shelf(path), variant)
+
+
+def source(name: str, variant: Variant = AS_DESCRIBED) -> File:
+    """The text of the machine called `name`, or described by the file at that path, and what messages call it."""
+    drawn = draft(name, variant)
+    return drawn.text, drawn.file
 
 
 def current(name: str, variant: Variant = AS_DESCRIBED) -> str | None:
     """The text of the machine as its files are now; None if they can no longer be read."""
     with contextlib.suppress(UsageError):
-        return source(name, variant)[0]
+        return draft(name, variant).text
     return None
 
 
-__all__ = ["AS_DESCRIBED", "Variant", "current", "load", "source"]
+__all__ = ["AS_DESCRIBED", "Shelf", "Variant", "current", "draft", "load", "read", "source"]

@@ -2,7 +2,7 @@
 
     machine     `[fabric]`, `[path.NAME]`, ... as the Rust readers ask for their keys, see `machine.py`
     part        the same tables with any of their keys: parts of machine files, and files that name parts
-    network     the keys of `linkwright.machines.network`
+    network     the keys of networks, as their Rust reader asks for them
     suite       the keys of `linkwright.suite.load`
     predict     the keys of each kind of program
     results     the columns and metrics of `linkwright.store.schema`
@@ -45,10 +45,11 @@ def made(name: str, machines: list[tuple[str, str]]) -> str:
 
 
 def _network() -> Schema:
-    from linkwright import toml
-    from linkwright.machines.network import KEYS
+    from linkwright import registry
+    from linkwright.schemas import machine
 
-    return toml.schema(KEYS)
+    paths = map(registry.network_path, registry.keys("networks"))
+    return machine.network([(path.read_text(encoding="utf-8"), path.name) for path in paths])
 
 
 def _suite() -> Schema:

@@ -7,10 +7,11 @@ them as `fabric{loggp}.level[]`: `{loggp}` is the `kind` of the table, `[]` one 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
-from linkwright import _native, toml
-from linkwright.machines.cluster import CLUSTER
+from linkwright import _native
+from linkwright.machines import Shelf
 
 Schema = dict[str, Any]
 
@@ -30,9 +31,18 @@ FORMS: dict[str, Schema] = {
 
 def schema(files: list[tuple[str, str]]) -> Schema:
     """The schema of all tables in `files`, texts and names of machine files."""
+    return _schema(_native.machine_keys(files, Shelf(Path())))
+
+
+def network(files: list[tuple[str, str]]) -> Schema:
+    """The schema of networks between nodes, of texts and names of their files."""
+    return _schema(_native.network_keys(files))
+
+
+def _schema(keys: dict[str, dict]) -> Schema:
+    """The schema of tables, with the numbers that may stand in them."""
     numbers = _native.machine_numbers()
-    maker = _Maker(_native.machine_keys(files), list(numbers["units"]))
-    made = maker.table("")
+    made = _Maker(keys, list(numbers["units"])).table("")
     definitions = {}
     for dimension, units in numbers["units"].items():
         least = {"exclusiveMinimum": 0} if dimension in numbers["positive"] else {"minimum": 0}
@@ -41,8 +51,7 @@ def schema(files: list[tuple[str, str]]) -> Schema:
         definitions[_defined(dimension)] = _stated(value, unit={"enum": units})
         definitions[f"{_defined(dimension)}_list"] = _stated(listed, unit={"enum": units})
     definitions["status"] = {"enum": numbers["statuses"]}
-    properties = {**made["properties"], "cluster": toml.schema(CLUSTER)}
-    return {**made, "properties": properties, "definitions": definitions}
+    return {**made, "definitions": definitions}
 
 
 def part(files: list[tuple[str, str]]) -> Schema:
@@ -106,7 +115,10 @@ class _Maker:
         return {"type": "object", "additionalProperties": {"anyOf": [TEXT, *numbers]}}
 
     def _keys(self, name: str, kind: str | None = None) -> Schema:
-        properties = {key: self._key(name, key, row["forms"]) for key, row in self._tables[name].items()}
+        properties = {
+            key: ({"description": row["meaning"]} if row["meaning"] else {}) | self._key(name, key, row["forms"])
+            for key, row in self._tables[name].items()
+        }
         required = [key for key, row in self._tables[name].items() if row["required"] and key != "*"]
         if kind:
             properties["kind"] = {"const": kind}

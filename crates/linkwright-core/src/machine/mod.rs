@@ -15,6 +15,7 @@
 //! | `[library]` | the library whose plans are the machine's own algorithms; optional | [`library`] |
 //! | `[[rule]]` | structural rules of the model, with evidence; optional | [`rules`] |
 //! | `[probe.NAME]` | parameters of probes, such as memory levels; optional | the probe's model, through [`Section`] |
+//! | `[cluster]` | what a node is to networks; optional | [`Cluster`] |
 //! | `[facts]` | numbers for people and reports, which no model reads; optional | |
 //!
 //! A number is `{ value, unit, status, source }`; see [`mod@unit`] for the closed list of units and
@@ -25,6 +26,8 @@
 //! A machine of *open size* (`count = "any"`, `grid = "any"`) has no endpoints until
 //! [`Machine::with_endpoints`] or [`Machine::with_sides`] gives it some.
 
+mod compose;
+pub mod edges;
 pub mod endpoints;
 pub mod hints;
 pub mod issue;
@@ -41,10 +44,12 @@ mod recorder;
 pub mod rules;
 mod scalar;
 mod section;
+mod text;
 mod tree;
 pub mod unit;
 mod varied;
 
+pub use compose::{Cluster, Draft, File, Files, Listed, ListedLink, Network, Variant};
 pub use endpoints::{Endpoint, EndpointKind};
 pub use hints::Hints;
 pub use levels::{Level, Nearness};
@@ -59,6 +64,8 @@ pub use ranks::{Grid, OpenSize, Place};
 pub use recorder::{RecordedForm, RecordedTable, Recorder};
 pub use rules::Rule;
 pub use section::Section;
+
+use std::sync::Arc;
 
 use crate::error::MachineError;
 use crate::ids::EndpointId;
@@ -88,6 +95,10 @@ pub struct Machine {
     library: Option<Library>,
     rules: Vec<Rule>,
     memo: Memo,
+    /// What it is to networks, if it is a node.
+    cluster: Option<Cluster>,
+    /// Its text, while the tree is that of a text.
+    text: Option<Arc<str>>,
 }
 
 /// The format of machine files that this version reads.
@@ -109,21 +120,16 @@ fn is_name(name: &str) -> bool {
 impl Machine {
     /// Read a machine file. `file` is its name, for messages.
     pub fn parse(text: &str, file: &str) -> Result<Machine, MachineError> {
-        Machine::read(text, file, None)
-    }
-
-    /// Read a machine file and note what its readers ask for, for a schema.
-    pub fn recorded(text: &str, file: &str, recorder: &Recorder) -> Result<Machine, MachineError> {
-        Machine::read(text, file, Some(recorder.clone()))
-    }
-
-    fn read(text: &str, file: &str, recorder: Option<Recorder>) -> Result<Machine, MachineError> {
         let context = Context {
             file: file.to_string(),
             clock: None,
-            recorder,
+            recorder: None,
         };
-        Machine::assemble(tree::parse(text, file)?, context, Size::Unstated)
+        let mut tree = tree::parse(text, file)?;
+        let cluster = compose::take_cluster(&mut tree, &context)?;
+        let mut found = Machine::assemble(tree, context, Size::Unstated)?;
+        (found.cluster, found.text) = (cluster, Some(text.into()));
+        Ok(found)
     }
 
     fn assemble(tree: Table, mut context: Context, size: Size) -> Result<Machine, MachineError> {
@@ -171,6 +177,7 @@ impl Machine {
         if let Some(probes) = root.optional_section("probe")? {
             check_probes(probes)?;
         }
+        root.optional_section("cluster")?; // read before, for networks
         root.finish()?;
         Ok(Machine {
             memo: Memo::default(),
@@ -188,6 +195,8 @@ impl Machine {
             rules,
             context,
             tree,
+            cluster: None,
+            text: None,
         })
     }
 
@@ -340,7 +349,17 @@ impl Machine {
     }
 
     fn resized(&self, size: Size) -> Result<Machine, MachineError> {
-        Machine::assemble(self.tree.clone(), self.context.clone(), size)
+        let mut found = Machine::assemble(self.tree.clone(), self.context.clone(), size)?;
+        found.cluster.clone_from(&self.cluster);
+        found.text.clone_from(&self.text);
+        Ok(found)
+    }
+
+    /// This machine with another tree.
+    fn changed(&self, tree: Table) -> Result<Machine, MachineError> {
+        let mut found = Machine::assemble(tree, self.context.clone(), self.size.clone())?;
+        found.cluster.clone_from(&self.cluster);
+        Ok(found)
     }
 
     fn wrong_size(&self, problem: String) -> MachineError {

@@ -44,13 +44,25 @@ impl Machine {
     /// This machine with the value of one key replaced, written as in the file: `12`, `[1, 2]` for a
     /// number, which keeps its unit, or `"dynamic"`, `true` for the rest.
     pub fn with_value(&self, key: &str, literal: &str) -> Result<Machine, MachineError> {
+        self.with_values(&[(key, literal)])
+    }
+
+    /// The same with several keys at once, which may depend on each other.
+    pub fn with_values(&self, values: &[(&str, &str)]) -> Result<Machine, MachineError> {
+        let mut changed = self.tree.clone();
+        for (key, literal) in values {
+            self.replace(&mut changed, key, literal)?;
+        }
+        self.changed(changed)
+    }
+
+    fn replace(&self, changed: &mut Table, key: &str, literal: &str) -> Result<(), MachineError> {
         let at = At {
             file: self.file().to_string(),
             line: 0,
             key: key.to_string(),
         };
-        let mut changed = self.tree.clone();
-        let Some(node) = find(&mut changed, key) else {
+        let Some(node) = find(changed, key) else {
             let known: Vec<String> = self.numbers().into_iter().map(|n| n.key).collect();
             return Err(MachineError::UnknownKey {
                 at: At {
@@ -64,8 +76,7 @@ impl Machine {
                 },
             });
         };
-        tree::replace(node, literal, &at)?;
-        Machine::assemble(changed, self.context.clone(), self.size.clone())
+        tree::replace(node, literal, &at)
     }
 }
 

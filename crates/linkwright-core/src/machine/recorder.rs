@@ -73,6 +73,8 @@ pub(crate) struct Reading {
     pub named: bool,
     keys: BTreeMap<String, BTreeSet<RecordedForm>>,
     required: BTreeSet<String>,
+    /// What keys mean, where the reader says so.
+    pub meanings: BTreeMap<String, &'static str>,
 }
 
 impl Reading {
@@ -109,6 +111,8 @@ pub struct RecordedTable {
     pub keys: BTreeMap<String, BTreeSet<RecordedForm>>,
     /// The keys that every reading required.
     pub required: BTreeSet<String>,
+    /// What keys mean, where the reader says so.
+    pub meanings: BTreeMap<String, &'static str>,
 }
 
 /// Keeps what was asked of the machines that are parsed with it.
@@ -125,13 +129,24 @@ impl Recorder {
 
     pub(crate) fn add(&self, reading: Reading) {
         let mut tables = self.tables.lock().expect("no reader panics");
-        let Reading { keys, required, .. } = reading;
+        let Reading {
+            keys,
+            required,
+            meanings,
+            ..
+        } = reading;
         match tables.get_mut(&reading.table) {
             None => {
-                tables.insert(reading.table, RecordedTable { keys, required });
+                let table = RecordedTable {
+                    keys,
+                    required,
+                    meanings,
+                };
+                tables.insert(reading.table, table);
             }
             Some(known) => {
                 known.required.retain(|key| required.contains(key));
+                known.meanings.extend(meanings);
                 for (key, forms) in keys {
                     known.keys.entry(key).or_default().extend(forms);
                 }

@@ -195,6 +195,43 @@ impl<'a> Section<'a> {
         self.required(key, Form::Integer, |s, node| s.as_integer(key, node))
     }
 
+    /// A bare integer, `None` where the key is absent.
+    pub fn optional_integer(&mut self, key: &str) -> Result<Option<u64>, MachineError> {
+        self.optional(key, Form::Integer, |s, node| s.as_integer(key, node))
+    }
+
+    /// A single number of one of these dimensions, as it is stated.
+    pub(crate) fn stated(
+        &mut self,
+        key: &str,
+        kinds: &[Dimension],
+    ) -> Result<&'a Node, MachineError> {
+        let found = self.optional_stated(key, kinds)?;
+        for kind in kinds {
+            self.note(key, Form::Number(*kind), true);
+        }
+        found.ok_or_else(|| self.missing(key))
+    }
+
+    /// The same, `None` where the key is absent.
+    pub(crate) fn optional_stated(
+        &mut self,
+        key: &str,
+        kinds: &[Dimension],
+    ) -> Result<Option<&'a Node>, MachineError> {
+        for kind in kinds {
+            self.note(key, Form::Number(*kind), false);
+        }
+        self.find(key, |s, node| {
+            s.one(key, node, |scalar| {
+                let own = scalar.number.unit.dimension;
+                let kind = kinds.iter().find(|kind| **kind == own);
+                scalar.base(*kind.unwrap_or(&kinds[0]))
+            })?;
+            Ok(node)
+        })
+    }
+
     /// A bare integer in 32 bits.
     pub fn small_integer(&mut self, key: &str) -> Result<u32, MachineError> {
         let integer = self.integer(key)?;
@@ -274,6 +311,18 @@ impl<'a> Section<'a> {
         if let Some(reading) = &mut self.reading {
             reading.variant(kind);
         }
+    }
+
+    /// What a key means, for a schema; the other keys are those of tables that docs/formats.md describes.
+    pub(crate) fn meaning(&mut self, key: &str, meaning: &'static str) {
+        if let Some(reading) = &mut self.reading {
+            reading.meanings.insert(key.to_string(), meaning);
+        }
+    }
+
+    /// The table itself.
+    pub(crate) fn table(&self) -> &'a Table {
+        self.table
     }
 
     /// Count the key as read.

@@ -61,6 +61,96 @@ impl Table {
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(k, _)| k.as_str())
     }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let entry = self.entries.iter_mut().find(|(k, _)| k == key);
+        entry.map(|(_, node)| node)
+    }
+
+    /// The table behind a key, if that is one.
+    pub fn table_mut(&mut self, key: &str) -> Option<&mut Table> {
+        match &mut self.get_mut(key)?.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The list behind a key, if that is one.
+    pub fn list_mut(&mut self, key: &str) -> Option<&mut Vec<Node>> {
+        match &mut self.get_mut(key)?.value {
+            Value::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Put a value behind a key, which keeps its place; a new key is the last.
+    pub fn set(&mut self, key: &str, value: impl Into<Node>) {
+        match self.get_mut(key) {
+            Some(node) => *node = value.into(),
+            None => self.entries.push((key.to_string(), value.into())),
+        }
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Node> {
+        let place = self.entries.iter().position(|(k, _)| k == key)?;
+        Some(self.entries.remove(place).1)
+    }
+}
+
+impl Node {
+    /// Whether this is the text.
+    pub fn is_text(&self, text: &str) -> bool {
+        matches!(&self.value, Value::Text(found) if found == text)
+    }
+}
+
+impl From<Value> for Node {
+    fn from(value: Value) -> Self {
+        Node {
+            line: 0,
+            value,
+            basis: None,
+        }
+    }
+}
+
+impl From<&str> for Node {
+    fn from(text: &str) -> Self {
+        Value::Text(text.to_string()).into()
+    }
+}
+
+impl From<String> for Node {
+    fn from(text: String) -> Self {
+        Value::Text(text).into()
+    }
+}
+
+impl From<Table> for Node {
+    fn from(table: Table) -> Self {
+        Value::Table(table).into()
+    }
+}
+
+impl From<Number> for Node {
+    fn from(number: Number) -> Self {
+        Value::Number(number).into()
+    }
+}
+
+impl<N: Into<Node>> From<Vec<N>> for Node {
+    fn from(items: Vec<N>) -> Self {
+        Value::List(items.into_iter().map(Into::into).collect()).into()
+    }
+}
+
+impl<K: Into<String>> FromIterator<(K, Node)> for Table {
+    fn from_iter<I: IntoIterator<Item = (K, Node)>>(entries: I) -> Self {
+        Table {
+            line: 0,
+            entries: entries.into_iter().map(|(k, n)| (k.into(), n)).collect(),
+        }
+    }
 }
 
 /// Read a whole file.

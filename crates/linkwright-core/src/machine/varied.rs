@@ -32,7 +32,7 @@ impl Machine {
         if let Some((_, node)) = fabric {
             vary(node, &at, &mut || 1.0 + within * (2.0 * unit(random) - 1.0))?;
         }
-        Machine::assemble(changed, self.context.clone(), self.size.clone())
+        self.changed(changed)
     }
 }
 

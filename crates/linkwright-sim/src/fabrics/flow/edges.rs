@@ -1,103 +1,16 @@
-//! Edges of a machine file, each of which may stand for many links.
-//!
-//! ```text
-//!   hub - GPU 0                  one link
-//!   hub - GPU 0..3               one node to several: a link to each
-//!   chip 0..14 = chip 1..15      pairwise, the first to the first, ...: here a chain
-//!   GPU 0..3 x GPU 0..3          every node of one side to every node of the other: here a full mesh
-//!   GPU 0..63 / 8 - switch 0..7  dealt out in blocks: eight GPUs to each switch
-//! ```
-//!
-//! A side is a node, a run of names that end in numbers (both ends included) or `*`, all ranks. Several
-//! nodes on both sides of ` - ` could mean pairs or all, so that is refused.
+//! The edges of a machine file as nodes of the graph; [`linkwright_core::machine::edges`] has the spellings.
 
 use super::topology::Topology;
-
-type Side = Vec<u32>;
-
-/// How the nodes of two sides are joined.
-#[derive(Clone, Copy)]
-enum Join {
-    /// A side of one node, or blocks.
-    Line,
-    Pairwise,
-    All,
-}
-
-/// How each is written, in the order in which they are looked for.
-const JOINS: [(&str, Join); 3] = [
-    (" - ", Join::Line),
-    (" = ", Join::Pairwise),
-    (" x ", Join::All),
-];
+use linkwright_core::machine::edges::{self, run_of_names, Sides, ALL};
 
 /// The nodes on both sides of an edge, several times where it joins pairs or blocks.
-pub(super) fn sides(topology: &Topology, edge: &str) -> Result<Vec<(Side, Side)>, String> {
-    let (a, b, join) = (JOINS.iter())
-        .find_map(|&(sign, join)| {
-            edge.split_once(sign)
-                .map(|(a, b)| (a.trim(), b.trim(), join))
-        })
-        .ok_or("an edge is two nodes, `A - B`")?;
-    let blocks = |text: &str| {
-        let (nodes, size) = text.rsplit_once(" / ")?;
-        Some((nodes.trim().to_string(), size.trim().parse::<usize>().ok()?))
-    };
-    let (dealt, size, others) = match (blocks(a), blocks(b)) {
-        (None, None) => return joined(side(topology, a)?, side(topology, b)?, join, (a, b)),
-        _ if !matches!(join, Join::Line) => {
-            return Err(
-                "blocks are dealt out with ` - `, as in `GPU 0..63 / 8 - switch 0..7`".into(),
-            )
-        }
-        (Some((nodes, size)), None) => (nodes, size, b),
-        (None, Some((nodes, size))) => (nodes, size, a),
-        _ => return Err("both sides are dealt out in blocks; write ` / ` on one of them".into()),
-    };
-    let (nodes, others) = (side(topology, &dealt)?, side(topology, others)?);
-    if size == 0 || nodes.len() != size * others.len() {
-        let (count, wanted) = (nodes.len(), others.len());
-        return Err(format!(
-            "{count} nodes in blocks of {size} do not fit {wanted} nodes on the other side; give one for each block"
-        ));
-    }
-    let pairs = nodes.chunks(size).zip(others);
-    Ok(pairs
-        .map(|(block, other)| (block.to_vec(), vec![other]))
-        .collect())
-}
-
-/// The sides without blocks, written as `a` and `b`.
-fn joined(
-    left: Side,
-    right: Side,
-    join: Join,
-    (a, b): (&str, &str),
-) -> Result<Vec<(Side, Side)>, String> {
-    let (n, m) = (left.len(), right.len());
-    match join {
-        Join::Line if n > 1 && m > 1 => Err(format!(
-            "{n} nodes and {m} nodes could be joined in pairs or each with each; \
-             write `{a} = {b}` for pairs or `{a} x {b}` for each with each"
-        )),
-        Join::Line | Join::All => Ok(vec![(left, right)]),
-        Join::Pairwise if n != m => Err(format!(
-            "pairs need as many nodes on either side, not {n} and {m}; write `{a} x {b}` for each with each"
-        )),
-        Join::Pairwise if left == right => Err(format!(
-            "this pairs every node with itself; write `{a} x {b}` for each with each"
-        )),
-        Join::Pairwise => Ok(left
-            .into_iter()
-            .zip(right)
-            .map(|(one, other)| (vec![one], vec![other]))
-            .collect()),
-    }
+pub(super) fn sides(topology: &Topology, edge: &str) -> Result<Vec<Sides<u32>>, String> {
+    edges::sides(edge, |text| side(topology, text))
 }
 
 /// The nodes that one side of an edge names.
-fn side(topology: &Topology, text: &str) -> Result<Side, String> {
-    if text == "*" {
+fn side(topology: &Topology, text: &str) -> Result<Vec<u32>, String> {
+    if text == ALL {
         return Ok((0..topology.ranks).collect());
     }
     let one = |name: &String| {
@@ -116,27 +29,6 @@ fn side(topology: &Topology, text: &str) -> Result<Side, String> {
         format!("`{text}` is not a run of names; write `GPU 0..3`, both ends included")
     })?;
     names.iter().map(one).collect()
-}
-
-/// Most names of a run, as many as a machine has endpoints.
-const LONGEST_RUN: u32 = 1 << 24;
-
-/// `GPU 0..3` as its four names, and `node 08..11` as `node 08`, `node 09`, ...; `None` where `text` is not a run, or
-/// one that no machine has.
-pub(super) fn run_of_names(text: &str) -> Option<Vec<String>> {
-    let (head, last) = text.split_once("..")?;
-    let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let (prefix, first) = head.split_at(head.len() - digits);
-    let width = match first.len() > 1 && first.starts_with('0') {
-        true if last.len() != first.len() => return None,
-        true => first.len(),
-        false if last.len() > 1 && last.starts_with('0') => return None,
-        false => 0,
-    };
-    let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-    let fits = first <= last && last - first < LONGEST_RUN;
-    let name = |i: u32| format!("{prefix}{i:0width$}");
-    fits.then(|| (first..=last).map(name).collect())
 }
 
 /// The last names, as examples for a message.

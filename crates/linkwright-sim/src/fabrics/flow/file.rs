@@ -2,7 +2,7 @@
 //!
 //! Nodes are called by their names; [`super::edges`] has the spellings of edges.
 
-use super::edges::{run_of_names, sides, some};
+use super::edges::{sides, some};
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
 use super::topology::whole;
@@ -11,6 +11,7 @@ use super::torus::{self, Torus};
 use super::trees::cut_off;
 use super::uses::Use;
 use super::ChunkMode;
+use linkwright_core::machine::edges::run_of_names;
 use linkwright_core::machine::{EndpointKind, Section};
 use linkwright_core::{Bytes, Machine, MachineError, TimePs};
 use std::collections::{HashMap, HashSet};

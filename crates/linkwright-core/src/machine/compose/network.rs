@@ -1,0 +1,453 @@
+//! Networks between nodes: a file, and the parameters after `--fabric NAME,taper=2`.
+//!
+//! ```text
+//! [network]                     topology, summary, sources
+//! [network.parameters]          numbers that --fabric may replace: rate of a port, taper, nodes_per_leaf, ...
+//! [network.links.CLASS]         share and latency of `port`, `trunk`, `global`
+//! [network.transport.PROTOCOL]  a message over it from GPU to GPU, by GPUDirect
+//! [network.staged.PROTOCOL]     the same through host memory at both ends
+//! ```
+
+use super::spelled::{short, shortest};
+use super::topologies::{Class, Ports, Topology, Wires, LINKS, TOPOLOGIES};
+use super::File;
+use crate::error::{MachineError, UnknownName, VariantError};
+use crate::machine::number::{Number, Status};
+use crate::machine::recorder::Recorder;
+use crate::machine::section::{Context, Section};
+use crate::machine::tree::{self, Node, Table, Value};
+use crate::machine::unit::{Dimension, Unit};
+
+/// A key of a number: its name, what it measures and what it means.
+type Key = (&'static str, Dimension, &'static str);
+
+const WIRE: [Key; 2] = [
+    (
+        "share",
+        Dimension::Ratio,
+        "the part of the rate that carries data",
+    ),
+    (
+        "latency",
+        Dimension::Time,
+        "of one link, with the switch behind it",
+    ),
+];
+const TRANSPORT: [Key; 6] = [
+    ("start", Dimension::Time, "time before the first byte moves"),
+    (
+        "notice",
+        Dimension::Time,
+        "the same of a message without data; default: `start`",
+    ),
+    (
+        "long",
+        Dimension::Size,
+        "messages of so many bytes and more take `long_start` instead of `start`",
+    ),
+    (
+        "long_start",
+        Dimension::Time,
+        "time before the first byte of a long message moves",
+    ),
+    ("rate", Dimension::Rate, "the most that one message gets"),
+    (
+        "channel",
+        Dimension::Rate,
+        "the most that one channel of a message gets",
+    ),
+];
+
+/// What values a parameter may have.
+#[derive(Clone, Copy, PartialEq)]
+enum Values {
+    Switch,
+    Whole,
+    Any,
+}
+
+/// Parameters of every network besides `rate`, and those of topologies.
+const PARAMETERS: [(&str, Values, &str); 9] = [
+    ("ports", Values::Whole, "ports of a node that are connected; 0: all"),
+    ("gpudirect", Values::Switch, "0: data go through host memory"),
+    ("forwarding", Values::Switch, "0: no message goes by a GPU of its node to another rail"),
+    ("spread", Values::Whole, "of a dragonfly: runs of so many nodes are dealt out to groups; 0: they fill group by group"),
+    ("sharp", Values::Switch, "1: its switches combine and copy"),
+    ("taper", Values::Any, "ports below a leaf for each one above it"),
+    ("nodes_per_leaf", Values::Whole, "nodes of a leaf, or of a unit of rails"),
+    ("group_leaves", Values::Whole, "leaves of a group"),
+    ("group_links", Values::Any, "ports between two groups"),
+];
+const COMMON: usize = 5; // of them, those of every topology
+
+/// Where the links of a network lead.
+enum Shape {
+    Topology(&'static Topology),
+    Listed(Vec<String>, Vec<ListedLink>),
+}
+
+/// Links that a description lists: of a class, as wide as so many ports, from each of the names to the other node.
+#[derive(Clone, Debug)]
+pub struct ListedLink {
+    /// The class, `port` or `trunk`, with its width where that is not one port.
+    pub class: String,
+    /// Ports that it is as wide as.
+    pub width: f64,
+    /// Ports of nodes, or switches.
+    pub names: Vec<String>,
+    /// The switch that they are joined to.
+    pub other: String,
+}
+
+/// A network between nodes, with its parameters.
+pub struct Network {
+    pub(super) name: String,
+    pub(super) summary: String,
+    pub(super) sources: Vec<String>,
+    shape: Shape,
+    parameters: Vec<(String, Number)>,
+    links: Table,
+    pub(super) transport: Table,
+    pub(super) staged: Table,
+}
+
+impl Network {
+    /// Read the file of a network. A recorder notes its keys.
+    pub fn read(file: &File, recorder: Option<&Recorder>) -> Result<Network, MachineError> {
+        let context = Context {
+            file: file.name.clone(),
+            clock: None,
+            recorder: recorder.cloned(),
+        };
+        let tree = tree::parse(&file.text, &file.name)?;
+        let mut root = Section::root(&context, &tree);
+        root.meaning("network", "a network between nodes");
+        let mut s = root.section("network")?;
+        for (key, meaning) in [
+            ("name", "name of the network, which is that of its file"),
+            ("summary", "one line"),
+            ("description", "a paragraph"),
+            ("sources", "titles of documents"),
+            ("topology", "its shape"),
+            ("parameters", "numbers that --fabric may replace"),
+            ("links", "by class of links"),
+            ("transport", "by protocol: from GPU to GPU"),
+            ("staged", "by protocol: through host memory"),
+        ] {
+            s.meaning(key, meaning);
+        }
+        let (name, summary) = (s.text("name")?, s.text("summary")?);
+        s.optional_text("description")?;
+        let sources = s.texts("sources")?;
+        let topology = &TOPOLOGIES[s.choice("topology", &TOPOLOGIES.each_ref().map(|t| t.name))?];
+        let found = Network {
+            name,
+            summary,
+            sources,
+            shape: Shape::Topology(topology),
+            parameters: parameters(s.section("parameters")?, topology)?,
+            links: s
+                .optional_section("links")?
+                .map(links)
+                .transpose()?
+                .unwrap_or_default(),
+            transport: s
+                .optional_section("transport")?
+                .map(transports)
+                .transpose()?
+                .unwrap_or_default(),
+            staged: s
+                .optional_section("staged")?
+                .map(transports)
+                .transpose()?
+                .unwrap_or_default(),
+        };
+        s.finish()?;
+        root.finish()?;
+        Ok(found)
+    }
+
+    /// The network in `ndr-fat-tree,taper=2`, whose file `read` gives, with the parameters behind its name.
+    pub(super) fn asked(
+        asked: &str,
+        read: impl Fn(&str) -> Result<File, MachineError>,
+    ) -> Result<Network, MachineError> {
+        let mut words = asked.split(',').map(str::trim);
+        let name = words.next().unwrap_or_default();
+        let mut found = Network::read(&read(name)?, None)?;
+        let mut given = Vec::new();
+        for word in words {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            let (key, value) = (key.trim(), value.trim());
+            if given.contains(&key) {
+                return Err(VariantError::refused(format!(
+                    "--fabric {asked}: {key} is given twice; say it once"
+                )));
+            }
+            given.push(key);
+            found.replace(asked, key, value)?;
+        }
+        Ok(found)
+    }
+
+    /// Put the value of `--fabric` in place of the file's.
+    fn replace(&mut self, asked: &str, key: &str, text: &str) -> Result<(), MachineError> {
+        let Shape::Topology(topology) = self.shape else {
+            unreachable!("a file names a topology");
+        };
+        let known = self
+            .parameters
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect();
+        let Some((_, number)) = self.parameters.iter_mut().find(|(name, _)| name == key) else {
+            return Err(MachineError::Variant(VariantError::from(UnknownName {
+                at: format!("--fabric {asked}"),
+                what: format!("parameter of {}", self.name),
+                name: key.to_string(),
+                known,
+                otherwise: None,
+            })));
+        };
+        let values = PARAMETERS
+            .iter()
+            .find(|(name, ..)| *name == key)
+            .map_or(Values::Any, |(_, v, _)| *v);
+        let value = text.parse().unwrap_or(f64::NAN);
+        let positive = key == "rate" || topology.parameters.contains(&key);
+        if !(value.is_finite() && (value > 0.0 || !positive && value == 0.0)) {
+            let least = if positive { "above 0" } else { "at least 0" };
+            let usual = if values == Values::Switch { 1 } else { 2 };
+            return Err(VariantError::refused(format!(
+                "--fabric {asked}: {key} is `{text}`; write a number {least}, such as `{key}={usual}`"
+            )));
+        }
+        let wanted = match values {
+            Values::Switch if value != 0.0 && value != 1.0 => "0 or 1",
+            Values::Whole if value.fract() != 0.0 => "a whole number",
+            _ => "",
+        };
+        if !wanted.is_empty() {
+            return Err(VariantError::refused(format!(
+                "--fabric {asked}: {key} is `{text}`; write {wanted}"
+            )));
+        }
+        let text = match value.fract() == 0.0 {
+            true => format!("{value:.0}"),
+            false => shortest(value),
+        };
+        let source = format!("as `{asked}` says");
+        *number = Number::computed(text, number.unit, Status::Assumed, source)?;
+        Ok(())
+    }
+
+    /// The switches and links of a description in place of the topology, with ports of this `rate` (the network's own
+    /// without), of which each node has so many.
+    pub(super) fn listed(mut self, listed: Listed) -> Result<Network, MachineError> {
+        let count = Unit::find("count").expect("things are counted");
+        let ports = Number::computed(
+            listed.ports.to_string(),
+            count,
+            Status::Documented,
+            listed.name.clone(),
+        )?;
+        self.summary = format!("network of {}, software of {}", listed.name, self.name);
+        self.name = listed.name;
+        self.shape = Shape::Listed(listed.switches, listed.links);
+        self.parameters
+            .retain(|(key, _)| key != "ports" && (key != "rate" || listed.rate.is_none()));
+        self.parameters
+            .extend(listed.rate.map(|rate| ("rate".to_string(), rate)));
+        self.parameters.push(("ports".to_string(), ports));
+        Ok(self)
+    }
+
+    /// The value of a parameter.
+    pub(super) fn number(&self, key: &str) -> Option<f64> {
+        let number = self.parameters.iter().find(|(name, _)| name == key);
+        number.and_then(|(_, number)| number.single())
+    }
+
+    /// Whether a parameter switches something on; `usual` where the network does not state it.
+    pub(super) fn has(&self, what: &str, usual: bool) -> bool {
+        self.number(what).map_or(usual, |value| value != 0.0)
+    }
+
+    /// The ports of a node that the network uses, the first ones.
+    pub(super) fn connected(&self, mut ports: Vec<String>) -> Result<Vec<String>, MachineError> {
+        let wanted = self.number("ports").unwrap_or(0.0) as usize;
+        if wanted > ports.len() {
+            let (name, has) = (&self.name, ports.len());
+            return Err(VariantError::refused(format!(
+                "{name}: {wanted} ports of a node that has {has}; ask for fewer"
+            )));
+        }
+        if wanted > 0 {
+            ports.truncate(wanted);
+        }
+        Ok(ports)
+    }
+
+    /// What it adds to the graph of nodes with these ports.
+    pub(super) fn wires(&self, ports: &Ports) -> Wires {
+        match &self.shape {
+            Shape::Topology(topology) => topology.wires(ports, &|key| self.number(key)),
+            Shape::Listed(switches, links) => {
+                let mut wires = Wires::default();
+                wires.switches.clone_from(switches);
+                for link in links {
+                    wires.join(&link.class, link.width, &link.names, &link.other);
+                }
+                wires
+            }
+        }
+    }
+
+    /// The table of a class of links.
+    pub(super) fn class(&self, class: &Class) -> Result<Table, MachineError> {
+        let base = class.name.split(' ').next().unwrap_or_default(); // `trunk 20` is a trunk
+        let what = LINKS
+            .iter()
+            .find(|(name, _)| *name == base)
+            .map_or("", |(_, what)| what);
+        let mut found = Table::default();
+        found.set("edges", class.edges.clone());
+        found.set("source", format!("{}: {what}", self.name));
+        found.set("bandwidth", self.rate(class.width, what)?);
+        if let Some(Node {
+            value: Value::Table(stated),
+            ..
+        }) = self.links.get(base)
+        {
+            for (key, node) in &stated.entries {
+                found.set(key, node.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// The stated rate of a link as wide as that many ports.
+    fn rate(&self, width: f64, what: &str) -> Result<Number, MachineError> {
+        let rate = self.parameters.iter().find(|(name, _)| name == "rate");
+        let (_, port) = rate.expect("checked when the file was read");
+        if width == 1.0 {
+            return Ok(port.clone());
+        }
+        let value = self.number("rate").expect("checked when the file was read");
+        let source = format!("{} ports of {}: {what}", short(width), self.name);
+        port.scaled(value, width, Status::Derived, source)
+    }
+}
+
+/// A network as a description lists it.
+pub struct Listed {
+    /// Of the description.
+    pub name: String,
+    /// Of a port, where it states one.
+    rate: Option<Number>,
+    /// Of each node, the first ones, that are connected.
+    pub ports: usize,
+    /// All of its switches.
+    pub switches: Vec<String>,
+    /// All of its links.
+    pub links: Vec<ListedLink>,
+}
+
+impl Listed {
+    /// The network of a description, whose ports have a rate of (value, unit, status, source).
+    pub fn new(
+        name: String,
+        rate: Option<(String, &str, &str, String)>,
+        ports: usize,
+        switches: Vec<String>,
+        links: Vec<ListedLink>,
+    ) -> Result<Listed, MachineError> {
+        let rate = rate.map(|(value, unit, status, source)| {
+            let unit = Unit::find(unit)
+                .ok_or_else(|| VariantError::refused(format!("unknown unit `{unit}`")))?;
+            let status = Status::find(status).unwrap_or(Status::Derived);
+            Number::computed(value, unit, status, source)
+        });
+        Ok(Listed {
+            name,
+            rate: rate.transpose()?,
+            ports,
+            switches,
+            links,
+        })
+    }
+}
+
+fn parameters(
+    mut s: Section<'_>,
+    topology: &Topology,
+) -> Result<Vec<(String, Number)>, MachineError> {
+    s.meaning("rate", "of a port");
+    s.stated("rate", &[Dimension::Rate])?;
+    for (place, (key, _, meaning)) in PARAMETERS.into_iter().enumerate() {
+        let needed = topology.parameters.contains(&key);
+        if !needed && place >= COMMON {
+            continue;
+        }
+        s.meaning(key, meaning);
+        let kinds = [Dimension::Count, Dimension::Ratio];
+        match needed {
+            true => s.stated(key, &kinds).map(Some)?,
+            false => s.optional_stated(key, &kinds)?,
+        };
+    }
+    let mut found = Vec::new();
+    for (key, node) in s.entries() {
+        if let Value::Number(number) = &node.value {
+            if topology.parameters.contains(&key)
+                && number.values.iter().any(|value| value.is_zero())
+            {
+                return Err(s.inconsistent(
+                    key,
+                    "is zero, and divides something; write a number above 0",
+                ));
+            }
+            found.push((key.to_string(), number.clone()));
+        }
+    }
+    s.finish()?;
+    Ok(found)
+}
+
+fn links(mut s: Section<'_>) -> Result<Table, MachineError> {
+    let mut found = Table::default();
+    for (class, meaning) in LINKS {
+        s.meaning(class, meaning);
+        if let Some(wire) = s.optional_section(class)? {
+            found.set(class, numbers(wire, &WIRE, "")?);
+        }
+    }
+    s.finish()?;
+    Ok(found)
+}
+
+fn transports(mut s: Section<'_>) -> Result<Table, MachineError> {
+    let mut found = Table::default();
+    for name in s.names() {
+        found.set(name, numbers(s.section(name)?, &TRANSPORT, "start")?);
+    }
+    s.finish()?;
+    Ok(found)
+}
+
+/// The numbers of a table in the order of their keys, of which one is required.
+fn numbers(mut s: Section<'_>, keys: &[Key], required: &str) -> Result<Table, MachineError> {
+    let mut found = Table::default();
+    for &(key, dimension, meaning) in keys {
+        s.meaning(key, meaning);
+        let node = match key == required {
+            true => Some(s.stated(key, &[dimension])?),
+            false => s.optional_stated(key, &[dimension])?,
+        };
+        if let Some(node) = node {
+            found.set(key, node.clone());
+        }
+    }
+    s.finish()?;
+    Ok(found)
+}
