@@ -7,10 +7,10 @@ curve to tell hypotheses apart. No number of a hypothesis comes from a case.
 """
 
 from linkwright import machines
-from linkwright.explain import log as logs
-from linkwright.explain.system import System
-from linkwright.logs import LogRow, LogTable
-from linkwright.units import parse_size
+from linkwright.advise.explain import log as logs
+from linkwright.advise.explain.system import System
+from linkwright.base.units import parse_size
+from linkwright.formats.logs import LogRow, LogTable
 from linkwright_evidence.modern.cases import Case, known
 
 # Number of a case -> the kind of the hypothesis that its author confirmed.

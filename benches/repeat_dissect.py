@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwright.compare.runs import compare_runs
+from linkwright.session.compare.runs import compare_runs
 from linkwright.store import run as runs
 from linkwright.store import schema, tables
 

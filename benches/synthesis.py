@@ -26,12 +26,12 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from linkwright import synthesis
-from linkwright.ask import Answer, How, ask
-from linkwright.errors import LinkwrightError
+from linkwright.advise import synthesis
+from linkwright.ask.answer import Answer, How, ask
+from linkwright.base.errors import LinkwrightError
+from linkwright.base.units import format_size, format_time, parse_duration_s, parse_size
 from linkwright.executors import resolve_one
 from linkwright.machines.variant import AS_DESCRIBED, Variant
-from linkwright.units import format_size, format_time, parse_duration_s, parse_size
 
 MACHINES = (
     "dgx1-p100,gx8-p100,cell-be,torus-2d:8x8,wormhole-n150/ideal,ipu-c2-chip:64,ipu-c2-server:64,"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import linkwright
 import linkwright_evidence as studies
-from linkwright import registry
+from linkwright.base import registry
 from linkwright_evidence import scoring
 from linkwright_evidence.ipu.arithmetic import MACHINES as DEVICES
 from linkwright_evidence.outcome import Cell, Outcome

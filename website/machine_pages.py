@@ -13,8 +13,10 @@ from itertools import groupby
 from agreement import Table, tables
 from histogram import histogram
 
-from linkwright import _native, machines, picture, registry
-from linkwright.picture.subjects import Asked, sized
+from linkwright import _native, machines
+from linkwright.base import registry
+from linkwright.show import picture
+from linkwright.show.picture.subjects import Asked, sized
 from linkwright_evidence import scoring
 
 # Machines without a model of something that can be bought.

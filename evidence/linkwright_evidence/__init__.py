@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkwright.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from linkwright_evidence.outcome import Outcome

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
+from linkwright.base.files import check_place
 from linkwright.cli import options
 from linkwright.cli.output import print_table
 from linkwright.cli.progress import Progress
-from linkwright.errors import UsageError
-from linkwright.store.files import check_place
 from linkwright_evidence import REGISTRY, Options, reproduce
 from linkwright_evidence.outcome import Outcome, held
 
@@ -70,7 +70,7 @@ def command(
     claim that fails is a finding, not an error: the exit status stays 0. `--table` is for studies with numbered
     tables. `linkwright list studies` lists all studies.
     """
-    from linkwright import report
+    from linkwright.show import report
 
     _check_file(study, json_file)
     bar = _Bar()
@@ -170,8 +170,8 @@ def _print_rows(name: str, outcome: Outcome) -> None:
 
 def _save(study: str, outcome: Outcome, json_file: str | None, root_folder: Path) -> Run:
     """The run folder with the study, and the file that was asked for."""
+    from linkwright.base.files import write_text
     from linkwright.store import run as runs
-    from linkwright.store.files import write_text
 
     if json_file:
         write_text(Path(json_file), _json(outcome))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from linkwright.units import counted
+from linkwright.base.units import counted
 from linkwright_evidence import scoring
 
 Role = Literal["predicted", "input", "fitted"]

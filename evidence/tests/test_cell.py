@@ -3,7 +3,7 @@
 import pytest
 
 import linkwright_evidence as studies
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright.machines import load as load_machine
 from linkwright_evidence import Options
 from linkwright_evidence.cell import ablation, curves, experiments, facts, holdout, latency, load, streams

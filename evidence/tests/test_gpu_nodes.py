@@ -7,11 +7,13 @@ import pytest
 
 import linkwright as lw
 import linkwright_evidence as studies
-from linkwright import _native, errors, nccl
-from linkwright.ask import ask
+from linkwright import _native
+from linkwright.ask.answer import ask
+from linkwright.base import errors
+from linkwright.base.stats.clusters import clusters
+from linkwright.libraries import nccl
+from linkwright.libraries.nccl.search import closes
 from linkwright.machines import load
-from linkwright.nccl.search import closes
-from linkwright.stats.clusters import clusters
 from linkwright_evidence import scoring
 from linkwright_evidence.gpu_nodes import ablation, collectives, holdout
 from linkwright_evidence.gpu_nodes.machine_pair import Machines

@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkwright.predict.training.step import Choices
+from linkwright.advise.predict.training.step import Choices
 from linkwright_evidence.gpu_nodes import figure_1, training, training_figures
 from linkwright_evidence.gpu_nodes.machine_pair import DGX1, Machines
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import linkwright_evidence as studies
-from linkwright.errors import UsageError
+from linkwright.base.errors import UsageError
 from linkwright_cases import invoke
 from linkwright_evidence import Options, ipu, scoring
 from linkwright_evidence.ipu import ablation, catalogue, claims, fit, holdout, p2p
@@ -183,9 +183,9 @@ def test_the_whole_study_has_claims_figures_and_verdicts():
 
 
 def test_dissect_takes_a_sample_of_every_chip():
+    from linkwright.ask.experiment import Experiment
     from linkwright.executors import resolve
-    from linkwright.experiment import Experiment
-    from linkwright.suite.model import on_sample
+    from linkwright.session.suite.model import on_sample
 
     (target,) = resolve("ipu-c2-server")
     assert target.extent.ranks == len(target.endpoint_names) == 64

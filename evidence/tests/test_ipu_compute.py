@@ -5,8 +5,8 @@ import statistics
 
 import pytest
 
-from linkwright.probes.convolution import layers
-from linkwright.report.model import Plot
+from linkwright.executors.probes.convolution import layers
+from linkwright.show.report.model import Plot
 from linkwright_evidence.ipu import convolution, figures_compute, fit_compute, matmul, memory
 from linkwright_evidence.ipu import random as generators
 from linkwright_evidence.ipu.arithmetic import device

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import linkwright_evidence as studies
+from linkwright.base.errors import FileError, UsageError
 from linkwright.cli.main import status_of
-from linkwright.errors import FileError, UsageError
 from linkwright.libraries.settings import Condition, Refusal, Setting, settle
 from linkwright.libraries.times import Model, Predicted, Shape
 from linkwright_evidence import Options

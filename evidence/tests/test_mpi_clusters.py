@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwright.errors import FileError
+from linkwright.base.errors import FileError
 from linkwright.machines import Variant, load
 from linkwright_evidence import Options, reproduce
 from linkwright_evidence.mpi_clusters import cells, conditions, fastest, fit, open_mpi, software, tags, trees

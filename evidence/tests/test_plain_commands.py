@@ -15,8 +15,8 @@ import json
 
 import pytest
 
+from linkwright.base.units import parse_size
 from linkwright.machines import load
-from linkwright.units import parse_size
 from linkwright_cases import invoke
 from linkwright_evidence import Options
 from linkwright_evidence.cell import collectives as cell

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import registry
+from linkwright.base import registry
 from linkwright_cases import invoke
 from test_imports import circle, python_imports
 

@@ -8,7 +8,7 @@ import pytest
 
 import linkwright as lw
 import perfetto_reader
-from linkwright import predict
+from linkwright.advise import predict
 from linkwright.machines import load
 from linkwright_cases import invoke
 from linkwright_evidence.wormhole import allreduce

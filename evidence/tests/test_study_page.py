@@ -7,7 +7,7 @@ import pytest
 import synthetic
 from reading import words
 
-from linkwright.report import html, model
+from linkwright.show.report import html, model
 from linkwright_evidence.report import agreement, pages, plain, study_tables
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import linkwright as lw
 import linkwright_evidence as studies
+from linkwright.base.errors import FileError
 from linkwright.cli.main import status_of
-from linkwright.errors import FileError
 from linkwright_evidence import Options
 from linkwright_evidence.torus import curves
 

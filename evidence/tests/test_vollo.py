@@ -6,10 +6,10 @@ import statistics
 import pytest
 
 import linkwright_evidence as studies
+from linkwright.advise.plans import io
+from linkwright.base.errors import StoreError, UsageError
 from linkwright.cli.main import status_of
-from linkwright.errors import StoreError, UsageError
 from linkwright.machines import load
-from linkwright.plans import io
 from linkwright_evidence import Options
 from linkwright_evidence.numbers import changed
 from linkwright_evidence.published import reference_rows

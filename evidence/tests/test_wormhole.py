@@ -7,7 +7,7 @@ import pytest
 
 import linkwright_evidence as studies
 from linkwright import _native
-from linkwright.ask import How, ask
+from linkwright.ask.answer import How, ask
 from linkwright.machines import load
 from linkwright_evidence import Options
 from linkwright_evidence.numbers import changed

@@ -9,6 +9,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editors
+    from linkwright.advise.costs import CostTable as CostTable
+    from linkwright.advise.costs import estimate as estimate
+    from linkwright.ask.writing import Builder as Builder
+    from linkwright.base.errors import LinkwrightError as LinkwrightError
+    from linkwright.base.errors import UsageError as UsageError
+    from linkwright.base.errors import VerifyError as VerifyError
+    from linkwright.base.errors import WaivedError as WaivedError
+    from linkwright.base.units import parse_size as parse_size
+
     from ._native import Machine as Machine
     from ._native import Schedule as Schedule
     from .api import Proof as Proof
@@ -20,33 +29,25 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .api import schedule as schedule
     from .api import simulate as simulate
     from .api import verify as verify
-    from .costs import CostTable as CostTable
-    from .costs import estimate as estimate
-    from .errors import LinkwrightError as LinkwrightError
-    from .errors import UsageError as UsageError
-    from .errors import VerifyError as VerifyError
-    from .errors import WaivedError as WaivedError
     from .result import Result as Result
-    from .units import parse_size as parse_size
-    from .writing import Builder as Builder
 
 # Public name -> module that defines it.
 _EXPORTS = {
-    "Builder": "writing",
-    "CostTable": "costs",
-    "LinkwrightError": "errors",
+    "Builder": "ask.writing",
+    "CostTable": "advise.costs",
+    "LinkwrightError": "base.errors",
     "Machine": "_native",
     "Proof": "api",
     "Result": "result",
     "Schedule": "_native",
-    "UsageError": "errors",
-    "VerifyError": "errors",
-    "WaivedError": "errors",
-    "estimate": "costs",
+    "UsageError": "base.errors",
+    "VerifyError": "base.errors",
+    "WaivedError": "base.errors",
+    "estimate": "advise.costs",
     "limits": "api",
     "load": "api",
     "machine": "api",
-    "parse_size": "units",
+    "parse_size": "base.units",
     "results": "api",
     "run": "api",
     "schedule": "api",

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, Self, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.units import Time
+from linkwright.base.units import Time
 
 _U8 = NDArray[np.uint8]
 _U32 = NDArray[np.uint32]

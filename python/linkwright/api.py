@@ -17,24 +17,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkwright import _native, executors, machines, schedules, shown
-from linkwright.ask import How, Limit, ask
-from linkwright.ask import limits as problem_limits
-from linkwright.errors import ShapeError, UsageError, reported
+from linkwright import _native, executors, machines
+from linkwright.ask import schedules
+from linkwright.ask.answer import How, Limit, ask
+from linkwright.ask.answer import limits as problem_limits
+from linkwright.ask.experiment import MAX_RANKS, Experiment, Own, dtype_of
+from linkwright.ask.writing import size_in_bytes
+from linkwright.base.errors import ShapeError, UsageError, reported
+from linkwright.base.units import parse_size
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
-from linkwright.experiment import MAX_RANKS, Experiment, Own, dtype_of
-from linkwright.experiments import collective_experiment, own_experiment
-from linkwright.insight import Insight
+from linkwright.libraries.experiments import collective_experiment, own_experiment
 from linkwright.result import Result
+from linkwright.session.insight import Insight
+from linkwright.session.suite import rows
+from linkwright.session.suite.context import Context
+from linkwright.session.verification import describe
+from linkwright.show import shown
 from linkwright.store.record import Ended, Outcome, Record, remarks
-from linkwright.suite import rows
-from linkwright.suite.context import Context
-from linkwright.units import parse_size
-from linkwright.verification import describe
-from linkwright.writing import size_in_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -448,7 +450,7 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
         >>> frame[frame.metric == "time"].ranks.tolist()
         [2]
     """
-    from linkwright import extras
+    from linkwright.base import extras
     from linkwright.store import run as runs
 
     pd = extras.load("pandas", "analysis", "a data frame")

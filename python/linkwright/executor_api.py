@@ -12,12 +12,19 @@ In `measure`, raise a `WaivedError` for what the executor cannot serve, an `OutO
 is too short, and another `LinkwrightError` for what fails. Wrong data are a `WrongResultError` and never give a number.
 """
 
-from linkwright.errors import ExecError, LinkwrightError, OutOfTimeError, ShapeError, WaivedError, WrongResultError
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import (
+    ExecError,
+    LinkwrightError,
+    OutOfTimeError,
+    ShapeError,
+    WaivedError,
+    WrongResultError,
+)
 from linkwright.executors.process import Measurer, Sampling, fresh, here, serve
 from linkwright.executors.program import Operation, Piece, Program, Wait
 from linkwright.executors.protocol import Executor, Extent, Launch, Options, OwnAlgorithm, Target
 from linkwright.executors.sampling import Samples, take_samples
-from linkwright.experiment import Experiment
 from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, Record
 
 __all__ = [

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from linkwright import _native, api
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright.executors.mpi.world import rank_from_launcher
 
 

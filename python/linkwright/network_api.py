@@ -6,10 +6,11 @@ A reader is a `Network` that an installed package names in the group `linkwright
     read(text, file) -> Wiring        endpoints, switches, links; a `FileError` names the file, its state and the cure
 """
 
-from linkwright.discovery.network_rates import number as usual
-from linkwright.discovery.networks import Network
-from linkwright.discovery.planes import Bundles, merged
-from linkwright.discovery.wiring import (
+from linkwright.base.errors import FileError, unknown
+from linkwright.formats.discovery.network_rates import number as usual
+from linkwright.formats.discovery.networks import Network
+from linkwright.formats.discovery.planes import Bundles, merged
+from linkwright.formats.discovery.wiring import (
     MOST_ENDPOINTS,
     MOST_LINKS,
     MOST_SWITCHES,
@@ -23,9 +24,8 @@ from linkwright.discovery.wiring import (
     distinct,
     plain,
 )  # fmt: skip
-from linkwright.discovery.xml_text import Element
-from linkwright.discovery.xml_text import read as read_xml
-from linkwright.errors import FileError, unknown
+from linkwright.formats.discovery.xml_text import Element
+from linkwright.formats.discovery.xml_text import read as read_xml
 
 __all__ = [
     "MOST_ENDPOINTS", "MOST_LINKS", "MOST_SWITCHES", "Axis", "Bundles", "Detour", "Edge", "Element", "FileError",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from linkwright import extras, shown
-from linkwright.errors import UsageError, unknown
-from linkwright.insight import Insight, Table
-from linkwright.timeline import Timeline
-from linkwright.units import NS_PER_US
+from linkwright.base import extras
+from linkwright.base.errors import UsageError, unknown
+from linkwright.base.units import NS_PER_US
+from linkwright.session.insight import Insight, Table
+from linkwright.session.timeline import Timeline
+from linkwright.show import shown
 
 if TYPE_CHECKING:
     import pandas as pd

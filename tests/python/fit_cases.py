@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from linkwright.experiment import Experiment
-from linkwright.models import points
-from linkwright.models.points import Point
-from linkwright.models.regimes import Fit
+from linkwright.advise.fit import points
+from linkwright.advise.fit.points import Point
+from linkwright.advise.fit.regimes import Fit
+from linkwright.ask.experiment import Experiment
 from linkwright.store import run as runs
 from linkwright.store import schema
 

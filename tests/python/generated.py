@@ -5,9 +5,11 @@ import tomllib
 from pathlib import Path
 
 import licences
-from linkwright import _native, interop, machines, registry
+from linkwright import _native, machines
+from linkwright.base import registry
+from linkwright.base.stats.bandwidth import FACTORS
 from linkwright.cli import groups
-from linkwright.stats.bandwidth import FACTORS
+from linkwright.formats import interop
 from linkwright.store import schema
 from tables import RESULTS, shown
 
@@ -113,9 +115,11 @@ def _shown_rate(rate: float) -> str:
 
 def _rates(machine: _native.Machine, port: str | None = None) -> float:
     """GB/s of the links between ranks out of the first rank, or out of the ports of the first node."""
-    total, edges = 0.0, machine.edges()
+    network = machine.network()
+    names, edges = network["nodes"]["name"], network["edges"]
+    total, rows = 0.0, list(zip(edges["class"], edges["a"], edges["b"], strict=True))
     for kind, links in tomllib.loads(machine.text)["fabric"]["links"].items():
-        pairs = [(a, b) for one, a, b in zip(edges["class"], edges["a"], edges["b"], strict=True) if one == kind]
+        pairs = [(names[a], names[b]) for one, a, b in rows if one == kind]
         if port is None and kind.startswith(("nvlink", "xgmi", "mesh")):
             total += _rate(links) * sum(any(end in ("GPU 0", "HPU 0") for end in pair) for pair in pairs)
         elif kind == port:

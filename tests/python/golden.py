@@ -4,10 +4,10 @@ import contextlib
 import tempfile
 from pathlib import Path
 
-from linkwright import registry
+from linkwright.advise.explain.system import System
+from linkwright.base import registry
 from linkwright.cli import plan
 from linkwright.cli.main import VERBS
-from linkwright.explain.system import System
 from linkwright_cases import invoke
 from log_cases import nccl
 from tables import RESULTS, shown

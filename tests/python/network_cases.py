@@ -8,8 +8,8 @@ import pytest
 import linkwright as lw
 import mutants
 from linkwright import _native
-from linkwright.discovery import networks
-from linkwright.errors import UsageError
+from linkwright.base.errors import UsageError
+from linkwright.formats.discovery import networks
 from linkwright_cases import invoke
 from test_fuzz import judged, seeds
 

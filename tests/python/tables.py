@@ -3,13 +3,13 @@
 import contextlib
 import io
 
-from linkwright import probes
+from linkwright.ask.experiment import Experiment
+from linkwright.base.stats import grade
+from linkwright.base.stats.bandwidth import bus_bw
 from linkwright.cli.table import LiveTable
-from linkwright.experiment import Experiment
-from linkwright.stats import grade
-from linkwright.stats.bandwidth import bus_bw
+from linkwright.executors import probes
+from linkwright.session.suite import rows
 from linkwright.store import schema
-from linkwright.suite import rows
 
 CONTEXT = rows.Context("", "", "box", "threads", ("cpu 0", "cpu 1", "cpu 2", "cpu 3"))
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import registry
-from linkwright.errors import BackendError
+from linkwright.base import registry
+from linkwright.base.errors import BackendError
+from linkwright.session.suite import load
+from linkwright.session.suite.backends import Dask, Local, dask
+from linkwright.session.suite.session import Request, Watcher, resume, start
 from linkwright.store import run as runs
-from linkwright.suite import load
-from linkwright.suite.backends import Dask, Local, dask
-from linkwright.suite.session import Request, Watcher, resume, start
 from linkwright_cases import invoke
 
 SUITE = """

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright.ask.experiment import Experiment
 from linkwright.executors.best import NAME, Best, Host, remembered
 from linkwright.executors.bounds import CACHE_LINE, COPY_RATE, Bounds
 from linkwright.executors.measured import Measured
 from linkwright.executors.peaks import Peaks
-from linkwright.experiment import Experiment
-from linkwright.suite import rows
-from linkwright.suite.context import Context
+from linkwright.session.suite import rows
+from linkwright.session.suite.context import Context
 from linkwright_cases import BRIEF, invoke
 
 HOST = Host("here", "a processor", 4, "threads", "this machine")

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from linkwright.ask.experiment import Experiment
 from linkwright.executors.bounds import CACHE_LINE, COPY_RATE, Bounds
 from linkwright.executors.measured import Measured
-from linkwright.experiment import Experiment
 
 
 def measured(best_ns):

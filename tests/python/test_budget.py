@@ -6,13 +6,13 @@ import time
 import numpy as np
 import pytest
 
-from linkwright.errors import FileError
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import FileError
+from linkwright.base.stats.interval import MIN_VALUES
 from linkwright.executors.protocol import Extent, Launch, Options
-from linkwright.experiment import Experiment
-from linkwright.stats.interval import MIN_VALUES
+from linkwright.session.suite import budget, expand, load, measure
+from linkwright.session.suite.budget import Needs, affordable, plan
 from linkwright.store.record import Ended, Record, from_json, to_json
-from linkwright.suite import budget, expand, load, measure
-from linkwright.suite.budget import Needs, affordable, plan
 
 
 def experiment(size, algorithm="ring", part="p"):

@@ -4,8 +4,8 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native
-from linkwright.ask import How, ask
-from linkwright.errors import LinkwrightError
+from linkwright.ask.answer import How, ask
+from linkwright.base.errors import LinkwrightError
 
 LINK_GBPS, CHANNEL_GBPS, BYTES = 100, 10, 1_000_000_000
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from linkwright import registry
+from linkwright.base import registry
+from linkwright.base.errors import unknown
 from linkwright.cli.main import VERBS, linkwright
-from linkwright.errors import unknown
 from linkwright_cases import invoke
 
 # Prints which verb's help was the first to import one of the modules named as arguments.

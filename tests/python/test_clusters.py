@@ -16,11 +16,11 @@ import pytest
 
 import linkwright as lw
 from linkwright import machines
-from linkwright.errors import FileError, LinkwrightError, UsageError
+from linkwright.base.errors import FileError, LinkwrightError, UsageError
 from linkwright.machines import Variant, writer
-from linkwright.suite import load as suites
-from linkwright.suite.backends import Local
-from linkwright.suite.session import Request, Watcher, resume, start
+from linkwright.session.suite import load as suites
+from linkwright.session.suite.backends import Local
+from linkwright.session.suite.session import Request, Watcher, resume, start
 from linkwright_cases import invoke
 
 S = 1_000_000_000

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from linkwright.ask.experiment import Experiment
 from linkwright.executors import process
 from linkwright.executors.protocol import Launch
-from linkwright.experiment import Experiment
 from linkwright_cases import invoke
 
 BEYOND = [

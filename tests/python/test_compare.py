@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwright.compare import runs
-from linkwright.compare.verdict import Verdict, Why, exact, judged, measured
-from linkwright.stats.grade import FAIR, precision
-from linkwright.stats.interval import median_interval
+from linkwright.base.stats.grade import FAIR, precision
+from linkwright.base.stats.interval import median_interval
+from linkwright.session.compare import runs
+from linkwright.session.compare.verdict import Verdict, Why, exact, judged, measured
 from linkwright.store import run, schema
 from linkwright.store.record import Record
 from linkwright_cases import invoke

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from linkwright import _native, probes
-from linkwright.errors import OutOfTimeError, WaivedError, WrongResultError
+from linkwright import _native
+from linkwright.base.errors import OutOfTimeError, WaivedError, WrongResultError
+from linkwright.executors import probes
 from linkwright.executors.measured import Measured
 from linkwright.executors.peaks import FLOP_RATE, STORE, Peaks
-from linkwright.probes import Setting, convolution, matmul, random
-from linkwright.suite import axes as suite_axes
-from linkwright.suite.rows import Context, of_samples
+from linkwright.executors.probes import Setting, convolution, matmul, random
+from linkwright.session.suite import axes as suite_axes
+from linkwright.session.suite.rows import Context, of_samples
 
 FEW = Setting(cpus=tuple(_native.cpus()), budget_s=5, samples=3, warmup_at_most=1)
 

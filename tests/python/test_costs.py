@@ -8,7 +8,7 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native
-from linkwright.cost_curve import CostCurve, Error, rising
+from linkwright.advise.cost_curve import CostCurve, Error, rising
 from linkwright_cases import invoke, status_of
 
 

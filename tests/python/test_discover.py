@@ -3,7 +3,7 @@
 import pytest
 
 import linkwright as lw
-from linkwright.discovery import adapters
+from linkwright.formats.discovery import adapters
 from linkwright_cases import invoke
 from test_host_imports import FOLDER, node
 

@@ -12,9 +12,9 @@ import pytest
 
 from linkwright.cli.main import linkwright
 from linkwright.executors.protocol import Extent
+from linkwright.session.suite import load
+from linkwright.session.suite.expand import expand
 from linkwright.store import record
-from linkwright.suite import load
-from linkwright.suite.expand import expand
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright import _native
-from linkwright.ask import How, ask
-from linkwright.errors import LinkwrightError
+from linkwright.ask.answer import How, ask
+from linkwright.base.errors import LinkwrightError
 from linkwright.machines import devices, load
 
 CYCLE_NS = 0.625

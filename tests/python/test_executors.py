@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright import executors, schedules
-from linkwright.errors import CudaError, UsageError
+from linkwright import executors
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import CudaError, UsageError
+from linkwright.base.rows import Rows
 from linkwright.executors import EXECUTORS, process
 from linkwright.executors.protocol import Executor, Extent, Launch, Options, Target
-from linkwright.experiment import Experiment
-from linkwright.experiments import collective_experiment
-from linkwright.rows import Rows
+from linkwright.libraries.experiments import collective_experiment
 from linkwright.store import run as runs
 from linkwright.store import schema, upgrade
 from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json

@@ -5,13 +5,13 @@ import math
 import pytest
 
 import linkwright as lw
-from linkwright.explain import detours, faster, run, schedule, sensitivity
-from linkwright.explain import log as logs
-from linkwright.explain.hypotheses import HYPOTHESES, cases
-from linkwright.explain.system import System, few
-from linkwright.logs import LogRow, LogTable
+from linkwright.advise.explain import detours, faster, run, schedule, sensitivity
+from linkwright.advise.explain import log as logs
+from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
+from linkwright.advise.explain.system import System, few
+from linkwright.formats.logs import LogRow, LogTable
 from linkwright.machines import Variant
-from linkwright.picture import subjects
+from linkwright.show.picture import subjects
 from linkwright_cases import invoke
 from log_cases import nccl, osu
 

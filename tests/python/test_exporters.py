@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from linkwright import interop
-from linkwright.errors import FileError, StoreError
-from linkwright.interop.importing import Defaults
-from linkwright.interop.logs import take
+from linkwright.base.errors import FileError, StoreError
+from linkwright.formats import interop
+from linkwright.formats.interop.importing import Defaults
+from linkwright.formats.interop.logs import take
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright_cases import BRIEF, invoke

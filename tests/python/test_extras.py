@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import extras
-from linkwright.errors import UsageError
-from linkwright.extras import install
+from linkwright.base import extras
+from linkwright.base.errors import UsageError
+from linkwright.base.extras import install
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

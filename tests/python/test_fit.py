@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fit_cases import constant, measured, stored
-from linkwright.errors import StoreError
-from linkwright.experiment import Experiment
-from linkwright.models import hierarchy, host, prediction
-from linkwright.models.points import SEEN, Point, points
-from linkwright.models.protocol import Protocol
-from linkwright.models.regimes import Fit, Regime, regimes
-from linkwright.report.sections import fitted
+from linkwright.advise.fit import hierarchy, host, prediction
+from linkwright.advise.fit.points import SEEN, Point, points
+from linkwright.advise.fit.protocol import Protocol
+from linkwright.advise.fit.regimes import Fit, Regime, regimes
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import StoreError
+from linkwright.show.report.sections import fitted
 from linkwright.store import run as runs
 from linkwright_cases import invoke
 

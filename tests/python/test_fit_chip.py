@@ -9,11 +9,12 @@ import pytest
 
 import gpu_walk
 from fit_cases import constant, like, measured, stored, swept
-from linkwright import machines, schedules
-from linkwright.experiment import Experiment
-from linkwright.models import chip, host, prediction
-from linkwright.models.points import Point
-from linkwright.models.protocol import Protocol
+from linkwright import machines
+from linkwright.advise.fit import chip, host, prediction
+from linkwright.advise.fit.points import Point
+from linkwright.advise.fit.protocol import Protocol
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
 from linkwright_cases import invoke
 
 L2_BYTES = 1 << 20

@@ -7,12 +7,12 @@ import pytest
 
 from fit_cases import constant, like, measured, stored, swept
 from linkwright import _native
-from linkwright.errors import StoreError
-from linkwright.experiment import Experiment
-from linkwright.models import hierarchy, points, prediction, shared
-from linkwright.models.hierarchy import ANY_TWO, CacheLevel, Hierarchy
-from linkwright.models.points import Point
-from linkwright.models.protocol import Protocol
+from linkwright.advise.fit import hierarchy, points, prediction, shared
+from linkwright.advise.fit.hierarchy import ANY_TWO, CacheLevel, Hierarchy
+from linkwright.advise.fit.points import Point
+from linkwright.advise.fit.protocol import Protocol
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import StoreError
 from linkwright.store.record import Record
 from linkwright_cases import invoke
 

@@ -7,11 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from linkwright.ask.experiment import Experiment
 from linkwright.executors.measured import Measured
 from linkwright.executors.threads import foreign
-from linkwright.experiment import Experiment
+from linkwright.session.suite import rows
 from linkwright.store.record import Record
-from linkwright.suite import rows
 
 EXPERIMENT = Experiment("latency", None, "ping_pong", 2, 8, "u8")
 CONTEXT = rows.Context("r", "s", "box", "threads", ("a", "b"))

@@ -18,13 +18,14 @@ from pathlib import Path
 import pytest
 
 import mutants
-from linkwright import executors, registry
-from linkwright.errors import LinkwrightError
-from linkwright.interop.importing import Defaults
-from linkwright.interop.logs import take
-from linkwright.predict import keys_of
-from linkwright.suite import load
-from linkwright.suite.expand import expand_on
+from linkwright import executors
+from linkwright.advise.predict import keys_of
+from linkwright.base import registry
+from linkwright.base.errors import LinkwrightError
+from linkwright.formats.interop.importing import Defaults
+from linkwright.formats.interop.logs import take
+from linkwright.session.suite import load
+from linkwright.session.suite.expand import expand_on
 from linkwright_cases import invoke
 from log_cases import KINDS
 

@@ -6,7 +6,8 @@ import re
 import pytest
 
 import linkwright as lw
-from linkwright import _native, registry
+from linkwright import _native
+from linkwright.base import registry
 from linkwright_cases import invoke
 
 TWO = """num_ranks 2

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from linkwright import _native
-from linkwright.ask import ask
-from linkwright.errors import UsageError
-from linkwright.predict.training.gradients import Allreduce
-from linkwright.predict.training.hierarchical import Nodes
+from linkwright.advise.predict.training.gradients import Allreduce
+from linkwright.advise.predict.training.hierarchical import Nodes
+from linkwright.ask.answer import ask
+from linkwright.base.errors import UsageError
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 CLUSTER = EXAMPLES / "gpu_cluster.toml"

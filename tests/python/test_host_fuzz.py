@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import mutants
-from linkwright.discovery import hosts, importing
-from linkwright.discovery.fitted import Log
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
+from linkwright.formats.discovery import hosts, importing
+from linkwright.formats.discovery.fitted import Log
 from test_fuzz import judged, seeds
 
 FOLDER = Path(__file__).parent.parent / "hosts"

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
-from linkwright import nccl, registry
-from linkwright.discovery import devices, fitted, hosts, importing, node_file
-from linkwright.discovery.fitted import Log
-from linkwright.discovery.node import Nic
-from linkwright.errors import FileError, LinkwrightError, UsageError
-from linkwright.interop.importing import Imported
+from linkwright.base import registry
+from linkwright.base.errors import FileError, LinkwrightError, UsageError
+from linkwright.formats.discovery import devices, fitted, hosts, importing, node_file
+from linkwright.formats.discovery.fitted import Log
+from linkwright.formats.discovery.node import Nic
+from linkwright.formats.interop.importing import Imported
+from linkwright.libraries import nccl
 from linkwright.machines import Variant, load
 from linkwright_cases import invoke
 

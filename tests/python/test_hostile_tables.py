@@ -14,10 +14,10 @@ import pytest
 
 import log_cases
 import test_fuzz
+from linkwright.base.errors import LinkwrightError
 from linkwright.cli.main import VERBS, linkwright
-from linkwright.errors import LinkwrightError
-from linkwright.interop.importing import Defaults
-from linkwright.interop.logs import take
+from linkwright.formats.interop.importing import Defaults
+from linkwright.formats.interop.logs import take
 from linkwright_cases import invoke
 
 good_runs = test_fuzz.good_runs

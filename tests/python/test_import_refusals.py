@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import report
-from linkwright.errors import StoreError
+from linkwright.base.errors import StoreError
+from linkwright.show import report
 from linkwright.store import run as runs
 from linkwright_cases import invoke
 

@@ -1,6 +1,8 @@
-"""Imports run one way: no circle among the files of a crate or among crates, none among Python modules as they load.
+"""Imports run one way, in Rust and in Python, and every room of the house in ARCHITECTURE.md keeps to its budget.
 
-In functions and for types, Python modules may know each other, as a form and what it makes do, but three at the most.
+The tables there list rooms and crates from the top down. Each imports only what stands below it, also in functions and
+for types. Parts of a room, the files and folders in it, know each other only where `SIBLINGS` lists it. No files of a
+crate and no modules that load each other form a circle; in functions and for types, three at the most may.
 
 A path such as `crate::fabric::Msg`, in a `use` or in the code, is followed through re-exports to the file that defines
 it. A `mod.rs` and the files below it may know each other: a registry lists its entries, which use its types. So each
@@ -18,14 +20,59 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Each crate depends only on crates before it.
-CRATES = ["core", "schedule", "plans", "sim", "synthesis", "exec", "tables", "py"]
-# Imports (importer, imported) that close a circle, each with its reason.
+PACKAGE = ROOT / "python/linkwright"
+# A row of the tables of rooms and crates: name, places, what stands there, budget.
+ROW = re.compile(r"^\| (\w+) \| ((?:`[^`]+` ?)+)\| [^|]+\| *([\d,]+) *\|$", re.M)
+# Rooms and crates from the top down -> their places (a folder, or with `*` its files alone), and their most lines.
+HOUSE = {
+    name: (re.findall("`(.+?)`", places), int(most.replace(",", "")))
+    for name, places, most in ROW.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+}
+ROOMS = [name for name, (places, _) in HOUSE.items() if places[0].startswith("python/")]
+CRATES = [name for name, (places, _) in HOUSE.items() if places[0].startswith("crates/")]
+# Imports (importer, imported) of Rust files that close a circle, each with its reason.
 ALLOWED: dict[tuple[str, str], str] = {
     ("sim/src/network.rs", "sim/src/fabric.rs"): "a fabric has a network, which is asked about messages of the fabric",
 }
+# Imports (importer, imported) of Python modules from a room above, each with its reason.
+UPWARD: dict[tuple[str, str], str] = {
+    ("linkwright.__main__", "linkwright.cli.main"): "`python -m linkwright` is the command line",
+}
+# Part of a room -> the parts beside it that it imports. Rooms that are one whole (cli, executors, ...) are not listed.
+# begin of siblings
+SIBLINGS: dict[str, str] = {
+    "advise/cost_table": "cost_curve",
+    "advise/costs": "cost_curve cost_table costs_build",
+    "advise/costs_build": "cost_curve",
+    "advise/explain": "synthesis",
+    "ask/answer": "experiment",
+    "ask/schedules": "experiment",
+    "ask/sources": "experiment",
+    "ask/writing": "experiment",
+    "base/extras": "errors",
+    "base/files": "errors",
+    "base/plugins": "errors",
+    "base/registry": "errors studies",
+    "base/stats": "rows units",
+    "base/studies": "errors extras",
+    "base/toml": "errors units",
+    "base/units": "errors",
+    "formats/discovery": "interop",
+    "formats/interop": "logs tuning",
+    "libraries/experiments": "library",
+    "libraries/library": "nccl rccl",
+    "libraries/rccl": "nccl",
+    "libraries/times": "experiments library settings",
+    "session/insight": "timeline",
+    "show/explanations": "picture report",
+    "show/report": "picture shown",
+    "show/wide": "shown",
+}
+# end of siblings
 # Python modules that may know each other in functions and for types.
 MOST_IN_A_CIRCLE = 3
+# What counts as code, as far as it is ours.
+CODE = {".rs", ".py", ".pyi", ".js", ".cu", ".cuh", ".css", ".j2"}
 
 Graph = dict[str, set[str]]
 
@@ -210,13 +257,46 @@ def reachable(graph: Graph, start: str) -> set[str]:
     return found
 
 
-def packages(graph: Graph) -> Graph:
-    """The same between the parts of the package: a folder or a file at its top."""
+def place_of(module: str) -> tuple[str, str]:
+    """The room of a Python module and its part of that room; the native half, whose stub names types, is below all."""
+    _, *names = module.split(".")
+    if names == ["_native"]:
+        return "", ""
+    folder = f"python/linkwright/{names[0]}/" if names and (PACKAGE / names[0]).is_dir() else "python/linkwright/*"
+    room = next((room for room in ROOMS if folder in HOUSE[room][0]), None)
+    assert room, f"{module} is in no room; move it into one, or give its folder a row in ARCHITECTURE.md"
+    inside = folder == HOUSE[room][0][0] and len(names) > 1
+    return room, names[1] if inside else names[0] if names else ""
+
+
+def parts(graph: Graph) -> Graph:
+    """The imports between parts of the same room."""
     found: Graph = {}
-    for module, imported in graph.items():
-        top = ".".join(module.split(".")[:2])
-        found.setdefault(top, set()).update({".".join(other.split(".")[:2]) for other in imported} - {top})
+    for module, others in graph.items():
+        room, part = place_of(module)
+        same = {other_part for other_room, other_part in map(place_of, others) if other_room == room}
+        found.setdefault(f"{room}/{part}", set()).update(f"{room}/{other}" for other in same - {part})
     return found
+
+
+def lines_of_code(file: Path) -> int:
+    """Lines of a file without comments, blank lines, docstrings and inline tests."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".rs":
+        found = re.search(r"^#\[cfg\((?:all\()?test", text, re.M)
+        text = text[: found.start()] if found else text
+    elif file.suffix in (".py", ".pyi"):
+        text = re.sub(r'"""(?:.|\n)*?"""', "", text)
+    lines = map(str.strip, text.splitlines())
+    return sum(bool(line) and not line.startswith(("//", "#", "/*", "* ")) for line in lines)
+
+
+def code_files(place: str) -> Iterator[Path]:
+    """The files of code at a place of the table."""
+    for file in ROOT.glob(place if place.endswith("*") else f"{place}**/*"):
+        names = file.relative_to(ROOT).parts
+        if file.suffix in CODE and not {"vendor", "test", "tests", "test.rs", "tests.rs"}.intersection(names):
+            yield file
 
 
 def below(file: str, other: str) -> bool:
@@ -260,22 +340,68 @@ def test_every_exception_is_still_needed():
 
 
 def test_crates_depend_on_crates_before_them_only():
+    assert {f"linkwright-{name}" for name in CRATES} == {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
     for place, name in enumerate(CRATES):
         manifest = tomllib.loads((ROOT / f"crates/linkwright-{name}/Cargo.toml").read_text(encoding="utf-8"))
         inside = {key.removeprefix("linkwright-") for key in manifest["dependencies"] if key.startswith("linkwright-")}
-        assert inside <= set(CRATES[:place]), name
+        assert inside <= set(CRATES[place + 1 :]), name
 
 
 def test_modules_of_the_package_import_one_another_in_no_circle():
-    graph = python_imports(ROOT / "python/linkwright")
+    graph = python_imports(PACKAGE)
     assert len(graph) > 100
     assert circle(graph) is None
-    assert circle(packages(graph)) is None
+    assert circle(parts(graph)) is None
 
 
 def test_few_modules_know_each_other_even_in_functions_and_for_types():
-    graph = python_imports(ROOT / "python/linkwright", everywhere=True)
+    graph = python_imports(PACKAGE, everywhere=True)
     assert [group for group in circles(graph) if len(group) > MOST_IN_A_CIRCLE] == []
+
+
+def test_rooms_import_only_rooms_below_them():
+    upward = {
+        (module, other)
+        for module, others in python_imports(PACKAGE, everywhere=True).items()
+        for other in (others - {"linkwright._native"} if module != "linkwright._native" else ())
+        if ROOMS.index(place_of(other)[0]) < ROOMS.index(place_of(module)[0])
+    }
+    assert upward - UPWARD.keys() == set(), "move what is imported down, or what imports it up"
+    assert UPWARD.keys() - upward == set(), "no exception any more"
+
+
+def test_parts_of_a_room_know_each_other_only_where_that_is_listed():
+    found = {part: others for part, others in parts(python_imports(PACKAGE, everywhere=True)).items() if others}
+    flat = {room for room in ROOMS if not any(part.startswith(f"{room}/") for part in SIBLINGS)}
+    beside = {
+        part: " ".join(sorted(other.partition("/")[2] for other in others))
+        for part, others in found.items()
+        if part.partition("/")[0] not in flat
+    }
+    assert beside == SIBLINGS
+
+
+def test_the_product_imports_none_of_the_packages_that_build_on_it():
+    names = {name for package, tree in modules(PACKAGE).values() for name in imported(ast.walk(tree), package)}
+    assert [name for name in names if name.startswith("linkwright_")] == []
+
+
+@pytest.mark.parametrize("name", HOUSE)
+def test_a_room_keeps_to_its_budget(name):
+    places, most = HOUSE[name]
+    lines = sum(lines_of_code(file) for place in places for file in code_files(place))
+    assert lines <= most, (
+        f"{name} has {lines:,} lines of code, its budget is {most:,}: make it simpler, move what belongs elsewhere, or "
+        "raise the budget in ARCHITECTURE.md and say in the commit what the lines are worth"
+    )
+
+
+def test_the_places_of_changes_exist():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("## Where a change goes")[2].partition("\n## ")[0]
+    named = re.findall(r"`((?:crates|python|tests|docs)/[^`]*)`", table)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name.partition("<")[0]).exists()] == []
 
 
 def write_crate(folder: Path, **files: str) -> Graph:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import executors, registry
-from linkwright.errors import FileError, StoreError, UsageError
+from linkwright import executors
+from linkwright.base import files, registry
+from linkwright.base.errors import FileError, StoreError, UsageError
 from linkwright.machines import load
-from linkwright.store import files
-from linkwright.suite import load as suites
-from linkwright.suite.backends import Dask, Local
-from linkwright.suite.session import Request, Watcher, resume, start
+from linkwright.session.suite import load as suites
+from linkwright.session.suite.backends import Dask, Local
+from linkwright.session.suite.session import Request, Watcher, resume, start
 from linkwright_cases import BRIEF, invoke
 
 SUITE = """

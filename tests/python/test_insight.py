@@ -3,9 +3,9 @@
 import pytest
 
 import linkwright as lw
-from linkwright.ask import How, ask
-from linkwright.errors import UsageError
-from linkwright.insight import link_rows
+from linkwright.ask.answer import How, ask
+from linkwright.base.errors import UsageError
+from linkwright.session.insight import link_rows
 
 # The machine `loggp` in microseconds: L, o at either end, and G per byte.
 L, END, G = 1.0, 0.2, 1 / 12.5e3

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwright import interop
-from linkwright.errors import LinkwrightError, StoreError, UsageError
-from linkwright.interop.importing import Defaults
-from linkwright.interop.logs import merged, take
+from linkwright.base.errors import LinkwrightError, StoreError, UsageError
+from linkwright.formats import interop
+from linkwright.formats.interop.importing import Defaults
+from linkwright.formats.interop.logs import merged, take
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright_cases import invoke

@@ -6,17 +6,19 @@ import pytest
 
 import linkwright as lw
 import perfetto_reader
-from linkwright import _native, errors, library, registry
-from linkwright.ask import How, ask
+from linkwright import _native
+from linkwright.advise.predict.training.gradients import Allreduce
+from linkwright.advise.predict.training.recipes import recipes
+from linkwright.ask.answer import How, ask
+from linkwright.base import errors, registry
+from linkwright.base.rows import Rows
 from linkwright.executors import resolve_one
-from linkwright.experiments import collective_experiment
+from linkwright.libraries import library
+from linkwright.libraries.experiments import collective_experiment
 from linkwright.machines import load
-from linkwright.predict.training.gradients import Allreduce
-from linkwright.predict.training.recipes import recipes
-from linkwright.rows import Rows
-from linkwright.suite.expand import algorithms_of, expand
-from linkwright.suite.load import parse
-from linkwright.suite.sweeps import half_peaks
+from linkwright.session.suite.expand import algorithms_of, expand
+from linkwright.session.suite.load import parse
+from linkwright.session.suite.sweeps import half_peaks
 from linkwright_cases import invoke
 
 DGX1, GX8 = "dgx1-p100", "gx8-p100"
@@ -106,7 +108,7 @@ def test_the_default_of_a_suite():
 
 def test_a_plan_with_two_paths_is_one_series(tmp_path):
     """2.3.5 goes from its low-latency mode to the normal one, and the sweep is one all the same."""
-    from linkwright.report.sections.collectives import series_name
+    from linkwright.show.report.sections.collectives import series_name
 
     file = tmp_path / "rows.json"
     runs = ("--runs", str(tmp_path / "runs"), "--output", str(file))
@@ -254,7 +256,7 @@ def test_a_plan_is_not_staged_in_chunks_of_the_driver():
 
 
 def test_rings_need_a_library_that_says_which_links():
-    from linkwright import nccl
+    from linkwright.libraries import nccl
 
     with pytest.raises(errors.UsageError, match="no library says which links"):
         nccl.nvlinks(load("loggp").with_endpoints(4))

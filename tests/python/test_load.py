@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright import _native, schedules
-from linkwright.errors import UsageError
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import UsageError
+from linkwright.base.stats.quantile import percentiles
 from linkwright.executors.process import Sampling
 from linkwright.executors.threads.launch import Host
-from linkwright.experiment import Experiment
-from linkwright.stats.quantile import percentiles
-from linkwright.suite import load_rows
+from linkwright.session.suite import load_rows
 from linkwright_cases import invoke
 
 CROSSBAR = str(Path(__file__).parents[1] / "cases" / "machines" / "crossbar.toml")

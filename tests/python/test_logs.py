@@ -8,9 +8,9 @@ import tracemalloc
 
 import pytest
 
-from linkwright import logs
-from linkwright.errors import FileError, LinkwrightError
-from linkwright.logs import lines, read_log
+from linkwright.base.errors import FileError, LinkwrightError
+from linkwright.formats import logs
+from linkwright.formats.logs import lines, read_log
 from log_cases import (
     FULL,
     KINDS,

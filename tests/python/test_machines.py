@@ -8,7 +8,8 @@ import pytest
 
 import linkwright as lw
 from generated import DOCUMENTS
-from linkwright import machines, registry
+from linkwright import machines
+from linkwright.base import registry
 from linkwright.machines import Variant
 from linkwright_cases import invoke
 
@@ -85,7 +86,7 @@ def test_composed_text_is_whole_and_reads_back(name):
     composed, again = machines.load(name, Variant(2)), machines.read(text, "copy.toml")
     assert composed.text == again.text == text
     assert composed.numbers() == again.numbers()
-    assert composed.edges() == again.edges()
+    assert composed.network() == again.network()
 
 
 def test_a_saved_cluster_is_an_ordinary_machine(tmp_path):

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from linkwright import errors, nccl, rccl
-from linkwright.nccl import constants
-from linkwright.nccl.hardware import Hardware
+from linkwright.base import errors
+from linkwright.libraries import nccl, rccl
+from linkwright.libraries.nccl import constants
+from linkwright.libraries.nccl.hardware import Hardware
 from nodes import node_machine, node_text
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30

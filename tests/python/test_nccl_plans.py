@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 import linkwright as lw
-from linkwright import errors, library, nccl
-from linkwright.experiment import Own
-from linkwright.experiments import collective_experiment
-from linkwright.nccl import lines, shapes
+from linkwright.ask.experiment import Own
+from linkwright.base import errors
+from linkwright.libraries import library, nccl
+from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.nccl import lines, shapes
 from linkwright_cases import invoke
 from nodes import node_machine, node_text
 from test_nccl_choice import A100, H100, MI300X, on

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from linkwright.stats import near, steps
+from linkwright.base.stats import near, steps
 from linkwright.store.topology import Cache, Topology, cpu_list
 
 KIB, MIB = 1024, 1024**2

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from linkwright.discovery import hostlists, network_rates, networks, planes
-from linkwright.errors import FileError
+from linkwright.base.errors import FileError
+from linkwright.formats.discovery import hostlists, network_rates, networks, planes
 from network_cases import SIZE, Folder, time_us
 
 FILES = Folder(Path(__file__).parent.parent / "networks", networks.NETWORKS)

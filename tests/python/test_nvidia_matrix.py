@@ -2,8 +2,8 @@
 
 import pytest
 
-from linkwright.discovery import devices, hosts
-from linkwright.errors import FileError
+from linkwright.base.errors import FileError
+from linkwright.formats.discovery import devices, hosts
 
 
 def matrix(names: list[str], entry) -> str:

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import pytest
 
 import linkwright as lw
-from linkwright import schedules
-from linkwright.ask import How
-from linkwright.errors import UsageError
+from linkwright.ask import schedules
+from linkwright.ask.answer import How
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import UsageError
 from linkwright.executors import EXECUTORS, check_obeyed, resolve_one
 from linkwright.executors.mpi import ranks as mpi_ranks
 from linkwright.executors.process import Sampling
 from linkwright.executors.protocol import CONDITIONS
-from linkwright.experiment import Experiment
-from linkwright.suite import load
-from linkwright.suite.expand import expand_on
+from linkwright.session.suite import load
+from linkwright.session.suite.expand import expand_on
 from linkwright_cases import invoke
 
 PLAIN = Experiment("p", "broadcast", "ring", 4, 4096, "f32")

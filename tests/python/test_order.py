@@ -6,8 +6,8 @@ import random
 import pytest
 
 import linkwright as lw
-from linkwright.plans import host_order, traffic
-from linkwright.plans.order import Search
+from linkwright.advise.plans import host_order, traffic
+from linkwright.advise.plans.order import Search
 from linkwright_cases import invoke, status_of
 
 

@@ -7,7 +7,7 @@ import pytest
 import linkwright as lw
 import perfetto_reader
 from linkwright import machines
-from linkwright.ask import How, ask
+from linkwright.ask.answer import How, ask
 
 # The machine `loggp` in nanoseconds: L, o at either end, and G per byte.
 L, END, G = 1000, 200, 0.08

@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright import _native, picture, registry
-from linkwright.errors import UsageError
+from linkwright import _native
+from linkwright.base import registry
+from linkwright.base.errors import UsageError
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
-from linkwright.picture import colours, subjects
-from linkwright.picture.collapse import MOST_ENDPOINTS, collapsed
-from linkwright.picture.graph import graph
-from linkwright.picture.layouts import LAYOUTS, layout
-from linkwright.picture.scene import _label
-from linkwright.timeline import Steps, Timeline
+from linkwright.session.timeline import Steps, Timeline
+from linkwright.show import picture
+from linkwright.show.picture import colours, subjects
+from linkwright.show.picture.collapse import MOST_ENDPOINTS, collapsed
+from linkwright.show.picture.graph import graph
+from linkwright.show.picture.layouts import LAYOUTS, layout
+from linkwright.show.picture.scene import _label
 from linkwright_cases import invoke
 
 NAMES = registry.keys("machines")

@@ -21,10 +21,10 @@ import pytest
 
 import linkwright as lw
 from linkwright import executor_api, executors
-from linkwright.discovery import importing, networks
-from linkwright.errors import PluginError, UsageError, WrongResultError
+from linkwright.base.errors import PluginError, UsageError, WrongResultError
+from linkwright.base.plugins import installed as entries_of
 from linkwright.executors import plugins
-from linkwright.plugins import installed as entries_of
+from linkwright.formats.discovery import importing, networks
 from linkwright_cases import invoke
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +65,7 @@ LAUNCH = """
 import json
 from linkwright import _native, executors
 from linkwright.executor_api import Launch, Options, Record
-from linkwright.experiments import collective_experiment
+from linkwright.libraries.experiments import collective_experiment
 tcp = executors.find("tcp")
 work = {work}
 launch = Launch(0, work, 100.0, Options(samples=2, warmup=0), shares=dict.fromkeys([e.key for e in work], {share_s}))
@@ -200,7 +200,7 @@ def test_a_schedule_of_ones_own_with_gets_memories_and_multicasts(installed):
 
 
 def test_a_probe_is_waived(installed):
-    work = "[__import__('linkwright').experiment.Experiment('t', None, 'cycle', 1, None, None, axes=())]"
+    work = "[__import__('linkwright').ask.experiment.Experiment('t', None, 'cycle', 1, None, None, axes=())]"
     ((status, code, said),) = launched(installed, work).values()
     assert (status, code) == ("waived", "experiment.waived")
     assert "--on threads" in said

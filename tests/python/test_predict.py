@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
-from linkwright import predict, registry
+from linkwright.advise import predict
+from linkwright.advise.predict import rules
+from linkwright.base import registry
 from linkwright.machines import load
-from linkwright.predict import rules
 from linkwright_cases import invoke
 
 ROOT = Path(__file__).parent.parent.parent

@@ -7,15 +7,17 @@ import tomllib
 import pandas as pd
 import pytest
 
-from linkwright import _native, machines, probes, units
-from linkwright.errors import FileError, LinkwrightError, OutOfTimeError, UsageError, WaivedError
+from linkwright import _native, machines
+from linkwright.ask.experiment import Experiment
+from linkwright.base import units
+from linkwright.base.errors import FileError, LinkwrightError, OutOfTimeError, UsageError, WaivedError
+from linkwright.executors import probes
 from linkwright.executors.protocol import Extent
-from linkwright.experiment import Experiment
+from linkwright.session.suite import load
+from linkwright.session.suite.expand import expand
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright.store.record import Record, to_json
-from linkwright.suite import load
-from linkwright.suite.expand import expand
 from linkwright_cases import BRIEF, invoke
 
 QUICK = probes.Setting(cpus=tuple(_native.cpus()), budget_s=0.05, samples=7, warmup_at_most=2, most_bytes=64 << 20)
@@ -125,7 +127,7 @@ def test_measured_and_modelled_stand_side_by_side(tmp_path):
 
 
 def machines_text(name):
-    from linkwright import registry
+    from linkwright.base import registry
 
     yield registry.machine_path(name).read_text(encoding="utf-8")
 
@@ -166,7 +168,7 @@ def test_a_probe_in_python_has_the_same_shape(monkeypatch):
     (experiment,) = expand(suite, Extent("measured", 2))
     assert experiment.key == "p/probe/echo/bytes=1K"
     from linkwright.executors.measured import Measured
-    from linkwright.suite import rows
+    from linkwright.session.suite import rows
 
     measured = Measured.of([record] * 6)
     found = rows.of_samples(rows.Context("r", "s", "m", "threads", ()), experiment, (), measured)

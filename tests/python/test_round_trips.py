@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from linkwright import _native, probes
-from linkwright.errors import LinkwrightError, WaivedError
-from linkwright.probes import Setting
-from linkwright.report.runs import Run, normalise
-from linkwright.report.sections import round_trips
+from linkwright import _native
+from linkwright.base.errors import LinkwrightError, WaivedError
+from linkwright.executors import probes
+from linkwright.executors.probes import Setting
+from linkwright.show.report.runs import Run, normalise
+from linkwright.show.report.sections import round_trips
 
 TRANSPORTS = probes.find("round_trip").axis("transport").words
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from linkwright.rows import Rows, among, array, given, largest, mapped, nunique, smallest, unique
+from linkwright.base.rows import Rows, among, array, given, largest, mapped, nunique, smallest, unique
 
 NOTHING = float("nan")
 

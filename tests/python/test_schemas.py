@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from generated import DOCUMENTS, machine_files
-from linkwright import registry, schemas
+from linkwright import schemas
+from linkwright.base import registry
 from linkwright_cases import invoke
 
 CORE = DOCUMENTS.parent / "crates" / "linkwright-core" / "tests" / "machine"

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 import linkwright as lw
-from linkwright import registry, shown
+from linkwright.base import registry
+from linkwright.show import shown
 
 RING = lw.schedule("allreduce", "ring", ranks=4, size="4K")
 

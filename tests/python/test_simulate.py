@@ -9,11 +9,12 @@ import pytest
 
 import linkwright as lw
 import perfetto_reader
-from linkwright import registry, schedules
-from linkwright.ask import How, ask
-from linkwright.compare.runs import compare_runs
-from linkwright.compare.verdict import Verdict
-from linkwright.errors import UsageError
+from linkwright.ask import schedules
+from linkwright.ask.answer import How, ask
+from linkwright.base import registry
+from linkwright.base.errors import UsageError
+from linkwright.session.compare.runs import compare_runs
+from linkwright.session.compare.verdict import Verdict
 from linkwright.store import run as runs
 from linkwright_cases import invoke
 

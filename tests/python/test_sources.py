@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
-from linkwright import schedules, sources
-from linkwright.errors import FileError, ScheduleError, UsageError, WaivedError
-from linkwright.experiment import Experiment
-from linkwright.experiments import collective_experiment, own_experiment
+from linkwright.ask import schedules, sources
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import FileError, ScheduleError, UsageError, WaivedError
+from linkwright.libraries.experiments import collective_experiment, own_experiment
+from linkwright.session.suite import load
 from linkwright.store import run as runs
-from linkwright.suite import load
 from linkwright_cases import BRIEF, invoke
 
 ROOT = Path(__file__).parents[2]

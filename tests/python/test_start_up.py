@@ -25,12 +25,12 @@ WRITING = {"pyarrow", "jinja2"}
 # What others of the package need, and a plain simulation does not: a run folder, backends, reports, formats.
 OTHERS = {
     "linkwright.store.run",
-    "linkwright.suite.session",
-    "linkwright.suite.backends",
+    "linkwright.session.suite.session",
+    "linkwright.session.suite.backends",
     "linkwright.executors.process",
-    "linkwright.interop",
-    "linkwright.report",
-    "linkwright.predict",
+    "linkwright.formats.interop",
+    "linkwright.show.report",
+    "linkwright.advise.predict",
     "linkwright_evidence",
 }
 STANDARD = {"socket", "ssl", "subprocess", "multiprocessing", "tempfile", "importlib.metadata", "numpy.ma", "difflib"}
@@ -48,7 +48,7 @@ STANDARD = {"socket", "ssl", "subprocess", "multiprocessing", "tempfile", "impor
         ("describe vollo", LIBRARIES),
         ("machines show loggp", LIBRARIES | WRITING),
         ("draw --help", {"numpy", "linkwright._native"} | LIBRARIES | WRITING | OTHERS | STANDARD),
-        ("draw cell-be --out RUNS/x.svg", {"linkwright.report", "resvg_py"} | LIBRARIES | WRITING),
+        ("draw cell-be --out RUNS/x.svg", {"linkwright.show.report", "resvg_py"} | LIBRARIES | WRITING),
         (RUN, LIBRARIES - {"pandas"}),  # Arrow loads it
     ],
 )

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from linkwright import _native
-from linkwright.stats import ratio
-from linkwright.stats.bandwidth import FACTORS, alg_bw, bus_bw, half_peak_size
-from linkwright.stats.grade import grade
-from linkwright.stats.interval import median_interval, rank_of
-from linkwright.stats.modes import modes
-from linkwright.stats.quantile import quantile
-from linkwright.stats.summary import summarise
+from linkwright.base.stats import ratio
+from linkwright.base.stats.bandwidth import FACTORS, alg_bw, bus_bw, half_peak_size
+from linkwright.base.stats.grade import grade
+from linkwright.base.stats.interval import median_interval, rank_of
+from linkwright.base.stats.modes import modes
+from linkwright.base.stats.quantile import quantile
+from linkwright.base.stats.summary import summarise
 
 times = st.floats(1.0, 1e9, allow_nan=False)
 launches = st.lists(st.lists(times, min_size=1, max_size=20).map(np.array), min_size=1, max_size=20)

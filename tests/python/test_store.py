@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from linkwright import interop
-from linkwright.errors import StoreError, UsageError
-from linkwright.store import files, journal, run, schema
-from linkwright.store.files import write_text, write_whole
+from linkwright.base import files
+from linkwright.base.errors import StoreError, UsageError
+from linkwright.base.files import write_text, write_whole
+from linkwright.formats import interop
+from linkwright.store import journal, run, schema
 from linkwright.store.record import Record
 
 ROW = schema.row(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import extras, studies
+from linkwright.base import extras, studies
 
 # The command line where no package brings studies.
 WITHOUT = """

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwright import registry
-from linkwright.errors import FileError, UnknownNameError
+from linkwright.ask.experiment import DTYPES, OPS, Experiment
+from linkwright.base import registry
+from linkwright.base.errors import FileError, UnknownNameError
 from linkwright.executors.protocol import Extent
-from linkwright.experiment import DTYPES, OPS, Experiment
-from linkwright.experiments import collective_experiment
+from linkwright.libraries.experiments import collective_experiment
+from linkwright.session.suite import load
+from linkwright.session.suite.expand import expand
 from linkwright.store.schema import METRICS
-from linkwright.suite import load
-from linkwright.suite.expand import expand
 
 HEAD = '[suite]\nformat = 1\nname = "s"\nsummary = "a suite"\n'
 PART = '[[part]]\nname = "p"\nsummary = "a part"\npattern = "pairs"\nsizes = ["8", "1K"]\nranks = [2]\n'

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
-from linkwright import _native, api, errors
+from linkwright import _native, api
+from linkwright.base import errors
 from linkwright_cases import BRIEF, invoke
 
 PACKAGE = Path(lw.__file__).parent

@@ -2,8 +2,8 @@
 
 import pytest
 
+from linkwright.session.suite.sweeps import half_peaks
 from linkwright.store import schema
-from linkwright.suite.sweeps import half_peaks
 
 
 def rates(start_ns, per_byte_ns, sizes, **more):

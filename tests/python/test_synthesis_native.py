@@ -4,7 +4,7 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 
 
 def search(collective: str, ranks: int, size: int, machine: str = "dgx1-p100", **options: object) -> list[dict]:

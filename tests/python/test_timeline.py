@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwright as lw
-from linkwright import timeline
-from linkwright.errors import UsageError
+from linkwright.base.errors import UsageError
+from linkwright.session import timeline
 
 # The machine `loggp` in microseconds: L, o at either end, and G per byte.
 L, END, G = 1.0, 0.2, 1 / 12.5e3

@@ -10,15 +10,15 @@ import pytest
 import chakra
 import linkwright as lw
 from chakra import collective, compute, node, receive, send
-from linkwright import predict
+from linkwright.advise import predict
+from linkwright.advise.predict import trace as kind
+from linkwright.advise.predict.trace import files
+from linkwright.advise.predict.trace.groups import meetings
+from linkwright.advise.predict.trace.order import settled
+from linkwright.advise.predict.trace.outcome import CAUSES, outcome
+from linkwright.advise.predict.trace.price import Price
+from linkwright.advise.predict.trace.replay import Program, replay, works
 from linkwright.machines import load
-from linkwright.predict import trace as kind
-from linkwright.predict.trace import files
-from linkwright.predict.trace.groups import meetings
-from linkwright.predict.trace.order import settled
-from linkwright.predict.trace.outcome import CAUSES, outcome
-from linkwright.predict.trace.price import Price
-from linkwright.predict.trace.replay import Program, replay, works
 from linkwright_cases import invoke
 
 US = 1_000_000  # ps

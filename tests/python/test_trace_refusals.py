@@ -8,12 +8,12 @@ import pytest
 
 import chakra
 from chakra import collective, compute, node, receive, send
-from linkwright.errors import LinkwrightError
+from linkwright.advise.predict import parse
+from linkwright.advise.predict import trace as kind
+from linkwright.advise.predict.trace import files, nodes, price
+from linkwright.advise.predict.trace.order import settled
+from linkwright.base.errors import LinkwrightError
 from linkwright.machines import load
-from linkwright.predict import parse
-from linkwright.predict import trace as kind
-from linkwright.predict.trace import files, nodes, price
-from linkwright.predict.trace.order import settled
 from linkwright_cases import invoke
 
 HEAD = '[app]\nformat = 1\nkind = "trace"\nname = "x"\n'

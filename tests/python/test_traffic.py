@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from linkwright import _native, registry, schedules
-from linkwright.errors import UsageError, WaivedError
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
+from linkwright.base import registry
+from linkwright.base.errors import UsageError, WaivedError
 from linkwright.executors.process import Sampling
 from linkwright.executors.threads.launch import Host
-from linkwright.experiment import Experiment
-from linkwright.suite import rows
+from linkwright.session.suite import rows
 from linkwright_cases import invoke
 
 PATTERNS = [pattern["name"] for pattern in _native.patterns()]

@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import _native, errors, predict, registry, shown
+from linkwright import _native
+from linkwright.advise import predict
+from linkwright.advise.predict.training import Wanted, training
+from linkwright.advise.predict.training.compute import from_rates
+from linkwright.advise.predict.training.gradients import buckets
+from linkwright.advise.predict.training.lead import verdict
+from linkwright.advise.predict.training.step import Choices
+from linkwright.advise.predict.training.workload import read
+from linkwright.base import errors, registry
 from linkwright.cli.options import Share
 from linkwright.machines import load
-from linkwright.predict.training import Wanted, training
-from linkwright.predict.training.compute import from_rates
-from linkwright.predict.training.gradients import buckets
-from linkwright.predict.training.lead import verdict
-from linkwright.predict.training.step import Choices
-from linkwright.predict.training.workload import read
-from linkwright.report import forecast
-from linkwright.report.model import Plot
+from linkwright.show import shown
+from linkwright.show.report import forecast
+from linkwright.show.report.model import Plot
 from linkwright_cases import invoke
 
 ROOT = Path(__file__).parent.parent.parent

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from linkwright import tuning
-from linkwright.errors import FileError, UsageError
-from linkwright.tuning import mpich
-from linkwright.tuning.rules import tables
-from linkwright.tuning.runtime import About
+from linkwright.base.errors import FileError, UsageError
+from linkwright.formats import tuning
+from linkwright.formats.tuning import mpich
+from linkwright.formats.tuning.rules import tables
+from linkwright.formats.tuning.runtime import About
 from linkwright_cases import invoke
 
 SIZES = (8, 512, 4096, 65536, 1 << 20)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import sources
+from linkwright.ask import sources
 from linkwright_cases import Result, invoke
 from test_readme import ROOT, shows
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwright import units
-from linkwright.errors import UsageError
+from linkwright.base import units
+from linkwright.base.errors import UsageError
 
 
 @pytest.mark.parametrize(

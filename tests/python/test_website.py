@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import machines, registry, schemas
+from linkwright import machines, schemas
+from linkwright.base import registry
 from linkwright_evidence.outcome import Cell, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,10 +19,11 @@ use crate::schedule::Schedule;
 
 type Column<T> = Py<PyArray1<T>>;
 
-/// `linkwright.units.Time` of so many picoseconds.
+/// `linkwright.base.units.Time` of so many picoseconds.
 pub fn time(py: Python<'_>, ps: u64) -> PyResult<Bound<'_, PyAny>> {
     static TIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    TIME.import(py, "linkwright.units", "Time")?.call1((ps,))
+    TIME.import(py, "linkwright.base.units", "Time")?
+        .call1((ps,))
 }
 
 fn column<T: Element>(py: Python<'_>, values: Vec<T>) -> Column<T> {
@@ -80,7 +81,7 @@ impl Limit {
         let (bytes, what) = (self.0.bytes, &self.0.what);
         Ok(match self.0.rate {
             Some(rate) => {
-                let format = py.import("linkwright.units")?.getattr("format_rate")?;
+                let format = py.import("linkwright.base.units")?.getattr("format_rate")?;
                 format!("{bytes} B {what} / {}", format.call1((rate.0,))?)
             }
             None if bytes > 0 => format!("{bytes} B {what}"),

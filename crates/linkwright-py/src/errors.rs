@@ -1,4 +1,4 @@
-//! Rust errors as the exceptions of `linkwright.errors`: one row per variant.
+//! Rust errors as the exceptions of `linkwright.base.errors`: one row per variant.
 
 use linkwright_core::error::{MachineError, UnknownName, VariantError};
 use linkwright_core::issue::IssueError;
@@ -19,7 +19,7 @@ struct Kind {
     meaning: &'static str,
 }
 
-/// The exception `class` of `linkwright.errors` with this message and the code of its class.
+/// The exception `class` of `linkwright.base.errors` with this message and the code of its class.
 pub fn raise(class: &str, message: impl std::fmt::Display) -> PyErr {
     exception(class, None, &message.to_string())
 }
@@ -29,7 +29,7 @@ fn exception(class: &str, code: Option<&str>, message: &str) -> PyErr {
         let keywords = PyDict::new(py);
         let made = keywords
             .set_item("code", code)
-            .and_then(|()| py.import("linkwright.errors"))
+            .and_then(|()| py.import("linkwright.base.errors"))
             .and_then(|module| module.getattr(class))
             .and_then(|class| class.call((message,), Some(&keywords)));
         match made {
@@ -87,7 +87,7 @@ fn variant(error: VariantError) -> PyErr {
         otherwise,
     } = *unknown;
     let made = Python::attach(|py| -> PyResult<PyErr> {
-        let module = py.import("linkwright.errors")?;
+        let module = py.import("linkwright.base.errors")?;
         if let Some(message) = otherwise {
             let near: Vec<String> = module.call_method1("nearest", (&name, &known))?.extract()?;
             if near.is_empty() {

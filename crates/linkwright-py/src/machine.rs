@@ -2,12 +2,12 @@
 
 use crate::errors;
 use crate::html;
-use crate::network::Network as Wired;
+use crate::network::NetworkColumns;
 use linkwright_core::error::{MachineError, VariantError};
 use linkwright_core::machine::unit::UNITS;
 use linkwright_core::machine::{
-    Draft as Composed, EndpointKind, File, Files, Grid, Listed, ListedLink, Machine as Described,
-    Network, OpenSize, Recorder, Status, Variant,
+    ClusterNetwork, Draft as Composed, EndpointKind, File, Files, Grid, Listed, ListedLink,
+    Machine as Described, OpenSize, Recorder, Status, Variant,
 };
 use linkwright_core::random::Random;
 use linkwright_sim::fabrics as models;
@@ -154,7 +154,7 @@ pub fn network_keys<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let recorder = Recorder::default();
     for (text, name) in files {
-        Network::read(&File { name, text }, Some(&recorder)).map_err(errors::machine)?;
+        ClusterNetwork::read(&File { name, text }, Some(&recorder)).map_err(errors::machine)?;
     }
     keys(py, &recorder)
 }
@@ -272,7 +272,7 @@ impl Machine {
     ///     >>> lw.Machine.parse("[machine]", "mine.toml")
     ///     Traceback (most recent call last):
     ///     ...
-    ///     linkwright.errors.FileError: mine.toml:1: machine: missing key `name`; add it
+    ///     linkwright.base.errors.FileError: mine.toml:1: machine: missing key `name`; add it
     #[staticmethod]
     fn parse(text: &str, file: &str) -> PyResult<Self> {
         let described = Described::parse(text, file).map_err(errors::machine)?;
@@ -727,9 +727,9 @@ impl Machine {
     ///     ['nvlink', 0, 1, 20000000000]
     ///     >>> network["nodes"]["name"][:2], network["links"]["name"][0]
     ///     (['GPU 0', 'GPU 1'], 'GPU 0 -> GPU 1')
-    fn network(&self, py: Python<'_>) -> PyResult<Option<Wired>> {
+    fn network(&self, py: Python<'_>) -> PyResult<Option<NetworkColumns>> {
         let sized = self.described.ranks() > 0;
-        let network = sized.then(|| py.detach(|| Wired::of(&self.described)));
+        let network = sized.then(|| py.detach(|| NetworkColumns::of(&self.described)));
         network.transpose().map_err(errors::sim)
     }
 

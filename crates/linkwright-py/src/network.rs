@@ -8,7 +8,7 @@ use pyo3::IntoPyObject;
 
 /// As `Machine.network` documents it.
 #[derive(IntoPyObject)]
-pub struct Network {
+pub struct NetworkColumns {
     nodes: Nodes,
     edges: Edges,
     links: Links,
@@ -41,7 +41,7 @@ struct Links {
     b: Vec<i64>,
 }
 
-impl Network {
+impl NetworkColumns {
     /// That of the fabric of `machine`.
     pub fn of(machine: &Machine) -> Result<Self, SimError> {
         let fabric = fabrics::lend(machine)?;
@@ -57,7 +57,7 @@ impl Network {
             |place: Option<(u32, u32)>| place.map_or((-1, -1), |(a, b)| (a.into(), b.into()));
         let (a, b) = wiring.places.into_iter().map(ends).unzip();
         let name = fabric.links().names.clone();
-        Ok(Network {
+        Ok(NetworkColumns {
             nodes,
             links: Links { name, a, b },
             edges: Edges {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from linkwright import _native
-from linkwright.ask import ask
-from linkwright.errors import UnsuitedError, WaivedError
+from linkwright.ask.answer import ask
+from linkwright.base.errors import UnsuitedError, WaivedError
 from linkwright_evidence import Options, parallel
 from linkwright_evidence.cell.chip import SPES
 

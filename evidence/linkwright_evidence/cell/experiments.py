@@ -7,7 +7,7 @@ contended counter; what addresses and sizes off the line cost.
 from __future__ import annotations
 
 from linkwright import _native
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright_evidence.cell.chip import SPES
 
 Programs = list[tuple[str, list[str]]]

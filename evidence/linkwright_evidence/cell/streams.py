@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright import _native
-from linkwright.ask import How, ask
+from linkwright.ask.answer import How, ask
 from linkwright_evidence.cell.chip import MEMORY, SPES
 
 # Completions before counting begins, and counted ones; multiples of every batch.

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from linkwright import _native, nccl, schedules
-from linkwright.ask import How, ask
-from linkwright.experiments import collective_experiment
-from linkwright.stats.clusters import Cluster
-from linkwright.suite.expand import algorithms_of
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.answer import How, ask
+from linkwright.base.stats.clusters import Cluster
+from linkwright.libraries import nccl
+from linkwright.libraries.experiments import collective_experiment
+from linkwright.session.suite.expand import algorithms_of
 from linkwright_evidence.numbers import values
 from linkwright_evidence.outcome import Claim, numbered
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkwright import _native, library
-from linkwright.ask import How, ask
-from linkwright.experiments import collective_experiment
+from linkwright import _native
+from linkwright.ask.answer import How, ask
+from linkwright.libraries import library
+from linkwright.libraries.experiments import collective_experiment
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
 

@@ -9,8 +9,8 @@ import functools
 from dataclasses import replace
 
 from linkwright import _native
-from linkwright.ask import How, ask
-from linkwright.stats.clusters import Cluster, clusters
+from linkwright.ask.answer import How, ask
+from linkwright.base.stats.clusters import Cluster, clusters
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
 

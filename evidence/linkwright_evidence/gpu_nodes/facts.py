@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkwright import nccl
-from linkwright.predict.training.workload import Workload
+from linkwright.advise.predict.training.workload import Workload
+from linkwright.libraries import nccl
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
 

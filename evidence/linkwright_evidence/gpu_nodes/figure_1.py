@@ -11,10 +11,10 @@ matters, so the claim holds for a range of that share, which is searched here.
 
 from __future__ import annotations
 
+from linkwright.advise.predict.training import compute as rates
+from linkwright.advise.predict.training.step import Choices, Trainer
+from linkwright.advise.predict.training.workload import Workload
 from linkwright.machines import load
-from linkwright.predict.training import compute as rates
-from linkwright.predict.training.step import Choices, Trainer
-from linkwright.predict.training.workload import Workload
 from linkwright_evidence.outcome import Claim
 
 from .machine_pair import DGX1, GPUS, Machines

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwright.report.model import Axis, Curve, HeatMap, Plot, Section
+from linkwright.show.report.model import Axis, Curve, HeatMap, Plot, Section
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.report import plain
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from linkwright import predict, registry
-from linkwright.predict.training.workload import Workload, read
+from linkwright.advise import predict
+from linkwright.advise.predict.training.workload import Workload, read
+from linkwright.base import registry
 
 DEPTHS = (1, 2, 4, 8, 16, 32)
 

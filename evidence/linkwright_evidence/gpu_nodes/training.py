@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from linkwright.predict.training import compute as rates
-from linkwright.predict.training.lead import Lead, leads
-from linkwright.predict.training.step import Choices, Step, Trainer
-from linkwright.predict.training.workload import Workload
+from linkwright.advise.predict.training import compute as rates
+from linkwright.advise.predict.training.lead import Lead, leads
+from linkwright.advise.predict.training.step import Choices, Step, Trainer
+from linkwright.advise.predict.training.workload import Workload
 from linkwright_evidence.outcome import Claim
 from linkwright_evidence.published import reference_rows
 

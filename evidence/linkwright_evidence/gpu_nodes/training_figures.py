@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from linkwright.predict.training.lead import Lead
-from linkwright.report.model import Axis, Choice, Curve, Plot, Section
+from linkwright.advise.predict.training.lead import Lead
+from linkwright.show.report.model import Axis, Choice, Curve, Plot, Section
 from linkwright_evidence.report import plain
 
 from .machine_pair import NAMES, Machines

@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from linkwright import _native
-from linkwright.errors import WaivedError
+from linkwright.base.errors import WaivedError
 from linkwright.machines import load
 from linkwright_evidence.numbers import changed
 

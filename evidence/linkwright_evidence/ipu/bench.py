@@ -10,8 +10,8 @@ import functools
 from dataclasses import dataclass
 
 from linkwright import _native
-from linkwright.ask import How, ask
-from linkwright.errors import UsageError
+from linkwright.ask.answer import How, ask
+from linkwright.base.errors import UsageError
 from linkwright.machines import load
 from linkwright_evidence.numbers import changed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwright.errors import UnknownNameError
+from linkwright.base.errors import UnknownNameError
 from linkwright_evidence.ipu import collectives, convolution, host, matmul, memory, p2p, reduce
 from linkwright_evidence.ipu.tables import Table
 

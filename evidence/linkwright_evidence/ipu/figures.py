@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright import _native
-from linkwright.report.model import Axis, Curve, HeatMap, Plot, Section
+from linkwright.show.report.model import Axis, Curve, HeatMap, Plot, Section
 from linkwright_evidence.ipu import collectives, p2p, reduce
 from linkwright_evidence.ipu.bench import TILES, WORD, Bench, Superstep, chip_tiles, tile
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from linkwright.report.model import Axis, Cell, Column, Curve, Plot, Section, Table
+from linkwright.show.report.model import Axis, Cell, Column, Curve, Plot, Section, Table
 from linkwright_evidence.ipu import convolution, matmul, memory, random
 
 Rows = list[dict]

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkwright.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, unknown
+from linkwright.base.units import counted
 from linkwright.libraries.settings import Refusal
 from linkwright.libraries.times import Model
 from linkwright.machines import Variant, load
-from linkwright.units import counted
 from linkwright_evidence import Options
 from linkwright_evidence.ablation import NOTE as ABLATION
 from linkwright_evidence.modern import ablation, cases, cells, claims, fit, floor, holdout, predicted, shown

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from importlib import resources
 
 from linkwright import machines
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
+from linkwright.base.units import parse_size
 from linkwright.libraries.times import OneMachine, Shape
 from linkwright.machines import Variant
-from linkwright.units import parse_size
 
 from .cells import bus_rate
 

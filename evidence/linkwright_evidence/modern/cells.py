@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from linkwright import _native
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright.libraries.settings import Condition, Refusal, Setting, settle
 from linkwright.libraries.times import Model, Predicted, Shape
 from linkwright_evidence import Options, parallel, scoring

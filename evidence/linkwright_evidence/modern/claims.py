@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright.libraries.times import Model, Shape
 from linkwright_evidence.outcome import Cell, Claim, numbered
 

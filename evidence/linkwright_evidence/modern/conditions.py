@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linkwright.errors import FileError
+from linkwright.base.errors import FileError
+from linkwright.base.files import read_text
+from linkwright.base.units import parse_size
 from linkwright.libraries.settings import COLLECTIVES, Condition
-from linkwright.store.files import read_text
-from linkwright.units import parse_size
 from linkwright_evidence.published import reference_rows
 
 NEEDED = ("table_id", "machine", "gpus", "nodes", "collective")

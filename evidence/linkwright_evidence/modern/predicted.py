@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright.libraries.settings import Condition, Refusal, Setting, settle
 from linkwright.libraries.times import Model, Predicted, Shape
 from linkwright_evidence import Options, parallel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwright.report.model import Axis, Choice, Curve, Plot, Section
+from linkwright.show.report.model import Axis, Choice, Curve, Plot, Section
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.report import plain
 

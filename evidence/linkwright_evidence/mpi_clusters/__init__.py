@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from linkwright.units import counted
+from linkwright.base.units import counted
 from linkwright_evidence import Options, scoring
 from linkwright_evidence.ablation import NOTE as ABLATION
 from linkwright_evidence.mpi_clusters import ablation, cells, claims, conditions, fastest, holdout, shown

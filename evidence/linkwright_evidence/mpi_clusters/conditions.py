@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from linkwright.errors import FileError
-from linkwright.store.files import read_text
+from linkwright.base.errors import FileError
+from linkwright.base.files import read_text
 from linkwright_evidence import Options, parallel
 
 from . import cells

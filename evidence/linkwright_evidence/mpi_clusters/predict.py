@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from linkwright import _native, registry
-from linkwright.ask import How, ask
-from linkwright.errors import LinkwrightError
+from linkwright import _native
+from linkwright.ask.answer import How, ask
+from linkwright.base import registry
+from linkwright.base.errors import LinkwrightError
+from linkwright.base.units import ZERO
 from linkwright.machines import Shelf, Variant, load
-from linkwright.units import ZERO
 from linkwright_evidence.numbers import changed, values
 
 from . import software, tags, trees

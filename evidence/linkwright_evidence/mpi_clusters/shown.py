@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from linkwright.report.model import Axis, Choice, Curve, Plot, Section
+from linkwright.show.report.model import Axis, Choice, Curve, Plot, Section
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.report import plain
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from linkwright import _native, writing
+from linkwright import _native
+from linkwright.ask import writing
 
 Children = dict[int, list[int]]
 RADIX = 4  # of the tree that Open MPI calls knomial, unless asked for another

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linkwright import report
+from linkwright.show import report
 
 from .pages import page, sections
 

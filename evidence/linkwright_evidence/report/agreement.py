@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwright.report import quantity
-from linkwright.report.model import Axis, BoxPlot, Curve, Plot
-from linkwright.report.sections.spread import box
+from linkwright.show.report import quantity
+from linkwright.show.report.model import Axis, BoxPlot, Curve, Plot
+from linkwright.show.report.sections.spread import box
 from linkwright_evidence.scoring import is_number, relative_error
 
 # Of a cell; all others are keys.

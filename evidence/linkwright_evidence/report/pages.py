@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwright.report import quantity
-from linkwright.report.model import Badge, Cell, Column, Report, Section, Table
-from linkwright.report.runs import natural
-from linkwright.report.sections.values import missing
+from linkwright.show.report import quantity
+from linkwright.show.report.model import Badge, Cell, Column, Report, Section, Table
+from linkwright.show.report.runs import natural
+from linkwright.show.report.sections.values import missing
 from linkwright_evidence.scoring import CLOSE, Score, is_number
 
 from . import plain, study_tables

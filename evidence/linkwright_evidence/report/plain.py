@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.report import model
+from linkwright.show.report import model
 
 _TYPES = {
     kind.__name__: kind

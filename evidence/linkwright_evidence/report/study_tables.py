@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from linkwright.report import quantity
-from linkwright.report.model import Axis, BoxPlot, Cell, Choice, Column, Curve, Item, Plot, Section, Table
-from linkwright.report.sections.spread import box
-from linkwright.report.sections.values import missing, words
-from linkwright.rows import Column as Values
-from linkwright.rows import Rows, given, nunique, plain
+from linkwright.base.rows import Column as Values
+from linkwright.base.rows import Rows, given, nunique, plain
+from linkwright.show.report import quantity
+from linkwright.show.report.model import Axis, BoxPlot, Cell, Choice, Column, Curve, Item, Plot, Section, Table
+from linkwright.show.report.sections.spread import box
+from linkwright.show.report.sections.values import missing, words
 
 _SUFFIXES = {
     "_us": ("s", 1e-6),

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Mapping
 
 from linkwright import _native
-from linkwright.ask import ask
-from linkwright.experiment import DTYPES
+from linkwright.ask.answer import ask
+from linkwright.ask.experiment import DTYPES
 from linkwright.machines import load
 from linkwright_evidence import Options, parallel_by_case
 from linkwright_evidence.outcome import Cell, Role

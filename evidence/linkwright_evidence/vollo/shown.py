@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from linkwright.report.model import HeatMap, Section
+from linkwright.show.report.model import HeatMap, Section
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.report import plain
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright import _native, units
-from linkwright.ask import Answer, How, ask
+from linkwright import _native
+from linkwright.ask.answer import Answer, How, ask
+from linkwright.base import units
 from linkwright_evidence.numbers import changed, values
 from linkwright_evidence.wormhole.theory import KIB, RANKS
 

@@ -11,7 +11,7 @@ import itertools
 import statistics
 
 from linkwright import _native
-from linkwright.ask import How, ask
+from linkwright.ask.answer import How, ask
 from linkwright_evidence import Options, parallel
 from linkwright_evidence.numbers import values
 from linkwright_evidence.wormhole import allreduce, movement

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from linkwright import _native
-from linkwright.ask import Answer, How, ask
+from linkwright.ask.answer import Answer, How, ask
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import number, reference_rows
 from linkwright_evidence.wormhole.theory import RANKS, clock_hz

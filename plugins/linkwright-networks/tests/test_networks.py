@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from linkwright.discovery import networks
-from linkwright.errors import FileError
+from linkwright.base.errors import FileError
+from linkwright.formats.discovery import networks
 from linkwright_cases import invoke
 from linkwright_networks import simgrid_units, yaml_text
 from network_cases import SIZE, Folder, runs_once_imported, time_us

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright import units
+from linkwright.base import units
 from linkwright.cli import options
 from linkwright.cli.columns import Styled, aligned, terminal_columns
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
-    from linkwright.compare.runs import Key, RunComparison
-    from linkwright.compare.verdict import Comparison
+    from linkwright.session.compare.runs import Key, RunComparison
+    from linkwright.session.compare.verdict import Comparison
 
 COLOURS = {"FASTER": "green", "SLOWER": "red"}
 
@@ -34,9 +34,9 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
     20 % if one is fair. All else is UNKNOWN, with the reason. What changed is listed, worst first; what cannot be
     judged is counted by reason. Name a run by its id, its path, `latest` or `latest~1`.
     """
-    from linkwright.compare.runs import compare_runs
-    from linkwright.compare.verdict import Verdict
-    from linkwright.errors import UsageError
+    from linkwright.base.errors import UsageError
+    from linkwright.session.compare.runs import compare_runs
+    from linkwright.session.compare.verdict import Verdict
     from linkwright.store import run as runs
 
     sides = runs.find(root_folder, first), runs.find(root_folder, second)
@@ -80,7 +80,7 @@ def _print_json(found: RunComparison) -> None:
 
 def _print(found: RunComparison, everything: bool) -> None:
     """Counts first, then what changed in full, then what cannot be judged, by reason."""
-    from linkwright.compare.verdict import MEANINGS, Verdict
+    from linkwright.session.compare.verdict import MEANINGS, Verdict
 
     counts = found.counts()
     words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])

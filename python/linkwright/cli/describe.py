@@ -8,12 +8,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from linkwright import registry, schemas
+from linkwright import schemas
+from linkwright.ask.experiment import DTYPES
+from linkwright.base import registry
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.columns import INDENT, filled, terminal_columns
 from linkwright.cli.output import print_json
-from linkwright.errors import UsageError
-from linkwright.experiment import DTYPES
 
 
 @click.command(name="describe")
@@ -82,7 +83,7 @@ def command(
 
 
 def _is_source(name: str) -> bool:
-    from linkwright import sources
+    from linkwright.ask import sources
 
     return sources.is_source(name)
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import click
 
-from linkwright import machines, units
-from linkwright.ask import How, Limit, limits
+from linkwright import machines
+from linkwright.ask.answer import How, Limit, limits
+from linkwright.base import units
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
-from linkwright.errors import UsageError
 
 
 def show(

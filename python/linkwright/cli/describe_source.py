@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from linkwright import schedules, sources, verification
+from linkwright.ask import schedules, sources
+from linkwright.base.errors import LinkwrightError, UsageError
+from linkwright.base.units import counted, format_size, parse_size
 from linkwright.cli.output import print_json
-from linkwright.errors import LinkwrightError, UsageError
-from linkwright.experiments import own_experiment
-from linkwright.units import counted, format_size, parse_size
+from linkwright.libraries.experiments import own_experiment
+from linkwright.session import verification
 
 USUAL_RANKS, USUAL_SIZE = 8, "64K"
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
-    from linkwright.suite.backends import Backend
-    from linkwright.suite.load import Suite
-    from linkwright.suite.session import Request
+    from linkwright.session.suite.backends import Backend
+    from linkwright.session.suite.load import Suite
+    from linkwright.session.suite.session import Request
 
 # Level of a run -> seconds of measuring, unless --time-budget is given.
 BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
@@ -115,7 +115,7 @@ def command(
         options.refuse_others("--resume continues a run as it was requested", _WITH_RESUME)
         with _opened(backend, scheduler, jobs, grain) as opened:
             return sessions.resume(root_folder, resume, outputs, opened)
-    from linkwright.suite.session import Request
+    from linkwright.session.suite.session import Request
 
     loaded = _suite_of(suite or named or "dissect", asked)
     on = asked.pop("on") or ",".join(loaded.machines) or "threads"
@@ -129,9 +129,10 @@ def command(
 
 def _suite_of(name: str, asked: dict[str, object]) -> Suite:
     """The suite called `name`, or that of a pattern or a source, whose ranks then are the ones asked for."""
-    from linkwright import registry, sources
-    from linkwright.suite import load
-    from linkwright.units import size_sweep
+    from linkwright.ask import sources
+    from linkwright.base import registry
+    from linkwright.base.units import size_sweep
+    from linkwright.session.suite import load
 
     if pattern := options.pattern_of(name):
         swept = tuple(size_sweep(8, 64 << 10, 2))
@@ -161,7 +162,7 @@ def _opened(
     backend: str, scheduler: str | None, jobs: int | None, grain: int | None
 ) -> AbstractContextManager[Backend | None]:
     """The requested backend; None leaves the choice to the session, whose record then names none."""
-    from linkwright.suite.backends import Dask, Local
+    from linkwright.session.suite.backends import Dask, Local
 
     if backend == "local" and jobs is None:
         return nullcontext()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.ask.experiment import DTYPES
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.errors import UsageError
-from linkwright.experiment import DTYPES
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
@@ -64,7 +64,7 @@ def command(
         raise click.UsageError("Missing argument 'WHAT...'.", click.get_current_context())
     if out is None:
         raise click.UsageError("Missing option '--out'; or give --report, of a run.", click.get_current_context())
-    from linkwright.picture import files, subjects
+    from linkwright.show.picture import files, subjects
 
     files.check(out, len(what), dark)
     asked = subjects.Asked(ranks, grid, size, dtype, root, path)
@@ -77,7 +77,7 @@ def _report(runs: tuple[str, ...], out: Path | None, root_folder: Path) -> Path:
     options.refuse_others("--report is for a run", {"what", "report", "out", "root_folder"})
     if len(runs) > 1:
         raise UsageError(f"--report is of one run; {len(runs)} are given")
-    from linkwright import report
+    from linkwright.show import report
     from linkwright.store import run
 
     return report.render(run.find(root_folder, *(runs or ("latest",))).folder, out)

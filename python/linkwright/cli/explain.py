@@ -12,7 +12,7 @@ from linkwright.cli import options
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
-    from linkwright.report import Report
+    from linkwright.show.report import Report
 
 Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answer, and what makes its page
 
@@ -55,7 +55,7 @@ def command(
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """
     if out:
-        from linkwright.store.files import check_page
+        from linkwright.base.files import check_page
 
         check_page(out, "--out")
     if _is_log(something):
@@ -72,14 +72,14 @@ def command(
     for line in lines:
         click.echo(line)
     if out:
-        from linkwright import report
+        from linkwright.show import report
 
         click.echo(f"\nwrote {report.render(page(), out)}")
     return 0
 
 
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
-    from linkwright.errors import UsageError
+    from linkwright.base.errors import UsageError
 
     for name, value in given.items():
         if value:
@@ -88,16 +88,17 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
 
 def _is_log(name: str) -> bool:
     """Whether it is a file with the numbers of a known tool, or one that is not named as schedules are."""
-    from linkwright import sources
-    from linkwright.logs import is_log
+    from linkwright.ask import sources
+    from linkwright.formats.logs import is_log
 
     return Path(name).is_file() and (not sources.is_named_so(name) or is_log(name))
 
 
 def _is_schedule(root: Path, name: str) -> bool:
     """Whether it is named as schedules are; a collective alone is a slip."""
-    from linkwright import _native, sources
-    from linkwright.picture import subjects
+    from linkwright import _native
+    from linkwright.ask import sources
+    from linkwright.show.picture import subjects
 
     if subjects.is_run(root, name.partition(":")[0]):
         return False
@@ -107,10 +108,10 @@ def _is_schedule(root: Path, name: str) -> bool:
 def _log(
     name: str, machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
 ) -> Answered:
-    from linkwright.errors import UsageError
-    from linkwright.explain import log as logs
-    from linkwright.explain import shown
-    from linkwright.logs import read_log
+    from linkwright.advise.explain import log as logs
+    from linkwright.base.errors import UsageError
+    from linkwright.formats.logs import read_log
+    from linkwright.show.explanations import shown
 
     log = read_log(name)
     tables = logs.tables(log)
@@ -122,7 +123,8 @@ def _log(
     answers = [logs.answer(log, table, machine, variant, ranks, search_s) for table in chosen]
 
     def page() -> Report:
-        from linkwright.explain import moving, pages
+        from linkwright.show import explanations as pages
+        from linkwright.show.explanations import moving
 
         return pages.log(Path(name).name, log, answers, moving.of_logs(answers))
 
@@ -133,9 +135,10 @@ def _schedule(
     name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None, search_s: float
 ) -> Answered:
     from linkwright import machines
-    from linkwright.errors import UsageError
-    from linkwright.explain import schedule, shown
-    from linkwright.picture import subjects
+    from linkwright.advise.explain import schedule
+    from linkwright.base.errors import UsageError
+    from linkwright.show.explanations import shown
+    from linkwright.show.picture import subjects
 
     if machine is None:
         raise UsageError(f"{name} is a schedule; give the machine that carries it out with --on")
@@ -146,7 +149,8 @@ def _schedule(
         found = schedule.searched(found, machine, variant, search_s)
 
     def page() -> Report:
-        from linkwright.explain import moving, pages
+        from linkwright.show import explanations as pages
+        from linkwright.show.explanations import moving
 
         return pages.schedule(found, moving.of_schedule(found))
 
@@ -154,7 +158,7 @@ def _schedule(
 
 
 def _run(root: Path, name: str) -> Answered:
-    from linkwright.explain import run
+    from linkwright.advise.explain import run
     from linkwright.store import run as runs
 
     run_name, _, experiment = name.partition(":")
@@ -162,7 +166,8 @@ def _run(root: Path, name: str) -> Answered:
     rows = made.results().records()
 
     def page() -> Report:
-        from linkwright.explain import moving, pages
+        from linkwright.show import explanations as pages
+        from linkwright.show.explanations import moving
 
         if experiment:
             return pages.row(made.id, run.row(rows, experiment), moving.of_run(made, experiment))

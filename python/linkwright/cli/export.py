@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from linkwright.ask.experiment import ALL, DEFAULT
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.errors import UsageError
-from linkwright.experiment import ALL, DEFAULT
 
 
 @click.command(name="export")
@@ -40,7 +40,7 @@ def command(what: str, format_key: str, machine: str | None, out: Path | None, r
     HWLOC_XMLFILE=machine.xml lstopo --distances
     linkwright export ./own.py:bucket -p 16 --as lw --out bucket.lw
     """
-    from linkwright import registry
+    from linkwright.base import registry
 
     if format_key in registry.keys("plans"):
         _schedule(what, format_key, machine, out, shape)
@@ -50,10 +50,11 @@ def command(what: str, format_key: str, machine: str | None, out: Path | None, r
 
 def _schedule(what: str, format_key: str, machine: str | None, out: Path | None, shape: dict[str, Any]) -> None:
     """Write the schedule that `what` names."""
-    from linkwright import schedules, verification
-    from linkwright.experiments import collective_experiment, own_experiment
-    from linkwright.store.files import write_text
-    from linkwright.suite import expand
+    from linkwright.ask import schedules
+    from linkwright.base.files import write_text
+    from linkwright.libraries.experiments import collective_experiment, own_experiment
+    from linkwright.session import verification
+    from linkwright.session.suite import expand
 
     if machine:
         raise UsageError(f"--machine {machine}: a schedule knows no machine; leave it out")
@@ -85,7 +86,7 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
 
 def _run(run: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path) -> None:
     """Write the results of a run."""
-    from linkwright import interop
+    from linkwright.formats import interop
     from linkwright.store import run as runs
 
     exporter = interop.exporter(format_key)

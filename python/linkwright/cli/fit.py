@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from linkwright import units
+from linkwright.base import units
 from linkwright.cli import options
 from linkwright.cli.output import print_table
 
@@ -29,10 +29,11 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     A third of all sizes, and all but a few plain algorithms, are held out. The errors of their predictions are printed
     and reported; they show what the model is worth.
     """
-    from linkwright import extras, report
-    from linkwright.models import fitting, points, prediction
+    from linkwright.advise.fit import fitting, points, prediction
+    from linkwright.base import extras
+    from linkwright.base.files import check_place, write_text
+    from linkwright.show import report
     from linkwright.store import run as runs
-    from linkwright.store.files import check_place, write_text
 
     extras.load("scipy", "fit", "linkwright fit")
     if out is not None:
@@ -54,7 +55,7 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
 
 
 def _print(model, predictions) -> None:
-    from linkwright.models import prediction
+    from linkwright.advise.fit import prediction
 
     rows = [
         [key, f"{fit.value:.4g}", f"{fit.low:.4g}", f"{fit.high:.4g}", unit] for key, fit, unit in model.parameters()

@@ -16,15 +16,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright import library, probes, shown, units
-from linkwright.errors import UsageError
-from linkwright.experiment import HOW, Experiment
+from linkwright.ask.experiment import HOW, Experiment
+from linkwright.base import units
+from linkwright.base.errors import UsageError
+from linkwright.base.units import GIGA
+from linkwright.executors import probes
+from linkwright.libraries import library
+from linkwright.show import shown, wide
+from linkwright.show.wide import Metrics
 from linkwright.store.schema import METRICS
-from linkwright.units import GIGA
 
-from . import wide
 from .columns import Styled, aligned
-from .wide import Metrics
 
 # Grade or status -> colour. Amber is for wide intervals only.
 COLOURS = {"wide": "yellow", "failed": "red", "single": "bright_black", "out-of-time": "bright_black"}

@@ -31,8 +31,9 @@ def command(
     and passed over. A line that looks like a row and is none is refused with its number, and nothing is written. The
     last line of output is the path of the run's report.
     """
-    from linkwright import interop, report
-    from linkwright.interop import importing, logs
+    from linkwright.formats import interop
+    from linkwright.formats.interop import importing, logs
+    from linkwright.show import report
     from linkwright.store import run as runs
 
     tool = interop.importer(format_key).tool if format_key else None

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from linkwright import registry
+from linkwright.base import registry
+from linkwright.base.errors import UsageError, unknown
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_pairs
-from linkwright.errors import UsageError, unknown
 
 KINDS = (*registry.KINDS, "runs")
 HELP = f"""KIND is one of {", ".join(KINDS[:-1])}, or `runs`, which are listed from the newest to the oldest.
@@ -35,7 +35,7 @@ def command(kind: str | None, as_json: bool, root_folder: Path | None) -> None:
 def show(kind: str | None, as_json: bool, root_folder: Path | None = None) -> None:
     """Print the entries of one kind, or of all that are registered, as text or as JSON."""
     if kind == "studies" and not registry.keys(kind):
-        from linkwright import studies
+        from linkwright.base import studies
 
         raise studies.missing()
     found = {name: _entries(name, root_folder) for name in ([kind] if kind else registry.KINDS)}

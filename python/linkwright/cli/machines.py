@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.columns import items, terminal_columns
 from linkwright.cli.output import print_json, print_table
-from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
-    from linkwright.discovery.fitted import Log
+    from linkwright.formats.discovery.fitted import Log
     from linkwright.machines import Variant
 
 
@@ -60,7 +60,7 @@ def show(
         return
     machine = load(name, variant)
     if rules:
-        from linkwright.predict import page
+        from linkwright.advise.predict import page
 
         if as_json:
             print_json(page.values(machine))
@@ -137,8 +137,8 @@ def import_(
     and marked so. GRAPH is the graph of NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which says how many channels
     its rings have.
     """
-    from linkwright.discovery import importing
-    from linkwright.store.files import read_text
+    from linkwright.base.files import read_text
+    from linkwright.formats.discovery import importing
 
     text = read_text(file, "a description of a system")
     channels = read_text(graph, "a graph of NCCL") if graph else None
@@ -162,7 +162,7 @@ def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str
 
     A host without GPUs is measured instead: `linkwright dissect`, then `linkwright fit latest`.
     """
-    from linkwright.discovery import live
+    from linkwright.formats.discovery import live
 
     made = live.machine_file(
         _named(name), gpu, lambda told: click.echo(f"linkwright: {told}", err=True), _logs(fits), collective
@@ -171,8 +171,8 @@ def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str
 
 
 def _logs(fits: tuple[Path, ...]) -> list[Log]:
-    from linkwright.discovery.fitted import Log
-    from linkwright.store.files import read_text
+    from linkwright.base.files import read_text
+    from linkwright.formats.discovery.fitted import Log
 
     return [Log(path.name, read_text(path, "the log of a benchmark")) for path in fits]
 
@@ -186,8 +186,8 @@ def _named(name: str) -> str:
 
 def _write(made: str, output: Path) -> None:
     """Write the file, which must not be there yet, and say what it holds."""
+    from linkwright.base.files import write_text
     from linkwright.machines import load
-    from linkwright.store.files import write_text
 
     if output.exists():
         raise UsageError(f"{output}: is there already; remove it, or name another with --output or --name")

@@ -19,8 +19,8 @@ from typing import NamedTuple, TextIO, cast
 
 import click
 
+from linkwright.base.errors import LinkwrightError, UsageError, unknown
 from linkwright.cli.safe_output import SafeOutput
-from linkwright.errors import LinkwrightError, UsageError, unknown
 
 # Heading -> verb -> summary, in the order of `--help`. A verb's module is called as the verb is; its help begins with
 # the summary.

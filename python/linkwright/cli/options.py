@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright import units
-from linkwright.errors import ShapeError, UsageError, unknown
-from linkwright.experiment import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
+from linkwright.ask.experiment import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
+from linkwright.base import units
+from linkwright.base.errors import ShapeError, UsageError, unknown
 
 if TYPE_CHECKING:
-    from linkwright.sources import Source
+    from linkwright.ask.sources import Source
 
 
 class Size(click.ParamType):
@@ -342,7 +342,7 @@ def completed(*kinds: str) -> Callable:
     """Shell completion from the registries of these kinds; completes the last name of a list such as `A,B`."""
 
     def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-        from linkwright import registry
+        from linkwright.base import registry
 
         before, comma, part = incomplete.rpartition(",")
         return [f"{before}{comma}{key}" for kind in kinds for key in registry.keys(kind) if key.startswith(part)]
@@ -370,7 +370,7 @@ def questions(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 def runnable(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The same, and `probe/NAME`, whose first word may be left out."""
-    from linkwright import probes
+    from linkwright.executors import probes
 
     named = [key for key in probes.registry() if incomplete and key.startswith(incomplete)]
     return questions(ctx, param, incomplete) + completed("probes")(ctx, param, incomplete) + named
@@ -420,7 +420,7 @@ class Subject:
 
 def with_alternatives(subject: Subject) -> Subject:
     """The same, with all that a library could have chosen beside each of its plans."""
-    from linkwright import library
+    from linkwright.libraries import library
 
     def widened(name: str) -> str:
         chosen = name == DEFAULT or (library.is_plan(name) and "/" not in name)
@@ -434,7 +434,7 @@ def with_alternatives(subject: Subject) -> Subject:
 
 def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> Subject:
     """What the argument of a verb and its `--algorithm` name; a traffic pattern only with `patterns`."""
-    from linkwright import sources
+    from linkwright.ask import sources
 
     if patterns and (pattern := pattern_of(named)):
         if algorithm not in (ALL, DEFAULT):
@@ -476,7 +476,7 @@ PATTERN = "pattern/"
 
 def pattern_of(named: str) -> str | None:
     """The traffic pattern that `pattern/NAME` names; None if it is about a collective."""
-    from linkwright import registry
+    from linkwright.base import registry
 
     if not named.startswith(PATTERN):
         return None

@@ -6,7 +6,7 @@ import click
 
 from linkwright.cli import plan_cost, plan_io, plan_order
 
-# One file per subject, named after it; the computation is the module of that name in linkwright.plans.
+# One file per subject, named after it; the computation is the module of that name in linkwright.advise.plans.
 SUBJECTS = (plan_io.command, plan_cost.command, plan_order.command)
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.ask.experiment import DTYPES
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
-from linkwright.errors import UsageError
-from linkwright.experiment import DTYPES
 
 if TYPE_CHECKING:
-    from linkwright.cost_curve import Error
-    from linkwright.costs import CostTable
+    from linkwright.advise.cost_curve import Error
+    from linkwright.advise.costs import CostTable
     from linkwright.machines import Variant
 
 
@@ -55,10 +55,9 @@ def command(
 
     In Python, `lw.CostTable.load(FILE)` reads the table without simulating, and `lw.estimate` answers from it.
     """
-    from linkwright import costs, costs_build
-    from linkwright.interop import cost_table
-    from linkwright.store.files import check_place
-    from linkwright.units import parse_size
+    from linkwright.advise import cost_table, costs, costs_build
+    from linkwright.base.files import check_place
+    from linkwright.base.units import parse_size
 
     if out is not None:
         cost_table.check_suffix(out)
@@ -79,7 +78,7 @@ def command(
 
 
 def _print(table: CostTable) -> None:
-    from linkwright.units import format_size
+    from linkwright.base.units import format_size
 
     click.echo(f"{table.machine}: fastest of {table.wanted}, {table.dtype}")
     click.echo("error: of sizes between the points, against the simulation\n")
@@ -99,7 +98,7 @@ def _print(table: CostTable) -> None:
 
 def _left_out(table: CostTable, asked: Sequence[int]) -> Iterator[str]:
     """By curve, which of the sizes that were asked for have no time."""
-    from linkwright.units import format_size
+    from linkwright.base.units import format_size
 
     for curve in table.curves:
         missing = [format_size(size) for size in sorted(set(asked)) if size > curve.sizes[-1]]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
-from linkwright.errors import UsageError
 
 
 class Bytes(options.Size):
@@ -42,7 +42,7 @@ def command(
     Compares the transports of a described machine or, with --run, those that a run measured here, for example by
     `linkwright run round_trip`. Times are means, followed by the 99th percentile.
     """
-    from linkwright.plans import io
+    from linkwright.advise.plans import io
 
     if machine and run_name:
         raise UsageError("--on and --run exclude each other; give a described machine or a run")
@@ -73,7 +73,7 @@ def command(
 
 def _described(name: str | None):
     """The machine of that name or file; without a name the only shipped one that describes round trips."""
-    from linkwright import registry
+    from linkwright.base import registry
     from linkwright.machines import load
 
     if name:
@@ -86,7 +86,7 @@ def _described(name: str | None):
 
 
 def _print(source: str, in_bytes: int, out_bytes: int, choices: list) -> None:
-    from linkwright.units import format_size, format_time
+    from linkwright.base.units import format_size, format_time
 
     best = choices[0]
     click.echo(f"{source}: {format_size(in_bytes)} B there, {format_size(out_bytes)} B back")

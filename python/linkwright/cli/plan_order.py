@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
+from linkwright.base.units import format_us
 from linkwright.cli import options
 from linkwright.cli.output import print_json
-from linkwright.errors import UsageError
-from linkwright.units import format_us
 
 if TYPE_CHECKING:
     from linkwright import _native
+    from linkwright.advise.plans.order import Order
+    from linkwright.advise.plans.traffic import Axis, Group
     from linkwright.machines import Variant
-    from linkwright.plans.order import Order
-    from linkwright.plans.traffic import Axis, Group
 
 _MOST = 1024  # ranks: routes of more take hours
 
@@ -30,8 +30,8 @@ class AxisSize(click.ParamType):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Axis:
         """The size of groups and their bytes."""
-        from linkwright.plans.traffic import Axis
-        from linkwright.units import parse_size
+        from linkwright.advise.plans.traffic import Axis
+        from linkwright.base.units import parse_size
 
         count, _, size = str(value).partition(":")
         if not re.fullmatch(r"[1-9]\d{0,6}", count, re.ASCII) or not size:
@@ -46,8 +46,8 @@ class Ranks(click.ParamType):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Group:
         """The group."""
-        from linkwright.plans.traffic import Group
-        from linkwright.units import parse_size
+        from linkwright.advise.plans.traffic import Group
+        from linkwright.base.units import parse_size
 
         names, _, size = str(value).partition(":")
         if not re.fullmatch(r"\d{1,7}(,\d{1,7})+", names, re.ASCII) or not size:
@@ -89,7 +89,7 @@ def command(
     With --as and --hosts the order becomes a file: a rankfile of Open MPI, a host file of MPICH, or the list that
     Slurm takes by SLURM_HOSTFILE with `--distribution=arbitrary`.
     """
-    from linkwright.plans import order, traffic
+    from linkwright.advise.plans import order, traffic
 
     given = {"tensor": tensor, "data": data, "pipeline": pipeline}
     axes = {key: axis for key, axis in given.items() if axis}
@@ -123,8 +123,8 @@ def _file(
     machine: _native.Machine, hosts: str | None, form: str | None, out: Path | None
 ) -> tuple[list[str], int, str, Path] | None:
     """Hosts, endpoints of each, format and place of the file; None if none is asked for."""
-    from linkwright.discovery import hostlists
-    from linkwright.store.files import check_place
+    from linkwright.base.files import check_place
+    from linkwright.formats.discovery import hostlists
 
     if hosts is None and form is None and out is None:
         return None
@@ -141,8 +141,8 @@ def _file(
 
 
 def _write(found: Order, hosts: list[str], each: int, form: str, out: Path) -> None:
-    from linkwright.plans import host_order
-    from linkwright.store.files import write_text
+    from linkwright.advise.plans import host_order
+    from linkwright.base.files import write_text
 
     write_text(out, host_order.text(form, host_order.places(hosts, found.endpoints, each)))
 

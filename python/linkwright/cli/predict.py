@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.predict_shown import Shown
 from linkwright.cli.predict_training import training_options
-from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
+    from linkwright.advise.predict import Program
     from linkwright.machines import Variant
-    from linkwright.predict import Program
 
 # Kind of program -> module that answers and prints.
 VIEWS = {
@@ -60,7 +60,7 @@ def command(
     if not all(names):
         raise UsageError(f"--on `{machines}` has an empty name; write machines as `A,B`")
     if report is not None:
-        from linkwright.store.files import check_page
+        from linkwright.base.files import check_page
 
         check_page(report, "--report")
     found = _program(apps)
@@ -72,11 +72,11 @@ def command(
 
 def _program(apps: tuple[str, ...]) -> Program:
     """The program in a file, or of the traces of one step."""
-    from linkwright import predict
+    from linkwright.advise import predict
 
     traces = [app for app in apps if predict.is_trace(app)]
     if len(traces) == len(apps):
-        from linkwright.predict import trace
+        from linkwright.advise.predict import trace
 
         return trace.program_of(apps)
     if traces or len(apps) > 1:

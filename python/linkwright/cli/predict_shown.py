@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from linkwright.report import Report
+    from linkwright.show.report import Report
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Shown:
 
     def write(self, page: Report) -> None:
         """Write the page, and say where unless JSON is printed."""
-        from linkwright import report
+        from linkwright.show import report
 
         report.render(page, self.report)
         click.echo(f"page: {self.report}", err=self.as_json)

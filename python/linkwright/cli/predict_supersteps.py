@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
+from linkwright.base.units import format_time
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.training_table import say
-from linkwright.errors import UsageError
-from linkwright.units import format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
+    from linkwright.advise.predict import Forecast, Program
     from linkwright.cli.predict_shown import Shown
-    from linkwright.predict import Forecast, Program
 
 
 def answer(found: Program, machines: list[_native.Machine], asked: dict[str, object], shown: Shown) -> int:
     """Print the forecast; the status says whether it fits."""
-    from linkwright.predict import supersteps
+    from linkwright.advise.predict import supersteps
 
     refuse_training_options(found, asked)
     forecasts = [supersteps.forecast(found.document, found.head, machine) for machine in machines]
@@ -36,7 +36,7 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
         if others:
             _print_side_by_side(forecasts)
     if shown.report is not None:
-        from linkwright.report import forecast as pages
+        from linkwright.show.report import forecast as pages
 
         shown.write(pages.supersteps(forecasts))
     return 1 if any(forecast.room.fits is False for forecast in forecasts) else 0
@@ -85,7 +85,7 @@ def _print_side_by_side(forecasts: list[Forecast]) -> None:
 
 
 def _verdict(first: Forecast, second: Forecast, lead: float) -> str:
-    from linkwright.predict.training.lead import ratio, times_faster
+    from linkwright.advise.predict.training.lead import ratio, times_faster
 
     faster, slower = (first, second) if lead >= 0 else (second, first)
     return (
@@ -96,7 +96,7 @@ def _verdict(first: Forecast, second: Forecast, lead: float) -> str:
 
 
 def _compared(name: str, times_ns: list[float | None]) -> list[str]:
-    from linkwright.predict import lead
+    from linkwright.advise.predict import lead
 
     def told(time_ns: float | None) -> str:
         return "does not fit" if time_ns is None else format_time(time_ns)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.units import counted, format_ps, format_size
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.predict_supersteps import refuse_training_options
 from linkwright.cli.training_table import say
-from linkwright.units import counted, format_ps, format_size
 
 if TYPE_CHECKING:
     from linkwright import _native
+    from linkwright.advise.predict import Program
+    from linkwright.advise.predict.trace.outcome import Outcome, Row
     from linkwright.cli.predict_shown import Shown
-    from linkwright.predict import Program
-    from linkwright.predict.trace.outcome import Outcome, Row
 
 # Rows of a table without `--wide`.
 MOST_ROWS = 10
@@ -24,7 +24,7 @@ MOST_ROWS = 10
 
 def answer(found: Program, machines: list[_native.Machine], asked: dict[str, object], shown: Shown) -> int:
     """Print the forecast."""
-    from linkwright.predict import trace
+    from linkwright.advise.predict import trace
 
     refuse_training_options(found, asked)
     outcomes = trace.forecasts(found, machines)
@@ -37,7 +37,7 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
     else:
         _print_all(outcomes, shown.wide)
     if shown.report is not None:
-        from linkwright.report import forecast_trace
+        from linkwright.show.report import forecast_trace
 
         shown.write(forecast_trace.page(outcomes))
     return 0
@@ -45,13 +45,13 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
 
 def lead(first: Outcome, second: Outcome) -> float | None:
     """How much longer the step takes on `second`."""
-    from linkwright import predict
+    from linkwright.advise import predict
 
     return predict.lead(float(first.step_ps), float(second.step_ps))
 
 
 def _print_all(outcomes: Sequence[Outcome], wide: bool) -> None:
-    from linkwright.predict.trace.outcome import NOT_MODELLED
+    from linkwright.advise.predict.trace.outcome import NOT_MODELLED
 
     for number, found in enumerate(outcomes):
         click.echo("\n" if number else "", nl=False)
@@ -122,7 +122,7 @@ def _compared(found: Outcome) -> list[str]:
 
 
 def _verdict(first: Outcome, second: Outcome) -> str:
-    from linkwright.predict.training.lead import LEVEL, ratio, times_faster
+    from linkwright.advise.predict.training.lead import LEVEL, ratio, times_faster
 
     found = lead(first, second)
     if found is None:

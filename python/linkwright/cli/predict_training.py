@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
+from linkwright.base.units import NS_PER_S
 from linkwright.cli import options, training_table
 from linkwright.cli.output import print_json
-from linkwright.errors import UsageError
-from linkwright.units import NS_PER_S
 
 if TYPE_CHECKING:
     from linkwright import _native
+    from linkwright.advise.predict import Program
     from linkwright.cli.predict_shown import Shown
-    from linkwright.predict import Program
 
 
 class Counts(click.ParamType):
@@ -106,7 +106,7 @@ def training_options(function: Callable) -> Callable:
 
 def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: Shown) -> int:
     """Print the steps; the status says whether every machine has a time for one."""
-    from linkwright.predict.training import training
+    from linkwright.advise.predict.training import training
 
     made = training(found.document, found.head, machines, _asked(asked))
     if shown.as_json:
@@ -114,15 +114,15 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: 
     else:
         training_table.show(made, shown.wide)
     if shown.report is not None:
-        from linkwright.report import forecast
+        from linkwright.show.report import forecast
 
         shown.write(forecast.training(made))
     return 0 if made.fits else 1
 
 
 def _asked(asked: dict) -> object:
-    from linkwright.predict.training import Wanted
-    from linkwright.predict.training.step import Choices
+    from linkwright.advise.predict.training import Wanted
+    from linkwright.advise.predict.training.step import Choices
 
     if asked["no_overlap"] and asked["bucket"] is None:
         raise UsageError("--no-overlap is about buckets; add --bucket SIZE, or leave out --no-overlap")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from linkwright.base.errors import UsageError, nearest
 from linkwright.cli import options
-from linkwright.errors import UsageError, nearest
 
 # Options of `run` that a probe takes, by their parameters.
 _TAKEN = ("on", "variant", "samples", "warmup", "target", "watts", "seed")
@@ -19,7 +19,7 @@ _ONLY = {"stated": "--axis", "every_pair": "--every-pair", "watts": "--watts"}
 
 def is_meant(name: str) -> bool:
     """Whether `name` is `probe/NAME` or that of a probe, or is nearer to one than to any collective."""
-    from linkwright import probes
+    from linkwright.executors import probes
 
     if name.startswith("probe/") or name in probes.registry():
         return True
@@ -38,10 +38,10 @@ def refuse_options() -> None:
 
 def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], root_folder: Path) -> int:
     """Run the probe for all values of its axes."""
-    from linkwright import probes
     from linkwright.cli import sessions
-    from linkwright.suite.load import one_part
-    from linkwright.suite.session import Request
+    from linkwright.executors import probes
+    from linkwright.session.suite.load import one_part
+    from linkwright.session.suite.session import Request
 
     probe = probes.find(name)
     options.refuse_others(f"{probe.key} is a probe, which takes --axis instead", _ALLOWED)

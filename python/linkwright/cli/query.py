@@ -24,8 +24,8 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
     linkwright query "select machine, algorithm, min(value) from results
                       where metric = 'time' and collective = 'allreduce' group by all"
     """
-    from linkwright import extras
-    from linkwright.errors import UsageError
+    from linkwright.base import extras
+    from linkwright.base.errors import UsageError
     from linkwright.store import tables
 
     duckdb = extras.load("duckdb", "analysis", "linkwright query")
@@ -49,7 +49,7 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
 
 def _whole(root: Path, read: Callable[[Path], object], *, told: bool = True) -> list[Path]:
     """The folders of finished runs whose tables `read` accepts; the others are named on stderr."""
-    from linkwright.errors import StoreError
+    from linkwright.base.errors import StoreError
 
     found = sorted(path.parent for path in root.glob("*/results.parquet"))
     if not found:
@@ -73,7 +73,7 @@ def _answer(folders: list[Path], sql: str) -> tuple[list[str], list[tuple]]:
     """Columns and rows of the answer over the runs in `folders`."""
     import duckdb
 
-    from linkwright.errors import UsageError
+    from linkwright.base.errors import UsageError
 
     connection = duckdb.connect()
     for table in TABLES:

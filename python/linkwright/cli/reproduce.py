@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from linkwright import studies
+from linkwright.base import studies
 
 
 @click.command(name="reproduce", context_settings={"ignore_unknown_options": True})

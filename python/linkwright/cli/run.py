@@ -63,8 +63,8 @@ def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tupl
     timed region; a wrong answer yields no number.
     """
     from linkwright.cli import probe, sessions, traffic
-    from linkwright.suite.load import one_part
-    from linkwright.suite.session import Request
+    from linkwright.session.suite.load import one_part
+    from linkwright.session.suite.session import Request
 
     if probe.is_meant(what):
         return probe.start(what, asked | {"on": on}, outputs, root_folder)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
-from linkwright import interop
 from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import EXECUTORS
+from linkwright.formats import interop
+from linkwright.session.suite import session
+from linkwright.session.suite.backends import Backend
+from linkwright.session.suite.load import Suite
 from linkwright.store import run as runs
 from linkwright.store import tally
-from linkwright.suite import session
-from linkwright.suite.backends import Backend
-from linkwright.suite.load import Suite
 
 
 def start(
@@ -64,7 +64,7 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         return 130
     for part in remark(tally.sentence(tally.tally(outcome.rows)), terminal_columns()):
         say(part)
-    from linkwright import report
+    from linkwright.show import report
 
     glance, page = report.conclude(run.folder)
     for line in glance:

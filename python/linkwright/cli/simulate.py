@@ -82,9 +82,9 @@ def command(
 
     With --fold a ring over a million ranks takes seconds; `linkwright describe ALGORITHM` says whether it folds.
     """
+    from linkwright.base.errors import UsageError
     from linkwright.cli import simulations, traffic
-    from linkwright.errors import UsageError
-    from linkwright.suite.load import one_part
+    from linkwright.session.suite.load import one_part
 
     subject = options.subject(what, algorithm, patterns=True)
     if alternatives:

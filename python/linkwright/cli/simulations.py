@@ -8,20 +8,21 @@ from pathlib import Path
 
 import click
 
-from linkwright import _native, schedules
-from linkwright.ask import ask
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.answer import ask
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import LinkwrightError, UsageError
+from linkwright.base.files import check_page, check_place, write_text, write_whole
 from linkwright.cli.table import LiveTable
-from linkwright.errors import LinkwrightError, UsageError
 from linkwright.executors import Target, resolve
-from linkwright.experiment import Experiment
 from linkwright.machines import Variant
-from linkwright.store.files import check_page, check_place, write_text, write_whole
-from linkwright.suite.context import Context, Row
-from linkwright.suite.expand import expand
-from linkwright.suite.load import Suite
-from linkwright.suite.model import Finished, Work, in_order, on_sample
-from linkwright.suite.model import simulate as simulated
-from linkwright.timeline import BINS
+from linkwright.session.suite.context import Context, Row
+from linkwright.session.suite.expand import expand
+from linkwright.session.suite.load import Suite
+from linkwright.session.suite.model import Finished, Work, in_order, on_sample
+from linkwright.session.suite.model import simulate as simulated
+from linkwright.session.timeline import BINS
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def run(request: Request) -> int:
     if failed:
         raise failed[0]
     for path in request.outputs:
-        from linkwright import interop  # its formats are loaded if one is asked for
+        from linkwright.formats import interop  # its formats are loaded if one is asked for
 
         interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
     if request.mode and all(row["status"] == "waived" for row in rows):
@@ -130,7 +131,7 @@ def _plan(request: Request) -> Planned:
     if request.report:
         check_page(request.report, "--report")
     for path in request.outputs:
-        from linkwright import interop  # its formats are loaded if one is asked for
+        from linkwright.formats import interop  # its formats are loaded if one is asked for
 
         interop.check_output(path)
     if request.trace and request.trace.suffix not in TRACES:
@@ -182,12 +183,12 @@ def _record(work: Work, experiment: Experiment, request: Request) -> list[Row]:
         write_whole(request.trace, lambda file: answer.trace(str(file)))
     rows = work.rows(experiment, answer)
     if request.links:
-        from linkwright.insight import link_rows  # as above
+        from linkwright.session.insight import link_rows  # as above
 
         _write_links(request.links, link_rows(answer))
     if request.report:
-        from linkwright.report import html  # as above
-        from linkwright.report import simulation as page
+        from linkwright.show.report import html  # as above
+        from linkwright.show.report import simulation as page
 
         write_text(request.report, html.page(page.simulation(work.target.machine, answer, experiment, rows)))
     return rows

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.units import format_ps
 from linkwright.cli import options
-from linkwright.units import format_ps
 
 if TYPE_CHECKING:
+    from linkwright.advise.synthesis import Outcome, Task
     from linkwright.machines import Variant
-    from linkwright.synthesis import Outcome, Task
 
 SIZES = "1K,1M,64M"
 
@@ -98,7 +98,7 @@ def command(
     \b
     linkwright synthesize allreduce --on dgx1-p100 --sizes 1K,1M,256M --out found --report found.html
     """
-    from linkwright import synthesis
+    from linkwright.advise import synthesis
     from linkwright.executors import resolve_one
 
     target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))
@@ -117,7 +117,7 @@ def _search(
     tasks: list[Task], out: Path | None, formats: tuple[str, ...], json_file: Path | None, report: Path | None
 ) -> int:
     """Search for each size in turn; the exit status."""
-    from linkwright import synthesis
+    from linkwright.advise import synthesis
 
     table = str(json_file) != "-"
     found: list[Outcome] = []
@@ -163,8 +163,8 @@ def _one(task: Task) -> Outcome:
 
 
 def _write_page(found: list[Outcome], file: Path, *, err: bool) -> None:
-    from linkwright import report
-    from linkwright.synthesis.page import page
+    from linkwright.show import report
+    from linkwright.show.report.search import page
 
     click.echo(f"wrote {report.render(page(found), file)}", err=err)
 
@@ -172,7 +172,7 @@ def _write_page(found: list[Outcome], file: Path, *, err: bool) -> None:
 def _write_json(found: list[Outcome], file: Path) -> None:
     import json
 
-    from linkwright.store.files import write_text
+    from linkwright.base.files import write_text
 
     text = json.dumps([outcome.explained for outcome in found], indent=2) + "\n"
     if str(file) == "-":

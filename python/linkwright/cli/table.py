@@ -12,17 +12,18 @@ from collections.abc import Mapping
 
 import click
 
-from linkwright import units
-from linkwright.cli import groups, wide
+from linkwright.ask.experiment import Experiment
+from linkwright.base import units
+from linkwright.base.units import counted
+from linkwright.cli import groups
 from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.progress import Progress
 from linkwright.executors import Target
-from linkwright.experiment import Experiment
-from linkwright.suite.budget import Plan
-from linkwright.suite.rows import Row
-from linkwright.suite.watcher import Watcher
-from linkwright.units import counted
+from linkwright.session.suite.budget import Plan
+from linkwright.session.suite.rows import Row
+from linkwright.session.suite.watcher import Watcher
+from linkwright.show import wide
 
 from .options import View
 

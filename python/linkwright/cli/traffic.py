@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.errors import UsageError
 
 _ONLY = {"messages": "--messages", "both_ways": "--both-ways"}
 # The only pattern that goes to and fro, so that half of its time is a latency.

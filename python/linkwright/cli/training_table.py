@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.shown import duration, span
-from linkwright.units import NS_PER_S, format_time
+from linkwright.base.units import NS_PER_S, format_time
+from linkwright.show.shown import duration, span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkwright.predict.training import Training
-    from linkwright.predict.training.lead import Lead
-    from linkwright.predict.training.step import Step
-    from linkwright.predict.training.workload import Workload
+    from linkwright.advise.predict.training import Training
+    from linkwright.advise.predict.training.lead import Lead
+    from linkwright.advise.predict.training.step import Step
+    from linkwright.advise.predict.training.workload import Workload
 
 WIDTH = 80
 
@@ -69,7 +69,7 @@ def _print_steps(steps: list[Step], made: Training, wide: bool) -> None:
 
 
 def _step_row(step: Step, made: Training, wide: bool) -> list[str]:
-    from linkwright.predict.training.lead import COMMUNICATION
+    from linkwright.advise.predict.training.lead import COMMUNICATION
 
     cells = [str(step.batch), str(step.gpus)]
     if not step.causes_ns:
@@ -82,7 +82,7 @@ def _step_row(step: Step, made: Training, wide: bool) -> list[str]:
 
 
 def _wide_cells(step: Step, load: Workload) -> list[str]:
-    from linkwright.predict.training.lead import COMMUNICATION
+    from linkwright.advise.predict.training.lead import COMMUNICATION
 
     exposed = {cause: step.share(cause) for cause in COMMUNICATION}
     mostly = max(exposed, key=exposed.get) if any(exposed.values()) else "-"
@@ -92,7 +92,7 @@ def _wide_cells(step: Step, load: Workload) -> list[str]:
 
 
 def _print_leads(leads: list[Lead], calibrated: bool, wide: bool) -> None:
-    from linkwright.predict.training.lead import crossovers, verdict
+    from linkwright.advise.predict.training.lead import crossovers, verdict
 
     late = list(next((lead.late for lead in leads if lead.late), {}))
     header = ["batch", "GPUs", "faster", "by", "low to high", "messages"]
@@ -103,7 +103,7 @@ def _print_leads(leads: list[Lead], calibrated: bool, wide: bool) -> None:
 
 
 def _lead_row(lead: Lead, calibrated: bool, late: list[str] | None) -> list[str]:
-    from linkwright.predict.training.lead import ratio
+    from linkwright.advise.predict.training.lead import ratio
 
     cells = [str(lead.batch), str(lead.gpus)]
     if lead.lead is None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
+    from linkwright.formats.tuning.rules import Table
+    from linkwright.formats.tuning.runtime import About, Runtime
     from linkwright.machines import Variant
-    from linkwright.tuning.rules import Table
-    from linkwright.tuning.runtime import About, Runtime
 
 # From a cache line to what fills links, by 8.
 SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
@@ -67,8 +67,8 @@ def command(
     linkwright tune --on hgx-h100 --for nccl --out nccl_tuner.conf
     linkwright tune --run latest --for openmpi --out rules
     """
-    from linkwright import tuning
-    from linkwright.store.files import check_place
+    from linkwright.base.files import check_place
+    from linkwright.formats import tuning
 
     runtime = tuning.find(runtime_key)
     if (on is None) == (run is None):
@@ -101,11 +101,11 @@ def _predicted(
     base: Path | None, seed: int,
 ) -> tuple[list[Table], About]:  # fmt: skip
     """Tables from simulations."""
-    from linkwright import tuning
     from linkwright.cli.progress import Progress
     from linkwright.executors import ModelledTarget, resolve_one
-    from linkwright.tuning.predicted import prediction
-    from linkwright.tuning.runtime import About
+    from linkwright.formats import tuning
+    from linkwright.formats.tuning.predicted import prediction
+    from linkwright.formats.tuning.runtime import About
 
     target = resolve_one(on, max(ranks) if ranks else None, variant=variant)
     if not isinstance(target, ModelledTarget):
@@ -126,9 +126,9 @@ def _measured(
     runtime: Runtime, run: str, wanted: tuple[str, ...], machine: str | None, base: Path | None, root_folder: Path
 ) -> tuple[list[Table], About]:
     """Tables from the rows of a run."""
-    from linkwright import interop, tuning
+    from linkwright.formats import interop, tuning
+    from linkwright.formats.tuning.runtime import About
     from linkwright.store import run as runs
-    from linkwright.tuning.runtime import About
 
     content = interop.content(runs.find(root_folder, run), machine)
     rows = [row for row in content.rows if row["metric"] == "time" and (not wanted or row["collective"] in wanted)]
@@ -138,7 +138,7 @@ def _measured(
 
 def _write(runtime: Runtime, tables: list[Table], about: About, out: Path | None) -> None:
     """The file, a file of reasons where it has no comments, and what is left out."""
-    from linkwright.store.files import write_text
+    from linkwright.base.files import write_text
 
     if not tables:
         raise UsageError(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.units import counted
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.progress import Progress
-from linkwright.units import counted
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
-    from linkwright.verification import Request
+    from linkwright.session.verification import Request
 
 # Rank counts of `--all`: every small one, a power of two, and squares.
 SWEEP = (*range(1, 18), 32, 64, 100)
@@ -52,8 +52,8 @@ def command(
     demands, each once) and the absence of races. An error names rank, step, chunk and cure. An algorithm that does not
     support this number of ranks is waived. The exit status is 1 if anything is wrong.
     """
-    from linkwright.errors import UsageError
-    from linkwright.verification import check
+    from linkwright.base.errors import UsageError
+    from linkwright.session.verification import check
 
     if everything == bool(what):
         raise UsageError(
@@ -83,8 +83,8 @@ def _requests(
     on: tuple[str | None, Variant],
 ) -> Iterator[Request]:
     """What is to be proved."""
-    from linkwright.suite.expand import algorithms_of
-    from linkwright.verification import Request, registered
+    from linkwright.session.suite.expand import algorithms_of
+    from linkwright.session.verification import Request, registered
 
     if what is None:
         size = USUAL_SIZE if size is None else size

@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from linkwright import machines, registry
-from linkwright.errors import PluginError, ShapeError, UsageError, unknown
-from linkwright.experiment import Experiment
+from linkwright import machines
+from linkwright.ask.experiment import Experiment
+from linkwright.base import registry
+from linkwright.base.errors import PluginError, ShapeError, UsageError, unknown
+from linkwright.base.units import format_grid
 from linkwright.machines import AS_DESCRIBED, Variant
-from linkwright.units import format_grid
 
 from .cuda import Cuda
 from .gpus import Gpus

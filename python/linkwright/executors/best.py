@@ -18,8 +18,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from linkwright.experiment import Experiment
-from linkwright.store import environment, files
+from linkwright.ask.experiment import Experiment
+from linkwright.base import files
+from linkwright.store import environment
 
 from .bounds import Bounds
 from .measured import Measured

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from linkwright.experiment import Experiment
+from linkwright.ask.experiment import Experiment
 
 from .measured import Measured
 

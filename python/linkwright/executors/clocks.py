@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwright import _native
-from linkwright.units import NS_PER_S
+from linkwright.base.units import NS_PER_S
 
 # A launch counts as disturbed from this relative change of frequency on. Quiet readings agree within 1 %.
 MOVED = _native.measurement.CLOCK_MOVED

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.stats.summary import Summary, summarise
+from linkwright.base.stats.summary import Summary, summarise
 from linkwright.store.record import DISTURBANCES, Note, Record, counting
 
 

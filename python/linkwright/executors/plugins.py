@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import re
 
-from linkwright import plugins
-from linkwright.errors import PluginError
+from linkwright.base import plugins
+from linkwright.base.errors import PluginError
 
 from .protocol import CONDITIONS, Executor
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from linkwright._native import measurement
-from linkwright.errors import LinkwrightError, OutOfTimeError, WaivedError
-from linkwright.experiment import Experiment
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import LinkwrightError, OutOfTimeError, WaivedError
 from linkwright.store.record import OUT_OF_TIME, PROCESS_ENDED, Ended, Outcome, Record, from_json, to_json
 
 from .protocol import Launch, Options

@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright import _native, schedules
-from linkwright.errors import UsageError
-from linkwright.experiment import Experiment
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import UsageError
 
 _MOMENTS = {code: name for name, code in _native.moment_codes()}
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
 
-from linkwright.errors import UsageError
-from linkwright.experiment import Experiment
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import UsageError
 from linkwright.store.record import Outcome, Record
 
 from .measured import Measured

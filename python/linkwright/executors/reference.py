@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwright import _native, schedules
-from linkwright.errors import LinkwrightError
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.base.errors import LinkwrightError
 from linkwright.store.record import Ended, Outcome
 
 from .protocol import Executor, Extent, Launch, Target

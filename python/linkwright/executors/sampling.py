@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright import _native
-from linkwright.stats.interval import median_interval
+from linkwright.base.stats.interval import median_interval
 
 from .process import Sampling
 

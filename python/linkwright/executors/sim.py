@@ -6,8 +6,9 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linkwright import _native, library, machines
-from linkwright.errors import ShapeError
+from linkwright import _native, machines
+from linkwright.base.errors import ShapeError
+from linkwright.libraries import library
 from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.store.record import Outcome
 

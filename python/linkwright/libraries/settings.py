@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from linkwright import registry
+from linkwright.base import registry
 from linkwright.machines import load
 
 Rule = Mapping[str, Any]

@@ -13,10 +13,11 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from linkwright import _native, library, machines
-from linkwright.ask import ask
-from linkwright.experiment import Experiment
-from linkwright.experiments import collective_experiment
+from linkwright import _native, machines
+from linkwright.ask.answer import ask
+from linkwright.ask.experiment import Experiment
+from linkwright.libraries import library
+from linkwright.libraries.experiments import collective_experiment
 from linkwright.machines import Variant
 
 from .settings import Setting

@@ -10,9 +10,10 @@ import contextlib
 import os
 from pathlib import Path
 
-from linkwright import _native, registry
-from linkwright.errors import FileError, UsageError, unknown
-from linkwright.store.files import read_text
+from linkwright import _native
+from linkwright.base import registry
+from linkwright.base.errors import FileError, UsageError, unknown
+from linkwright.base.files import read_text
 
 from .variant import AS_DESCRIBED, Variant
 

@@ -7,7 +7,7 @@ chips are counted from 0 by position (the vendor's DNC id), and tiles in the sam
 from __future__ import annotations
 
 from linkwright import _native
-from linkwright.errors import UsageError
+from linkwright.base.errors import UsageError
 
 
 def rows(machine: _native.Machine) -> list[dict[str, object]]:

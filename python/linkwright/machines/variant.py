@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from linkwright.errors import UsageError
+from linkwright.base.errors import UsageError
 
 # More nodes than a machine has whose links are described one by one.
 MOST_NODES = 1 << 16

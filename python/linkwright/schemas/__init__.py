@@ -3,7 +3,7 @@
     machine     `[fabric]`, `[path.NAME]`, ... as the Rust readers ask for their keys, see `machine.py`
     part        the same tables with any of their keys: parts of machine files, and files that name parts
     network     the keys of networks, as their Rust reader asks for them
-    suite       the keys of `linkwright.suite.load`
+    suite       the keys of `linkwright.session.suite.load`
     predict     the keys of each kind of program
     results     the columns and metrics of `linkwright.store.schema`
 
@@ -45,7 +45,7 @@ def made(name: str, machines: list[tuple[str, str]]) -> str:
 
 
 def _network() -> Schema:
-    from linkwright import registry
+    from linkwright.base import registry
     from linkwright.schemas import machine
 
     paths = map(registry.network_path, registry.keys("networks"))
@@ -53,15 +53,16 @@ def _network() -> Schema:
 
 
 def _suite() -> Schema:
-    from linkwright import toml
-    from linkwright.suite.load import SUITE
+    from linkwright.base import toml
+    from linkwright.session.suite.load import SUITE
 
     return toml.schema(SUITE)
 
 
 def _predict() -> Schema:
     """One branch for each kind of program; a wrong kind is refused by itself."""
-    from linkwright import predict, toml
+    from linkwright.advise import predict
+    from linkwright.base import toml
 
     is_kind = {
         kind: {"properties": {"app": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}}}

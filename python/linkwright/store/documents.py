@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from linkwright.errors import StoreError
-from linkwright.rows import Rows, unique
+from linkwright.base.errors import StoreError
+from linkwright.base.files import kept
+from linkwright.base.rows import Rows, unique
 
 from . import schema, tables, upgrade
-from .files import kept
 from .tables import AGAIN
 
 Form = Any

@@ -19,10 +19,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from linkwright.errors import StoreError
+from linkwright.base.errors import StoreError
+from linkwright.base.files import kept, named
 
 from . import documents
-from .files import kept, named
 
 
 class Journal:

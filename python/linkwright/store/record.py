@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 
 DISTURBANCES = ("foreign", "clock")
 # Codes of an experiment without a value that no error names.

@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linkwright.errors import StoreError, UsageError, unknown
-from linkwright.rows import Rows
+from linkwright.base.errors import StoreError, UsageError, unknown
+from linkwright.base.files import kept, make_folder, named, read_text, write_text
+from linkwright.base.rows import Rows
 
 from . import documents, environment, journal, schema, tables
-from .files import kept, make_folder, named, read_text, write_text
 from .record import Record, counting
 
 # Where run folders are, unless --runs says otherwise.

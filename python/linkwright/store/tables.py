@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwright import _native
-from linkwright.errors import StoreError
-from linkwright.rows import Column, Rows, given
+from linkwright.base.errors import StoreError
+from linkwright.base.files import kept, write_whole
+from linkwright.base.rows import Column, Rows, given
 
 from . import schema
-from .files import kept, write_whole
 
 AGAIN = "it is damaged: restore it, or make the run again"
 Declared = Mapping[str, tuple[str, bool, str]]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from linkwright.stats.grade import GRADES
-from linkwright.units import counted
+from linkwright.base.stats.grade import GRADES
+from linkwright.base.units import counted
 
 from .schema import STATUS
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from linkwright import units
+from linkwright.base import units
 
 SAME_CORE, SAME_PACKAGE, OTHER_PACKAGE = "same core", "same package", "other package"
 _HOLDS_DATA = ("Data", "Unified")

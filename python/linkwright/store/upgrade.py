@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from linkwright.rows import Rows
-from linkwright.stats import grade as grades
+from linkwright.base.rows import Rows
+from linkwright.base.stats import grade as grades
 
 from . import schema
 

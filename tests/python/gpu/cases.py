@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright import _native
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright.executors.cuda import job, stream
 
 RANKS = range(1, 10)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 from linkwright.executors.cuda.compiler import KERNELS
 from linkwright.executors.cuda.job import Job
 

@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 
-from linkwright.errors import LinkwrightError
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import LinkwrightError
 from linkwright.executors.cuda import clocks, measure, probes, stream
 from linkwright.executors.cuda.device import Device, device, devices
 from linkwright.executors.cuda.job import Job
@@ -25,7 +26,6 @@ from linkwright.executors.gpus import measure as several
 from linkwright.executors.gpus import program
 from linkwright.executors.gpus.node import Node
 from linkwright.executors.process import Sampling
-from linkwright.experiment import Experiment
 from linkwright.store.record import Record
 
 HOW = Sampling(samples=8, warmup_at_most=2, budget_s=4.0, settle_within=None, seed=3)

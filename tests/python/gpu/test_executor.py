@@ -13,12 +13,13 @@ import pandas as pd
 import pytest
 from test_gpu_probes import needs_nvrtc
 
-from linkwright import _native, registry
+from linkwright import _native
+from linkwright.ask.experiment import Experiment
+from linkwright.base import registry
+from linkwright.base.errors import CudaError
 from linkwright.cli.main import status_of
-from linkwright.errors import CudaError
 from linkwright.executors.cuda import clocks
-from linkwright.experiment import Experiment
-from linkwright.report.runs import Run
+from linkwright.show.report.runs import Run
 
 
 def allreduce(ranks: int, size: int = 256, **more) -> Experiment:
@@ -102,7 +103,7 @@ def test_what_it_cannot_do_is_waived(answers, number, reason):
     assert reason in answers[number]["error"][1]
 
 
-ONE_LAUNCH = "import sys; from linkwright.suite import measure; from linkwright.cli.main import main; "
+ONE_LAUNCH = "import sys; from linkwright.session.suite import measure; from linkwright.cli.main import main; "
 ONE_LAUNCH += "measure.MAX_LAUNCHES = 1; main(sys.argv[1:])"
 
 

@@ -9,11 +9,11 @@ import emulator
 import numpy as np
 import pytest
 
-from linkwright import probes
-from linkwright.errors import WaivedError
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import WaivedError
+from linkwright.executors import probes
 from linkwright.executors.cuda import compiler
 from linkwright.executors.cuda.probes import l2, latency, round_trips
-from linkwright.experiment import Experiment
 
 needs_nvrtc = pytest.mark.skipif(not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install -e '.[cuda]'")
 

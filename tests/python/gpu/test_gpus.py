@@ -14,9 +14,9 @@ import pytest
 from test_gpu_probes import needs_nvrtc
 
 from linkwright import _native
+from linkwright.ask.experiment import Experiment
 from linkwright.executors.cuda import walk
 from linkwright.executors.gpus import measure, order
-from linkwright.experiment import Experiment
 from linkwright.store.record import Record
 
 STAND_INS = emulator.HERE / "stand_ins"

@@ -7,12 +7,13 @@ import emulator
 import numpy as np
 import pytest
 
-from linkwright import _native, probes
-from linkwright.errors import WaivedError
+from linkwright import _native
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import WaivedError
+from linkwright.executors import probes
 from linkwright.executors.cuda import clocks, job, measure, native
 from linkwright.executors.cuda.probes import host_link, products
 from linkwright.executors.process import Sampling
-from linkwright.experiment import Experiment
 
 pytestmark = pytest.mark.skipif(not emulator.has_gpu(), reason=f"no GPU: {emulator.why_no_gpu()}")
 

@@ -9,7 +9,7 @@ import emulator
 import numpy as np
 import pytest
 
-from linkwright.errors import CudaError
+from linkwright.base.errors import CudaError
 from linkwright.executors.cuda import compiler, native
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install -e '.[cuda]'")

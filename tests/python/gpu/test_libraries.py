@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from test_gpu_probes import asked, needs_nvrtc
 
-from linkwright.errors import CudaError, WaivedError, WrongResultError
+from linkwright.base.errors import CudaError, WaivedError, WrongResultError
 from linkwright.executors.cuda import peaks, power, probes
 from linkwright.executors.cuda.probes import generators, libraries, products, sampling
 from linkwright.executors.measured import Measured
 from linkwright.executors.process import Sampling
+from linkwright.session.suite.rows import Context, of_samples
 from linkwright.store.record import Record, remarks
-from linkwright.suite.rows import Context, of_samples
 
 STAND_INS = emulator.HERE / "stand_ins"
 BY_TORCH = [

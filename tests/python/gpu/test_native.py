@@ -9,7 +9,7 @@ import pytest
 
 from linkwright.executors import EXECUTORS
 from linkwright.executors.cuda import job, native
-from linkwright.suite import expand
+from linkwright.session.suite import expand
 
 
 def ring(ranks: int, elements: int, dtype: str = "f32", op: str = "sum") -> cases.Case:

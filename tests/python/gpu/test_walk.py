@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from linkwright import _native
-from linkwright.errors import WaivedError, WrongResultError
+from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.executors.cuda import job
 from linkwright.executors.cuda.merge import FOLD, merged
 from linkwright.executors.cuda.stream import CODES

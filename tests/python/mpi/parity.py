@@ -3,10 +3,12 @@
 Rank 0 prints how many schedules were compared, or what differs where.
 """
 
-from linkwright import _native, registry, schedules
-from linkwright.errors import LinkwrightError, WaivedError
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.base import registry
+from linkwright.base.errors import LinkwrightError, WaivedError
 from linkwright.executors.mpi.world import world
-from linkwright.experiments import collective_experiment
+from linkwright.libraries.experiments import collective_experiment
 
 job = world()
 compared, wrong = 0, []

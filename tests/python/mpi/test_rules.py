@@ -6,8 +6,8 @@ import subprocess
 import pytest
 from jobs import FOLDER, is_open_mpi, mpirun
 
-from linkwright import interop
-from linkwright.errors import StoreError, UsageError
+from linkwright.base.errors import StoreError, UsageError
+from linkwright.formats import interop
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright_cases import invoke

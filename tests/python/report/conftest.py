@@ -7,8 +7,8 @@ import numpy as np
 import pages
 import pytest
 
-from linkwright import report
-from linkwright.report import model
+from linkwright.show import report
+from linkwright.show.report import model
 
 FLAGS = [
     "--no-sandbox",

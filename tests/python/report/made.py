@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from linkwright.report import runs
-from linkwright.rows import Rows
-from linkwright.stats import grade
+from linkwright.base.rows import Rows
+from linkwright.base.stats import grade
+from linkwright.show.report import runs
 
 HOST, MODEL = {"machine": "here", "executor": "threads"}, {"machine": "drawn", "executor": "sim"}
 CACHES = (("1", "Data", "32K", 1), ("2", "Unified", "1M", 1), ("3", "Unified", "16M", 2))

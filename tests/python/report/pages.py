@@ -8,8 +8,8 @@ from pathlib import Path
 import synthetic
 from reading import words
 
-from linkwright import report
-from linkwright.report import model
+from linkwright.show import report
+from linkwright.show.report import model
 from linkwright_evidence.report import render_study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from linkwright.stats import grade as grades
+from linkwright.base.stats import grade as grades
 
 ALGORITHMS = {
     "allreduce": "ring recursive_doubling_latency recursive_doubling_bandwidth swing_bandwidth shared_memory",

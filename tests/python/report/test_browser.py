@@ -8,8 +8,9 @@ import poison
 import pytest
 import synthetic
 
-from linkwright import registry, report
-from linkwright.report import model
+from linkwright.base import registry
+from linkwright.show import report
+from linkwright.show.report import model
 from linkwright_cases import invoke
 from linkwright_evidence.report import render_study
 

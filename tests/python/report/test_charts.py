@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from linkwright.report import html, model, runs, series
-from linkwright.report.sections import collectives, rising, round_trips, values
+from linkwright.show.report import html, model, runs, series
+from linkwright.show.report.sections import collectives, rising, round_trips, values
 from linkwright_evidence.report import plain
 
 SIZE, TIME = model.Axis("size", "B", "log2"), model.Axis("time", "s", "log10")

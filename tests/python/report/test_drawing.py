@@ -9,12 +9,13 @@ import made
 import pytest
 import synthetic
 
-from linkwright import _native, machines, registry
+from linkwright import _native, machines
+from linkwright.base import registry
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
-from linkwright.report import drawing
-from linkwright.report.drawing import host, svg
-from linkwright.report.drawing import machine as machine_drawing
-from linkwright.report.drawing.pairs import Pairs
+from linkwright.show.report import drawing
+from linkwright.show.report.drawing import host, svg
+from linkwright.show.report.drawing import machine as machine_drawing
+from linkwright.show.report.drawing.pairs import Pairs
 from linkwright.store.topology import Topology
 
 

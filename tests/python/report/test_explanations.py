@@ -8,8 +8,8 @@ import re
 import poison
 import pytest
 
-from linkwright import registry
-from linkwright.explain.system import System
+from linkwright.advise.explain.system import System
+from linkwright.base import registry
 from linkwright.store.run import find
 from linkwright_cases import invoke, status_of
 from log_cases import nccl

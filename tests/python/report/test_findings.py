@@ -8,8 +8,8 @@ import made
 import pandas as pd
 import pytest
 
-from linkwright.report import findings as rules
-from linkwright.report.first import earlier
+from linkwright.show.report import findings as rules
+from linkwright.show.report.first import earlier
 
 FINE = [{"value": 10.0, **made.sure(10)} for _ in range(10)]
 FLAT = ((32 << 10, 1.0), (1 << 20, 4.0), (math.inf, 100.0))  # no step at 16 MiB

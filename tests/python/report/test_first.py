@@ -11,11 +11,11 @@ import pytest
 import synthetic
 from reading import words
 
-from linkwright import report
-from linkwright.report import dissect, html, runs
-from linkwright.report.first import earlier, overview, tiles, verdict
-from linkwright.report.model import Finding
-from linkwright.report.sections import glance, status
+from linkwright.show import report
+from linkwright.show.report import dissect, html, runs
+from linkwright.show.report.first import earlier, overview, tiles, verdict
+from linkwright.show.report.model import Finding
+from linkwright.show.report.sections import glance, status
 from linkwright.store import tally
 
 ODD = Finding("L3 hides", "although it should not", "Look.", 50)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from made import MODEL, run_of
 
-from linkwright.report import model
-from linkwright.report.sections import load
+from linkwright.show.report import model
+from linkwright.show.report.sections import load
 
 RATES = {"endpoint_rate_min": 1e9, "endpoint_rate_median": 2e9, "endpoint_rate_max": 4e9}
 TAIL = {"message_min": 10, "message_p25": 20, "message_p50": 30, "message_p99": 500, "message_max": 900}

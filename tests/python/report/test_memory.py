@@ -7,8 +7,8 @@ import itertools
 import pandas as pd
 import pytest
 
-from linkwright.report import runs
-from linkwright.report.sections import headline, levels, matrices, memory, picture
+from linkwright.show.report import runs
+from linkwright.show.report.sections import headline, levels, matrices, memory, picture
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 LEVELS = ((32 * KIB, 1.2), (512 * KIB, 4.0), (16 * MIB, 15.0), (None, 90.0))

@@ -6,9 +6,9 @@ import poison
 import pytest
 
 import linkwright as lw
-from linkwright import picture, report
-from linkwright.picture import subjects
-from linkwright.report import model
+from linkwright.show import picture, report
+from linkwright.show.picture import subjects
+from linkwright.show.report import model
 
 pytestmark = pytest.mark.browser
 

@@ -13,10 +13,10 @@ import pytest
 import synthetic
 from reading import words
 
-from linkwright import report
-from linkwright.errors import StoreError
-from linkwright.report import dissect, html, model, quantity, runs
-from linkwright.report.sections import collectives, matrices, spread, status, values
+from linkwright.base.errors import StoreError
+from linkwright.show import report
+from linkwright.show.report import dissect, html, model, quantity, runs
+from linkwright.show.report.sections import collectives, matrices, spread, status, values
 
 
 @pytest.mark.parametrize("name", ["run", "study"])

@@ -7,7 +7,7 @@ import re
 import poison
 import pytest
 
-from linkwright import registry
+from linkwright.base import registry
 from linkwright_cases import invoke, status_of
 
 RING = ("simulate", "allreduce", "--algorithm", "ring", "--sizes", "64K")

@@ -1,6 +1,6 @@
 """What two schedules spend their time on, side by side."""
 
-from linkwright.report.spent import Spent, compared
+from linkwright.show.report.spent import Spent, compared
 
 
 def test_parts_are_shares_of_each_time_and_the_second_one_orders_them():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from linkwright import machines, predict, report
-from linkwright.predict.training import Choices, Wanted, training
-from linkwright.report import forecast, model, what_if
+from linkwright import machines
+from linkwright.advise import predict
+from linkwright.advise.predict.training import Choices, Wanted, training
+from linkwright.show import report
+from linkwright.show.report import forecast, model, what_if
 
 
 def made(**wanted):

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwright.errors import ShapeError
-from linkwright.extras import install
+from linkwright.base.errors import ShapeError
+from linkwright.base.extras import install
 from linkwright.store.record import Outcome
 
 from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, partial, sampled

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright._native import measurement
-from linkwright.errors import CudaError
-from linkwright.units import KILO, NS_PER_S
+from linkwright.base.errors import CudaError
+from linkwright.base.units import KILO, NS_PER_S
 
 from .device import Device
 from .job import LINE_WORDS, Job

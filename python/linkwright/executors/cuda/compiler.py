@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from linkwright.errors import CudaError, NoGpuError
-from linkwright.extras import install
+from linkwright.base.errors import CudaError, NoGpuError
+from linkwright.base.extras import install
 
 CURE = f"install it with {install('cuda')}; for drivers from 580 on, {install('cuda13')} does as well"
 KERNELS = Path(str(resources.files("linkwright") / "kernels"))

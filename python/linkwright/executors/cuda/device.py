@@ -14,8 +14,8 @@ from types import ModuleType
 
 import numpy as np
 
-from linkwright.errors import NoGpuError, WaivedError
-from linkwright.units import NS_PER_MS
+from linkwright.base.errors import NoGpuError, WaivedError
+from linkwright.base.units import NS_PER_MS
 
 from . import compiler, driver
 from .job import Job

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 from types import ModuleType
 
-from linkwright.errors import CudaError, NoGpuError
-from linkwright.extras import install
+from linkwright.base.errors import CudaError, NoGpuError
+from linkwright.base.extras import install
 
 from .compiler import CURE
 from .compiler import version as nvrtc_version

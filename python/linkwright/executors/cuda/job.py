@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.errors import WaivedError
+from linkwright.base.errors import WaivedError
 
 from .merge import merged
 from .stream import Stream

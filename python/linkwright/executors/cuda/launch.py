@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwright.experiment import Experiment
+from linkwright.ask.experiment import Experiment
+from linkwright.base.units import NS_PER_S
 from linkwright.store.record import Record
-from linkwright.units import NS_PER_S
 
 from ..process import Sampling, serve
 from . import clocks, measure

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright import _native, schedules
-from linkwright.errors import CudaError, ExecError, WaivedError, WrongResultError
-from linkwright.experiment import Experiment
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.store.record import UNCHECKED, UNWARMED, Record, remarks
 
 from ..process import Sampling

@@ -11,8 +11,8 @@ import dataclasses
 
 import numpy as np
 
-from linkwright.errors import WaivedError
-from linkwright.experiment import Experiment
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import WaivedError
 
 from .job import DTYPES, HEAD_BYTES, LINE_WORDS, OPS, PACK_BYTES, Job, Placement, known_kind, ranks_words
 from .names import NATIVE

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from linkwright.units import MEGA
+from linkwright.base.units import MEGA
 
 from .device import Device
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright import _native
-from linkwright.errors import WrongResultError
+from linkwright.base.errors import WrongResultError
 
 CODES: dict[str, int] = _native.instruction_codes()
 # Bytes in the kernel of an instruction, a linked wait or raise, a linked piece.

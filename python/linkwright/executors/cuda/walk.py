@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwright.errors import WrongResultError
+from linkwright.base.errors import WrongResultError
 
 from .stream import CODES, Stream
 

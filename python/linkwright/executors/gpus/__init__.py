@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwright.errors import ShapeError
-from linkwright.extras import install
+from linkwright.base.errors import ShapeError
+from linkwright.base.extras import install
 from linkwright.store.record import Outcome
 
 from ..protocol import Executor, Extent, Launch, OwnAlgorithm, Target

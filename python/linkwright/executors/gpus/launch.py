@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from linkwright.experiment import Experiment
+from linkwright.ask.experiment import Experiment
 from linkwright.store.record import Record
 
 from ..cuda import launch

@@ -24,11 +24,12 @@ from contextlib import closing, contextmanager
 
 import numpy as np
 
-from linkwright import _native, schedules
-from linkwright.errors import WaivedError
-from linkwright.experiment import DTYPES, Experiment
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.experiment import DTYPES, Experiment
+from linkwright.base.errors import WaivedError
+from linkwright.base.units import NS_PER_MS
 from linkwright.store.record import UNCHECKED, Record, remarks
-from linkwright.units import NS_PER_MS
 
 from ..cuda import stream as streams
 from ..cuda.device import Device

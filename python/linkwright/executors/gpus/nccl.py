@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from linkwright.errors import WaivedError
-from linkwright.experiment import Experiment
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import WaivedError
 
 from ..cuda.probes.libraries import CURES, cupy
 from .node import Queue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from linkwright.errors import WaivedError
+from linkwright.base.errors import WaivedError
 
 from ..cuda.clocks import Throttling
 from ..cuda.device import Device, Loaded, Stream

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwright.errors import WrongResultError
+from linkwright.base.errors import WrongResultError
 
 from ..cuda.stream import CODES, Stream
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from linkwright.errors import CudaError
+from linkwright.base.errors import CudaError
 
 from ..cuda.device import Device
 from ..cuda.job import DTYPES, OPS, Job

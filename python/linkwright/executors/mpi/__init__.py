@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwright.errors import ShapeError
-from linkwright.extras import install
+from linkwright.base.errors import ShapeError
+from linkwright.base.extras import install
 from linkwright.store.record import Outcome, Record
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from linkwright import _native
-from linkwright.errors import MpiError, reported
-from linkwright.extras import install
+from linkwright.base.errors import MpiError, reported
+from linkwright.base.extras import install
 
 # What every rank runs; it stands above all executors, because it calls `lw.run`.
 RANK = "linkwright.mpi_rank"

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright import schedules
-from linkwright.errors import LinkwrightError, MpiError, WaivedError
-from linkwright.experiment import Experiment
-from linkwright.stats.quantile import percentiles
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import LinkwrightError, MpiError, WaivedError
+from linkwright.base.stats.quantile import percentiles
 from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, Record, remarks
 
 from ..clocks import Clocks

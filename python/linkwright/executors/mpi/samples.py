@@ -14,9 +14,9 @@ import dataclasses
 import json
 from pathlib import Path
 
-from linkwright import schedules
+from linkwright.ask import schedules
+from linkwright.base.files import make_folder, named
 from linkwright.store import journal
-from linkwright.store.files import make_folder, named
 from linkwright.store.record import Record
 
 from .world import World

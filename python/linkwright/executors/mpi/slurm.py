@@ -9,7 +9,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from linkwright.errors import UsageError
+from linkwright.base.errors import UsageError
 
 # Besides what is measured: starting, verifying, writing the report.
 _OVERHEAD_S = 300

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from linkwright import _native
-from linkwright.errors import MpiError, UsageError
-from linkwright.extras import install
+from linkwright.base.errors import MpiError, UsageError
+from linkwright.base.extras import install
 
 if TYPE_CHECKING:
     from mpi4py import MPI

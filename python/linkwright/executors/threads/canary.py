@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwright import _native
-from linkwright.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError
 
 CANARY_S = 0.02
 # A probe takes at most this share of an experiment's time.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from linkwright import _native, probes, schedules
-from linkwright.experiment import Experiment
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.experiment import Experiment
+from linkwright.executors import probes
 from linkwright.store.record import Record
 
 from ..clocks import Clocks

@@ -9,7 +9,7 @@
 //! pairs and stages are repeated. Each network of the node (`simple`, `ll`, ...) gets the transports of its protocol
 //! over the network between the nodes: `net_simple` by GPUDirect, and behind it `host_net_simple` through host memory.
 
-use super::network::Network;
+use super::network::ClusterNetwork;
 use super::spelled::grouped;
 use super::topologies::Ports;
 use super::{at_edge, rank_names};
@@ -102,7 +102,7 @@ pub(super) fn of(
     context: &Context,
     cluster: &Cluster,
     count: usize,
-    network: &Network,
+    network: &ClusterNetwork,
 ) -> Result<Table, MachineError> {
     let ranks = rank_names(machine, context)?;
     let all = count.saturating_mul(ranks.len());
@@ -331,7 +331,7 @@ fn inner<'t>(table: &'t mut Table, key: &str) -> &'t mut Table {
 fn join(
     fabric: &mut Table,
     context: &Context,
-    network: &Network,
+    network: &ClusterNetwork,
     ports: &Ports,
     cluster: &Cluster,
 ) -> Result<(), MachineError> {
@@ -407,7 +407,7 @@ fn join(
 /// Add the transports over the network, and give those of each protocol.
 fn transports(
     fabric: &mut Table,
-    network: &Network,
+    network: &ClusterNetwork,
     cluster: &Cluster,
     outside: &[String],
 ) -> Vec<(String, Vec<String>)> {

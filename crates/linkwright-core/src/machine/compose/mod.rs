@@ -16,7 +16,7 @@ mod spelled;
 mod topologies;
 
 pub use cluster::Cluster;
-pub use network::{Listed, ListedLink, Network};
+pub use network::{ClusterNetwork, Listed, ListedLink};
 
 use std::sync::Arc;
 
@@ -154,7 +154,7 @@ impl Machine {
         let mut tree = match (variant.nodes, &self.cluster) {
             (Some(nodes), Some(cluster)) => {
                 let asked = variant.fabric.as_ref().unwrap_or(&cluster.network);
-                let network = Network::asked(asked, |name| files.network(name))?;
+                let network = ClusterNetwork::asked(asked, |name| files.network(name))?;
                 cluster::of(self, &context, cluster, nodes, &network)?
             }
             _ => self.tree.clone(),
@@ -191,7 +191,7 @@ impl Machine {
             );
             return Err(VariantError::refused(problem));
         };
-        let base = Network::asked(network.unwrap_or(&cluster.network), |name| {
+        let base = ClusterNetwork::asked(network.unwrap_or(&cluster.network), |name| {
             files.network(name)
         })?;
         let mut tree = cluster::of(

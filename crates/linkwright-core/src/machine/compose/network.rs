@@ -9,7 +9,7 @@
 //! ```
 
 use super::spelled::{short, shortest};
-use super::topologies::{Class, Ports, Topology, Wires, LINKS, TOPOLOGIES};
+use super::topologies::{Class, NetworkTopology, Ports, Wires, LINKS, TOPOLOGIES};
 use super::File;
 use crate::error::{MachineError, UnknownName, VariantError};
 use crate::machine::number::{Number, Status};
@@ -82,7 +82,7 @@ const COMMON: usize = 5; // of them, those of every topology
 
 /// Where the links of a network lead.
 enum Shape {
-    Topology(&'static Topology),
+    Topology(&'static NetworkTopology),
     Listed(Vec<String>, Vec<ListedLink>),
 }
 
@@ -100,7 +100,7 @@ pub struct ListedLink {
 }
 
 /// A network between nodes, with its parameters.
-pub struct Network {
+pub struct ClusterNetwork {
     pub(super) name: String,
     pub(super) summary: String,
     pub(super) sources: Vec<String>,
@@ -111,9 +111,9 @@ pub struct Network {
     pub(super) staged: Table,
 }
 
-impl Network {
+impl ClusterNetwork {
     /// Read the file of a network. A recorder notes its keys.
-    pub fn read(file: &File, recorder: Option<&Recorder>) -> Result<Network, MachineError> {
+    pub fn read(file: &File, recorder: Option<&Recorder>) -> Result<ClusterNetwork, MachineError> {
         let context = Context {
             file: file.name.clone(),
             clock: None,
@@ -140,7 +140,7 @@ impl Network {
         s.optional_text("description")?;
         let sources = s.texts("sources")?;
         let topology = &TOPOLOGIES[s.choice("topology", &TOPOLOGIES.each_ref().map(|t| t.name))?];
-        let found = Network {
+        let found = ClusterNetwork {
             name,
             summary,
             sources,
@@ -171,10 +171,10 @@ impl Network {
     pub(super) fn asked(
         asked: &str,
         read: impl Fn(&str) -> Result<File, MachineError>,
-    ) -> Result<Network, MachineError> {
+    ) -> Result<ClusterNetwork, MachineError> {
         let mut words = asked.split(',').map(str::trim);
         let name = words.next().unwrap_or_default();
-        let mut found = Network::read(&read(name)?, None)?;
+        let mut found = ClusterNetwork::read(&read(name)?, None)?;
         let mut given = Vec::new();
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -243,7 +243,7 @@ impl Network {
 
     /// The switches and links of a description in place of the topology, with ports of this `rate` (the network's own
     /// without), of which each node has so many.
-    pub(super) fn listed(mut self, listed: Listed) -> Result<Network, MachineError> {
+    pub(super) fn listed(mut self, listed: Listed) -> Result<ClusterNetwork, MachineError> {
         let count = Unit::find("count").expect("things are counted");
         let ports = Number::computed(
             listed.ports.to_string(),
@@ -380,7 +380,7 @@ impl Listed {
 
 fn parameters(
     mut s: Section<'_>,
-    topology: &Topology,
+    topology: &NetworkTopology,
 ) -> Result<Vec<(String, Number)>, MachineError> {
     s.meaning("rate", "of a port");
     s.stated("rate", &[Dimension::Rate])?;

@@ -94,36 +94,36 @@ pub(super) const LINKS: [(&str, &str); 3] = [
 pub(super) type Numbers<'n> = &'n dyn Fn(&str) -> Option<f64>;
 
 /// A shape, and the parameters that it takes from the network's file.
-pub(super) struct Topology {
+pub(super) struct NetworkTopology {
     pub name: &'static str,
     pub parameters: &'static [&'static str],
     build: fn(&Ports, &Asked<'_>) -> Wires,
 }
 
-pub(super) const TOPOLOGIES: [Topology; 4] = [
-    Topology {
+pub(super) const TOPOLOGIES: [NetworkTopology; 4] = [
+    NetworkTopology {
         name: "switch",
         parameters: &[],
         build: switch,
     },
-    Topology {
+    NetworkTopology {
         name: "fat_tree",
         parameters: &["taper", "nodes_per_leaf"],
         build: fat_tree,
     },
-    Topology {
+    NetworkTopology {
         name: "rail_fat_tree",
         parameters: &["taper", "nodes_per_leaf"],
         build: rail_fat_tree,
     },
-    Topology {
+    NetworkTopology {
         name: "dragonfly",
         parameters: &["taper", "nodes_per_leaf", "group_leaves", "group_links"],
         build: dragonfly,
     },
 ];
 
-impl Topology {
+impl NetworkTopology {
     /// The wires between these ports.
     pub fn wires(&self, ports: &Ports, numbers: Numbers<'_>) -> Wires {
         (self.build)(ports, &Asked(numbers))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import importlib
 
-from linkwright.errors import WaivedError
+from linkwright.ask.experiment import Experiment
+from linkwright.base.errors import WaivedError
 from linkwright.executors.process import Sampling
-from linkwright.experiment import Experiment
 from linkwright.store.record import Record
 
 from ..measure import Gpu

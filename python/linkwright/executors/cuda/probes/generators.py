@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from linkwright.errors import WaivedError, WrongResultError
+from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
 from linkwright.store.record import Record
 

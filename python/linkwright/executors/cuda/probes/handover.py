@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.errors import WaivedError, WrongResultError
+from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
 from linkwright.store.record import Record
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from linkwright import _native
-from linkwright.errors import WaivedError, WrongResultError
+from linkwright.base.errors import WaivedError, WrongResultError
+from linkwright.executors.probes import recorded
 from linkwright.executors.process import Sampling
-from linkwright.probes import recorded
 from linkwright.store.record import Record, remarks
 
 from ..measure import Gpu

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwright.errors import WaivedError
+from linkwright.base.errors import WaivedError
+from linkwright.executors.probes import convolution
 from linkwright.executors.process import Sampling
-from linkwright.probes import convolution
 from linkwright.store.record import Note, Record, remarks
 
 from ..measure import Gpu

@@ -20,11 +20,11 @@ from types import ModuleType
 
 import numpy as np
 
-from linkwright.errors import CudaError, WaivedError, WrongResultError
-from linkwright.extras import install
-from linkwright.probes import Setting, work
+from linkwright.base.errors import CudaError, WaivedError, WrongResultError
+from linkwright.base.extras import install
+from linkwright.base.units import NS_PER_S
+from linkwright.executors.probes import Setting, work
 from linkwright.store.record import Record, remarks
-from linkwright.units import NS_PER_S
 
 from .. import compiler, peaks
 from ..measure import Gpu, Sampling

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwright.errors import WaivedError, WrongResultError
+from linkwright.base.errors import WaivedError, WrongResultError
+from linkwright.base.units import S_PER_NS
 from linkwright.executors.process import Sampling
 from linkwright.store.record import Record
-from linkwright.units import S_PER_NS
 
 from ..device import Loaded
 from ..job import LINE_WORDS, Job

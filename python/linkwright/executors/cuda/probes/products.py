@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import numpy as np
 
-from linkwright.errors import WaivedError, WrongResultError
+from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
 from linkwright.store.record import Record
 

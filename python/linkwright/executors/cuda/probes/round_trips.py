@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.errors import CudaError, WaivedError, WrongResultError
+from linkwright.base.errors import CudaError, WaivedError, WrongResultError
+from linkwright.executors.probes import recorded
 from linkwright.executors.process import Sampling
-from linkwright.probes import recorded
 from linkwright.store.record import Record, remarks
 
 from ..job import Job

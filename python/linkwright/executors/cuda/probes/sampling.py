@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from linkwright.errors import CudaError, ExecError, WaivedError, WrongResultError
+from linkwright.base.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
 from linkwright.executors.sampling import WARMUPS, agree, settled
 from linkwright.store.record import UNWARMED, Record, remarks

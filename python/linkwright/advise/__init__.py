@@ -1,0 +1,1 @@
+"""What models answer: why, how long, what would be faster; no pages."""

@@ -1,0 +1,22 @@
+"""What NICs read of GPUs goes through the processor: access control services, or a NIC in the wrong place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+
+from .kind import Case, Hypothesis
+
+
+def _cases(system: System) -> Iterator[Case]:
+    if system.nodes > 1 and system.has("nic"):
+        yield Case(
+            "NICs reach GPUs through the processor and not through their switch", system.lacking("nic"), "ACS",
+            "PCIe access control services (ACS) and an IOMMU are on, or GPU and NIC hang on different switches",
+            "lspci -vvv | grep ACSCtl; cat /proc/cmdline (iommu=); nvidia-smi topo -m",
+            "turn ACS off on the PCIe switches, boot with iommu=pt",
+        )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("host_path", "NICs reach GPUs through the processor", _cases)

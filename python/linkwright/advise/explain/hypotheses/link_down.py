@@ -1,0 +1,24 @@
+"""Some of the links between GPUs are down, so that all run at a part of their rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+
+from .kind import Case, Hypothesis
+
+
+def _cases(system: System) -> Iterator[Case]:
+    for links in ("nvlink", "xgmi", "pcie"):
+        for part in (0.75, 0.5, 0.25):
+            if system.has(links):
+                yield Case(
+                    f"links of class {links} run at {part:.0%} of their rate", system.slowed(links, part), "links down",
+                    "links are down, trained at a lower rate or width, or shared with another job",
+                    system.command("links"),
+                    "reset the GPUs, reseat the card; compare with a node that is well",
+                )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("link_down", "links between GPUs run at a part of their rate", _cases)

@@ -1,0 +1,34 @@
+"""The processors that move the data run at a low clock.
+
+A kernel of a communication library starts and copies with the processors of the GPU: its start-ups take longer, and
+what its channels carry and combine becomes less. Links keep their rate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+
+from .kind import Case, Hypothesis
+
+PARTS = (0.7, 0.4)
+_TIMES = re.compile(r"fabric\.transport\..*\.(start|long_start)|library\.launch")
+_RATES = re.compile(r"fabric\.transport\..*\.channel|path\..*\.combine_rate")
+
+
+def _cases(system: System) -> Iterator[Case]:
+    keys = system.numbers
+    for part in PARTS:
+        changes = {key: 1 / part for key in keys if _TIMES.fullmatch(key)}
+        changes |= {key: part for key in keys if _RATES.fullmatch(key)}
+        if changes:
+            yield Case(
+                f"GPUs run at {part:.0%} of their clock", system.scaled(changes), "low clock",
+                "a power cap, heat, or clocks that were locked low hold the clock down",
+                system.command("clocks"), "lift the cap, unlock the clocks, look at the cooling",
+            )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("low_clock", "the GPUs run at a low clock", _cases)

@@ -1,0 +1,25 @@
+"""One of the links between GPUs is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+
+from .kind import Case, Hypothesis
+
+MOST = 4  # links of the first GPU; those of others give the same curves on a symmetric machine
+
+
+def _cases(system: System) -> Iterator[Case]:
+    if system.nodes > 1:
+        return
+    for a, b in system.peers[:MOST]:
+        yield Case(
+            f"one link between GPUs is gone, such as {a} - {b}", system.lacking(f"{a} - {b}"), "missing link",
+            "a link failed its training or was switched off after errors", system.command("links"),
+            "reset the GPUs, reseat the bridge or baseboard; compare with a node that is well",
+        )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("missing_link", "one link between GPUs is gone", _cases)

@@ -1,0 +1,32 @@
+"""Another job has a share of the links of the network that all jobs use, or of those of one node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+
+from .kind import Case, Hypothesis
+
+PARTS = (0.5, 0.25)
+_CHECK = "run again at another time, or on nodes of one leaf switch; ibqueryerrors; perfquery -x (PortXmitWait)"
+_CURE = "ask for nodes of one leaf (--switches=1), for adaptive routing, or for exclusive nodes"
+
+
+def _cases(system: System) -> Iterator[Case]:
+    if system.nodes < 2:
+        return
+    for part in PARTS:
+        if system.has("trunk"):
+            yield Case(
+                f"another job leaves {part:.0%} of the links between switches", system.slowed("trunk", part),
+                "neighbour", "other jobs cross the same spine switches", _CHECK, _CURE,
+            )  # fmt: skip
+        if ports := system.ports_of_a_node:
+            yield Case(
+                f"another job leaves {part:.0%} of the ports of one node", system.slowed_all(ports, part),
+                "neighbour", "another job or storage traffic shares the NICs of a node", _CHECK, _CURE,
+            )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("neighbour", "another job has a share of the network", _cases)

@@ -1,0 +1,27 @@
+"""One of the ranks is slow, and all others wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+
+from .kind import Case, Hypothesis
+
+PARTS = (0.5, 0.25)
+
+
+def _cases(system: System) -> Iterator[Case]:
+    rank = system.first_gpu
+    if rank is None:
+        return
+    for part in PARTS:
+        yield Case(
+            f"the links of one rank, such as {rank}, run at {part:.0%} of their rate", system.slowed(rank, part),
+            "slow rank", "one GPU has a bad riser or cable, is shared with another job, or its host is busy",
+            f"{system.command('clocks')}; run on half of the ranks, then on the other half: one of both is slow",
+            "leave that GPU or node out (--exclude), and have it repaired",
+        )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("slow_rank", "one rank is slow, and all others wait for it", _cases)

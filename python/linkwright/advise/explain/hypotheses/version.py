@@ -1,0 +1,24 @@
+"""Another version of the library runs than was thought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+from linkwright.libraries import library
+
+from .kind import Case, Hypothesis
+
+
+def _cases(system: System) -> Iterator[Case]:
+    stem = system.algorithm.split("/")[0]
+    for name in library.algorithms(system.described, system.collective):
+        if name != stem and "/" not in name and name.partition("-")[0] == stem.partition("-")[0]:
+            yield Case(
+                f"the library is {name}", system.having(algorithm=name), "version",
+                "the program loads another version of the library than the one that was looked at",
+                "NCCL_DEBUG=VERSION; ldd on the program; LD_LIBRARY_PATH", "load the newer library",
+            )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("version", "another version of the library runs than was thought", _cases)

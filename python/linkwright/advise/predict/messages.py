@@ -1,0 +1,237 @@
+"""What endpoints send each other: schedules, simulated on the machine.
+
+One `[[superstep.message]]` is one of
+
+    pattern = "neighbour"                  a traffic pattern, `size` bytes for each message
+    collective = "allreduce"               by `algorithm`, by the plan of the machine's library, or by the best of all
+    list = [[0, 1, "4K"], [1, 2, "4K"]]    from, to, size: all at once
+
+and starts when everything before it has finished everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.answer import How, ask
+from linkwright.ask.experiment import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Experiment
+from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
+from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
+from linkwright.libraries import library
+from linkwright.libraries.experiments import collective_experiment
+from linkwright.session.suite.expand import algorithms_of
+
+if TYPE_CHECKING:
+    from linkwright.base.toml import Table
+
+# With more endpoints than this, some algorithms have too many messages to simulate in a reasonable time.
+BEST_OF_ALL_RANKS = 1024
+BEST = "best"
+MOST_CHUNKS = 1 << 20
+_END = whole(0, MAX_RANKS - 1)
+
+
+class _Message(Kind):
+    """`[from, to, size]`."""
+
+    words = '[from, to, size], such as [0, 1, "4K"]'
+    types = (list,)
+
+    def read(self, key: str, value: object, place: Place) -> tuple[int, int, int]:
+        """The two endpoints and the bytes."""
+        if not isinstance(value, list) or len(value) != 3:
+            raise self.refused(key, value, place)
+        kinds = (_END, _END, POSITIVE_SIZE)
+        return tuple(kind.read(f"{key}[{i}]", value[i], place) for i, kind in enumerate(kinds))
+
+    def schema(self) -> dict[str, object]:
+        """Two endpoints and a size."""
+        ends = [_END.schema(), _END.schema(), SIZE.schema()]
+        return {"type": "array", "items": ends, "minItems": 3, "maxItems": 3}
+
+
+MESSAGE = {
+    "pattern": Key(
+        Choice(lambda: [row["key"].removeprefix("pattern/") for row in _native.patterns()]), "traffic pattern"
+    ),
+    "collective": Key(Choice(lambda: [row["key"] for row in _native.collectives()]), "collective"),
+    "list": Key(Many(_Message()), "messages that all start at once, each `[from, to, size]`"),
+    "size": Key(SIZE, "bytes of each message of a pattern, or of the collective"),
+    "messages": Key(whole(1, MOST_MESSAGES), "messages per pair of a pattern", default=1),
+    "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way", default=False),
+    "algorithm": Key(
+        TEXT, "algorithm of the collective, or `best`; default: the plan of the machine's library, or the best of all"
+    ),
+    "dtype": Key(Choice(DTYPES), "data type of the collective", default="f32"),
+    "root": Key(_END, "root of a pattern or collective", default=0),
+}
+# Form -> the keys that belong to it.
+KEYS_OF_FORM = {
+    "pattern": {"pattern", "size", "messages", "both_ways", "root"},
+    "collective": {"collective", "size", "algorithm", "dtype", "root"},
+    "list": {"list"},
+}
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where messages travel: so many endpoints of a machine, on a path if one is asked for."""
+
+    machine: _native.Machine
+    endpoints: int
+    grid: tuple[int, ...] | None = None
+    path: str | None = None
+    placement: tuple[int, ...] | None = None  # endpoint of each rank; None: the first ones
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One message entry: equivalent schedules, of which the fastest counts."""
+
+    choices: dict[str, tuple[_native.Schedule, How]]  # by what was chosen, in words
+    buffer_bytes: int  # bytes that it needs at the busiest endpoint
+
+    def simulate(
+        self, machine: _native.Machine, placement: tuple[int, ...] | None = None
+    ) -> tuple[str, float, dict[str, float]]:
+        """(choice, time, time by cause) of the fastest, in ns; `placement` has the endpoint of each rank."""
+        found, unsuited = [], None
+        for name, (schedule, how) in self.choices.items():
+            if len(self.choices) > 1 and schedule.memories > machine.memories:
+                continue
+            try:
+                answer = ask(machine, schedule, how.but(placement=placement))
+            except UnsuitedError as error:  # too large for its kernels or for a rank's memory; another one may do
+                unsuited = error
+                continue
+            found.append((answer.time.ns, name, answer.critical))
+        if not found and unsuited:
+            raise unsuited
+        time_ns, name, shares = min(found, key=lambda one: one[0])
+        return name, time_ns, {cause: share * time_ns for cause, share in shares.items()}
+
+
+def exchange(table: Table, place: Where) -> Exchange:
+    """Reads one message entry."""
+    given = [form for form in KEYS_OF_FORM if form in table]
+    if len(given) != 1:
+        raise table.error(f"names {len(given)} of `pattern`, `collective`, `list`; name exactly one")
+    for key in table:
+        if key not in KEYS_OF_FORM[given[0]]:
+            raise table.error(f"`{key}` means nothing to a {given[0]}; leave it out")
+    if given[0] != "list" and "size" not in table:
+        raise table.error("missing key `size`; add it")
+    return {"pattern": _pattern, "collective": _collective, "list": _listed}[given[0]](table, place)
+
+
+def _pattern(table: Table, place: Where) -> Exchange:
+    name, endpoints = table["pattern"], place.endpoints
+    experiment = Experiment(
+        "app", None, name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=place.grid,
+        messages=table["messages"], both_ways=table["both_ways"],
+    )  # fmt: skip
+    try:
+        schedule = schedules.of(experiment)
+    except LinkwrightError as error:
+        raise table.error(str(error)) from error
+    return Exchange({name: (schedule, How(path=place.path))}, _arriving(schedule, endpoints))
+
+
+def _collective(table: Table, place: Where) -> Exchange:
+    name = table["collective"]
+    (traits,) = (row for row in _native.collectives() if row["key"] == name)
+    root = _root(table, place.endpoints) if traits["rooted"] else 0
+    try:
+        return collective(name, table["algorithm"], table["size"], table["dtype"], root, place)
+    except (ScheduleError, ShapeError) as error:
+        raise table.error(str(error)) from error
+
+
+def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, place: Where) -> Exchange:
+    """A collective of `size` bytes by `wanted`; by default the plan of the library of the machine, or else the best."""
+    own = [] if place.path else library.algorithms(place.machine, name)
+    wanted = wanted or next(iter(own), BEST)
+    if wanted == BEST and place.endpoints > BEST_OF_ALL_RANKS:
+        raise ShapeError(f"{place.endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
+    choices, why = {}, ""
+    for algorithm in algorithms_of(name, (ALL,) if wanted == BEST else (wanted,), own):
+        asked = collective_experiment(
+            "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid
+        )  # fmt: skip
+        try:
+            choices[asked.algorithm_key] = _choice(asked, place, algorithm in own)
+        except (ScheduleError, ShapeError) as error:
+            why = str(error)
+    if not choices:
+        raise ShapeError(why)
+    return Exchange(choices, size)
+
+
+def _choice(asked: Experiment, place: Where, own: bool) -> tuple[_native.Schedule, How]:
+    if not own:
+        return schedules.of(asked), How(path=place.path)
+    plan = library.plan(place.machine, replace(asked, placement=place.placement))
+    return plan.schedule, plan.how
+
+
+def _listed(table: Table, place: Where) -> Exchange:
+    messages, endpoints = table["list"], place.endpoints
+    for source, target, _ in messages:
+        for end in (source, target):
+            if end >= endpoints:
+                raise table.error(f"list: endpoint {end} does not exist; there are 0 to {endpoints - 1}")
+        if source == target:
+            raise table.error(
+                f"list: a message of {source} goes to its own source; leave it out, or count it as `bytes`"
+            )
+    return listed(messages, place, table)
+
+
+def listed(messages: Sequence[tuple[int, int, int]], place: Where, table: Table) -> Exchange:
+    """Messages that all start at once, each from, to and size."""
+    endpoints = place.endpoints
+    schedule = _schedule_of(table, messages, endpoints)
+    choices = {f"{len(messages)} messages": (schedule, How(path=place.path))}
+    return Exchange(choices, _arriving(schedule, endpoints))
+
+
+def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:
+    """All messages in one step, each to its own place at the target, in chunks of a common divisor."""
+    chunk = math.gcd(*(size for _, _, size in messages))
+    largest = max(size for _, _, size in messages) // chunk
+    arrived = [0] * endpoints
+    lines = []
+    for number, (source, target, size) in enumerate(messages):
+        first, length = arrived[target], size // chunk
+        arrived[target] += length
+        lines.append(
+            f"t{number} put {source}:input[0..{length}] -> {target}:output[{first}..{first + length}] replace "
+            "src_after=- dst_after=-"
+        )
+    if max(arrived) + largest > MOST_CHUNKS:
+        raise table.error(f"list: sizes have no larger common divisor than {chunk} B; round them to whole KiB")
+    head = [
+        "linkwright-schedule 1", f"ranks {endpoints}", f"elements {chunk}", "element_bytes 1", "spec pattern",
+        f"buffer input {largest}", f"buffer output {max(arrived)}", "edges given", "step 1",
+    ]  # fmt: skip
+    return _native.Schedule.parse("\n".join([*head, *lines, "end"]) + "\n", table.where)
+
+
+def _arriving(schedule: _native.Schedule, endpoints: int) -> int:
+    """Bytes that arrive at the busiest endpoint."""
+    operations = schedule.operations()
+    arrived = np.bincount(operations["to"], weights=operations["bytes"], minlength=endpoints)
+    return int(arrived.max(initial=0))
+
+
+def _root(table: Table, endpoints: int) -> int:
+    if table["root"] >= endpoints:
+        raise table.error(f"root {table['root']} does not exist; there are endpoints 0 to {endpoints - 1}")
+    return table["root"]

@@ -1,0 +1,50 @@
+"""Ask a described machine what a schedule takes: the one call of the simulator.
+
+    ask(machine, schedule, How(path="ll", skew="uniform:2us"))  ->  Answer
+
+`How` holds all choices of a run, and what is recorded of it; `how.but(seed=1)` derives another. The schedule is lowered
+for the machine and its path (`schedules.lowered`), unless it has been, and proved; then it runs. `Answer` converts what
+is looked at: `time`, `limit`, `ranks`, `critical`, and of what was recorded `links`, `path`, `operations`, ...
+"""
+
+from __future__ import annotations
+
+from linkwright import _native
+from linkwright._native import Answer, How, Limit
+from linkwright.ask.experiment import DTYPES
+from linkwright.base.errors import ShapeError, unknown
+
+__all__ = ["USUAL", "Answer", "How", "Limit", "ask", "limits"]
+
+USUAL = How()
+
+
+def ask(machine: _native.Machine, schedule: _native.Schedule, how: How = USUAL) -> Answer:
+    """What `schedule` takes on `machine`.
+
+    Raises:
+        VerifyError: the schedule is wrong.
+        UnsuitedError: the machine has too few endpoints, or too little memory for a message.
+        SimError: the simulation cannot go on, for example because two endpoints are not connected.
+    """
+    return _native.ask(machine, schedule, how)
+
+
+def limits(
+    machine: _native.Machine,
+    collective: str,
+    ranks: int,
+    size_bytes: int,
+    *,
+    dtype: str = "f32",
+    root: int = 0,
+    how: How = USUAL,
+) -> list[Limit]:
+    """What no schedule of a collective of vectors of `size_bytes` beats, the largest first."""
+    known = [row["key"] for row in _native.collectives()]
+    if collective not in known:
+        raise unknown("collective", collective, known)
+    if root >= ranks:
+        raise ShapeError(f"root {root}: there are {ranks} ranks, numbered from 0; choose one of them")
+    shape = {"ranks": ranks, "elements": size_bytes // DTYPES[dtype], "element_bytes": DTYPES[dtype], "root": root}
+    return _native.limits(machine, collective, shape, how)

@@ -1,0 +1,1 @@
+"""What everything stands on: errors, units, declared keys of files, rows, statistics, names."""

@@ -1,0 +1,173 @@
+"""Files that are written whole or not at all.
+
+A reader sees the old file or the new one, never half of one: the content goes to a temporary file in the same folder,
+is flushed to the disk, and takes the name in one step. If anything fails, the temporary file is removed, so a full disk
+leaves the old file. A link stays a link, to the new file. A device or pipe (`/dev/stdout`) is written to in place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from linkwright.base.errors import FileError, StoreError, UsageError
+
+# Of a file that is read as a whole.
+MOST_BYTES = 1 << 30
+PIECE_BYTES = 1 << 20
+
+_CURES = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.EACCES: "no permission to write there; choose another place",
+    errno.EPERM: "no permission to write there; choose another place",
+    errno.EROFS: "the file system is read-only; choose another place",
+    errno.ENOENT: "nothing can be made there; choose another place",
+    errno.EEXIST: "a file stands where a folder is needed; choose another name",
+    errno.ENOTDIR: "a file stands where a folder is needed; choose another name",
+    errno.EISDIR: "a folder stands where a file is needed; choose another name",
+}
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Turn an OSError about `path` into a `StoreError` with its cure."""
+    try:
+        yield
+    except OSError as error:
+        cure = _CURES.get(error.errno or 0, os.strerror(error.errno) if error.errno else str(error))
+        raise StoreError(f"{path}: cannot be written: {cure}") from error
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file next to `path`, then put it in place."""
+    with named(path):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            _write_through(path, write)
+            return
+        import tempfile  # commands that write no file start faster without
+
+        path = path.resolve()
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            temporary.chmod(0o666 & ~_umask())
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            _sync_folder(path.parent)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _write_through(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file elsewhere, then copy it into a device or pipe."""
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / "content"
+        write(temporary)
+        with temporary.open("rb") as content, path.open("wb") as out:
+            shutil.copyfileobj(content, out)
+
+
+def check_place(path: Path, asked: str) -> None:
+    """Refuse, before any work, what `write_whole` would refuse after it; `asked` is how the user named it."""
+    if not path.parent.is_dir():
+        wrong = "is a file; choose another place" if path.parent.exists() else "does not exist; create it first"
+        raise UsageError(f"{asked}: folder {path.parent} {wrong}")
+    if path.is_dir():
+        raise UsageError(f"{asked}: a folder stands there; choose another name")
+    if path.is_file() or not path.exists():
+        import tempfile
+
+        with named(path), tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+
+
+def check_page(path: Path, option: str) -> None:
+    """The same for a page that `option` asks for, whose name must end in `.html`."""
+    if path.suffix != ".html":
+        raise UsageError(f"{option} {path}: the page is HTML; give a name that ends in .html")
+    check_place(path, f"{option} {path}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """`write_whole` for text."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def content(path: Path) -> bytes:
+    """What a file holds. Raises an `OSError` for more than any file of ours or of a log has: /dev/zero never ends."""
+    held = bytearray()  # a read of MOST_BYTES would take as much memory for the shortest file
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            held += piece
+            if len(held) > MOST_BYTES:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return bytes(held)
+
+
+def kept(path: Path) -> bytes:
+    """What a file of a run folder holds. Raises an `OSError` also for a device: linkwright keeps nothing in one."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.ENXIO, "it is a device, not a file")
+    return content(path)
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file that the user named; `what` says in messages what it should be."""
+    try:
+        return content(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is not text in UTF-8; give the path of {what}") from error
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"{path}: cannot be read: {reason}; give the path of {what}") from error
+
+
+def read_json(path: Path, what: str) -> Any:
+    """The value of a JSON file that the user named; `what` says in messages what it should be."""
+    import json  # a command that reads none starts faster without
+
+    try:
+        return json.loads(read_text(path, what), parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise FileError(f"{path}:{error.lineno}: is no JSON ({error.msg}); give {what}") from None
+    except RecursionError:
+        raise FileError(f"{path}: is no JSON (nested too deeply); give {what}") from None
+    except ValueError as error:
+        raise FileError(f"{path}: is no JSON ({str(error).partition(';')[0]}); give {what}") from None
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
+
+
+def make_folder(path: Path) -> None:
+    """Create `path` and its parents."""
+    with named(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def _sync_folder(path: Path) -> None:
+    """Make the new name itself survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""Files and texts of other tools, read and written."""

@@ -1,0 +1,37 @@
+"""Importers of what hosts with GPUs say about themselves, by format.
+
+An importer is a module with `KEY`, `SUMMARY`, `recognises` and `read_node`, and a line in `HOSTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+from linkwright.formats.discovery import hwloc_topology, nccl_topology, nvidia_topology, rocm_topology
+from linkwright.formats.discovery.devices import Device
+from linkwright.formats.discovery.node import Node
+
+
+@dataclass(frozen=True)
+class Host:
+    """A format that describes a node: how its texts are recognised and read."""
+
+    key: str
+    summary: str
+    recognises: Callable[[str], bool]
+    read: Callable[[str, str, Device | None], Node]
+
+
+def _of(module: ModuleType) -> Host:
+    return Host(module.KEY, module.SUMMARY, module.recognises, module.read_node)
+
+
+# In the order in which they are tried; no text is recognised by two.
+HOSTS = tuple(map(_of, (nccl_topology, nvidia_topology, rocm_topology, hwloc_topology)))
+
+
+def recognised(text: str) -> Host | None:
+    """The format of a text."""
+    return next((host for host in HOSTS if host.recognises(text)), None)

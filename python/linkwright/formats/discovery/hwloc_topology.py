@@ -1,0 +1,176 @@
+"""hwloc's XML, as `lstopo --output-format xml` writes it (versions 1 and 2).
+
+    <object type="Package"> ...
+      <object type="Bridge" bridge_type="0-1"> <object type="Bridge" bridge_type="1-1" pci_link_speed="31.5">
+        <object type="PCIDev" pci_busid="..." pci_type="0302 [10de:2330] ..." pci_link_speed="63.0">
+
+GPUs and network ports are found by their PCI class and the names that the operating system gives them. hwloc states the
+rate of a PCIe link in GB/s. Links between GPUs are those of its matrix `NVLinkBandwidth` or `XGMIBandwidth`
+(`hwloc_links`); without one, --gpu with the GPU of a board with switches adds them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from linkwright.base.errors import FileError
+from linkwright.formats.discovery import devices, hwloc_links
+from linkwright.formats.discovery.devices import Device
+from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
+from linkwright.formats.discovery.xml_text import Element, read
+
+KEY = "hwloc"
+SUMMARY = "hwloc's topology (XML), by lstopo"
+DOCTYPE = "topology"
+GPU_CLASSES = ("0300", "0302", "0380", "1200")
+_TYPE = re.compile(r"([0-9a-fA-F]{4}) \[([0-9a-fA-F]{4}):([0-9a-fA-F]{4})\].*", re.S)
+_PORT = re.compile(r"(mlx\d_|hfi|bnxt_re|irdma|rdmap|efa|ib[ps]\d|roce|hsi|cxi|hsn)\w*")
+_HOMES = ("Package", "Socket")
+
+
+def recognises(text: str) -> bool:
+    """Whether the text is such a file."""
+    return re.search(r"<topology\b", text[:4096]) is not None
+
+
+@dataclass
+class _Found:
+    """A device on its bus."""
+
+    element: Element
+    name: str
+    parent: str
+    lanes: Lanes | None
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.gpus: list[_Found] = []
+        self.nics: list[_Found] = []
+        self.switches: dict[str, tuple[str, Lanes | None]] = {}
+        self.cpus = 0
+        self.vendor = ""
+
+    def visit(self, element: Element, parent: str, lanes: Lanes | None) -> None:
+        kind = element.attributes.get("type")
+        if element.tag == "info" and element.attributes.get("name") == "CPUVendor":
+            self.vendor = element.attributes.get("value", "")
+        if kind in _HOMES:
+            parent, lanes = f"CPU {self.cpus}", None
+            self.cpus += 1
+        if kind == "Bridge":
+            lanes = _slower(lanes, self.lanes(element))
+            if len(_devices(element)) > 1 and element.attributes.get("bridge_type") == "1-1":
+                name = f"PCIe {len(self.switches)}"
+                self.switches[name] = (parent, lanes)
+                parent, lanes = name, None
+        if kind == "PCIDev" and self.device(element, parent, _slower(lanes, self.lanes(element))):
+            return
+        for child in element.children:
+            self.visit(child, parent, lanes)
+
+    def device(self, element: Element, parent: str, lanes: Lanes | None) -> bool:
+        name = _port(element)
+        if _is_gpu(element):
+            self.gpus.append(_Found(element, "", parent, lanes))
+        elif name:
+            self.nics.append(_Found(element, name, parent, lanes))
+        return _is_gpu(element) or bool(name)
+
+    def lanes(self, element: Element) -> Lanes | None:
+        speed = element.attributes.get("pci_link_speed", "")
+        if not re.fullmatch(r"\d{1,5}(\.\d{1,9})?", speed) or not float(speed):
+            return None
+        return Lanes(float(speed), f"hwloc: {float(speed):g} GB/s")
+
+
+def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
+    return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
+
+
+def _is_gpu(element: Element) -> bool:
+    match = _TYPE.match(element.attributes.get("pci_type", ""))
+    return (
+        match is not None
+        and match[1] in GPU_CLASSES
+        and match[2].lower() in ("10de", "1002", "8086")
+        and _known(element)
+    )
+
+
+def _known(element: Element) -> bool:
+    """Whether it computes: it is known, or its vendor's software has found it. Graphics for a screen do not count."""
+    match = _TYPE.match(element.attributes.get("pci_type", ""))
+    assert match is not None
+    computing = any(re.match(r"cuda|nvml|rsmi", child.attributes.get("name", "")) for child in element.children)
+    return computing or devices.of_pci(f"{match[2]}:{match[3]}".lower()) is not None
+
+
+def _port(element: Element) -> str:
+    names = [child.attributes.get("name", "") for child in element.children]
+    return next((name for name in names if _PORT.fullmatch(name)), "")
+
+
+def _devices(element: Element) -> list[Element]:
+    """GPUs and network ports below a bridge."""
+    if element.attributes.get("type") == "PCIDev":
+        return [element] if _is_gpu(element) or _port(element) else []
+    return [found for child in element.children for found in _devices(child)]
+
+
+def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+    """The node that the file describes; `gpu`: what its GPUs are, where their PCI ids do not tell."""
+    root = read(text, file, DOCTYPE, texts_of=hwloc_links.TEXTS)
+    if root.tag != "topology":
+        raise FileError(f"{file}: line {root.line}: <{root.tag}> instead of <topology>; give the XML of lstopo")
+    reader = _Reader(file)
+    for element in root.children:
+        reader.visit(element, "CPU 0", None)
+    if not reader.gpus:
+        raise FileError(
+            f"{file}: no GPU that is known. A host without GPUs is measured instead: `linkwright dissect`, then "
+            "`linkwright fit latest`"
+        )
+    node = Node(_device(reader, gpu), len(reader.gpus), file, cpus=max(1, reader.cpus), vendor=reader.vendor)
+    node.switches = list(reader.switches)
+    node.tree |= reader.switches
+    _check_buses(reader)
+    for i, found in enumerate(reader.gpus):
+        node.tree[f"GPU {i}"] = (found.parent, found.lanes)
+    for i, found in enumerate(reader.nics):
+        node.nics.append(Nic(found.name))
+        node.tree[f"NIC {i}"] = (found.parent, found.lanes)
+    node.peers = hwloc_links.peers(root, [found.element for found in reader.gpus], node.device, file)
+    if not node.peers and gpu and gpu.boarded(map(_pci, reader.gpus)):
+        node.peers = {(f"GPU {i}", SWITCH): gpu.most_links for i in range(node.gpus)}
+    return checked(node, file)
+
+
+def _check_buses(reader: _Reader) -> None:
+    seen: set[str] = set()
+    for found in reader.gpus:
+        bus = found.element.attributes.get("pci_busid", "")
+        if bus in seen:
+            raise FileError(f"{reader.file}: line {found.element.line}: two GPUs with bus id {bus}; correct one")
+        seen.add(bus)
+
+
+def _pci(found: _Found) -> str:
+    """Vendor and device, such as `10de:2330`."""
+    match = _TYPE.match(found.element.attributes.get("pci_type", ""))
+    return f"{match[2]}:{match[3]}".lower() if match else ""
+
+
+def _device(reader: _Reader, asked: Device | None) -> Device:
+    """What the GPUs are, by their PCI ids; all are alike."""
+    ids = {_pci(found): found for found in reader.gpus}
+    said = {devices.of_pci(pci) for pci in ids}
+    if len(said) > 1:
+        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(ids))}; describe them by hand")
+    device = devices.agreed(asked, said.pop(), reader.file)
+    if device is None:
+        pci, found = next(iter(ids.items()))
+        raise FileError(f"{reader.file}: line {found.element.line}: unknown GPU {pci}; {devices.listed()}")
+    return device

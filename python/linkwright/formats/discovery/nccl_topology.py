@@ -1,0 +1,283 @@
+"""NCCL's and RCCL's topology XML, as `NCCL_TOPO_DUMP_FILE` writes it.
+
+    <system version="1">
+      <cpu numaid="0" arch="x86_64" vendor="GenuineIntel" ...>
+        <pci busid="0000:05:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">       a bridge or switch
+          <pci busid="0000:0c:00.0" class="0x030200" ...>
+            <gpu dev="0" sm="90" rank="0" gdr="1"> <nvlink target="0000:c7:00.0" count="5" tclass="0x068000"/> </gpu>
+          </pci>
+          <pci ... class="0x020000"> <nic> <net name="mlx5_0" speed="400000" port="1" .../> </nic> </pci>
+
+A bridge with one thing below it adds nothing but its rate, and is left out. A link of a GPU to itself joins nothing.
+The processors of several hosts in one NVLink domain state a `host_hash`; bus ids are those of one host. A port that
+stands under several processors is one port. A GPU with NVLink-C2C hangs on its processor by that link.
+Files that providers of clouds write by hand (NCCL_TOPO_FILE) state neither <gpu> nor NVLinks, which NCCL finds when it
+runs. There, GPUs and ports are found by their PCI class, --gpu says which GPU it is unless its PCI id does, and the
+links are those of a board with switches.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from linkwright.base.errors import FileError
+from linkwright.formats.discovery import devices
+from linkwright.formats.discovery.devices import Device
+from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
+from linkwright.formats.discovery.xml_text import Element, read
+
+KEY = "nccl-topology"
+SUMMARY = "NCCL's or RCCL's topology (XML), by NCCL_TOPO_DUMP_FILE"
+# GT/s of a lane -> GB/s, after the coding of its generation.
+GB_PER_LANE = {2.5: 0.25, 5.0: 0.5, 8.0: 0.985, 16.0: 1.969, 32.0: 3.938, 64.0: 7.563}
+SWITCH_CLASSES = ("0x068000",)
+HOST_CLASS = "0x068001"  # a processor with NVLinks of its own, whose links are left out
+# By PCI class, where a file names no devices: 3-D controllers and accelerators; Ethernet, InfiniBand and other ports.
+GPU_CLASSES = ("0x0302", "0x0300", "0x0380", "0x1200")
+NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
+_SPEED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*GT/s.*", re.S)
+
+
+def recognises(text: str) -> bool:
+    """Whether the text is such a file."""
+    return re.search(r"<system\b", text[:4096]) is not None
+
+
+@dataclass
+class _Place:
+    """A device on its bus: the element, what it hangs on, the slowest link up to there, and its host."""
+
+    element: Element
+    parent: str
+    lanes: Lanes | None
+    host: str
+
+    @property
+    def bus(self) -> tuple[str, str]:
+        """The host and the bus id, which together are of one device alone."""
+        return self.host, self.element.attributes.get("busid", "").lower()
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.gpus: list[tuple[Element, _Place]] = []
+        self.nics: list[tuple[Element, _Place]] = []
+        self.switches: dict[str, tuple[str, Lanes | None]] = {}
+        self.hosts: list[str] = []  # of each processor
+        self.vendor = ""
+        self.by_class = False
+
+    def wrong(self, element: Element, problem: str) -> FileError:
+        return FileError(f"{self.file}: line {element.line}: {problem}")
+
+    def system(self, root: Element) -> None:
+        self.by_class = not _named(root, "gpu")
+        for element in root.children:
+            if element.tag == "cpu":
+                self.vendor = self.vendor or _vendor(element)
+                self.hosts.append(element.attributes.get("host_hash", ""))
+                self.below(element, f"CPU {len(self.hosts) - 1}", None)
+
+    def below(self, element: Element, parent: str, lanes: Lanes | None) -> None:
+        for child in element.children:
+            if child.tag == "pci":
+                self.pci(child, parent, _slower(lanes, self.lanes(child)))
+            elif child.tag in ("gpu", "nic"):
+                self.device(child, self.place(element, parent, lanes))
+
+    def place(self, element: Element, parent: str, lanes: Lanes | None) -> _Place:
+        return _Place(element, parent, lanes, self.hosts[-1])
+
+    def pci(self, element: Element, parent: str, lanes: Lanes | None) -> None:
+        kind = _kind(element)
+        if self.by_class and kind and not element.children:
+            (self.gpus if kind == "gpu" else self.nics).append((element, self.place(element, parent, lanes)))
+        elif len(self.devices(element)) > 1:
+            name = f"PCIe {len(self.switches)}"
+            self.switches[name] = (parent, lanes)
+            self.below(element, name, None)
+        else:
+            self.below(element, parent, lanes)
+
+    def device(self, element: Element, place: _Place) -> None:
+        if element.tag == "gpu":
+            own = next((child for child in element.children if child.tag == "c2c"), None)
+            self.gpus.append((element, self.beside(own, place) if own else place))
+            return
+        known = {(there.host, net.attributes.get("dev")) for net, there in self.nics if "dev" in net.attributes}
+        nets = [child for child in element.children if child.tag == "net"]
+        self.nics += [(net, place) for net in nets if (place.host, net.attributes.get("dev")) not in known]
+
+    def beside(self, link: Element, place: _Place) -> _Place:
+        """The place of a GPU whose own link to the processor is NVLink-C2C."""
+        mbps, count = _number(self, link, "bw"), _number(self, link, "count")
+        if mbps < 1 or count < 1:
+            raise self.wrong(link, f"bw={mbps}, count={count}; a link that is there has both above 0")
+        lanes = Lanes(mbps * count / 1000, f"NVLink-C2C: {count} x {mbps / 1000:g} GB/s")
+        return replace(place, parent=f"CPU {len(self.hosts) - 1}", lanes=lanes)
+
+    def devices(self, element: Element) -> list[Element]:
+        """GPUs and ports below an element."""
+        if element.tag in ("gpu", "net") or (self.by_class and _kind(element) and not element.children):
+            return [element]
+        return [found for child in element.children for found in self.devices(child)]
+
+    def lanes(self, element: Element) -> Lanes | None:
+        speed, width = element.attributes.get("link_speed", ""), element.attributes.get("link_width", "")
+        match = _SPEED.fullmatch(speed)
+        if match is None or not width.isdecimal() or not 0 < int(width) <= 64:
+            return None
+        rate = GB_PER_LANE.get(float(match[1]))
+        if rate is None:
+            raise self.wrong(element, f"link_speed {speed!r} is that of no PCIe generation; correct it")
+        return Lanes(rate * int(width), f"{match[1]} GT/s on {width} lanes")
+
+
+def _vendor(cpu: Element) -> str:
+    """Who made a processor; files name that of x86 alone."""
+    return cpu.attributes.get("vendor") or {"arm64": "ARM", "ppc64": "IBM"}.get(cpu.attributes.get("arch", ""), "")
+
+
+def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
+    return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
+
+
+def _named(element: Element, tag: str) -> bool:
+    """Whether there is such an element below."""
+    return element.tag == tag or any(_named(child, tag) for child in element.children)
+
+
+def _kind(element: Element) -> str | None:
+    """`gpu` or `net`, by the PCI class."""
+    stated = element.attributes.get("class", "")
+    return "gpu" if stated.startswith(GPU_CLASSES) else "net" if stated.startswith(NIC_CLASSES) else None
+
+
+def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+    """The node that the file describes; `gpu`: what its GPUs are, where the file cannot say."""
+    root = read(text, file)
+    if root.tag != "system":
+        raise FileError(f"{file}: line {root.line}: <{root.tag}> instead of <system>; give the dump of NCCL")
+    reader = _Reader(file)
+    reader.system(root)
+    if not reader.gpus:
+        raise FileError(
+            f"{file}: holds no <gpu> and no device of a GPU's PCI class; dump the topology of a run on GPUs "
+            "(NCCL_TOPO_DUMP_FILE)"
+        )
+    if not reader.by_class:
+        order = list(dict.fromkeys(reader.hosts))
+        reader.gpus.sort(key=lambda found: (order.index(found[1].host), _number(reader, found[0], "dev")))
+    buses = _buses(reader)
+    device = _device(reader, gpu)
+    node = Node(device, len(reader.gpus), file, cpus=len(reader.hosts), vendor=reader.vendor, hosts=reader.hosts)
+    node.switches = list(reader.switches)
+    node.tree |= reader.switches
+    for i, (_, place) in enumerate(reader.gpus):
+        node.tree[f"GPU {i}"] = (place.parent, place.lanes)
+    for i, (net, place) in enumerate(reader.nics):
+        name = net.attributes.get("name", f"port {i}")
+        node.nics.append(Nic(name, _optional(reader, net, "speed"), direct=net.attributes.get("gdr") != "0"))
+        node.tree[f"NIC {i}"] = (place.parent, place.lanes)
+    node.peers = _peers(reader, buses)
+    if not node.peers and (gpu or reader.by_class) and device.boarded(_pci_ids(reader)):
+        node.peers = {(f"GPU {i}", SWITCH): device.most_links for i in range(node.gpus)}
+    return checked(node, file)
+
+
+def _buses(reader: _Reader) -> dict[tuple[str, str], int]:
+    """Host and bus id -> number of the GPU."""
+    found: dict[tuple[str, str], int] = {}
+    for i, (element, place) in enumerate(reader.gpus):
+        if place.bus in found:
+            raise reader.wrong(
+                element,
+                f"GPU {i} has bus id {place.bus[1]}, as GPU {found[place.bus]} has; are they parts of one (MIG, "
+                "virtual functions)? Give the file of whole GPUs",
+            )
+        found[place.bus] = i
+    return found
+
+
+def _device(reader: _Reader, asked: Device | None) -> Device:
+    """What the GPUs are, by their architecture or PCI id; all are alike."""
+    ids = _pci_ids(reader)
+    if reader.by_class:
+        said, known = ids, {devices.of_pci(pci) for pci in ids}
+    else:
+        said = {_architecture(reader, element) for element, _ in reader.gpus}
+        known = {devices.of_architecture(architecture) for architecture in said}
+    if len(known) > 1 or (len(said) > 1 and not reader.by_class):
+        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(said))}; describe them by hand")
+    device = devices.agreed(asked, known.pop(), reader.file)
+    if device is None:
+        which = "names no GPU" if said == {":"} else f"unknown GPU {', '.join(sorted(said))}"
+        raise FileError(f"{reader.file}: {which}; {devices.listed()}")
+    return device
+
+
+def _pci_ids(reader: _Reader) -> set[str]:
+    return {f"{_hex(place.element, 'vendor')}:{_hex(place.element, 'device')}" for _, place in reader.gpus}
+
+
+def _hex(element: Element, key: str) -> str:
+    return element.attributes.get(key, "").lower().removeprefix("0x")
+
+
+def _architecture(reader: _Reader, gpu: Element) -> str:
+    if gcn := gpu.attributes.get("gcn"):
+        return gcn if gcn.startswith("gfx") else f"gcn{gcn}"
+    return f"sm{_number(reader, gpu, 'sm')}"
+
+
+def _number(reader: _Reader, element: Element, key: str) -> int:
+    number = _optional(reader, element, key)
+    if number is None:
+        raise reader.wrong(element, f"<{element.tag}> has no {key}; cut file?")
+    return number
+
+
+def _optional(reader: _Reader, element: Element, key: str) -> int | None:
+    value = element.attributes.get(key)
+    if value is None:
+        return None
+    if not re.fullmatch(r"-?\d{1,9}", value):
+        raise reader.wrong(element, f"{key}={value!r} is no whole number; correct it")
+    return int(value)
+
+
+def _peers(reader: _Reader, buses: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """Links between GPUs as both ends state them, and those to switches, summed over their chips."""
+    stated: dict[tuple[int, int], int] = {}
+    found: dict[tuple[str, str], int] = {}
+    for i, (gpu, place) in enumerate(reader.gpus):
+        for link in gpu.children:
+            if link.tag not in ("nvlink", "xgmi"):
+                continue
+            target, count = link.attributes.get("target", "").lower(), _number(reader, link, "count")
+            if count < 1:
+                raise reader.wrong(link, f"count={count}; a link that is there counts at least 1")
+            other = buses.get((place.host, target))
+            if other == i:
+                continue
+            if other is not None:
+                stated[i, other] = stated.get((i, other), 0) + count
+            elif _is_switch(link):
+                found[f"GPU {i}", SWITCH] = found.get((f"GPU {i}", SWITCH), 0) + count
+            elif link.attributes.get("tclass") != HOST_CLASS:
+                raise reader.wrong(link, f"GPU {i} has a link to {target}, which is not in the file; complete the file")
+    for (a, b), count in stated.items():
+        back = stated.get((b, a), 0)
+        if back != count:
+            raise FileError(
+                f"{reader.file}: GPU {a} states {count} links to GPU {b}, which states {back} back; one is down, or "
+                "the file was edited. Describe the healthy node, and take links out with --degrade"
+            )
+        found[f"GPU {min(a, b)}", f"GPU {max(a, b)}"] = count
+    return found
+
+
+def _is_switch(link: Element) -> bool:
+    return link.attributes.get("tclass") in SWITCH_CLASSES or link.attributes.get("target", "").startswith("ffff:ff")

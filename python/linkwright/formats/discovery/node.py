@@ -1,0 +1,92 @@
+"""A node with GPUs as its own description gives it, typed, before it becomes a machine file.
+
+file of a system --- an importer ---> Node --- node_file.text ---> machine file
+
+GPU 0 ---\\                     peers: links between GPUs, or to a switch that joins them all
+GPU 1 ---- NVSwitch
+  |
+PCIe 0 --- NIC 0                tree: what hangs on what, up to the processors
+  |
+CPU 0
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from linkwright.base.errors import FileError
+from linkwright.formats.discovery.devices import Device
+
+MOST_GPUS = 256  # of a node, an NVLink domain of many trays included
+SWITCH = "NVSwitch"
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A PCIe link: rate of each direction in GB/s, and where it was read."""
+
+    gbps: float
+    source: str
+
+
+@dataclass
+class Nic:
+    """A network port; `mbps` is its rate in Mb/s, None where the file does not state it."""
+
+    name: str
+    mbps: int | None = None
+    direct: bool = True  # whether it reads and writes memory of GPUs (GPUDirect)
+
+
+@dataclass
+class Node:
+    """A node. Names are `GPU i`, `NIC i`, `PCIe i` and `CPU i`; `NVSwitch` stands for all chips of one."""
+
+    device: Device
+    gpus: int
+    source: str
+    nics: list[Nic] = field(default_factory=list)
+    switches: list[str] = field(default_factory=list)
+    cpus: int = 0
+    vendor: str = ""  # of the processors, as the file has it
+    hosts: list[str] = field(default_factory=list)  # of each processor; empty: all are of one
+    channels: tuple[int, str] | None = None  # that a ring of the library runs on, and where that was read
+    # (GPU, GPU or NVSwitch), the smaller number first -> how many links join them
+    peers: dict[tuple[str, str], int] = field(default_factory=dict)
+    # child -> (parent, lanes): GPUs, NICs and switches; lanes are None where the file does not state them
+    tree: dict[str, tuple[str, Lanes | None]] = field(default_factory=dict)
+
+    def counts(self) -> Counter[int]:
+        """How many pairs are joined by so many links."""
+        return Counter(self.peers.values())
+
+    def parts(self, prefix: str) -> Iterator[tuple[str, str, Lanes | None]]:
+        """The links upwards of all whose name begins so."""
+        return ((child, *up) for child, up in self.tree.items() if child.startswith(prefix))
+
+
+def checked(node: Node, file: str) -> Node:
+    """The node, whose description must make sense; a `FileError` says what does not."""
+    if not 1 <= node.gpus <= MOST_GPUS:
+        raise FileError(f"{file}: {node.gpus} GPUs; a node has 1 to {MOST_GPUS}")
+    for (a, b), count in node.peers.items():
+        if not 1 <= count <= node.device.most_links:
+            raise FileError(
+                f"{file}: {count} links between {a} and {b}; {node.device.name} has 1 to {node.device.most_links}"
+            )
+    joined = [sum(count for pair, count in node.peers.items() if f"GPU {i}" in pair) for i in range(node.gpus)]
+    for i, count in enumerate(joined):
+        if count > node.device.most_links:
+            raise FileError(
+                f"{file}: GPU {i} has {count} links to others; {node.device.name} has {node.device.most_links}. "
+                "Was --gpu meant otherwise?"
+            )
+    if any((f"GPU {i}", SWITCH) in node.peers for i in range(node.gpus)) and len(set(joined)) > 1:
+        least = joined.index(min(joined))
+        raise FileError(
+            f"{file}: GPU {least} has {min(joined)} links to the switch, others have {max(joined)}; is one down? "
+            "Describe the healthy node, and take links out with --degrade"
+        )
+    return node

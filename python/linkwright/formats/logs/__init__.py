@@ -1,0 +1,106 @@
+"""What benchmarks and training runs print, read as people have it: with prefixes, chatter and colours around it.
+
+    kinds.py      what a log holds: tables of rows, matrices, facts
+    lines.py      lines without prefixes and colours; numbers
+    facts.py      what a library says of itself between the rows
+    one module for each tool, and one line in `DOCUMENTS` or `TEXTS`
+
+`read_log` recognises tools by what the file holds. A document is of one tool; texts of several may follow one another,
+and each line goes to the tool whose line was recognised last. A line that belongs to no table is counted and passed
+over; a line that looks like a row and is none is kept in `complaints`, with its number. Nothing of a file is executed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from linkwright.base.errors import FileError
+
+from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, osu, profiler
+from .facts import Facts, Gathered
+from .kinds import Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
+from .lines import MOST_COMPLAINTS, Source, plain
+
+__all__ = ["READERS", "Facts", "Log", "LogRow", "LogTable", "Matrix", "Source", "is_log", "read_log", "read_source"]
+
+DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
+TEXTS: tuple[TextReader, ...] = (
+    nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, nccl_text.READER,
+)  # fmt: skip
+READERS: tuple[Reader | TextReader, ...] = (*DOCUMENTS, *TEXTS)
+
+
+def is_log(path: Path | str) -> bool:
+    """Whether a file holds what a known tool prints."""
+    source = Source(Path(path))
+    return any(one.recognises(source) for one in DOCUMENTS) or source.has(_text_of)
+
+
+def _text_of(line: str) -> TextReader | None:
+    return next((one for one in TEXTS if one.knows(line)), None)
+
+
+def read_log(path: Path | str) -> Log:
+    """The log of a benchmark or a profiler.
+
+    Args:
+        path: the file; `-` is not read here.
+
+    Returns:
+        Its tables and matrices, and what it says of the machine.
+
+    Raises:
+        FileError: the file cannot be read, is of no known tool, or holds no number.
+
+    Example:
+        >>> import linkwright.formats.logs
+        >>> log = linkwright.formats.logs.read_log("all_reduce.log")  # doctest: +SKIP
+        >>> log.tables[0].collective, len(log.tables[0].rows)  # doctest: +SKIP
+        ('allreduce', 29)
+
+    """
+    return read_source(Source(Path(path)))
+
+
+def read_source(source: Source) -> Log:
+    """The same of an open log, or of a text that stands for one."""
+    document = next((one for one in DOCUMENTS if one.recognises(source)), None)
+    found = document.read(source) if document else _texts(source)
+    if found is None:
+        tools = ", ".join(dict.fromkeys(one.tool for one in READERS))
+        raise FileError(f"{source.path}: holds no table of a known tool; read are the outputs of {tools}")
+    if not found.tables and not found.matrices:
+        said = found.complaints or found.left_out or ((source.count, "the file ends before a number"),)
+        line, text = said[0]
+        raise FileError(f"{source.path}:{line}: {text}; no row of {found.tool} could be read")
+    return found
+
+
+def _texts(source: Source) -> Log | None:
+    """What the tools whose lines are in a text have printed; None if there is none."""
+    gathered = Gathered()
+    current = nccl_text.READER  # what stands before the first table may name its program
+    readings: dict[str, Reading] = {current.tool: current.begin(gathered)}
+    known: dict[str, None] = {}
+    for at, raw in source.lines():
+        if found := _text_of(raw):
+            current = found
+            known[current.tool] = None
+            if current.tool not in readings:
+                readings[current.tool] = current.begin(gathered)
+        readings[current.tool].line(at, *plain(raw))
+    if not known:
+        return None
+    logs = [reading.log() for reading in readings.values()]
+    complaints = [complaint for log in logs for complaint in log.complaints]
+    if source.open_ended and any(table.rows[-1].line == source.count for log in logs for table in log.tables):
+        complaints.append((source.count, "the last line has no end, so its last number may be cut"))
+    return Log(
+        ", ".join(known),
+        tuple(sorted((table for log in logs for table in log.tables), key=lambda table: table.rows[0].line)),
+        gathered.facts,
+        tuple(matrix for log in logs for matrix in log.matrices),
+        sum(log.skipped for log in logs),
+        tuple(sorted(complaints)[:MOST_COMPLAINTS]),
+        tuple(sorted(one for log in logs for one in log.left_out)[:MOST_COMPLAINTS]),
+    )

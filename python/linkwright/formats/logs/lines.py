@@ -1,0 +1,152 @@
+"""Lines of logs: without colours, control characters and what launchers write in front; and numbers in them."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from linkwright.base.errors import FileError
+
+MOST_LINE = 1 << 16  # characters that are read of a line
+MOST_LINES = 20_000_000
+MOST_ROWS = 1_000_000
+MOST_JSON = 256 << 20  # bytes of a document that is read as a whole
+MOST_COMPLAINTS = 100
+SHOWN = 80
+MOST_SIZE = 1 << 60
+MOST_MICROS = 1e12
+MOST_RATE = 1e9  # 10^9 B/s
+
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_PREFIX = re.compile(
+    r"\s*(?:"
+    r"(?P<task>\d+):(?=[\s#]|$)\s?"  # srun --label
+    r"|\[(?P<job>\d+,\d+)\](?:<\w+>)?:?\s?"  # Open MPI --tag-output
+    r"|\[(?P<rank>\d+)\]\s"  # MPICH -prepend-rank
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s"  # time stamps
+    r")"
+)
+
+
+# A log that was kept as a list of strings in JSON.
+_QUOTED = re.compile(r"\s*\"(.*)\",?\s*")
+
+
+class Source:
+    """A log on disk, or its text, read line by line, as often as it takes.
+
+    `count` is the number of lines, once all are read; `open_ended` says that the last one has no end.
+    """
+
+    def __init__(self, path: Path, text: str | None = None):
+        self.path = path
+        self.text = text
+        self.count = 0
+        self.open_ended = False
+        if text is None and not path.is_file():
+            raise FileError(f"{path}: is no file; give the log of a benchmark")
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """(number from 1, text) of every line."""
+        try:
+            with self._opened() as file:
+                number = 0
+                while line := file.readline(MOST_LINE):
+                    number += 1
+                    if number > MOST_LINES:
+                        raise FileError(f"{self.path}: more than {MOST_LINES:,} lines; cut what is no table")
+                    end = line
+                    while not end.endswith("\n") and (rest := file.readline(MOST_LINE)):
+                        end = rest
+                    self.count, self.open_ended = number, not end.endswith("\n")
+                    yield number, clean(line)
+        except OSError as error:
+            raise FileError(f"{self.path}: {error.strerror or error}") from error
+
+    def _opened(self) -> TextIO:
+        if self.text is not None:
+            return io.StringIO(self.text, newline=None)
+        return self.path.open(encoding="utf-8", errors="replace", newline=None)
+
+    def has(self, known: Callable[[str], object]) -> bool:
+        """Whether a line is `known`."""
+        return any(known(text) for _, text in self.lines())
+
+    def begins(self, character: str) -> bool:
+        """Whether the first character that is no space is this one."""
+        return next((text.lstrip()[:1] for _, text in self.lines() if text.strip()), "") == character
+
+    def document(self) -> Any:
+        """The JSON document that the file holds; None if it holds none."""
+        length = self.path.stat().st_size if self.text is None else len(self.text)
+        if length > MOST_JSON:
+            raise FileError(f"{self.path}: a document of more than {MOST_JSON >> 20} MiB; cut it into parts")
+        try:
+            with self._opened() as file:
+                return json.load(file)
+        except (ValueError, RecursionError):
+            return None
+
+
+def clean(line: str) -> str:
+    """A line without colours and control characters."""
+    if "\x1b" in line:
+        line = _COLOUR.sub("", line)
+    line = line.rstrip("\r\n")
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else " " for c in line)
+
+
+def plain(line: str) -> tuple[str, str]:
+    """(which task wrote it, the line) without what a launcher wrote in front."""
+    label = ""
+    if match := _QUOTED.fullmatch(line):
+        line = match[1].replace("\\t", " ").replace("\\n", " ")
+    for _ in range(3):
+        match = _PREFIX.match(line)
+        if not match or not match[0]:
+            break
+        label = next((f"{key} {value}" for key, value in match.groupdict().items() if value), label)
+        line = line[match.end() :]
+    return label, line
+
+
+def shown(text: str) -> str:
+    """A text of a file, fit for a message."""
+    return text.strip()[:SHOWN] + ("..." if len(text.strip()) > SHOWN else "")
+
+
+def number(text: object, most: float) -> float | None:
+    """A number from 0 to `most`; None if the text is none."""
+    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+        return None
+    if isinstance(text, str) and not re.fullmatch(r"\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?", text, re.ASCII):
+        return None
+    value = float(text)
+    return value if 0 <= value <= most else None
+
+
+def whole(text: object, most: int) -> int | None:
+    """A whole number from 0 to `most`; None if the text is none."""
+    if isinstance(text, bool) or not isinstance(text, (str, int)):
+        return None
+    if isinstance(text, str) and not re.fullmatch(r"\d{1,30}", text, re.ASCII):
+        return None
+    return value if 0 <= (value := int(text)) <= most else None
+
+
+class Complaints:
+    """Lines that look like rows and are none."""
+
+    def __init__(self) -> None:
+        self.first: list[tuple[int, str]] = []
+
+    def add(self, line: int, what: str) -> None:
+        """Keep it, if there are not too many."""
+        if len(self.first) < MOST_COMPLAINTS:
+            self.first.append((line, what))

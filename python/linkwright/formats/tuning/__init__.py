@@ -1,0 +1,37 @@
+"""Tables that make communication runtimes use the fastest of their own algorithms.
+
+    rows of a run, or a prediction -> rules.tables -> a runtime's file
+
+A runtime is one file and one line in `RUNTIMES`. Only algorithms that it has are chosen among; `Runtime.algorithms`
+says by which names. `docs/tuning.md` explains the use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from linkwright.base.errors import unknown
+
+from . import mpich, nccl, openmpi, ucc
+from .rules import Table, tables
+from .runtime import Runtime
+
+RUNTIMES = {r.key: r for r in (openmpi.TEXT, openmpi.JSON, nccl.NCCL, nccl.RCCL, ucc.UCC, mpich.MPICH)}
+
+
+def find(key: str) -> Runtime:
+    """The runtime of a key."""
+    if key not in RUNTIMES:
+        raise unknown("runtime", key, RUNTIMES, lists="linkwright list runtimes")
+    return RUNTIMES[key]
+
+
+def entries() -> list[dict[str, object]]:
+    """The runtimes, as `list` and `describe` print them."""
+    return [runtime.described() for runtime in RUNTIMES.values()]
+
+
+def tables_of(runtime: Runtime, rows: Iterable[dict[str, Any]]) -> list[Table]:
+    """The rules for a runtime that the times in `rows` make."""
+    return tables(rows, runtime.word, runtime.algorithms)

@@ -1,0 +1,64 @@
+"""One experiment of a collective, or of a source of the user's own, from what somebody names."""
+
+from __future__ import annotations
+
+import functools
+
+from linkwright import _native
+from linkwright.ask import sources
+from linkwright.ask.experiment import DTYPES, Experiment
+from linkwright.base.errors import UsageError, unknown
+from linkwright.libraries import library
+
+
+def collective_experiment(
+    part: str,
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    size_bytes: int,
+    dtype: str,
+    op: str,
+    **more: object,
+) -> Experiment:
+    """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
+    if collective not in collectives():
+        raise unknown("collective", collective, collectives(), lists="linkwright list collectives")
+    traits = collectives()[collective]
+    source = source_of(collective, algorithm)
+    step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
+    size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
+    made = Experiment(
+        part, collective, algorithm, ranks, size_bytes, dtype, op=op if traits["reduces"] else None, **more
+    )
+    return sources.of(source, made) if source else made
+
+
+def own_experiment(
+    part: str, name: str, ranks: int | None, size_bytes: int | None, dtype: str, op: str, **more: object
+) -> Experiment:
+    """An experiment of a source that says its collective itself, and its ranks and size where they are None."""
+    source = sources.find(name)
+    if ranks is None and source.ranks is None:
+        raise UsageError(f"{source.label}: serves any number of ranks; say how many with --ranks")
+    asked = Experiment(part, None, source.label, ranks or source.ranks, size_bytes, dtype, op=op, **more)
+    return sources.of(source, asked)
+
+
+def source_of(collective: str, algorithm: str) -> sources.Source | None:
+    """The source of an algorithm; None of a registered one."""
+    if (collective, algorithm) in registered() or library.is_plan(algorithm):
+        return None
+    return sources.find(algorithm) if sources.is_source(algorithm) else sources.package(f"{collective}/{algorithm}")
+
+
+@functools.cache
+def registered() -> dict[tuple[str, str], None]:
+    """Every registered (collective, algorithm), in the order of the registry."""
+    return {(row["collective"], row["name"]): None for row in _native.algorithms()}
+
+
+@functools.cache
+def collectives() -> dict[str, dict]:
+    """Every collective with its traits."""
+    return {row["key"]: row for row in _native.collectives()}

@@ -1,0 +1,192 @@
+"""The communication library of a described machine: the schedule, path and issue policy that it would choose.
+
+    [library] of the machine file         which library, which versions, what its words mean on this machine
+      + collective, ranks, size  ->  Plan  the schedule as the library cuts it, the path of its mode, its issue policy
+
+A plan is an algorithm of the machine's own, such as `nccl-2.27`: the first version is what a collective takes there
+unless another algorithm is named. `nccl-2.27/tree/ll` forces algorithm and protocol. A library is one module with
+`NAME`, `VERSIONS`, `MODES` and the functions `summary`, `collectives`, `required_modes`, `alternatives` and `planned`,
+and one line in `LIBRARIES`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from linkwright import _native
+from linkwright.ask.answer import How, ask
+from linkwright.ask.experiment import Continued, Own, continued
+from linkwright.base.errors import FileError, UnknownNameError, WaivedError, unknown
+from linkwright.base.units import Time
+from linkwright.libraries import nccl, rccl
+
+if TYPE_CHECKING:
+    from linkwright.ask.experiment import Experiment
+    from linkwright.libraries.nccl.choice import Choice
+    from linkwright.libraries.nccl.lines import Line
+
+LIBRARIES = {"nccl": nccl, "rccl": rccl}
+ALTERNATIVES = "all"  # after a slash: the choice of the library, and all that it did not choose
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One collective as a library carries it out."""
+
+    algorithm: str
+    schedule: _native.Schedule
+    path: str
+    issue: str
+    rings: int
+    launch_ps: int  # to start it on every rank
+    channels: int | None = None  # equal ones that each message stands for
+    choice: Choice | None = None  # what a model of the library chose
+    line: Line | None = None  # the schedule is the longer of two short rings, which a longer one continues
+
+    @property
+    def how(self) -> How:
+        """How it runs."""
+        return How(path=self.path, issue=self.issue, launch_ps=self.launch_ps, channels=self.channels)
+
+    @property
+    def words(self) -> str:
+        """What was chosen, such as `8 rings, flags` or `Tree LL, 16 channels`."""
+        if self.choice:
+            return "; ".join(filter(None, [self.choice.words, self.line and self.line.words]))
+        return f"{self.rings} ring{'s' if self.rings > 1 else ''}, {self.path}"
+
+    @property
+    def own(self) -> Own:
+        """The schedule as an experiment holds it."""
+        continued = Continued(self.line.shorter, self.line.times) if self.line else None
+        return Own(self.schedule, None, self.launch_ps, self.channels, self.choice and self.words, continued)
+
+    def time(self, machine: _native.Machine, **more: Any) -> Time:
+        """How long it takes on a machine, simulated; `more` are fields of `How`."""
+        how = self.how.but(**more)
+        times = [
+            ask(machine, schedule, how).time
+            for schedule in filter(None, (self.schedule, self.line and self.line.shorter))
+        ]
+        if len(times) == 1:
+            return times[0]
+        return Time(round(continued(times[1].ps, times[0].ps, self.line.times)))
+
+
+def algorithms(machine: _native.Machine, collective: str | None = None) -> list[str]:
+    """The library's algorithms for a collective, or for any; the default first, none without a library."""
+    stated = machine.library()
+    if stated is None:
+        return []
+    found = _checked(machine, stated)
+    return [
+        f"{stated['name']}-{version}"
+        for version in stated["versions"]
+        if collective is None or collective in found.collectives(version)
+    ]
+
+
+def entries() -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """(library, version, summary, collectives) of all that libraries can plan."""
+    return [
+        (name, version, found.summary(version), found.collectives(version))
+        for name, found in LIBRARIES.items()
+        for version in found.VERSIONS
+    ]
+
+
+@functools.cache
+def is_plan(algorithm: str | None) -> bool:
+    """Whether an algorithm is a library's plan, of which path and issue policy are a part."""
+    stem = (algorithm or "").partition("/")[0]
+    return any(stem == f"{name}-{version}" for name, version, *_ in entries())
+
+
+def alternatives(machine: _native.Machine, collective: str, algorithm: str) -> list[str]:
+    """The choice of a version, and everything that it could have chosen, by names such as `nccl-2.27/tree/ll`."""
+    name, _, version = algorithm.partition("-")
+    forced = LIBRARIES[name].alternatives(machine, version, collective)
+    return [algorithm, *("/".join((algorithm, *one)) for one in forced)]
+
+
+def default(machine: _native.Machine, collective: str) -> str | None:
+    """The algorithm that a collective takes unless another one is named; None where there is no library."""
+    return next(iter(algorithms(machine, collective)), None)
+
+
+def of_training(machine: _native.Machine) -> str | None:
+    """The plan that carries gradients unless another algorithm is named; None where there is no library."""
+    stated = machine.library()
+    return f"{stated['name']}-{stated['training']}" if stated and default(machine, "allreduce") else None
+
+
+def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
+    """How the library carries out a collective, whose algorithm is one of those of the library.
+
+    `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` and `nccl-2.27/tree/ll` force it in part or wholly.
+    """
+    stem, *forced = experiment.algorithm.split("/")
+    known = algorithms(machine, experiment.collective)
+    if not _serves(machine, experiment.collective, stem) or len(forced) > 2:
+        raise unknown(f"plan of {experiment.collective}", experiment.algorithm, known, where=machine.name)
+    stated = machine.library()
+    name, _, version = stem.partition("-")
+    made = LIBRARIES[name].planned(machine, version, (*forced, None, None)[:2], experiment)
+    if made.mode not in stated["modes"]:
+        raise WaivedError(
+            f"{experiment.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}"
+        )
+    path = stated["modes"][made.mode]
+    return Plan(
+        experiment.algorithm, made.schedule, path, made.issue, made.rings, stated["launch_ps"] + made.drain_ps,
+        made.channels, made.choice, made.line,
+    )  # fmt: skip
+
+
+def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Experiment) -> Experiment:
+    """`asked` with the schedule, path and issue policy of the library, if its algorithm is one of the library's.
+
+    With a `sample` of a large machine, rank r is at endpoint `sample[r]`.
+    """
+    if not asked.collective or not is_plan(asked.algorithm):
+        return asked
+    if asked.path or asked.issue:
+        error = WaivedError(f"{asked.algorithm}: chooses path and issue policy itself; leave --path and --issue out")
+        return replace(asked, own=Own(error=error))
+    at = tuple(sample[: asked.ranks]) if sample else asked.placement
+    try:
+        made = plan(machine, replace(asked, placement=at))
+    except (WaivedError, UnknownNameError) as error:  # forced to what does not work here, or is not there
+        return replace(asked, own=Own(error=error))
+    return replace(asked, path=made.path, issue=made.issue, own=made.own)
+
+
+def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
+    """Whether the library plans a collective in this version: one that the file names, or that needs nothing else."""
+    if stem in algorithms(machine, collective):
+        return True
+    stated, (name, _, version) = machine.library(), stem.partition("-")
+    if not stated or name != stated["name"] or version not in (found := LIBRARIES[name]).VERSIONS:
+        return False
+    return collective in found.collectives(version) and set(found.required_modes(version)) <= stated["modes"].keys()
+
+
+def _checked(machine: _native.Machine, stated: _native._Library):
+    """The module of the library, which knows all its versions and has a path for each of its modes."""
+    where = f"{machine.name}: library"
+    if stated["name"] not in LIBRARIES:
+        raise unknown("library", stated["name"], LIBRARIES, where=where)
+    found = LIBRARIES[stated["name"]]
+    for version in stated["versions"]:
+        if version not in found.VERSIONS:
+            raise unknown(f"version of {stated['name']}", version, found.VERSIONS, where=where)
+    for mode in stated["modes"]:
+        if mode not in found.MODES:
+            raise unknown(f"mode of {stated['name']}", mode, found.MODES, where=where)
+    for mode in dict.fromkeys(mode for version in stated["versions"] for mode in found.required_modes(version)):
+        if mode not in stated["modes"]:
+            raise FileError(f"{where}: no path for mode `{mode}` of {stated['name']}; add `{mode}` to `modes`")
+    return found

@@ -1,0 +1,79 @@
+"""Times that are continued in a straight line from two simulations, because a whole one would be too long.
+
+**Rings over many nodes.** A ring over equal nodes does the same in every node. With the same block per rank it takes as
+much longer for each further node as for the one before:
+
+    T(N) = T(n) + (N - n) / (n - m) (T(n) - T(m))        m, n: nodes of the short rings
+
+The blocks of the short rings are those of the long one, so that of a vector of S bytes they carry S n / N. Left out:
+nodes that are farther apart than the first n, such as in another group of the network.
+
+**Pipelines of many slices**: trees, broadcasts, reduces. A pipeline of k slices over d stages takes (d - 1 + k) / k of
+the time for which its slowest stage is busy, which is a straight line in 1 / k:
+
+    T(K) = T(k) + (1/k - 1/K) / (2/k - 1/k) (T(k) - T(k/2))
+
+Left out: what each slice takes to start, where that is not hidden behind the one before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from linkwright import _native
+from linkwright.libraries.nccl.choice import Choice
+from linkwright.libraries.nccl.hardware import Hardware
+from linkwright.libraries.nccl.shapes import ROOTED_PIPELINES, Shape, slices
+
+MOST_MESSAGES = 300_000  # of a ring that is simulated whole
+SHORT = (6, 12)  # nodes of the short rings
+
+
+@dataclass(frozen=True)
+class Line:
+    """A schedule in place of a longer one: add `times` what it takes longer than a shorter one."""
+
+    shorter: _native.Schedule
+    longer: _native.Schedule
+    times: float
+    words: str
+
+
+def line(choice: Choice, hardware: Hardware, made: Shape, elements: int, element_bytes: int) -> Line | None:
+    """Two short schedules for a long one; None of what is simulated whole."""
+    collective = made.key.partition("/")[0]
+    if choice.algorithm == "ring" and collective not in ROOTED_PIPELINES:
+        return _ring(hardware, made, elements, element_bytes)
+    wanted = slices(choice, hardware, collective, elements * element_bytes)
+    return _pipeline(made, wanted, elements, element_bytes) if wanted > made.slices else None
+
+
+def _pipeline(made: Shape, wanted: int, elements: int, element_bytes: int) -> Line:
+    few, more = made.slices // 2, made.slices
+    shorter, longer = (dataclasses.replace(made, slices=cut).of(elements, element_bytes) for cut in (few, more))
+    words = f"pipelines of {few} and {more} slices continued to {wanted}"
+    return Line(shorter, longer, (1 / more - 1 / wanted) / (1 / few - 1 / more), words)
+
+
+def _ring(hardware: Hardware, made: Shape, elements: int, element_bytes: int) -> Line | None:
+    if not made.rings or hardware.nodes <= SHORT[1] or _messages(made) <= MOST_MESSAGES:
+        return None
+    few, more = SHORT
+    shorter, longer = (
+        _short(made, hardware, nodes).of(max(1, elements * nodes // hardware.nodes), element_bytes) for nodes in SHORT
+    )
+    words = f"rings of {few} and {more} nodes continued to {hardware.nodes}"
+    return Line(shorter, longer, (hardware.nodes - more) / (more - few), words)
+
+
+def _messages(made: Shape) -> int:
+    rounds = 2 if made.key.startswith("allreduce") else 1
+    return rounds * made.ranks**2 * len(made.rings or (0,)) * made.slices
+
+
+def _short(made: Shape, hardware: Hardware, nodes: int) -> Shape:
+    """The same over the first nodes."""
+    ranks = nodes * hardware.gpus
+    rings = tuple(tuple(rank for rank in ring if rank < ranks) for ring in made.rings or ())
+    return dataclasses.replace(made, ranks=ranks, rings=rings, root=made.root % hardware.gpus)

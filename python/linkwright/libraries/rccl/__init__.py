@@ -1,0 +1,79 @@
+"""What RCCL would choose on AMD's GPUs: ring or tree, and the protocol.
+
+    seen = nccl.hardware(machine, tuple(range(machine.ranks)))
+    choice = rccl.chooser("2.22", seen).choose("allreduce", 1 << 20)
+
+Its model has the shape of NCCL's; the constants are its own (`constants.toml`). Schedules are made by `nccl.shapes`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from linkwright.base.errors import unknown
+from linkwright.libraries.nccl.choice import TUNERS, Chooser
+from linkwright.libraries.nccl.hardware import Hardware, hardware
+from linkwright.libraries.nccl.plans import COLLECTIVES, OPTIONAL, REQUIRED, SENT, Planned, carried_out
+from linkwright.libraries.rccl import constants
+from linkwright.libraries.rccl.rates import SERVED, Tuner
+
+if TYPE_CHECKING:
+    from linkwright import _native
+    from linkwright.ask.experiment import Experiment
+
+NAME = "RCCL"
+VERSIONS = constants.versions()
+MODES = (*REQUIRED, *OPTIONAL)
+
+__all__ = [
+    "MODES",
+    "NAME",
+    "VERSIONS",
+    "alternatives",
+    "chooser",
+    "collectives",
+    "planned",
+    "required_modes",
+    "summary",
+]
+
+
+def collectives(version: str) -> tuple[str, ...]:
+    """The collectives that a version plans."""
+    return COLLECTIVES
+
+
+def summary(version: str) -> str:
+    """What is planned, in words."""
+    return f"what RCCL {version} chooses, by the constants of {constants.documented()}"
+
+
+def required_modes(version: str) -> tuple[str, ...]:
+    """The modes that a machine must have a path for."""
+    return REQUIRED
+
+
+@functools.lru_cache(TUNERS)
+def chooser(version: str, seen: Hardware) -> Chooser:
+    """The library of this version on this hardware."""
+    if version not in VERSIONS:
+        raise unknown("version of RCCL", version, VERSIONS)
+    tuner = Tuner.of(version, seen)
+    return Chooser(tuner, SERVED, constants.common().threads)
+
+
+def alternatives(machine: _native.Machine, version: str, collective: str) -> list[tuple[str, str]]:
+    """(algorithm, protocol) of all that a version could choose on a whole machine."""
+    if collective in SENT:
+        return []
+    return list(chooser(version, hardware(machine, tuple(range(machine.ranks)))).table(collective))
+
+
+def planned(
+    machine: _native.Machine, version: str, forced: tuple[str | None, str | None], experiment: Experiment
+) -> Planned:
+    """The plan of a collective; `forced` are an algorithm and a protocol that are not left to the library."""
+    seen = hardware(machine, experiment.placement or tuple(range(experiment.ranks)))
+    choice = chooser(version, seen).choose(str(experiment.collective), int(experiment.size_bytes or 0), *forced)
+    return carried_out(choice, seen, experiment)

@@ -1,0 +1,173 @@
+"""What is drawn: a machine, schedules on one, or a run of such."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from linkwright import _native, machines
+from linkwright.ask import schedules, sources
+from linkwright.ask.answer import How, ask
+from linkwright.ask.experiment import Experiment, check_size
+from linkwright.base import units
+from linkwright.base.errors import UsageError, unknown
+from linkwright.base.files import read_text
+from linkwright.base.rows import Rows, given, largest
+from linkwright.executors import EXECUTORS
+from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
+from linkwright.libraries import library
+from linkwright.libraries.experiments import collective_experiment, own_experiment
+from linkwright.session import timeline
+from linkwright.store import run as runs
+
+from .scene import Scene, scene
+
+USUAL_SIZE = 1 << 20
+MOST_OPERATIONS = 2_000_000
+MOST_ENDPOINTS = 1 << 18  # a picture of so many takes some seconds
+MOST_RANKS = 256  # in a page's picture; of more ranks, a simulation with all links takes too long for a page
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How large machines and schedules are, and how the schedules run; None where the usual will do."""
+
+    ranks: int | None = None
+    grid: tuple[int, ...] | None = None
+    size: int | None = None
+    dtype: str = "f32"
+    root: int = 0
+    path: str | None = None
+
+
+def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked: Asked, root: Path) -> list[Scene]:
+    """The pictures of what a command names: schedules `on` a machine, or one machine or run."""
+    count = math.prod(asked.grid) if asked.grid else asked.ranks or 0
+    if count > MOST_ENDPOINTS:
+        raise UsageError(f"{count:,} endpoints, of which no picture shows one; at most {MOST_ENDPOINTS:,} are drawn")
+    if on is not None:
+        machine = sized(machines.load(on, variant), asked)
+        return [of_schedule(machine, named, asked) for named in what]
+    if len(what) > 1:
+        raise UsageError(f"{len(what)} pictures: name the machine of the schedules with --on, or draw one thing")
+    if asked != Asked(asked.ranks, asked.grid):
+        raise UsageError("--size, --dtype, --root and --path are of schedules; name their machine with --on")
+    run, _, experiment = what[0].partition(":")
+    if is_run(root, run):
+        if variant or asked != Asked():
+            raise UsageError(f"{run}: a run has the machine and the ranks that it was made with; leave options out")
+        return [of_run(runs.find(root, run), experiment)]
+    if what[0].partition("/")[0] in _collectives():
+        raise UsageError(f"{what[0]}: a schedule is drawn on a machine; name it with --on")
+    machine = machines.load(what[0], variant)
+    if asked.ranks and not machine.open_size:
+        raise UsageError(f"--ranks: {machine.name} has the endpoints that its file says; leave --ranks out")
+    return [scene(sized(machine, asked))]
+
+
+def is_run(root: Path, name: str) -> bool:
+    """Whether a name is that of a run: `latest`, an id or a path."""
+    return name.startswith("latest") or any((folder / "run.json").is_file() for folder in (root / name, Path(name)))
+
+
+def _collectives() -> set[str]:
+    return {row["key"] for row in _native.collectives()}
+
+
+def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
+    """The machine with a size, if its file leaves that open."""
+    if not machine.open_size:
+        if asked.grid is not None:
+            raise UsageError(f"--grid: {machine.name} has the size that its file says; leave --grid out")
+        return machine
+    if asked.grid or (machine.open_size == "grid" and asked.ranks is None):
+        return machine.with_grid(*(asked.grid or OPEN_GRID))
+    return machine.with_endpoints(asked.ranks or OPEN_RANKS)
+
+
+def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
+    """`allreduce/ring`, or a source such as `own.py:bucket`, on a machine."""
+    return of_experiment(machine, experiment(machine, named, asked), named)
+
+
+def experiment(machine: _native.Machine, named: str, asked: Asked) -> Experiment:
+    """`allreduce/ring`, or a source such as `own.py:bucket`, as it runs on a machine that has a size."""
+    collective, slash, algorithm = named.partition("/")
+    count = asked.ranks or machine.ranks
+    grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
+    how = {"root": asked.root, "grid": grid, "path": asked.path}
+    if asked.size is not None:
+        check_size(collective, asked.size, asked.dtype)
+    if slash and collective in _collectives():
+        size = USUAL_SIZE if asked.size is None else asked.size
+        made = collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how)
+        return library.planned(machine, None, made)
+    if named in _collectives():
+        raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
+    source = sources.find(named)
+    own_size = USUAL_SIZE if asked.size is None and source.size_bytes is None else asked.size
+    ranks = asked.ranks or source.ranks or count
+    return own_experiment("", named, ranks, own_size, asked.dtype, "sum", **how)
+
+
+def of_experiment(machine: _native.Machine, asked: Experiment, named: str, title: str = "") -> Scene:
+    """An experiment on a machine that has a size; `named` is what it is called, `title` what stands above it."""
+    planned = asked if asked.own else library.planned(machine, None, asked)
+    return of_built(machine, schedules.of(planned), schedules.how(planned), named, title, planned.placement)
+
+
+def of_built(
+    machine: _native.Machine,
+    schedule: _native.Schedule,
+    how: How,
+    named: str,
+    title: str = "",
+    placement: Sequence[int] | None = None,
+) -> Scene:
+    """A schedule, and how it runs."""
+    if len(schedule) > MOST_OPERATIONS:
+        count = f"{len(schedule):,} operations, of which no picture shows one"
+        raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
+    schedule.verify()
+    found = timeline.of(ask(machine, schedule, how.but(links=True, operations=True, bins=timeline.BINS)))
+    size, time = units.format_size(schedule.size_bytes), units.format_us(found.span_us)
+    told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
+    return scene(machine, found, title=title or told, placement=placement)
+
+
+def of_run(run: runs.Run, experiment: str | None = None) -> Scene:
+    """One experiment that a run simulated; without a name, the fastest schedule of its largest message."""
+    rows = run.results()
+    modelled = [key for key, executor in EXECUTORS.items() if executor.modelled]
+    simulated = np.isin(rows["executor"], modelled)
+    timed = rows[(rows["metric"] == "time") & simulated & given(rows["value"]) & given(rows["collective"])]
+    if not len(timed):
+        raise UsageError(f"{run.id}: holds no simulated collective; draw a run of `linkwright dissect`, or a machine")
+    if experiment:
+        timed = _named(rows, timed, experiment)
+    row = timed[timed["size_bytes"] == largest(timed["size_bytes"])].least("value")
+    machine = _described(run, str(row["machine"]), int(row["ranks"]), row["grid"])
+    named = f"{row['collective']}/{row['algorithm']}"
+    return of_schedule(
+        machine, named, Asked(int(row["ranks"]), None, int(row["size_bytes"]), row["dtype"], int(row["root"]), None)
+    )
+
+
+def _named(rows: Rows, timed: Rows, experiment: str) -> Rows:
+    found: Rows = timed[timed["experiment"] == experiment]
+    if not len(found):
+        if (rows["experiment"] == experiment).any():
+            raise UsageError(f"{experiment}: was not simulated, or is no collective, so there is nothing to draw")
+        raise unknown("simulated experiment of this run", experiment, set(timed["experiment"]))
+    return found
+
+
+def _described(run: runs.Run, name: str, ranks: int, grid: str | None) -> _native.Machine:
+    path = run.folder / "machines" / f"{name}.toml"
+    machine = _native.Machine.parse(read_text(path, "a machine file"), path.name)
+    sides = tuple(map(int, grid.split("x"))) if grid and machine.open_size else None
+    return sized(machine, Asked(ranks, sides))

@@ -1,0 +1,222 @@
+"""One simulation as a page: the figures, the limit, what binds, a picture over time, the critical path, every link.
+
+Every number is modelled and exact for the machine as described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwright.ask import answer as ask
+from linkwright.base import units
+from linkwright.base.errors import LinkwrightError
+from linkwright.base.units import NS_PER_S, NS_PER_US
+from linkwright.session.insight import Insight
+from linkwright.session.timeline import SPENT
+from linkwright.show import shown
+from linkwright.show.picture import scene
+from linkwright.store.schema import METRICS
+
+from . import quantity
+from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
+
+if TYPE_CHECKING:
+    from linkwright import _native
+    from linkwright.ask.experiment import Experiment
+
+Row = Mapping[str, Any]
+_SEVERAL = 1.5  # times as long as one run: several
+BUSIEST, MOST_LINKS, MOST_STEPS = 20, 1000, 500  # rows of tables: the busiest links, and the first operations
+
+
+def simulation(machine: _native.Machine, answer: ask.Answer, experiment: Experiment, rows: Sequence[Row]) -> Report:
+    """The page of an answer that kept `operations`, `links` and `bins`."""
+    time = next(row for row in rows if row["metric"] == "time")
+    insight = Insight(answer)
+    what = experiment.collective or "pattern"
+    title = f"{what} by {experiment.algorithm} on {machine.name}"
+    told = f"{title}: {_duration(time['value'])}"
+    sections = [
+        Section(
+            "In short",
+            [
+                _conclusion(time, insight, answer),
+                Moving([scene(machine, insight.timeline, title=told)]),
+            ],
+        ),
+        Section("Figures", [_figures(rows)]),
+        *_limits(machine, experiment, time),
+        Section("What the time is spent on", [_causes(insight), *_path(insight)]),
+        Section("Links", _links(insight)),
+    ]
+    return Report(
+        title, "Modelled, not measured: exact for the machine as described.", _facts(experiment), sections=sections
+    )
+
+
+def _facts(experiment: Experiment) -> list[tuple[str, str]]:
+    how = experiment.own.words if experiment.own else None
+    return [
+        ("Ranks", f"{experiment.ranks:,}"),
+        *([("Size", quantity.size(experiment.size_bytes))] if experiment.size_bytes is not None else []),
+        ("Data type", str(experiment.dtype)),
+        *([("Chosen by the library", how)] if how else []),
+        *([("Path", experiment.path)] if experiment.path else []),
+    ]
+
+
+def _conclusion(time: Row, insight: Insight, answer: ask.Answer) -> Text:
+    spent = _spent(insight)
+    whole = sum(spent.values())
+    told = [f"It takes {_duration(time['value'])}{_of_limit(time)}."]
+    if whole:
+        most = max(spent, key=lambda name: spent[name])
+        told.append(f"{quantity.percent(spent[most] / whole)} of the critical path is {most}.")
+    links = insight.links
+    if len(links):
+        name, share = links.columns["link"][0], float(links.columns["busy_share"][0])
+        told.append(f"The busiest link, {name}, is busy for {quantity.percent(share)} of the time.")
+    return Text([" ".join(told), *_repeats(time, answer)])
+
+
+def _repeats(time: Row, answer: ask.Answer) -> list[str]:
+    """What a path that repeats the schedule makes of the picture."""
+    whole_ns = units.Time(int(answer.ranks.finish_ps.max())).ns
+    if not len(answer.ranks.runs_ps) or whole_ns < _SEVERAL * time["value"]:
+        return []
+    told = (
+        f"This path runs the schedule several times, {_duration(whole_ns)} in all, and the picture shows all of them."
+    )
+    return [f"{told} The time, the critical path and the loads of links are those of one run."]
+
+
+def _of_limit(time: Row) -> str:
+    if not time["limit"]:
+        return ""
+    share = quantity.percent(time["limit"] / time["value"])
+    return f"; no algorithm beats {_duration(time['limit'])} ({time['limit_name']}), so it reaches {share} of the limit"
+
+
+def _figures(rows: Sequence[Row]) -> Table:
+    body = [[str(row["metric"]), _figure(row), METRICS[row["metric"]][2]] for row in rows if row["value"] is not None]
+    return Table("All figures", [Column("Metric"), Column("Value", numeric=True), Column("Meaning")], body)
+
+
+def _figure(row: Row) -> Cell:
+    if row["unit"] == "ns":
+        return _time(row["value"])
+    return Cell(shown.value(row), row["value"])
+
+
+def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list[Section]:
+    """What no algorithm beats, and what this schedule does not; nothing for a pattern."""
+    items: list[Item] = []
+    limits = _known(machine, experiment)
+    if limits:
+        columns = [Column("Limit"), Column("Time", "s", numeric=True), Column("Of the time", "%", numeric=True)]
+        body = [
+            [
+                each.name,
+                _time(NS_PER_US * each.time_us),
+                _share(NS_PER_US * each.time_us / time["value"]),
+                each.derivation,
+            ]
+            for each in limits
+        ]
+        items.append(Table("No algorithm is faster", [*columns, Column("Because")], body))
+    if time["bound"]:
+        told = f"With the traffic of this schedule, nothing is faster than {_duration(time['bound'])}"
+        items.append(Text([f"{told} ({time['bound_name']})."]))
+    return [Section("Limits", items)] if items else []
+
+
+def _known(machine: _native.Machine, experiment: Experiment) -> list[ask.Limit]:
+    if experiment.collective is None:
+        return []
+    at = experiment
+    try:
+        how = ask.How(path=at.path, grid=at.grid, placement=at.placement or None)
+        return ask.limits(
+            machine, at.collective, at.ranks, at.size_bytes or 0, dtype=at.dtype or "u8", root=at.root, how=how
+        )
+    except LinkwrightError:  # such as a collective without a limit
+        return []
+
+
+def _spent(insight: Insight) -> dict[str, float]:
+    columns = insight.critical_path.columns
+    return {name: float(np.sum(columns[f"{name}_us"])) for name in SPENT}
+
+
+def _causes(insight: Insight) -> Table:
+    spent = _spent(insight)
+    whole = sum(spent.values()) or 1.0
+    body = [[name, _time(NS_PER_US * time_us), _share(time_us / whole)] for name, time_us in spent.items()]
+    columns = [Column("Cause"), Column("Time", "s", numeric=True), Column("Share", "%", numeric=True)]
+    return Table("The critical path", columns, body, "The chain of operations that decides when the last rank ends.")
+
+
+def _path(insight: Insight) -> list[Table]:
+    """Its operations, in order."""
+    found = insight.critical_path
+    if not len(found):
+        return []
+    names = ["operation", "kind", "from", "to", "bytes", "start_us", "end_us", *(f"{name}_us" for name in SPENT)]
+    body = [
+        [*_operation(values[:5]), *(_time(NS_PER_US * float(value)) for value in values[5:])]
+        for values in list(zip(*(found.columns[name] for name in names), strict=True))[:MOST_STEPS]
+    ]
+    heads = [Column("Operation", numeric=True), Column("Kind"), Column("From", numeric=True)]
+    heads += [Column("To", numeric=True), Column("Bytes", numeric=True)]
+    heads += [Column(name, "s", numeric=True) for name in ("Start", "End", *(name.capitalize() for name in SPENT))]
+    return [Table(f"Its operations{_first(len(found), MOST_STEPS)}", heads, body, collapsed=True)]
+
+
+def _operation(values: Sequence[Any]) -> list[Cell | str]:
+    number, kind, *others = values
+    return [_count(int(number)), str(kind), *(_count(int(other)) for other in others)]
+
+
+def _links(insight: Insight) -> list[Table]:
+    """The busiest links, and below them all others that carried something."""
+    found = insight.links.columns
+    columns = [Column("Link"), Column("Busy", "s", numeric=True), Column("Of the time", "%", numeric=True)]
+    columns += [Column("Carried", "B", numeric=True), Column("Messages at once", numeric=True)]
+    rows = zip(*(found[name] for name in ("link", "busy_us", "busy_share", "bytes", "peak_messages")), strict=True)
+    used = [row for row in rows if row[3] or row[1]]
+    unused = len(insight.links) - len(used)
+    read = f"{units.counted(unused, 'link')} carried nothing." if unused else ""
+    tables = [Table("The busiest", columns, list(map(_link, used[:BUSIEST])), read)]
+    if others := used[BUSIEST:MOST_LINKS]:
+        title = f"{units.counted(len(others), 'other')}{_first(len(used), MOST_LINKS)}"
+        tables.append(Table(title, columns, list(map(_link, others)), collapsed=True))
+    return tables
+
+
+def _link(row: Sequence[Any]) -> list[Cell | str]:
+    name, busy_us, share, carried, peak = row
+    moved = Cell(quantity.size(int(carried)), int(carried))
+    return [str(name), _time(NS_PER_US * float(busy_us)), _share(float(share)), moved, _count(int(peak))]
+
+
+def _first(count: int, most: int) -> str:
+    return f", {most:,} of {count:,}" if count > most else ""
+
+
+def _duration(time_ns: float) -> str:
+    return quantity.text(time_ns / NS_PER_S, "s")
+
+
+def _time(time_ns: float) -> Cell:
+    return Cell(_duration(time_ns), time_ns)
+
+
+def _share(share: float) -> Cell:
+    return Cell(f"{100 * share:.1f} %", share, share=min(1.0, share))
+
+
+def _count(number: int) -> Cell:
+    return Cell("—" if number < 0 else f"{number:,}", number)
