@@ -9,6 +9,7 @@ from linkwright.advise.explain import detours, faster, run, schedule, sensitivit
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
 from linkwright.advise.explain.system import System, few
+from linkwright.base import errors
 from linkwright.formats.logs import LogRow, LogTable
 from linkwright.machines import Variant
 from linkwright.show.picture import subjects
@@ -292,7 +293,7 @@ def test_a_run_names_its_fastest_algorithms():
 
 
 def test_an_unknown_experiment_suggests_the_nearest():
-    with pytest.raises(lw.errors.UnknownNameError, match="did you mean `ring`"):
+    with pytest.raises(errors.UnknownNameError, match="did you mean `ring`"):
         run.row([ROW | {"algorithm": "ring", "experiment": "ring", "value": 1.0}], "rang")
 
 

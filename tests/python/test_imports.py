@@ -31,9 +31,7 @@ HOUSE = {
 ROOMS = [name for name, (places, _) in HOUSE.items() if places[0].startswith("python/")]
 CRATES = [name for name, (places, _) in HOUSE.items() if places[0].startswith("crates/")]
 # Imports (importer, imported) of Rust files that close a circle, each with its reason.
-ALLOWED: dict[tuple[str, str], str] = {
-    ("sim/src/network.rs", "sim/src/fabric.rs"): "a fabric has a network, which is asked about messages of the fabric",
-}
+ALLOWED: dict[tuple[str, str], str] = {}
 # Imports (importer, imported) of Python modules from a room above, each with its reason.
 UPWARD: dict[tuple[str, str], str] = {
     ("linkwright.__main__", "linkwright.cli.main"): "`python -m linkwright` is the command line",

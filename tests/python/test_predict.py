@@ -9,7 +9,7 @@ import pytest
 import linkwright as lw
 from linkwright.advise import predict
 from linkwright.advise.predict import rules
-from linkwright.base import registry
+from linkwright.base import errors, registry
 from linkwright.machines import load
 from linkwright_cases import invoke
 
@@ -94,7 +94,7 @@ def test_the_best_algorithm_is_among_those_that_fit():
     found = forecast(head, "wormhole-n150")
     assert "swing" not in found.parts[0].choice
     assert found.time_ns > 0
-    with pytest.raises(lw.errors.UnsuitedError, match="receive buffer"):
+    with pytest.raises(errors.UnsuitedError, match="receive buffer"):
         forecast(head + 'algorithm = "swing_latency"\n', "wormhole-n150")
 
 
@@ -192,7 +192,7 @@ def test_a_machine_without_room_is_compared_all_the_same(tmp_path):
 
 
 def test_endpoints_must_exist():
-    with pytest.raises(lw.errors.FileError, match="endpoints is 65; wormhole-n150 has 64"):
+    with pytest.raises(errors.FileError, match="endpoints is 65; wormhole-n150 has 64"):
         forecast(HEAD.replace("= 4", "= 65") + STEP, "wormhole-n150")
 
 

@@ -11,7 +11,7 @@ import linkwright as lw
 import perfetto_reader
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
-from linkwright.base import registry
+from linkwright.base import errors, registry
 from linkwright.base.errors import UsageError
 from linkwright.session.compare.runs import compare_runs
 from linkwright.session.compare.verdict import Verdict
@@ -316,7 +316,7 @@ def test_a_builder_refuses_chunks_that_are_not_there(first, count):
     b.buffer("output", 4)
     b.step()
     b.put(0, 1, "output", first, count)
-    with pytest.raises(lw.errors.ScheduleError, match=r"the buffer has chunks 0\.\.4") as refused:
+    with pytest.raises(errors.ScheduleError, match=r"the buffer has chunks 0\.\.4") as refused:
         b.finish()
     assert refused.value.code == "schedule.no-chunk"
 

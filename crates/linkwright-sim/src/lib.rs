@@ -24,6 +24,7 @@ pub mod limits;
 mod memory;
 mod messages;
 pub mod mode;
+mod msg;
 pub mod network;
 pub mod outcome;
 mod pass;

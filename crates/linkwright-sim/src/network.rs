@@ -10,13 +10,13 @@
 //! All of it is about one machine and does not change while messages move. A fabric answers what it knows; each default
 //! says that it is not known, and the limits that would follow from it are then left out.
 
-use crate::fabric::{Fabric, Msg, MsgKind};
+use crate::msg::{Msg, MsgKind};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 use rustc_hash::FxHashSet;
 
 /// The links and routes of a fabric.
 pub trait Network {
-    /// Nodes, edges, and where each link of [`Fabric::links`] is.
+    /// Nodes, edges, and where each link of [`crate::fabric::Fabric::links`] is.
     fn wiring(&self) -> Wiring {
         Wiring::default()
     }
@@ -102,7 +102,7 @@ pub struct Wiring {
     pub switches: Vec<Switch>,
     /// Links in both directions.
     pub edges: Vec<Edge>,
-    /// By link of [`Fabric::links`], the nodes from and to which it leads, equal for a port of a node; `None` where it
+    /// By link of [`crate::fabric::Fabric::links`], the nodes from and to which it leads, equal for a port of a node; `None` where it
     /// is at no node.
     pub places: Vec<Option<(u32, u32)>>,
     /// The nodes around a ring bus, in order.
@@ -211,10 +211,10 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Wire of a put whose time alone on the machine grows by what `whole` bytes take beyond none; the rest of that
-    /// time is its latency.
-    pub(crate) fn measured<F: Fabric + ?Sized>(
-        fabric: &F,
+    /// Wire of a put whose time alone on the machine, `quiet`, grows by what `whole` bytes take beyond none; the rest
+    /// of that time is its latency.
+    pub(crate) fn measured(
+        quiet: impl Fn(&Msg) -> TimePs,
         (from, to, network): (EndpointId, EndpointId, u8),
         whole: u64,
         uses: Vec<(u32, u32)>,
@@ -224,7 +224,7 @@ impl Wire {
                 network,
                 ..Msg::new(0, MsgKind::Put, from, to, bytes)
             };
-            fabric.quiet(&put)
+            quiet(&put)
         };
         let (latency, moving) = (time(0), time(whole).saturating_sub(time(0)));
         Wire {

@@ -197,12 +197,12 @@ impl Table {
 
 /// The ends of a message from node `a` to node `b`; `None` where none goes.
 fn ends<F: Fabric + ?Sized>(distances: &Distances<'_, F>, a: usize, b: usize) -> Option<Ends> {
-    let (fabric, path) = (distances.fabric, &distances.setup.path);
+    let path = &distances.setup.path;
     let (from, to) = (distances.nodes[a], distances.nodes[b]);
     let begin = (path.start + path.per_run).0;
-    let open = |network: &&u8| fabric.network().no_route(from, to, **network).is_none();
+    let open = |network: &&u8| distances.network.no_route(from, to, **network).is_none();
     let ends = |&network: &u8| {
-        let (first, last) = fabric.network().ends(from, to, network);
+        let (first, last) = distances.network.ends(from, to, network);
         // Where a fabric does not know them, software is not counted either.
         let known = first + last > TimePs::ZERO;
         Ends {

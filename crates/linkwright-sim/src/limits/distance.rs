@@ -13,6 +13,7 @@
 //! summation in the LogP model", 1993).
 
 use crate::fabric::{Fabric, Msg, MsgKind};
+use crate::network::Network;
 use crate::setup::Setup;
 use linkwright_core::{EndpointId, TimePs};
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ const SEARCHED: usize = 128;
 /// The machine as news sees it.
 pub(super) struct Distances<'a, F: ?Sized> {
     pub fabric: &'a F,
+    /// That of the fabric.
+    pub network: &'a dyn Network,
     pub setup: &'a Setup,
     pub networks: &'a [u8],
     /// Whether a notice is enough, as for a barrier.
@@ -48,7 +51,7 @@ impl<F: Fabric + ?Sized> Distances<'_, F> {
             };
             self.fabric.quiet(&message)
         };
-        let known = self.fabric.network().least(from, to, network);
+        let known = self.network.least(from, to, network);
         known.unwrap_or_else(|| empty(MsgKind::Put).min(empty(MsgKind::Get)))
     }
 
@@ -57,7 +60,7 @@ impl<F: Fabric + ?Sized> Distances<'_, F> {
         let path = &self.setup.path;
         let mut least = u64::MAX;
         for &network in self.networks {
-            if self.fabric.network().no_route(from, to, network).is_some() {
+            if self.network.no_route(from, to, network).is_some() {
                 continue;
             }
             let data = self.least(from, to, network) + path.start + path.per_run;

@@ -53,7 +53,7 @@ impl Lags {
         for (a, b) in pairs.filter(|(a, b)| a != b) {
             least.data = least.data.min(distances.hop(a, b));
             for &network in distances.networks {
-                if distances.fabric.network().no_route(a, b, network).is_none() {
+                if distances.network.no_route(a, b, network).is_none() {
                     let notice = Msg {
                         network,
                         ..Msg::new(0, MsgKind::Notice, a, b, 0)

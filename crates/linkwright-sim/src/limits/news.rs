@@ -116,6 +116,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     pub(super) fn distances(&self) -> Distances<'_, F> {
         Distances {
             fabric: self.fabric,
+            network: self.network,
             setup: self.setup,
             networks: self.networks,
             notices: false,

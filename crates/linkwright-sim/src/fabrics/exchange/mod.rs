@@ -307,7 +307,12 @@ impl Network for Exchange {
         let ports = [from.0, self.ranks + to.0];
         let uses = (ports.into_iter()).chain(links.map(|link| 2 * self.ranks + link));
         let uses = uses.map(|link| (link, 1)).collect();
-        Some(Wire::measured(self, (from, to, network), 1 << 16, uses))
+        Some(Wire::measured(
+            |put| self.quiet(put),
+            (from, to, network),
+            1 << 16,
+            uses,
+        ))
     }
 
     fn capacities(&self) -> Vec<u64> {

@@ -282,7 +282,12 @@ impl Network for HostLink {
             _ => Vec::new(),
         };
         let pair = (from, to, network);
-        Some(HostWire::measured(self, pair, 1 << 20, uses))
+        Some(HostWire::measured(
+            |put| self.quiet(put),
+            pair,
+            1 << 20,
+            uses,
+        ))
     }
 
     fn capacities(&self) -> Vec<u64> {

@@ -342,7 +342,7 @@ impl Network for SlottedRing {
         ];
         let uses = segments.chain(ports).map(|link| (link, 1)).collect();
         let whole = u64::from(self.config.dma_largest);
-        let wire = Wire::measured(self, (from, to, network), whole, uses);
+        let wire = Wire::measured(|put| self.quiet(put), (from, to, network), whole, uses);
         // The first lines of a command cost no more than its start.
         Some(Wire {
             rate: wire.rate.min(self.config.port().0 as u64),

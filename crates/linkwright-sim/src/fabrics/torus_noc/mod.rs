@@ -378,7 +378,12 @@ impl Network for TorusNoc {
             .path(network, self.place(from), self.place(to));
         let uses = path.into_iter().map(|link| (link, 1)).collect();
         let whole = 64 * self.config.packet_bytes;
-        Some(Wire::measured(self, (from, to, network), whole, uses))
+        Some(Wire::measured(
+            |put| self.quiet(put),
+            (from, to, network),
+            whole,
+            uses,
+        ))
     }
 
     fn capacities(&self) -> Vec<u64> {
