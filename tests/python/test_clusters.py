@@ -253,6 +253,7 @@ def test_what_is_taken_away_is_gone(pair):
     assert gbps(pair(without=["GPU 1 - hub"]), (0, 1)) == pytest.approx(20)
     assert gbps(pair(without=["node 1 hub"]), (0, 1)) == pytest.approx(100)
     alone = pair(without=["NIC 1"])  # both GPUs by one NIC
+    assert pair(without="NIC 1").text == alone.text
     assert gbps(alone, (0, 2), (1, 3)) == pytest.approx(5)
     text = machines.source(str(pair.file), Variant(2, None, ("nvlink",)))[0]
     assert "links.nvlink]" not in text

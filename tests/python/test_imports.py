@@ -44,6 +44,7 @@ SIBLINGS: dict[str, str] = {
     "advise/costs_build": "cost_curve",
     "advise/explain": "synthesis",
     "ask/answer": "experiment",
+    "ask/ask": "answer",
     "ask/schedules": "experiment",
     "ask/sources": "experiment",
     "ask/writing": "experiment",

@@ -119,6 +119,21 @@ def test_a_rank_that_comes_late_is_on_the_path():
     assert path.waiting_us[0] == pytest.approx(5)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"launch_ps": (1 << 64) - 1}, "launch_ps"),
+        ({"buffer_sets": 0}, "0 sets hold nothing; at least 1 is needed"),
+        ({"channels": 0}, "at least 1 is needed"),
+        ({"operations_per_s": 0.0}, "0 is not a rate; it is above 0"),
+        ({"operations_per_s": float("nan")}, "NaN is not a rate"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused_before_anything_runs(wrong, message):
+    with pytest.raises(lw.LinkwrightError, match=message):
+        ask(lw.machine("loggp", ranks=4), lw.schedule("allreduce", "ring", ranks=4, size="4K"), How(**wrong))
+
+
 def test_what_was_not_asked_for_says_how_to_ask():
     plain = lw.simulate(relay(), "loggp")
     with pytest.raises(UsageError, match="simulate with links=True"):

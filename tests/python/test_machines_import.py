@@ -39,6 +39,7 @@ def test_every_description_becomes_a_machine_that_runs(here):
         (["blocks.topology.conf", "--name", "a b"], "--name"),
         (["blocks.topology.conf", "--fabric", "ndr-fat-tree"], "say what they are with --node"),
         (["blocks.topology.conf", "--output", "none.toml"], "is there already"),
+        (["blocks.topology.conf", "--output", "none.json"], "a machine file is called .toml; write none.toml"),
         (["tree.topology.conf", "--node", "torus-2d"], "has no [cluster]"),
         (["tree.topology.conf", "--node", "hgx-h100", "--fabric", "nd-fat-tree"], "did you mean `ndr-fat-tree`"),
         (["none.toml"], "in no format that is known"),

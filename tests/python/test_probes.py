@@ -191,6 +191,7 @@ def test_a_probe_in_python_has_the_same_shape(monkeypatch):
         (["memory_latency", "-x", "set=4K"], "unknown axis"),
         (["memory_latency", "-x", "working_set=much"], "is not a number of bytes"),
         (["memory_latency", "-x", "order=randm"], "did you mean `random`"),
+        (["memory_latency", "-x", "working_set=4K", "-x", "working_set=8K"], "--axis working_set: is given twice"),
     ],
 )
 def test_bad_input_is_one_clear_message(tmp_path, arguments, message):

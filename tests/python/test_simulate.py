@@ -142,6 +142,9 @@ def test_dissecting_a_modelled_machine(tmp_path):
     assert result.status == 0, result.err
     run = runs.find(tmp_path, "latest")
     assert Path(result.out.splitlines()[-1]) == run.folder / "report" / "index.html"
+    again = ("draw", str(run.folder), "--report", "--out")
+    assert invoke(*again, str(tmp_path / "page.html")).status == 0
+    assert "a report is a page; write page.html" in invoke(*again, "page.svg").err
     table = pd.DataFrame(run.results().records())
     pairs = table[(table["metric"] == "latency") & table["placement"].str.contains("->")]
     assert len(pairs) == 12

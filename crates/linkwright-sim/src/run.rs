@@ -24,6 +24,9 @@ use std::borrow::Cow;
 /// Most bins of a link; a thousand links with as many take half a gigabyte.
 pub const MOST_BINS: u32 = 1 << 16;
 
+/// Longest start of a library, a day: what is added to it stays far below the largest time.
+pub const MOST_LAUNCH: TimePs = TimePs(86_400 * 1_000_000_000_000);
+
 /// How a schedule runs, and what is recorded of it; the default is the machine's default path, blocking, everyone in
 /// place and in time.
 #[derive(Clone, Debug)]
@@ -222,6 +225,30 @@ pub fn check(machine: &Machine, ranks: u32, how: &How) -> Result<(), SimError> {
                 "{} bins for each link; at most {MOST_BINS} are possible",
                 how.bins
             ),
+        });
+    }
+    if how.launch > MOST_LAUNCH {
+        return Err(SimError::Option {
+            option: "launch_ps",
+            problem: format!(
+                "{} ps; a library starts within {} ps",
+                how.launch.0, MOST_LAUNCH.0
+            ),
+        });
+    }
+    if how.buffer_sets == 0 {
+        return Err(SimError::Option {
+            option: "buffer_sets",
+            problem: "0 sets hold nothing; at least 1 is needed".into(),
+        });
+    }
+    if let Some(rate) = how
+        .operations_per_s
+        .filter(|rate| !(rate.is_finite() && *rate > 0.0))
+    {
+        return Err(SimError::Option {
+            option: "operations_per_s",
+            problem: format!("{rate} is not a rate; it is above 0"),
         });
     }
     Ok(how.skew.check(ranks)?)

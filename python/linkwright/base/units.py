@@ -7,8 +7,10 @@ GB is 10^9 bytes and a GiB is 2^30.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from .errors import UsageError
@@ -33,6 +35,7 @@ MAX_BYTES = 1 << 50
 MAX_S = 10 * 366 * 86400.0
 
 
+@dataclass(frozen=True, order=True, repr=False)
 class Time:
     """A simulated time: a whole number of picoseconds, read in any unit.
 
@@ -45,10 +48,11 @@ class Time:
         (Time(500000), Time(3000000), 0.5)
     """
 
-    __slots__ = ("ps",)
+    ps: int
 
-    def __init__(self, ps: int) -> None:
-        self.ps = ps
+    def __post_init__(self) -> None:
+        """Refuse what is not a whole number."""
+        operator.index(self.ps)
 
     @classmethod
     def of_ns(cls, ns: float) -> Time:
@@ -81,10 +85,10 @@ class Time:
         return self.ps / PS_PER_S
 
     def __add__(self, other: Time) -> Time:
-        return Time(self.ps + other.ps)
+        return Time(self.ps + other.ps) if isinstance(other, Time) else NotImplemented
 
     def __sub__(self, other: Time) -> Time:
-        return Time(self.ps - other.ps)
+        return Time(self.ps - other.ps) if isinstance(other, Time) else NotImplemented
 
     def __mul__(self, times: float) -> Time:
         return Time(round(self.ps * times))
@@ -97,18 +101,6 @@ class Time:
     def __truediv__(self, other: float) -> Time: ...
     def __truediv__(self, other: Time | float) -> float | Time:
         return self.ps / other.ps if isinstance(other, Time) else Time(round(self.ps / other))
-
-    def __lt__(self, other: Time) -> bool:
-        return self.ps < other.ps
-
-    def __le__(self, other: Time) -> bool:
-        return self.ps <= other.ps
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Time) and self.ps == other.ps
-
-    def __hash__(self) -> int:
-        return hash(self.ps)
 
     def __bool__(self) -> bool:
         return self.ps != 0

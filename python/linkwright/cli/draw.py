@@ -77,6 +77,8 @@ def _report(runs: tuple[str, ...], out: Path | None, root_folder: Path) -> Path:
     options.refuse_others("--report is for a run", {"what", "report", "out", "root_folder"})
     if len(runs) > 1:
         raise UsageError(f"--report is of one run; {len(runs)} are given")
+    if out is not None and out.suffix != ".html":
+        raise UsageError(f"--out {out}: a report is a page; write {out.with_suffix('.html')}")
     from linkwright.show import report
     from linkwright.store import run
 

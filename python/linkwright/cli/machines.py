@@ -189,6 +189,8 @@ def _write(made: str, output: Path) -> None:
     from linkwright.base.files import write_text
     from linkwright.machines import load
 
+    if output.suffix != ".toml":
+        raise UsageError(f"{output}: a machine file is called .toml; write {output.with_suffix('.toml')}")
     if output.exists():
         raise UsageError(f"{output}: is there already; remove it, or name another with --output or --name")
     write_text(output, made)

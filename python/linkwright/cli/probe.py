@@ -47,7 +47,11 @@ def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], roo
     options.refuse_others(f"{probe.key} is a probe, which takes --axis instead", _ALLOWED)
     if asked["ranks"] and len(asked["ranks"]) > 1:
         raise UsageError(f"--ranks: {probe.key} is a probe, which takes one number of ranks")
-    axes = dict(_axis(probe, text) for text in asked["stated"])
+    stated = [_axis(probe, text) for text in asked["stated"]]
+    axes = dict(stated)
+    if len(axes) < len(stated):
+        again = next(key for key in axes if [name for name, _ in stated].count(key) > 1)
+        raise UsageError(f"--axis {again}: is given twice; give its values once, such as `{again}=4K,64K`")
     options.View.current().axes = tuple(axes)
     suite = one_part(
         "probe",

@@ -41,7 +41,11 @@ class Variant:
     def of(
         cls, nodes: int | None, fabric: str | None, without: Iterable[str], degrade: Mapping[str, float] | Iterable[str]
     ) -> Variant:
-        """From values of the command line or of a program; `degrade` has factors by name, or texts `NAME=0.25`."""
+        """From values of the command line or of a program; `degrade` has factors by name, or texts `NAME=0.25`.
+
+        A text for `without` is one name.
+        """
+        without = (without,) if isinstance(without, str) else without
         factors = list(degrade.items() if isinstance(degrade, Mapping) else map(_factor, degrade))
         names = [name for name, _ in factors]
         if again := next((name for name in names if names.count(name) > 1), None):
