@@ -1,4 +1,4 @@
-//! `How`: how a schedule runs on a described machine, and what is recorded of it.
+//! `How`: how a schedule runs on a described machine, and what the run records.
 
 use linkwright_core::machine::Machine as Described;
 use linkwright_core::{Issue, Skew, TimePs};
@@ -16,7 +16,7 @@ pub enum Places {
     Text(String),
 }
 
-/// Declares each field of `How` once, with its usual value.
+/// Declares each field of `How` once, with its default.
 macro_rules! how {
     ($(#[$about:meta])* $($field:ident: $kind:ty = $usual:tt,)*) => {
         $(#[$about])*
@@ -111,7 +111,7 @@ how! {
 }
 
 impl How {
-    /// The choices for the simulation on `machine`.
+    /// Convert to the simulator's options for `machine`.
     pub fn on(&self, machine: &Described) -> PyResult<run::How> {
         let issue: Option<Issue> = parsed(&self.issue).map_err(errors::issue)?;
         let skew: Option<Skew> = parsed(&self.skew).map_err(errors::skew)?;
