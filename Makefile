@@ -1,4 +1,4 @@
-# Everything a person does in this repository, each as one command. A fresh machine needs Python 3.11+
+# Every task in this repository, as one command each. A fresh machine needs Python 3.11+
 # (with venv), Rust and make. Stamps under .venv/ make a second call a no-op until a source changes.
 
 PYTHON ?= python3
@@ -12,8 +12,8 @@ FUZZ   ?= 600
 JOBS   ?= auto
 SEED   ?= 1000000
 MUTANTS ?= 1000000
-# The flag protocol of `threads` under loom: other flags for the whole tree, so a folder of its own; little to
-# run, much to build, so not optimised.
+# The flag protocol of `threads` under loom. Its flags apply to the whole build, so it has its own target folder; it
+# takes longer to build than to run, so it is not optimised.
 LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR=target/loom
 
 export VIRTUAL_ENV := $(abspath $(VENV))
@@ -46,7 +46,7 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# The Python half is installed in place, so only a change of the Rust half or of the packaging builds again.
+# The Python half is installed in place, so only a change to the Rust half or to the packaging rebuilds.
 INSTALL_PACKAGES = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 $(VENV)/.built: $(RUST) pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(VENV)/.deps
 	$(BIN)/maturin develop --release --locked --quiet >/dev/null
@@ -66,7 +66,7 @@ test-slow: setup-dev ## the tests that take long and are off by default, Rust an
 	cargo test --workspace --locked --release -- --ignored
 	$(PYTEST) -m slow
 
-# Tests of one file share what they prepare, so a file stays in one process.
+# Tests of one file share fixtures, so a file stays in one process.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile
 test-python: setup-dev
 	$(PYTEST)
@@ -126,15 +126,15 @@ $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 docs: setup $(VENV)/.docs ## the documentation site in target/site, strictly: no dead link, no page that nothing leads to
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
-# GLIBC 2.28 is that of the oldest login nodes that still get updates (RHEL 8); Zig links against any version.
+# The oldest login nodes that still get updates (RHEL 8) have GLIBC 2.28; Zig can link against any version.
 WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 
 $(VENV)/.release: requirements-release.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.lock
 	@touch $@
 
-# The library names the sources of crates in its messages: without the folder that they happen to lie in, the same
-# sources give the same wheel wherever it is built.
+# Messages of the library name the source files of crates. Removing the folder of those files makes the wheel
+# reproducible: the same sources give the same wheel wherever it is built.
 WHEEL := --locked --strip --zig --compatibility manylinux_2_28
 wheel setup-wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 wheel: $(VENV)/.release $(VENV)/.deps ## wheels in dist/, which need no compiler: x86-64, ARM (rustup brings that target), studies, plug-ins
@@ -144,7 +144,7 @@ wheel: $(VENV)/.release $(VENV)/.deps ## wheels in dist/, which need no compiler
 	done
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist $(PACKAGES:%=./%)
 
-# Continuous integration compiles once: what it installs in place, it packs into the wheel.
+# Continuous integration compiles once: it packs the library that it installed in place into the wheel.
 setup-wheel: $(VENV)/.dev $(VENV)/.release ## setup-dev with the library of the x86-64 wheel
 	MATURIN_PEP517_ARGS="$(WHEEL) --target x86_64-unknown-linux-gnu" $(BIN)/python -m pip install --quiet \
 	  --disable-pip-version-check --no-build-isolation --no-deps --editable .

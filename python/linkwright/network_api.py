@@ -1,8 +1,8 @@
-"""What the author of a reader of network descriptions needs, in one place; plugins/linkwright-networks uses all of it.
+"""Everything that a reader of network descriptions needs; plugins/linkwright-networks uses all of it.
 
 A reader is a `Network` that an installed package names in the group `linkwright.networks`, under the network's key:
 
-    recognises(text) -> bool          whether the text is in this format; of no two formats at once
+    recognises(text) -> bool          whether the text is in this format; at most one format may claim a text
     read(text, file) -> Wiring        endpoints, switches, links; a `FileError` names the file, its state and the cure
 """
 

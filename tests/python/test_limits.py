@@ -85,3 +85,18 @@ def test_folded_and_streamed_ranks_have_the_same_limit(tmp_path):
         times[mode] = [time[key] for key in ("value", "limit", "limit_name", "bound", "bound_name")]
     assert times["--fold"] == times["--stream"] == times[None]
     assert all(times[None])
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"size": 1023}, "size 1023 is not a whole number of f32 elements"),
+        ({"size": 0}, "moves at least one element"),
+        ({"size": -8}, "a size is at least 0"),
+        ({"size": 8, "dtype": "f33"}, "f33"),
+        ({"size": 8, "root": -1}, "numbered from 0"),
+    ],
+)
+def test_limits_refuse_what_no_schedule_moves(asked, message):
+    with pytest.raises(lw.LinkwrightError, match=message):
+        lw.limits("allreduce", "loggp", ranks=4, **asked)

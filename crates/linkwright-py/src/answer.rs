@@ -1,4 +1,4 @@
-//! `Answer`: what the simulation of a schedule gives, converted where it is looked at.
+//! `Answer`: the result of simulating a schedule; each field is converted to Python when it is first read.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,7 +19,7 @@ use crate::schedule::Schedule;
 
 type Column<T> = Py<PyArray1<T>>;
 
-/// `linkwright.base.units.Time` of so many picoseconds.
+/// Return `ps` picoseconds as a `linkwright.base.units.Time`.
 pub fn time(py: Python<'_>, ps: u64) -> PyResult<Bound<'_, PyAny>> {
     static TIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     TIME.import(py, "linkwright.base.units", "Time")?
@@ -225,7 +225,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer to `schedule`, which ran as it is, or to a program without a schedule.
+    /// Wrap the result of `schedule`, which is the one that ran, or of a program without a schedule.
     pub fn new(found: run::Answer, how: Py<How>, schedule: Option<Py<Schedule>>) -> Self {
         Answer {
             found,
@@ -244,7 +244,7 @@ impl Answer {
         &self.found.simulation
     }
 
-    /// The schedule, of an answer that kept something of it.
+    /// Return the schedule if `what` was recorded; else an error that names the option to set.
     fn ran(&self, kept: bool, what: &str, cure: &str) -> PyResult<&Py<Schedule>> {
         let schedule = self.schedule.as_ref().filter(|_| kept);
         schedule.ok_or_else(|| {
@@ -358,11 +358,8 @@ impl Answer {
     /// The critical path.
     #[getter]
     fn path(&self, py: Python<'_>) -> PyResult<&Py<Path>> {
-        self.ran(
-            self.how.get().operations,
-            "critical path",
-            "operations=True",
-        )?;
+        let kept = self.simulation().operations.is_some();
+        self.ran(kept, "critical path", "operations=True")?;
         self.path.get_or_try_init(py, || {
             let all = &self.simulation().critical.segments;
             let operation = |op: Option<u32>| op.map_or(-1, i64::from);
@@ -407,11 +404,8 @@ impl Answer {
     /// The times of all operations.
     #[getter]
     fn operations(&self, py: Python<'_>) -> PyResult<&Py<Operations>> {
-        let schedule = self.ran(
-            self.how.get().operations,
-            "times of operations",
-            "operations=True",
-        )?;
+        let kept = self.simulation().operations.is_some();
+        let schedule = self.ran(kept, "times of operations", "operations=True")?;
         self.operations.get_or_try_init(py, || {
             let (ordered, simulation) = (schedule.get().ordered(), self.simulation());
             let times = simulation.operations.as_ref().expect("they were asked for");
@@ -458,7 +452,7 @@ impl Answer {
     ///     file: where to.
     fn trace(&self, py: Python<'_>, file: &str) -> PyResult<()> {
         let schedule = self.ran(self.how.get().trace, "trace", "trace=True")?.get();
-        // With its number: whoever named the file knows the cure of a full disk.
+        // Keep the error number: the caller that named the file explains a full disk.
         let failed =
             |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
         py.detach(|| {

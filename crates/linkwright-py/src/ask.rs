@@ -1,4 +1,4 @@
-//! Schedules on described machines.
+//! Simulate schedules on described machines, from Python.
 
 use linkwright_core::EndpointId;
 use linkwright_sim::fabric::{Msg, MsgKind};

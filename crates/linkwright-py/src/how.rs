@@ -1,4 +1,4 @@
-//! `How`: how a schedule runs on a described machine, and what is recorded of it.
+//! `How`: how a schedule runs on a described machine, and what the run records.
 
 use linkwright_core::machine::Machine as Described;
 use linkwright_core::{Issue, Skew, TimePs};
@@ -16,7 +16,7 @@ pub enum Places {
     Text(String),
 }
 
-/// Declares each field of `How` once, with its usual value.
+/// Declares each field of `How` once, with its default.
 macro_rules! how {
     ($(#[$about:meta])* $($field:ident: $kind:ty = $usual:tt,)*) => {
         $(#[$about])*
@@ -82,8 +82,8 @@ how! {
     ///     launch_ps: what a library takes to start the collective on a rank that has arrived.
     ///     channels: equal channels that every message stands for; None: those of the path.
     ///     arithmetic: whether combining takes time.
-    ///     operations_per_s: the rate of computes, where the schedule has some; None: that of the path.
-    ///     seed: the seed of random arrivals, and of what a fabric draws.
+    ///     operations_per_s: the rate of computes; a schedule that has some needs it, unless its path has a protocol.
+    ///     seed: the seed of random arrivals.
     ///     buffer_sets: sets of buffers between which repetitions alternate.
     ///     serial_starts: whether transfers of a rank start one after another, whatever their lanes.
     ///     links: whether to keep the load of every link, for `Answer.links`.
@@ -111,7 +111,7 @@ how! {
 }
 
 impl How {
-    /// The choices for the simulation on `machine`.
+    /// Convert to the simulator's options for `machine`.
     pub fn on(&self, machine: &Described) -> PyResult<run::How> {
         let issue: Option<Issue> = parsed(&self.issue).map_err(errors::issue)?;
         let skew: Option<Skew> = parsed(&self.skew).map_err(errors::skew)?;

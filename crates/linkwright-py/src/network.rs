@@ -1,4 +1,4 @@
-//! The network of a machine in columns: nodes, edges between them, and where each link of a simulation is.
+//! The network of a machine in columns: nodes, edges between them, and the ends of each link of a simulation.
 
 use linkwright_core::machine::{EndpointKind, Machine};
 use linkwright_sim::fabrics;
@@ -6,7 +6,7 @@ use linkwright_sim::network::Wiring;
 use linkwright_sim::SimError;
 use pyo3::IntoPyObject;
 
-/// As `Machine.network` documents it.
+/// What `Machine.network` returns, which documents the columns.
 #[derive(IntoPyObject)]
 pub struct NetworkColumns {
     nodes: Nodes,
@@ -42,7 +42,7 @@ struct Links {
 }
 
 impl NetworkColumns {
-    /// That of the fabric of `machine`.
+    /// Read the network of the fabric of `machine`.
     pub fn of(machine: &Machine) -> Result<Self, SimError> {
         let fabric = fabrics::lend(machine)?;
         let wiring = fabric.network().wiring();
@@ -73,7 +73,7 @@ impl NetworkColumns {
     }
 }
 
-/// Ranks without coordinates of their own have those of the grid of ranks, where edges join them.
+/// List endpoints, then switches. If the wiring has edges, ranks without coordinates take those of the grid of ranks.
 fn nodes(machine: &Machine, wiring: &Wiring, sides: &[u32]) -> Nodes {
     let mut nodes = Nodes::default();
     for (rank, endpoint) in (0..).zip(machine.endpoints()) {
@@ -94,7 +94,7 @@ fn nodes(machine: &Machine, wiring: &Wiring, sides: &[u32]) -> Nodes {
     nodes
 }
 
-/// Of a rank on a grid of these sides, of which the first counts fastest.
+/// Coordinates of a rank on a grid of these sides; the first coordinate varies fastest.
 fn coordinates(mut rank: u32, sides: &[u32]) -> Vec<u32> {
     let mut along = |&side: &u32| {
         let at = rank % side;
@@ -104,8 +104,8 @@ fn coordinates(mut rank: u32, sides: &[u32]) -> Vec<u32> {
     sides.iter().map(&mut along).collect()
 }
 
-/// Give nodes the parts of the outermost level that has several, and name these. A machine file names a node after its
-/// part: `node 3 GPU 0` is in `node 3`. Where a rank has no such name, there are no groups.
+/// Group nodes by the outermost level that has several parts, and return the names of the groups. The group is read
+/// from the name: `node 3 GPU 0` is in `node 3`. If any rank has no such name, there are no groups.
 fn grouped(machine: &Machine, nodes: &mut Nodes) -> Vec<String> {
     let outer = machine
         .levels()

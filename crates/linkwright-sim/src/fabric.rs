@@ -1,14 +1,14 @@
-//! What every interconnect model offers the engine.
+//! The interface between the engine and every interconnect model.
 //!
-//! A fabric moves messages between endpoints and says when each is done. It knows nothing of
+//! A fabric moves messages between endpoints and reports when each is done. It knows nothing about
 //! schedules, ranks or collectives; the engine owns dependencies, lanes and compute. A fabric
-//! sees all messages released at one instant together, because some of them (a BSP exchange, a
-//! cycle-stepped ring) decide by the whole set.
+//! sees all messages released at one instant together, because the timing of some fabrics (a BSP
+//! exchange, a cycle-stepped ring) depends on the whole set.
 //!
 //! A message completes three times: the source may be overwritten ([`Event::SourceFree`]), the
-//! data are at the target ([`Event::Delivered`]), the initiator knows it ([`Event::Acknowledged`]).
-//! The three come in this order and may coincide. A fabric holding messages without a next event
-//! is *stuck*; the engine reports that as an error, never as a silent end.
+//! data is at the target ([`Event::Delivered`]), the initiator knows it ([`Event::Acknowledged`]).
+//! The three occur in this order and may coincide. A fabric that holds messages but has no next
+//! event is *stuck*; the engine reports that as an error and never ends silently.
 
 use crate::bins::Bins;
 pub use crate::msg::{Done, Event, Msg, MsgKind, Times, Wanted};
@@ -50,7 +50,7 @@ impl LinkTable {
         }
     }
 
-    /// `link` moves something from `from` to `to`.
+    /// Record that `link` is busy from `from` to `to`.
     #[inline]
     pub fn busy(&mut self, link: usize, from: TimePs, to: TimePs) {
         self.busy_ps[link] += (to - from).0;
@@ -59,7 +59,7 @@ impl LinkTable {
         }
     }
 
-    /// Forget all loads; from now on, tell busy time as `watch` says.
+    /// Clear all loads; from now on, bin busy time as `watch` asks.
     pub fn clear(&mut self, watch: Watch) {
         self.busy_ps.fill(0);
         self.bytes.fill(0);
@@ -68,10 +68,10 @@ impl LinkTable {
     }
 }
 
-/// Whether the busy time of links is told by bins of time.
+/// Whether and how the busy time of links is binned over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
-    /// Bins of each link; 0: no.
+    /// Number of bins for each link; 0 turns binning off.
     pub bins: u32,
     /// Time before the fabric's time zero.
     pub ahead: TimePs,
@@ -87,12 +87,12 @@ impl Watch {
 /// What a run asks of a fabric before its first message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Conditions<'a> {
-    /// Those of multicasts, aggregations and barriers.
+    /// Endpoints of each set of a multicast, an aggregation or a barrier.
     pub sets: &'a [Vec<EndpointId>],
-    /// How many equal channels every message stands for; not counted where absent. A fabric that does not limit what
-    /// one channel carries need not look.
+    /// How many equal channels every message represents; absent if channels are not modelled. A fabric without a limit
+    /// for each channel may ignore it.
     pub channels: Option<u32>,
-    /// Whether the busy time of links is told by bins of time.
+    /// Whether and how the busy time of links is binned.
     pub watch: Watch,
 }
 
@@ -105,23 +105,23 @@ pub struct Character {
     /// Whether all endpoints are alike and messages take the same time between any two of them: one endpoint
     /// then represents all where all do the same, see `linkwright-sim/src/symmetric`.
     pub endpoints_alike: bool,
-    /// Most bytes that move at once, where a message is simulated in packets or lines, one by one; `None` where its
-    /// size does not change the work.
+    /// Size of the packets or lines that are simulated one by one; `None` if the cost of simulating a message does not
+    /// depend on its size.
     pub piece_bytes: Option<u64>,
-    /// Whether as much leaves endpoints as arrives at them, so that a multicast leaves its source once for each
-    /// target; otherwise once may do for all.
+    /// Whether a multicast leaves its source once for each target, so that endpoints send as much as they receive;
+    /// otherwise a single copy may serve all targets.
     pub multicasts_are_copies: bool,
-    /// By how much data for many endpoints occupy the port of each for a shorter time than data for one; `None` where
-    /// they do not. [`crate::network::Network::port`] then tells the rate of data for many.
+    /// By how much data for many endpoints occupies each port for a shorter time than data for one; `None` if it does
+    /// not. [`crate::network::Network::port`] then gives the rate for data to many.
     pub cheap_copies: Option<CheapCopies>,
-    /// Whether something on the way may combine data, so that a rank need not receive them one by one.
+    /// Whether the network may combine data in flight, so that a rank need not receive every contribution.
     pub combines_on_the_way: bool,
-    /// Least time between two messages that leave the same endpoint, of any size; zero where none is known.
+    /// Minimum time between two messages of any size from the same endpoint; zero if unknown.
     pub gap: TimePs,
 }
 
-/// An interconnect model: how messages move. What limits, pictures and searches know of the way there is the
-/// [`Network`].
+/// An interconnect model: how messages move. [`Network`] describes its links and routes to limits, pictures and
+/// searches.
 ///
 /// Contract with the engine: `now` never decreases over the calls; `advance(until)` processes
 /// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
@@ -132,26 +132,26 @@ pub trait Fabric {
     /// What is always true of the model.
     fn character(&self) -> Character;
 
-    /// The links and routes; [`Unknown`] where the model has none to tell of.
+    /// The links and routes; [`Unknown`] if the model has none to describe.
     fn network(&self) -> &dyn Network {
         &Unknown
     }
 
-    /// Forget all messages and loads; the next messages come under these conditions.
+    /// Drop all messages and loads; the next messages run under these conditions.
     fn reset(&mut self, conditions: &Conditions<'_>);
 
     /// Take all messages released at `now`, in operation order.
     fn offer(&mut self, now: TimePs, released: &[Msg]);
 
-    /// All completions of `m`, where they depend on nothing that is offered later; the message is
-    /// then done with, and `offer` is not called for it. A fabric that can always tell needs no
+    /// All completions of `m`, if they do not depend on anything offered later; the message is
+    /// then finished, and `offer` is not called for it. A fabric that can always answer needs no
     /// events of its own, which makes it several times faster.
     fn answer(&mut self, _now: TimePs, _m: &Msg) -> Option<Times> {
         None
     }
 
-    /// `answer` where every endpoint sends the like of `m` at the same time, so that what `m.from` gets
-    /// is what `m.to` gets; asked in the order of sending.
+    /// `answer` if every endpoint sends a message like `m` at the same time, so that `m.from` receives
+    /// what `m.to` receives; called in the order of sending.
     fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
         self.answer(now, m)
     }
@@ -161,7 +161,7 @@ pub trait Fabric {
         None
     }
 
-    /// A lower bound of the next completion; `None` when there is no next event.
+    /// A lower bound on the time of the next completion; `None` when there is no next event.
     fn next(&mut self) -> Option<TimePs>;
 
     /// Process events up to `until`; see the trait's contract.
@@ -170,8 +170,8 @@ pub trait Fabric {
     /// Messages offered whose last completion has not been reported.
     fn in_flight(&self) -> usize;
 
-    /// Which messages wait for what; called when `in_flight() > 0` and `next()` is `None`. Empty where messages
-    /// wait only for time.
+    /// What each message waits for; called when `in_flight() > 0` and `next()` is `None`. Empty if messages wait only
+    /// for time to pass.
     fn stuck(&self) -> Stuck {
         Stuck::default()
     }
@@ -183,12 +183,12 @@ pub trait Fabric {
     fn links(&self) -> &LinkTable;
 }
 
-/// What a fabric spares where many endpoints receive the same data at once.
+/// What a fabric saves when many endpoints receive the same data at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheapCopies {
-    /// To so many endpoints or more, data count as data for many.
+    /// Data for at least this many endpoints counts as data for many.
     pub targets: u64,
-    /// How many times as long a byte for fewer endpoints occupies a port.
+    /// Factor by which a byte for fewer endpoints occupies a port longer.
     pub times: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A message on its way: what the engine offers a fabric, and what it gets back.
+//! A message in flight: what the engine offers a fabric, and the completions that it gets back.
 
 use linkwright_core::{EndpointId, TimePs};
 
@@ -7,13 +7,13 @@ use linkwright_core::{EndpointId, TimePs};
 pub enum MsgKind {
     /// Data pushed by `from`.
     Put,
-    /// Data pulled by `to`: a request travels to `from`, the data travel back.
+    /// Data pulled by `to`: a request travels to `from`, and the data travels back.
     Get,
     /// A signal without data, such as a semaphore increment.
     Notice,
     /// One source, the targets of set [`Msg::set`].
     Multicast,
-    /// The sources of set [`Msg::sources`], combined on the way to the targets of set [`Msg::set`].
+    /// The data of set [`Msg::sources`], combined in flight and sent to the targets of set [`Msg::set`].
     Aggregate,
 }
 
@@ -22,13 +22,13 @@ pub enum MsgKind {
 pub struct Msg {
     /// The engine's handle, returned in [`Done`].
     pub op: u32,
-    /// Where the data are; of an aggregation, where it is initiated, at its first target.
+    /// Where the data is; for an aggregation its initiator, the first target.
     pub from: EndpointId,
-    /// Where the data go; unused by a multicast and an aggregation.
+    /// Where the data goes; unused by multicasts and aggregations.
     pub to: EndpointId,
     /// Payload in bytes; 0 for notices.
     pub bytes: u64,
-    /// Contiguous runs at the target, at least 1; some fabrics pay for each.
+    /// Contiguous runs at the target, at least 1; some fabrics charge for each.
     pub runs: u32,
     /// What the message does.
     pub kind: MsgKind,
@@ -43,7 +43,7 @@ pub struct Msg {
 }
 
 impl Msg {
-    /// A message in one run on network 0, of which all completions are wanted.
+    /// A message of one run on network 0, with all completions wanted.
     pub fn new(op: u32, kind: MsgKind, from: EndpointId, to: EndpointId, bytes: u64) -> Self {
         Msg {
             op,
@@ -60,12 +60,12 @@ impl Msg {
     }
 }
 
-/// The completions of a message that matter besides its delivery, which always does.
+/// Which completions the engine waits for besides delivery, which it always waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Whether [`Event::SourceFree`] does.
+    /// Whether it waits for [`Event::SourceFree`].
     pub source_free: bool,
-    /// Whether [`Event::Acknowledged`] does.
+    /// Whether it waits for [`Event::Acknowledged`].
     pub acknowledged: bool,
 }
 
@@ -75,7 +75,7 @@ impl Wanted {
         source_free: true,
         acknowledged: true,
     };
-    /// Only the delivery.
+    /// Delivery alone.
     pub const DELIVERY: Wanted = Wanted {
         source_free: false,
         acknowledged: false,
@@ -87,9 +87,9 @@ impl Wanted {
 pub enum Event {
     /// The source buffer may be overwritten.
     SourceFree,
-    /// The data are visible at the target.
+    /// The data is visible at the target.
     Delivered,
-    /// The initiator knows that the data are visible.
+    /// The initiator knows that the data is visible.
     Acknowledged,
 }
 
@@ -98,9 +98,9 @@ pub enum Event {
 pub struct Done {
     /// Handle of the message.
     pub op: u32,
-    /// Which of the three completions.
+    /// Which completion.
     pub event: Event,
-    /// When.
+    /// Time at which it happens.
     pub at: TimePs,
     /// Index within the target set of a multicast or an aggregation, else 0.
     pub target: u32,

@@ -1,14 +1,14 @@
-//! What a fabric tells of its links and routes, without moving anything.
+//! The links and routes of a fabric, described without moving anything.
 //!
 //! ```text
 //!   limits      ports, cuts, gates, ways: what no schedule can beat
-//!   synthesis   wires and what they carry: where a schedule should send
+//!   synthesis   wires and their rates: where a schedule should send
 //!   the engine  which pairs have a route, and how long it is
-//!   pictures    the wiring: nodes, edges, and where each link of the table is
+//!   pictures    the wiring: nodes, edges, and the ends of each link of the table
 //! ```
 //!
-//! All of it is about one machine and does not change while messages move. A fabric answers what it knows; each default
-//! says that it is not known, and the limits that would follow from it are then left out.
+//! The answers describe one machine and do not change while messages move. A fabric implements what it knows; each
+//! default means "not known", and the limits that would follow from it are omitted.
 
 use crate::msg::{Msg, MsgKind};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
@@ -16,7 +16,7 @@ use rustc_hash::FxHashSet;
 
 /// The links and routes of a fabric.
 pub trait Network {
-    /// Nodes, edges, and where each link of [`crate::fabric::Fabric::links`] is.
+    /// Nodes, edges, and the ends of each link of [`crate::fabric::Fabric::links`].
     fn wiring(&self) -> Wiring {
         Wiring::default()
     }
@@ -26,19 +26,19 @@ pub trait Network {
         1
     }
 
-    /// Why no message gets from `from` to `to` on `network`, and the cure; `None` where one does.
-    /// Asked for every pair of a schedule before it runs.
+    /// Why no message can go from `from` to `to` on `network`, and the cure; `None` if one can.
+    /// Called for every pair of a schedule before it runs.
     fn no_route(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> Option<String> {
         None
     }
 
-    /// Whether data of `sources` can be combined on the way to `targets`, by a message on `network`. Only such
-    /// aggregations are offered.
+    /// Whether a message on `network` can combine the data of `sources` in flight to `targets`. Only such aggregations
+    /// are offered.
     fn aggregates(&self, _sources: &[EndpointId], _targets: &[EndpointId], _network: u8) -> bool {
         false
     }
 
-    /// How messages go from `from` to `to` on `network`; `None` where they do not, or where the fabric has no links.
+    /// How messages go from `from` to `to` on `network`; `None` if they cannot, or if the fabric has no links.
     fn wire(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> Option<Wire> {
         None
     }
@@ -48,20 +48,20 @@ pub trait Network {
         Vec::new()
     }
 
-    /// How long the initiator of `m` is at work before its first byte moves; part of what `m` takes. Zero where the
-    /// fabric itself lets the messages of an initiator wait for each other.
+    /// How long the initiator of `m` is busy before its first byte moves, which is part of the time of `m`. Zero if the
+    /// fabric itself serializes the messages of an initiator.
     fn start_up(&self, _m: &Msg) -> TimePs {
         TimePs::ZERO
     }
 
-    /// Least times of any message with data from `from` to `to`: before its first byte enters a port or crosses a cut,
-    /// and between its last byte and its delivery. Zero where none is known.
+    /// Minimum times of any message with data from `from` to `to`: before its first byte enters a port or crosses a
+    /// cut, and between its last byte and its delivery. Zero if unknown.
     fn ends(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> (TimePs, TimePs) {
         (TimePs::ZERO, TimePs::ZERO)
     }
 
-    /// Least time from offer to delivery of any message with data from `from` to `to`, multicasts included; `None`
-    /// where it is that of an empty put or get.
+    /// Minimum time from offer to delivery of any message with data from `from` to `to`, multicasts included; `None` if
+    /// it is that of an empty put or get.
     fn least(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> Option<TimePs> {
         None
     }
@@ -71,26 +71,27 @@ pub trait Network {
         PortRates::default()
     }
 
-    /// Cuts that may be narrow, of the endpoints at `places`, for messages on any of `networks`. All other endpoints
-    /// may relay what crosses, so a cut counts every way over them.
+    /// Potentially narrow cuts of the endpoints at `places`, for messages on any of `networks`. All other endpoints may
+    /// relay what crosses, so a cut includes every route through them.
     fn cuts(&self, _places: &[EndpointId], _networks: &[u8]) -> Vec<NetworkCut> {
         Vec::new()
     }
 
-    /// Every way of messages between the endpoints at `nodes` on any of `networks`, and what links carry at most.
-    /// `None` where messages choose their way, where data are copied or combined on it, or where not only links count.
+    /// Every route of messages between the endpoints at `nodes` on any of `networks`, and the capacities of links.
+    /// `None` if messages choose their route, if data is copied or combined in flight, or if links are not the only
+    /// limit.
     fn ways(&self, _nodes: &[EndpointId], _networks: &[u8]) -> Option<Ways> {
         None
     }
 
-    /// What the messages between all pairs of `nodes` on any of `networks` pass; `None` where that is not known, or where
-    /// they choose their way.
+    /// The bottlenecks that messages between all pairs of `nodes` on any of `networks` pass; `None` if unknown, or if
+    /// messages choose their route.
     fn gates(&self, _nodes: &[EndpointId], _networks: &[u8]) -> Option<Vec<Gates>> {
         None
     }
 }
 
-/// A network of which nothing is known.
+/// A network about which nothing is known.
 pub struct Unknown;
 
 impl Network for Unknown {}
@@ -98,19 +99,19 @@ impl Network for Unknown {}
 /// A network as nodes and edges. Endpoints of the machine are the first nodes, switches follow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wiring {
-    /// Nodes that are no endpoints of the machine.
+    /// Nodes that are not endpoints of the machine.
     pub switches: Vec<Switch>,
     /// Links in both directions.
     pub edges: Vec<Edge>,
-    /// By link of [`crate::fabric::Fabric::links`], the nodes from and to which it leads, equal for a port of a node; `None` where it
-    /// is at no node.
+    /// Source and target node of each link of [`crate::fabric::Fabric::links`], equal for a port of a node; `None` if
+    /// it is not at a node.
     pub places: Vec<Option<(u32, u32)>>,
     /// The nodes around a ring bus, in order.
     pub ring: Vec<u32>,
 }
 
 impl Wiring {
-    /// `sides` ports of each of `endpoints` endpoints, those of one side after the other, and nothing between them.
+    /// `sides` ports for each of `endpoints` endpoints, grouped by side, with no edges between them.
     pub(crate) fn of_ports(endpoints: usize, sides: usize) -> Self {
         let each = (0..sides).flat_map(|_| 0..endpoints as u32);
         Wiring {
@@ -119,8 +120,8 @@ impl Wiring {
         }
     }
 
-    /// Of places with endpoints at `sites` and a switch at every other one, and `links` from place to place; an edge
-    /// joins any two places that a link does. `switch` describes the one at a place.
+    /// The wiring of `places` with endpoints at `sites` and a switch at every other place, and of `links` from place to
+    /// place; an edge joins any two places that a link joins. `switch` describes the switch at a place.
     pub(crate) fn between(
         places: usize,
         sites: impl Iterator<Item = usize>,
@@ -155,7 +156,7 @@ impl Wiring {
     }
 }
 
-/// A node that is no endpoint.
+/// A node that is not an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
     /// Its name.
@@ -167,33 +168,33 @@ pub struct Switch {
 /// A link in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Class of links that it belongs to.
+    /// Its class of links.
     pub class: String,
     /// Node at one end.
     pub a: u32,
     /// Node at the other end.
     pub b: u32,
-    /// Bytes per second of each direction, without what framing takes, where the machine file states them.
+    /// Bytes per second in each direction, net of framing, if the machine file states them.
     pub rate: Option<u64>,
 }
 
-/// The most that an endpoint sends and receives through all its links; `None` where the fabric knows no such bound.
+/// Maximum rates at which an endpoint sends and receives through all its links; `None` if the fabric knows no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PortRates {
-    /// Most that it sends.
+    /// Maximum send rate.
     pub out: Option<BytesPerSec>,
-    /// Most that it receives.
+    /// Maximum receive rate.
     pub into: Option<BytesPerSec>,
 }
 
-/// Some of the endpoints, and the most that crosses their border.
+/// A subset of the endpoints, and the maximum rates across its border.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkCut {
-    /// By endpoint asked for, whether it is inside.
+    /// For each endpoint asked for, whether it is inside.
     pub inside: Vec<bool>,
-    /// Most that leaves.
+    /// Maximum rate out.
     pub out: BytesPerSec,
-    /// Most that enters.
+    /// Maximum rate in.
     pub into: BytesPerSec,
 }
 
@@ -202,7 +203,7 @@ pub struct NetworkCut {
 pub struct Wire {
     /// Time before the first byte moves.
     pub start: TimePs,
-    /// Most bytes per second of one message.
+    /// Maximum bytes per second of one message.
     pub rate: u64,
     /// From the departure of the last byte to its arrival.
     pub latency: TimePs,
@@ -211,8 +212,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Wire of a put whose time alone on the machine, `quiet`, grows by what `whole` bytes take beyond none; the rest
-    /// of that time is its latency.
+    /// Derive a wire from `quiet`, the time of a put alone on the machine: an empty put gives the latency, and the
+    /// additional time of `whole` bytes gives the rate.
     pub(crate) fn measured(
         quiet: impl Fn(&Msg) -> TimePs,
         (from, to, network): (EndpointId, EndpointId, u8),
@@ -241,30 +242,29 @@ impl Wire {
     }
 }
 
-/// All ways of messages between some endpoints of a fabric in which links alone limit what is carried.
+/// All routes of messages between some endpoints of a fabric in which links are the only limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
     /// How many endpoints were asked for.
     pub nodes: usize,
-    /// Bytes per second of each link. Where messages of a pair follow each other, what they carry together is a link,
-    /// too.
+    /// Bytes per second of each link. If the messages of a pair are serialized, their joint rate counts as a link, too.
     pub capacities: Vec<u64>,
-    /// The ways.
+    /// The routes.
     pub all: Vec<Way>,
 }
 
 /// The route of messages from one endpoint to another on one of the networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Place of the sender among the endpoints asked for.
+    /// Index of the sender among the endpoints asked for.
     pub from: usize,
-    /// Place of the receiver.
+    /// Index of the receiver.
     pub to: usize,
     /// Links, and how often each byte crosses them.
     pub uses: Vec<(u32, u32)>,
 }
 
-/// A link, or something else that messages compete for, and the bytes per second that it carries.
+/// A link, or another resource that messages compete for, with its rate in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// Its number.
@@ -273,18 +273,18 @@ pub struct Gate {
     pub rate: u64,
 }
 
-/// What each byte of a message passes once for each target, also where switches copy.
+/// The bottlenecks that each byte of a message passes once for each target, even if switches copy data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gates {
-    /// Place of the sender among the endpoints asked for.
+    /// Index of the sender among the endpoints asked for.
     pub from: usize,
-    /// Place of the receiver.
+    /// Index of the receiver.
     pub to: usize,
-    /// The link out of the sender; the narrowest one, where that is shared with other targets.
+    /// The link out of the sender, or the narrowest bottleneck if that link also serves other targets.
     pub first: Gate,
-    /// The narrowest.
+    /// The narrowest bottleneck.
     pub narrowest: Gate,
-    /// The one with the smallest share for each pair whose messages pass it.
+    /// The bottleneck with the smallest share for each pair whose messages pass it.
     pub busiest: Gate,
     /// The link into the receiver.
     pub last: Gate,

@@ -1,8 +1,8 @@
 //! One call from a schedule and a machine to times and limits.
 //!
-//! Chooses the fabric that the machine file names and the path by name, places participants, draws
-//! arrivals, simulates, and checks the result against the limits. Nothing is lowered on the way, so that
-//! the verified schedule is the one that runs; [`lowered`] lowers it beforehand.
+//! [`ask`] builds the fabric that the machine file names, looks up the path, places participants, draws
+//! arrivals, simulates, and checks the result against the limits. It does not lower the schedule, so the
+//! verified schedule is the one that runs; call [`lowered`] first where lowering is needed.
 
 use crate::error::SimError;
 use crate::fabric::{Conditions, Watch};
@@ -21,25 +21,25 @@ use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{aggregations, barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
 
-/// Most bins of a link; a thousand links with as many take half a gigabyte.
+/// Maximum number of bins for each link; a thousand links with this many take half a gigabyte.
 pub const MOST_BINS: u32 = 1 << 16;
 
 /// Longest start of a library, a day: what is added to it stays far below the largest time.
 pub const MOST_LAUNCH: TimePs = TimePs(86_400 * 1_000_000_000_000);
 
-/// How a schedule runs, and what is recorded of it; the default is the machine's default path, blocking, everyone in
-/// place and in time.
+/// How a schedule runs, and what the run records. The default is the machine's default path and blocking issue, with
+/// rank i on endpoint i and all ranks arriving together.
 #[derive(Clone, Debug)]
 pub struct How {
     /// Name of the path; the machine's default where absent.
     pub path: Option<String>,
     /// Issue policy of every lane.
     pub issue: Issue,
-    /// Which rank sits where.
+    /// Endpoint of each rank.
     pub placement: Placement,
     /// When ranks arrive.
     pub skew: Skew,
-    /// What a library takes to start the collective on a rank that has arrived.
+    /// Time that a library needs to start the collective on a rank that has arrived.
     pub launch: TimePs,
     /// Equal channels that every message stands for; the path's where absent.
     pub channels: Option<u32>,
@@ -47,15 +47,15 @@ pub struct How {
     pub grid: Vec<u32>,
     /// Whether combinations pay for their arithmetic.
     pub arithmetic: bool,
-    /// Rate of computes, where the schedule has some.
+    /// Rate of compute operations, which a schedule with computes needs unless the path's protocol states one.
     pub operations_per_s: Option<f64>,
-    /// Seed of whatever the fabric draws, and of random arrivals.
+    /// Seed of random arrivals.
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub operations: bool,
     /// Bins of time for the busy time of each link; 0: none.
     pub bins: u32,
-    /// Whether to tell of single messages, see [`Messages`].
+    /// Whether to record individual messages, see [`Messages`].
     pub messages: bool,
     /// Sets of buffers between which repetitions alternate, see [`crate::setup::Setup`].
     pub buffer_sets: u32,
@@ -96,18 +96,18 @@ pub struct Answer {
     pub bounds: Limits,
     /// The run that was simulated, for a trace.
     pub setup: Setup,
-    /// Its single messages, where the run asked for them.
+    /// Individual messages, if the run asked for them.
     pub messages: Option<Messages>,
-    /// Where the schedule got less than the protocol of its path, what a reader must know of that.
+    /// A caveat for the reader, see [`remark`].
     pub remark: Option<String>,
 }
 
-/// What a simulation knows of single messages.
+/// Figures for individual messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// In ps, by message in the order of ids: from when its lane takes it up until it is delivered, to the last target.
+    /// Picoseconds of each message, by id: from issue on its lane to delivery at the last target.
     pub latency_ps: Vec<u64>,
-    /// Bytes that each participant gives to others.
+    /// Bytes that each participant sends to others.
     pub sent_bytes: Vec<u64>,
 }
 
@@ -128,7 +128,7 @@ pub fn ask(machine: &Machine, schedule: &Schedule, how: &How) -> Result<Answer, 
     check(machine, schedule.ranks, how)?;
     let machine = match machine.ranks() {
         0 => Cow::Owned(sized(machine, schedule.ranks, &how.grid)?),
-        // Nothing to ask for, and a copy of a large machine costs more than a small simulation.
+        // Its size is fixed, and a copy of a large machine costs more than a small simulation.
         _ => Cow::Borrowed(machine),
     };
     let placement = (how.placement).place(&machine, schedule.ranks, schedule.memories)?;
@@ -179,7 +179,7 @@ pub fn limits_of(
     Ok(limits::problem::find(&demand, &mut **fabric, &setup, &machine).limits)
 }
 
-/// The setup of a run of `ranks` ranks at these places, run like `how`.
+/// Set up a run of `ranks` ranks at these endpoints, as `how` asks.
 pub(crate) fn setup(
     machine: &Machine,
     ranks: u32,
@@ -209,7 +209,7 @@ pub(crate) fn setup(
     })
 }
 
-/// Refuse a path that the machine lacks, and choices that make no sense for this many ranks.
+/// Reject a path that the machine lacks, and options that do not fit this many ranks.
 pub fn check(machine: &Machine, ranks: u32, how: &How) -> Result<(), SimError> {
     path(machine, how.path.as_deref())?;
     if how.channels == Some(0) {
@@ -256,10 +256,15 @@ pub fn check(machine: &Machine, ranks: u32, how: &How) -> Result<(), SimError> {
 
 /// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.
 ///
-/// Where the network cannot combine on the way, aggregations become gets and puts. Where the path gives arrivals scratch of their own, the schedule is written so. Where it does not combine while it
-/// writes, every transfer that does becomes a copy into scratch and a local combination. Where the path has a protocol, an allreduce runs as [`crate::protocol`] says. Where
-/// the fabric has no barrier, barriers become notices. Where a rank does one thing at a time, its lanes become one; where
-/// the path has fewer lanes than the schedule, they are shared.
+/// | if | then |
+/// | --- | --- |
+/// | the network cannot combine in flight | aggregations become gets and puts |
+/// | the path gives incoming data scratch of its own | transfers write into that scratch |
+/// | the path cannot combine while writing | a combining transfer becomes a copy into scratch and a local combination |
+/// | the path has a protocol | an allreduce runs as [`crate::protocol`] describes |
+/// | the fabric has no barrier | barriers become notices |
+/// | a rank does one thing at a time | its lanes become one |
+/// | the path has fewer lanes than the schedule | lanes are shared |
 pub fn lowered(
     schedule: &Schedule,
     machine: &Machine,
@@ -302,7 +307,7 @@ pub fn lowered(
     }
 }
 
-/// The schedule without aggregations, if it has some that `machine` cannot carry with everyone in place.
+/// The schedule without aggregations, if it has any that `machine` cannot perform with ranks in the default placement.
 fn without_aggregations(
     schedule: &Schedule,
     machine: &Machine,
@@ -312,7 +317,7 @@ fn without_aggregations(
         return Ok(None);
     }
     let lowered = || Ok(Some(aggregations::gather_and_put(schedule)?));
-    // Where ranks move data themselves nothing combines them meanwhile; of an open size the network is not known yet.
+    // Ranks that move data themselves have no switch to combine it; the network of an open machine is not yet known.
     if path.memory.is_some() || machine.ranks() == 0 {
         return lowered();
     }
@@ -341,8 +346,8 @@ fn networks(machine: &Machine, path: &Path) -> Networks {
     }
 }
 
-/// What a reader must know of `schedule`, before it is lowered: where it gets less than the protocol of the path, and
-/// where the network does not do what it asks for.
+/// A caveat about `schedule`, to be asked for before it is lowered: it cannot use the path's protocol in full, or the
+/// network cannot do what it asks for.
 pub fn remark(
     schedule: &Schedule,
     machine: &Machine,
@@ -359,7 +364,7 @@ pub fn remark(
     Ok((!all.is_empty()).then(|| all.join("; ")))
 }
 
-/// The machine, with a size if it has none yet.
+/// The machine; if its size is open, with the size that `ranks` and `grid` give.
 pub fn sized(machine: &Machine, ranks: u32, grid: &[u32]) -> Result<Machine, SimError> {
     Ok(match (machine.open_size(), grid) {
         _ if machine.ranks() > 0 => machine.clone(),
@@ -369,10 +374,10 @@ pub fn sized(machine: &Machine, ranks: u32, grid: &[u32]) -> Result<Machine, Sim
     })
 }
 
-/// Refuse a message without room in the memories at its ends, where the machine file says how large they are.
+/// Reject a message that does not fit into the memories at its ends, if the machine file states their capacity.
 ///
-/// Each run of a scattered transfer counts separately: studies write many transactions to one place as runs of one
-/// transfer.
+/// Each run of a scattered transfer counts separately, because studies write many transactions to one place as runs of
+/// one transfer.
 pub(crate) fn check_room(
     schedule: &Schedule,
     machine: &Machine,

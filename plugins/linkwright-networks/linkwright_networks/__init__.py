@@ -1,1 +1,1 @@
-"""Readers of network descriptions of simulators, found by the entry points of the group `linkwright.networks`."""
+"""Readers for the network files of simulators, found through the entry point group `linkwright.networks`."""

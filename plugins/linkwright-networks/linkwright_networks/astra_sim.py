@@ -1,14 +1,14 @@
-"""ASTRA-sim's networks, the YAML of its analytical backend.
+"""Read ASTRA-sim networks: the YAML of its analytical backend.
 
     topology: [ Ring, FullyConnected, Switch ]
     npus_count: [ 2, 8, 4 ]
     bandwidth: [ 200, 100, 50 ]   # GB/s
     latency: [ 50, 500, 2000 ]    # ns
 
-Each dimension joins the NPUs that differ in its coordinate alone, the first dimension fastest:
-a ring, a mesh of all with all, or a switch with a link to each. Rings alone are a torus. Rates are per link and
-direction, latencies per link, so a message through a switch takes two. Messages pass other NPUs where dimensions are
-several. ASTRA-sim's `GB` are 2^30 bytes.
+Each dimension joins the NPUs that differ only in its coordinate, the first dimension varying fastest: a ring, a full
+mesh, or a switch with a link to each. If all dimensions are rings, the network is a torus. Rates are for each link and
+direction, and latencies for each link, so a message through a switch takes two. With several dimensions, other NPUs
+forward messages. ASTRA-sim's `GB` is 2^30 bytes.
 
 Source: ASTRA-sim, astra-network-analytical (its parser and building blocks).
 """
@@ -44,12 +44,12 @@ _SOURCE = "ASTRA-sim network file"
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is the YAML of the analytical backend."""
+    """Whether a text is YAML for the analytical backend."""
     return all(re.search(rf"^{key}\s*:", text, re.MULTILINE) for key in ("topology", "npus_count"))
 
 
 def read(text: str, file: str) -> Wiring:
-    """The network of a file of the analytical backend."""
+    """Read the network of a file for the analytical backend."""
     table = yaml_text.load(text, file)
     if strange := [key for key in table if key not in KEYS]:
         raise unknown("key", str(strange[0])[:80], KEYS, where=file)
@@ -129,7 +129,7 @@ def _dimensions(wiring: Wiring, used: list[tuple], file: str) -> None:
         bounded(each * len(groups), MOST_LINKS, file, "links")
         name = f"dimension {number + 1}"
         joined = [_joined(kind, group, f"{name} switch {i}") for i, group in enumerate(groups)]
-        # The order in which names count up: within a group of neighbours, else from group to group.
+        # Edges in the order of NPU numbers: within each group if it has consecutive NPUs, else from group to group.
         edges = list(itertools.chain(*(joined if stride == 1 else zip(*joined, strict=True))))
         wiring.links[name] = Links(rate, delay, f"{_SOURCE}: {kind}", edges)
         if kind == "Switch":
@@ -137,7 +137,7 @@ def _dimensions(wiring: Wiring, used: list[tuple], file: str) -> None:
 
 
 def _joined(kind: str, group: list[int], switch: str) -> list[Edge]:
-    """The links among the NPUs of a group."""
+    """Return the links among the NPUs of a group."""
     names = [f"NPU {i}" for i in group]
     if kind == "Switch":
         return [(switch, name) for name in names]

@@ -1,12 +1,12 @@
-"""ASTRA-sim's topologies for ns-3: nodes, switches and links as lines of numbers.
+"""Read ASTRA-sim topologies for ns-3: nodes, switches and links as lines of numbers.
 
     9 1 8                       nodes, switches, links
     8                           which of the nodes are switches
     8 0 400Gbps 0.0005ms 0      a link: its ends, rate, delay and error rate
     8 1 400Gbps 0.0005ms 0
 
-Links between the same nodes are one, as wide as all of them, with the delay of the slowest; switches that do the same
-stand as one (`planes`). Error rates, queues and protocols of ns-3 are not modelled.
+Parallel links are merged into one, as wide as all of them, with the delay of the slowest; equivalent switches are
+merged, too (`planes`). Error rates, queues and protocols of ns-3 are not modelled.
 
 Source: ASTRA-sim, astra-network-ns3.
 """
@@ -39,12 +39,12 @@ _BPS = {"bps": "0.000000001", "kbps": "0.000001", "Kbps": "0.000001", "Mbps": "0
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is a topology of the ns-3 backend."""
+    """Whether a text is a topology for the ns-3 backend."""
     return _HEAD.match(text) is not None and any(_LINK.fullmatch(line.strip()) for line in text.splitlines()[1:50])
 
 
 def read(text: str, file: str) -> Wiring:
-    """The network of a topology of the ns-3 backend."""
+    """Read the network of a topology for the ns-3 backend."""
     head = _HEAD.match(text)
     if not head:
         raise FileError(f"{file}: line 1 is not the number of nodes, switches and links")
@@ -104,7 +104,7 @@ def _ns3_wired(nodes: int, switches: set[int], bundles: Bundles, file: str) -> W
 
 
 def _bundle(wiring: Wiring, a: str, b: str, kinds: Counter) -> None:
-    """All links between two nodes as one, as wide as they are together, with the delay of the slowest."""
+    """Merge all links between two nodes into one, as wide as all of them, with the delay of the slowest."""
     total = sum(rate * count for (rate, _, _), count in kinds.items())
     delay, unit = max(
         ((delay, unit) for _, delay, unit in kinds),

@@ -1,4 +1,4 @@
-"""InfraGraph: infrastructure as a graph, in YAML (Keysight, version 0.6 to 2).
+"""Read InfraGraph: infrastructure as a graph, in YAML (Keysight, versions 0.6 to 2).
 
     devices:   [ { name: server, components: [ { name: xpu, count: 2, choice: xpu }, ... ], links: [ ... ],
                    edges: [ { ep1: { component: "xpu[0:2]" }, ep2: { component: "nic[0]" }, scheme: many2many,
@@ -7,13 +7,13 @@
     links:     [ { name: eth, physical: { bandwidth: { choice: gigabits_per_second, gigabits_per_second: 100 } } } ]
     edges:     [ { ep1: { instance: "host[0]", component: nic }, ep2: ..., scheme: one2one, link: eth } ]
 
-Every instance of a device is its components, by count, with the device's edges; a component whose choice is `device` is
-that device inside. Slices are Python's; without one, all are meant. `many2many` joins each with each, `one2one` the
-first with the first and so on. The endpoints are the components of the type `xpu`; everything else that links lead
-through is a switch. Components of one kind that do the same stand as one (`planes`).
+Every instance of a device consists of its components, repeated by `count`, and the device's edges; a component whose
+choice is `device` contains that device. Slices are Python's; without one, all are meant. `many2many` joins each with
+each, `one2one` the first with the first and so on. Endpoints are the components of type `xpu`; every other linked
+component is a switch. Equivalent components of one kind are merged (`planes`).
 
-A bandwidth is taken for each direction. One in transfers per second is of 16 lanes, one that is not stated is 50 GB/s,
-and both say that this is assumed.
+Bandwidths apply to each direction. A bandwidth in transfers per second assumes 16 lanes, and a missing one 50 GB/s;
+both are marked as assumed.
 
 Source: InfraGraph, its OpenAPI schema and service.
 """
@@ -43,12 +43,12 @@ from .infragraph_reader import SOURCE, Reader, table_of, tables_of
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is such a file."""
+    """Whether a text is an InfraGraph file."""
     return all(re.search(rf"^\s*{key}\s*:", text, re.MULTILINE) for key in ("instances", "devices"))
 
 
 def read(text: str, file: str) -> Wiring:
-    """The system of the file."""
+    """Read the system in the file."""
     top = yaml_text.load(text, file)
     top = top.get("infrastructure", top) if len(top) == 1 else top
     top = table_of(top, file)
@@ -118,7 +118,7 @@ def _need_relays(endpoints: list[str], wide: Bundles) -> bool:
 
 
 def _bundle(wiring: Wiring, a: str, b: str, links: Counter) -> None:
-    """All links between two nodes as one, with the latency of the slowest."""
+    """Merge all links between two nodes into one, with the latency of the slowest."""
     rates = [kind.bandwidth.times(count, f"{count} links together") for kind, count in links.items()]
     unit = rates[0].unit
     total = sum(rate.value * (1 if rate.unit == unit else 8 if unit == "Gb/s" else Decimal("0.125")) for rate in rates)

@@ -1,4 +1,4 @@
-"""Devices, instances and edges of an InfraGraph file, expanded; `infragraph` says what they mean."""
+"""Expand the devices, instances and edges of an InfraGraph file; `infragraph` explains the format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TIMES = {"ms": "ms", "us": "us", "ns": "ns"}
 
 @dataclass(frozen=True)
 class Kind:
-    """What a link carries and costs."""
+    """The bandwidth and latency of a link."""
 
     bandwidth: Number
     latency: Number
@@ -38,14 +38,14 @@ class Device:
 
 
 def table_of(found: object, where: str) -> dict:
-    """A table."""
+    """Check that a value is a table."""
     if not isinstance(found, dict):
         raise FileError(f"{where} is no table; write it as `key: value` lines")
     return found
 
 
 def tables_of(table: dict, key: str, where: str, needed: bool = True) -> list[dict]:
-    """A list of tables."""
+    """Return a list of tables, which may be missing unless it is `needed`."""
     found = table.get(key)
     if found is None and not needed:
         return []
@@ -69,7 +69,7 @@ def _count(table: dict, where: str) -> int:
 
 
 class Reader:
-    """Devices, instances and edges while they are read."""
+    """The devices, instances and edges read so far."""
 
     def __init__(self, file: str):
         self.file = file
@@ -79,7 +79,7 @@ class Reader:
         self.edges: list[tuple[str, str, Kind]] = []
 
     def components(self, table: dict) -> None:
-        """The components of a device."""
+        """Read the components of a device."""
         device = Device(_name(table, "name", f"{self.file}: devices"))
         where = f"{self.file}: device {device.name[:80]}"
         if device.name in self.devices:
@@ -110,7 +110,7 @@ class Reader:
             device.edges.append((ends[0], ends[1], self.kind(one, kinds, where), self.scheme(one, where)))
 
     def kinds(self, tables: list[dict], where: str = "") -> dict[str, Kind]:
-        """The links that edges name."""
+        """Read the links that edges name."""
         kinds: dict[str, Kind] = {}
         for one in tables:
             name = _name(one, "name", f"{where or self.file}: links")
@@ -120,21 +120,21 @@ class Reader:
         return kinds
 
     def kind(self, edge: dict, kinds: dict[str, Kind], where: str) -> Kind:
-        """The link of an edge."""
+        """Return the link of an edge."""
         name = _name(edge, "link", where)
         if name not in kinds:
             raise unknown("link", name[:80], kinds, where=where)
         return kinds[name]
 
     def scheme(self, edge: dict, where: str) -> str:
-        """How an edge joins several."""
+        """Return how an edge joins several components."""
         scheme = edge.get("scheme")
         if scheme not in SCHEMES:
             raise unknown("scheme", str(scheme)[:40], SCHEMES, where=where)
         return str(scheme)
 
     def paths(self, device: Device, text: str, where: str) -> list[str]:
-        """`cx5[0:2].port[0]` as `cx5.0.port.0`, `cx5.1.port.0`."""
+        """Expand `cx5[0:2].port[0]` to `cx5.0.port.0`, `cx5.1.port.0`."""
         paths = [""]
         for number, element in enumerate(text.split(".")):
             match = _ELEMENT.fullmatch(element.strip())
@@ -150,7 +150,7 @@ class Reader:
         return paths
 
     def instances(self, tables: list[dict]) -> None:
-        """The nodes and inner edges of all instances."""
+        """Add the nodes and internal edges of all instances."""
         for one in tables:
             name = _name(one, "name", f"{self.file}: instances")
             device, where = _name(one, "device", self.file), f"{self.file}: instance {name[:80]}"
@@ -163,7 +163,7 @@ class Reader:
                 self.build(f"{name}.{i}", self.devices[device], 0)
 
     def build(self, prefix: str, device: Device, depth: int) -> None:
-        """A device's nodes and edges."""
+        """Add the nodes and edges of a device."""
         if depth > MOST_DEPTH:
             raise FileError(f"{self.file}: device {device.name[:80]} contains itself, or more than {MOST_DEPTH} others")
         for name, count in device.counts.items():
@@ -179,7 +179,7 @@ class Reader:
             self.join([f"{prefix}.{one}" for one in a], [f"{prefix}.{one}" for one in b], kind, scheme)
 
     def edge(self, table: dict, kinds: dict[str, Kind]) -> None:
-        """An edge between instances."""
+        """Add an edge between instances."""
         ends, where = [], f"{self.file}: edges"
         for key in ("ep1", "ep2"):
             end = table_of(table.get(key), f"{where}: {key}")
@@ -194,7 +194,7 @@ class Reader:
         self.join(ends[0], ends[1], self.kind(table, kinds, where), self.scheme(table, where))
 
     def join(self, a: list[str], b: list[str], kind: Kind, scheme: str) -> None:
-        """The links of an edge."""
+        """Add the links of an edge."""
         more = len(a) * len(b) if scheme == "many2many" else min(len(a), len(b))
         bounded(len(self.edges) + more, MOST_LINKS, self.file, "links")
         pairs = itertools.product(a, b) if scheme == "many2many" else zip(a, b, strict=False)
@@ -206,7 +206,7 @@ class Reader:
 
 
 def _slice(text: str | None, count: int, where: str) -> list[int]:
-    """The numbers below `count` that a slice means; one number is itself."""
+    """Return the numbers below `count` that a slice or a single number selects."""
     if text is None or text.strip() in ("", ":"):
         return list(range(count))
     parts = text.split(":")
@@ -245,7 +245,7 @@ def _kind(table: dict, name: str, where: str) -> Kind:
 def _rate(table: dict, said: str, where: str) -> Number:
     if (transfers := table.get("gigatransfers_per_second")) is not None:
         value = _positive(transfers, where, "gigatransfers_per_second", 1e-3)
-        # Eight of ten bits are data up to 5 GT/s, 128 of 130 above, as PCIe has it.
+        # PCIe encodes 8 bits of data in 10 up to 5 GT/s, and 128 in 130 above.
         data = Decimal("0.8") if value <= 5 else Decimal(128) / 130
         rate = (value * LANES * data).quantize(Decimal("0.001"))
         return Number(rate, "Gb/s", "assumed", f"{said}: {transfers} GT/s, {LANES} lanes of PCIe assumed")

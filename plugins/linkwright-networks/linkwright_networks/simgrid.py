@@ -1,4 +1,4 @@
-"""SimGrid's platforms: XML of version 4 and 4.1, one cluster or zones with routes.
+"""Read SimGrid platforms: XML of versions 4 to 4.2, one cluster or zones with routes.
 
     <platform version="4.1"> <zone id="world" routing="Full">
       <host id="A" speed="1Gf"/> <host id="B" speed="1Gf"/>
@@ -9,10 +9,10 @@
 A cluster alone becomes a graph (`simgrid_clusters`): flat, fat tree, torus, dragonfly. Anything else becomes explicit
 routes (`simgrid_zones`, `simgrid_routes`), one for each ordered pair of hosts, as SimGrid composes them.
 
-A message takes the latencies of its route and its size over the least share of a link: SimGrid's network model CM02.
-The factors of its default model (LV08), which stretch latencies and rates to look like TCP, belong to SimGrid's
-configuration and not to the platform, so they are not in the machine file. Speeds of hosts, disks, properties, actors
-and configuration say nothing of the network and are passed over. What would change it is refused by name.
+A message takes the latencies of its route plus its size over the smallest share of a link: SimGrid's network model
+CM02. The factors of its default model (LV08), which scale latencies and rates to resemble TCP, belong to SimGrid's
+configuration and not to the platform, so the machine file lacks them. Host speeds, disks, properties, actors and
+configuration do not affect the network and are ignored. Elements that would change it are refused by name.
 
 Source: SimGrid, simgrid.dtd and the reference of platforms.
 """
@@ -26,19 +26,19 @@ from linkwright.network_api import Element, FileError, Network, Wiring, read_xml
 from . import simgrid_clusters, simgrid_routes
 
 ZONES = ("zone", "AS")
-# Elements without anything of the network.
+# Elements that do not affect the network.
 PASSED = ("config", "prop", "actor", "process", "disk", "storage", "storage_type", "mount", "trace", "actors")
 VERSIONS = ("4", "4.0", "4.1", "4.2")
 _BEGIN = re.compile(r"<platform[\s>]")
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is such a platform."""
+    """Whether a text is a SimGrid platform."""
     return _BEGIN.search(text) is not None
 
 
 def read(text: str, file: str) -> Wiring:
-    """The network of the platform."""
+    """Read the network of the platform."""
     root = read_xml(text, file, doctype="platform")
     if root.tag != "platform":
         raise FileError(f"{file}: begins with <{root.tag[:40]}>; a platform begins with <platform>")
@@ -56,7 +56,7 @@ def read(text: str, file: str) -> Wiring:
 
 
 def _only_cluster(inside: list[Element]) -> Element | None:
-    """The cluster, if there is nothing else."""
+    """Return the cluster, if the platform has nothing else."""
     while len(inside) == 1 and inside[0].tag in ZONES:
         inside = [element for element in inside[0].children if element.tag not in PASSED]
     return inside[0] if len(inside) == 1 and inside[0].tag == "cluster" else None

@@ -1,13 +1,13 @@
-"""A cluster of a SimGrid platform as a graph.
+"""Turn a cluster of a SimGrid platform into a graph.
 
     FLAT       a link from each host to one switch; a backbone is the throughput of that switch
-    FAT_TREE   2;4,4;1,2;1,2    levels; hosts or switches below; switches above; cables between: planes of the switches
-                                above, as wide as all of them (`planes`); one message still takes one cable
+    FAT_TREE   2;4,4;1,2;1,2    levels; hosts or switches below; switches above; cables between: equivalent switches
+                                are merged, as wide as all of them (`planes`); one message still takes one cable
     TORUS      3,2,2            sides; the first varies fastest, routes in the order of the axes
     DRAGONFLY  3,4;4,3;5,1;2    groups, chassis in each, routers in each, with the cables of each kind of link; hosts
 
-In a dragonfly, the routers of a chassis are joined all with all, those of one place in the chassis of a group all with
-all, and group i with group j from router j of the first chassis of i to router i of that of j.
+In a dragonfly, the routers of a chassis form a full mesh, and so do the routers at the same place in the chassis of a
+group. Groups i and j are joined from router j of the first chassis of i to router i of the first chassis of j.
 
 Source: SimGrid, the reference of platforms, and its zones for clusters.
 """
@@ -47,7 +47,7 @@ _WHOLE = re.compile(r"\s*(\d{1,6})\s*", re.ASCII)
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster's hosts and links."""
+    """The hosts and links of a cluster."""
 
     name: str
     where: str
@@ -62,7 +62,7 @@ class Cluster:
 
 
 def cluster(element: Element, file: str) -> Cluster:
-    """A `<cluster>`, read; a `<cabinet>` is one without a backbone."""
+    """Read a `<cluster>`, or a `<cabinet>`, which is one without a backbone."""
     attributes = element.attributes
     name = attributes.get("id", "?")
     where = f"{file}: line {element.line}: cluster {name[:80]}"
@@ -99,7 +99,7 @@ def cluster(element: Element, file: str) -> Cluster:
 
 
 def wired(element: Element, file: str) -> Wiring:
-    """The machine of a platform that is one cluster."""
+    """Build the machine of a platform that is one cluster."""
     read = cluster(element, file)
     if read.topology not in TOPOLOGIES:
         raise unknown("topology", read.topology[:40], TOPOLOGIES, where=read.where)
@@ -118,7 +118,7 @@ def wired(element: Element, file: str) -> Wiring:
 
 
 def begun(file: str, hosts: list[str], what: str) -> Wiring:
-    """A machine of these hosts, still without links."""
+    """Begin a machine with these hosts and no links."""
     return Wiring(
         name=file.rpartition(".")[0] or file,
         summary=f"{what}, from a SimGrid platform",
@@ -153,7 +153,7 @@ def _flat(read: Cluster, wiring: Wiring) -> None:
 
 
 def _lists(read: Cluster, counts: tuple[int | None, ...]) -> list[list[int]]:
-    """`topo_parameters` as lists of whole numbers; `counts` says how many each has, None any number."""
+    """Read `topo_parameters` as lists of whole numbers; `counts` are their lengths, None for any."""
     lists = []
     for part in read.parameters.split(";"):
         found = [_WHOLE.fullmatch(word) for word in part.split(",")]
@@ -217,7 +217,7 @@ def _fat_tree(read: Cluster, wiring: Wiring) -> None:
 
 
 def _links_up(above: list[int], cables: list[int], height: int) -> int:
-    """Links from all switches that stand as one at `height` to all that stand as one above them."""
+    """Count the links between the switches merged into one at `height` and those merged above them."""
     return math.prod(above[: height + 1]) * cables[height]
 
 

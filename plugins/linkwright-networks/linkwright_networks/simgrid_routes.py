@@ -1,16 +1,16 @@
-"""Hosts in zones of a SimGrid platform as a graph, with the routes that SimGrid composes.
+"""Turn the hosts in zones of a SimGrid platform into a graph, with the routes that SimGrid composes.
 
-The route of two hosts of one zone is the zone's own: its table (`Full`), the fewest links (`Floyd`, `Dijkstra`), or up,
-backbone and down (`Cluster`). That of hosts in different zones goes to the gateway of the zone that contains the first,
-by the route between the zones inside of their nearest common zone, and on from the gateway of the other. A bypass comes
-before all that.
+The zone decides the route between two of its hosts: its table (`Full`), the fewest links (`Floyd`, `Dijkstra`), or up,
+backbone and down (`Cluster`). A route between hosts in different zones goes to the gateway of the first host's zone,
+along the route between the two zones inside their nearest common zone, and on from the gateway of the other. A bypass
+takes precedence.
 
     A --- l1 --- backbone === l2 === B     a SHARED link is a node, whose throughput both directions of all routes
                                            share; a SPLITDUPLEX link is an edge; joints carry half the latency of
                                            the nodes at their ends and limit nothing
 
-A FATPIPE is a node without a throughput, because it limits each message alone: where it is the slowest, the pair has
-its rate. A pair is listed in the file only if its route is not the one shortest way through this graph.
+A FATPIPE is a node without a throughput, because it limits each message on its own: if it is the slowest link, the pair
+gets its rate. The file lists a pair only if its route is not the unique shortest path through this graph.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .simgrid_units import as_rate, as_time
 from .simgrid_zones import MANY, MOST_HOSTS, Hop, Platform, Resource, Zone
 
 MOST_WAY = 50  # links of a route, each of which may be two of its nodes
-MOST_STEPS = 40  # zones within zones and gateways behind gateways
+MOST_STEPS = 40  # nested zones and chained gateways
 MOST_LISTED = 2000  # pairs with a route of their own
 JOINT = Number(Decimal(10**6), "GB/s", "derived", f"{SOURCE}: a joint between links, which limits nothing")
 
@@ -34,7 +34,7 @@ Way = tuple[Resource, ...]
 
 
 def wired(elements: list[Element], file: str) -> Wiring:
-    """The machine of a platform of several zones, or of hosts and routes."""
+    """Build the machine of a platform of several zones, or of hosts and routes."""
     platform = Platform(file)
     root = Zone("of the platform", "Full", None, file)
     for element in elements:
@@ -65,7 +65,7 @@ class _Graph:
         self.ways: dict[Edge, tuple[list[str], Decimal | None]] = {}
 
     def add(self, pair: Edge, way: Way) -> None:
-        """The route of one ordered pair."""
+        """Add the route of one ordered pair."""
         if len(way) > MOST_WAY:
             raise FileError(
                 f"{self.file}: the route from {pair[0]} to {pair[1]} has {len(way)} links; at most {MOST_WAY} fit"
@@ -84,7 +84,7 @@ class _Graph:
         self.ways[pair] = [*nodes, pair[1]], limit
 
     def link(self, link: Resource) -> tuple[str, str]:
-        """The nodes where a route enters a link and leaves it; they are made when the link is met first."""
+        """Return the nodes where a route enters and leaves a link; they are made when the link is first used."""
         if link.link not in self.ends:
             split = link.policy == "SPLITDUPLEX"
             wanted = (f"{link.link} up", f"{link.link} down") if split else (f"link {link.link}",)
@@ -103,7 +103,7 @@ class _Graph:
         return (last, first) if link.direction == "DOWN" else (first, last)
 
     def duplex(self, link: Resource, ends: Edge) -> None:
-        """The edge of a SPLITDUPLEX link."""
+        """Add the edge of a SPLITDUPLEX link."""
         rate, latency = as_rate(link.rate, f"{SOURCE}: bandwidth"), as_time(link.latency, f"{SOURCE}: latency")
         name = f"{rate.value.normalize():f} {rate.unit.replace('/', '_')} {latency.value.normalize():f} {latency.unit}"
         self.wiring.links.setdefault(name, Links(rate, latency, SOURCE)).edges.append(ends)
@@ -111,7 +111,7 @@ class _Graph:
         self.near[ends[1]].add(ends[0])
 
     def join(self, a: str, b: str, latency: Decimal) -> None:
-        """A joint between links, or between a link and a host."""
+        """Add a joint between links, or between a link and a host."""
         if (a, b) in self.latency or (b, a) in self.latency or b in self.near[a]:
             return
         self.latency[a, b] = latency
@@ -119,7 +119,7 @@ class _Graph:
         self.near[b].add(a)
 
     def finish(self) -> None:
-        """The edges of joints, and the routes that differ from the shortest way."""
+        """Add the edges of joints, and the routes that differ from the shortest path."""
         for edge, latency in self.latency.items():
             delay = as_time(latency, f"{SOURCE}: half of the latency of the links joined")
             name = f"joint {delay.value.normalize():f} {delay.unit}"
@@ -137,7 +137,7 @@ class _Graph:
                 self.wiring.routes[source, target] = Detour(tuple(nodes[1:-1]), rate)
 
     def shortest(self, source: str) -> tuple[dict[str, int], dict[str, int]]:
-        """Edges from `source` to each node, and how many shortest ways there are; hosts let nothing pass."""
+        """Count the edges from `source` to each node, and the shortest paths, none of which passes through a host."""
         length, ways = {source: 0}, defaultdict(int, {source: 1})
         hosts, waiting = set(self.wiring.endpoints), deque([source])
         while waiting:
@@ -160,7 +160,7 @@ class _Routes:
         self.nearest: dict[tuple[str, str], dict[str, Hop]] = {}
 
     def of(self, a: str, b: str, depth: int = 0) -> Way:
-        """The route between two hosts or routers anywhere."""
+        """Return the route between any two hosts or routers."""
         if (a, b) not in self.known:
             if depth > MOST_STEPS:
                 raise FileError(f"{self.file}: the route from {a[:80]} to {b[:80]} leads in a circle through gateways")
@@ -213,12 +213,12 @@ class _Routes:
         return found
 
     def _star(self, zone: Zone, a: str, b: str) -> Hop:
-        """Up from `a`, over the backbone, down to `b`; a router has neither up nor down."""
+        """Return the hop up from `a`, over the backbone and down to `b`; a router has neither up nor down."""
         way = (*zone.up.get(a, ()), *zone.backbone, *zone.down.get(b, ()))
         return Hop(tuple(dict.fromkeys(way)), a, b)
 
     def _fewest(self, zone: Zone, a: str) -> dict[str, list[Hop]]:
-        """The routes of `zone` from `a` to all others, with the fewest links."""
+        """Return the routes of `zone` from `a` to all others with the fewest links."""
         key = (zone.name, a)
         if key not in self.nearest:
             self.nearest[key] = _shortest(zone, a)

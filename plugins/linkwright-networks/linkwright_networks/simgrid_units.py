@@ -1,7 +1,7 @@
-"""Rates, times and lists of numbers as SimGrid's platforms write them: `1.25GBps`, `50us`, `0-15,20`.
+"""Read rates, times and lists of numbers as SimGrid platforms write them: `1.25GBps`, `50us`, `0-15,20`.
 
-A rate is in bits (`Gbps`) or bytes (`GBps`), by powers of 10 or, with an `i`, of 2. SimGrid takes a number without a
-unit as bytes per second or seconds and warns; here it is refused, unless it is 0.
+A rate is in bits (`Gbps`) or bytes (`GBps`), with prefixes for powers of 10 or, with an `i`, of 2. SimGrid reads a
+number without a unit as bytes per second or seconds and warns; here it is refused, unless it is a time of 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEAST_RATE, MOST_RATE, MOST_TIME = 1000, Decimal(10) ** 18, 1000
 
 
 def rate(text: str, where: str) -> Decimal:
-    """Bytes per second."""
+    """Read a rate in bytes per second."""
     match = _RATE.fullmatch(text.strip())
     if not match:
         cure = "a rate has a unit" if re.fullmatch(_NUMBER, text.strip(), re.ASCII) else "not a rate"
@@ -38,7 +38,7 @@ def rate(text: str, where: str) -> Decimal:
 
 
 def time(text: str, where: str) -> Decimal:
-    """Seconds."""
+    """Read a time in seconds."""
     if _ZERO.fullmatch(text.strip()):
         return Decimal(0)
     match = _TIME.fullmatch(text.strip())
@@ -52,7 +52,7 @@ def time(text: str, where: str) -> Decimal:
 
 
 def radical(text: str, where: str) -> list[int]:
-    """`0-15,20` as the numbers that it lists."""
+    """Expand `0-15,20` to the numbers that it lists."""
     numbers: list[int] = []
     for part in text.split(","):
         match = _PART.fullmatch(part.strip())
@@ -65,12 +65,12 @@ def radical(text: str, where: str) -> list[int]:
 
 
 def as_rate(bytes_per_s: Decimal, source: str, status: str = "documented") -> Number:
-    """A rate in a unit that reads well."""
+    """Write a rate in a readable unit."""
     unit, factor = ("GB/s", 10**9) if bytes_per_s >= 10**9 else ("MB/s", 10**6) if bytes_per_s >= 10**6 else ("B/s", 1)
     return Number(bytes_per_s / factor, unit, status, source)
 
 
 def as_time(seconds: Decimal, source: str, status: str = "documented") -> Number:
-    """A time in a unit that reads well."""
+    """Write a time in a readable unit."""
     unit, factor = ("s", 1) if seconds >= 1 else ("ms", 10**3) if seconds >= Decimal("1e-3") else ("us", 10**6)
     return Number(seconds * factor, unit, status, source)

@@ -1,8 +1,8 @@
-"""Zones of a SimGrid platform: its hosts, routers, links and routes, as its XML gives them.
+"""Read the zones of a SimGrid platform: hosts, routers, links and routes, as the XML gives them.
 
-Links are resources without ends: a SHARED link is one, which both directions of all routes share; a SPLITDUPLEX link is
-two, `NAME_UP` and `NAME_DOWN`; a FATPIPE limits every message alone. A route lists the links that it crosses; unless it
-says otherwise, the way back is the same backwards.
+Links are resources without ends. A SHARED link is one resource, which both directions of all routes share; a
+SPLITDUPLEX link is two, `NAME_UP` and `NAME_DOWN`; a FATPIPE limits each message on its own. A route lists the links
+that it crosses; by default the way back is the reverse.
 
 Source: SimGrid, simgrid.dtd and the reference of platforms.
 """
@@ -44,7 +44,7 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """As SimGrid calls it."""
+        """Its name in SimGrid."""
         return f"{self.link}_{self.direction}" if self.direction else self.link
 
 
@@ -59,7 +59,7 @@ class Hop:
 
 @dataclass
 class Zone:
-    """A zone: what is in it and how to get about."""
+    """A zone: its contents and its routes."""
 
     name: str
     routing: str
@@ -73,7 +73,7 @@ class Zone:
     backbone: tuple[Resource, ...] = ()
 
     def path(self) -> list[Zone]:
-        """The zones around, this one first."""
+        """The enclosing zones, this one first."""
         return [self, *(self.parent.path() if self.parent else [])]
 
 
@@ -89,7 +89,7 @@ class Platform:
         self.split: set[str] = set()
 
     def add(self, element: Element, zone: Zone) -> None:
-        """What an element says of `zone`."""
+        """Add an element to `zone`."""
         tag, where = element.tag, f"{self.file}: line {element.line}"
         if tag in PASSED:
             return
@@ -100,7 +100,7 @@ class Platform:
         READERS[tag](self, element, zone, where)
 
     def zone(self, element: Element, parent: Zone, where: str) -> None:
-        """A zone with all that is inside."""
+        """Add a zone with its contents."""
         name, routing = _text(element, "id", where), _text(element, "routing", where)
         if routing.lower() in ("vivaldi", "wifi"):
             raise FileError(
@@ -115,14 +115,14 @@ class Platform:
             self.add(inside, made)
 
     def begin(self, name: str, zone: Zone, parent: Zone, where: str) -> None:
-        """Note a zone in its parent."""
+        """Register a zone in its parent."""
         if name in self.zones or name in self.zone_of:
             raise FileError(f"{where}: two things are named {name[:80]}; rename one")
         self.zones[name] = zone
         parent.inside.append(name)
 
     def cluster(self, element: Element, parent: Zone, where: str) -> None:
-        """A flat cluster: a zone whose hosts have a link each."""
+        """Add a flat cluster: a zone whose hosts have a link each."""
         read = simgrid_clusters.cluster(element, self.file)
         if read.topology != "FLAT":
             raise FileError(
@@ -140,13 +140,13 @@ class Platform:
         self.place(read.router, zone, where)
 
     def cabinet(self, element: Element, zone: Zone, where: str) -> None:
-        """Some hosts of a cluster, with a link each."""
+        """Add hosts to a cluster, with a link each."""
         read = simgrid_clusters.cluster(element, self.file)
         bounded(len(self.hosts) + len(read.hosts), MOST_HOSTS, self.file, MANY)
         self.privates(read, zone, where)
 
     def privates(self, read: simgrid_clusters.Cluster, zone: Zone, where: str) -> None:
-        """The hosts of a cluster or cabinet and their links."""
+        """Add the hosts of a cluster or cabinet, and their links."""
         for host in read.hosts:
             name = f"{host} link"
             self.resource(name, read.rate, read.latency, read.policy, where)
@@ -156,14 +156,14 @@ class Platform:
             zone.up[host], zone.down[host] = (self.links[up],), (self.links[down],)
 
     def place(self, name: str, zone: Zone, where: str) -> None:
-        """Note a host or router in its zone."""
+        """Register a host or router in its zone."""
         if name in self.zone_of or name in self.zones:
             raise FileError(f"{where}: two things are named {name[:80]}; rename one")
         self.zone_of[name] = zone
         zone.inside.append(name)
 
     def host(self, element: Element, zone: Zone, where: str) -> None:
-        """A host."""
+        """Add a host."""
         if element.attributes.get("state_file"):
             raise FileError(f"{where}: state_file, a host that fails and returns, is not described; take it out")
         self.place(_text(element, "id", where), zone, where)
@@ -171,11 +171,11 @@ class Platform:
         bounded(len(self.hosts), MOST_HOSTS, self.file, MANY)
 
     def router(self, element: Element, zone: Zone, where: str) -> None:
-        """A place that only routes name."""
+        """Add a router, which only routes refer to."""
         self.place(_text(element, "id", where), zone, where)
 
     def link(self, element: Element, zone: Zone, where: str) -> None:
-        """A link: a resource, or two with SPLITDUPLEX."""
+        """Add a link: one resource, or two with SPLITDUPLEX."""
         for key in ("bandwidth_file", "latency_file", "state_file"):
             if element.attributes.get(key):
                 raise FileError(f"{where}: {key}, a link that changes with time, is not described; take it out")
@@ -190,7 +190,7 @@ class Platform:
         self.resource(name, bandwidth, latency, policy, where)
 
     def resource(self, name: str, bandwidth: Decimal, latency: Decimal, policy: str, where: str) -> None:
-        """Note a link, or its two directions."""
+        """Register a link, or its two directions."""
         if name in self.links or name in self.split:
             raise FileError(f"{where}: two links are named {name[:80]}; rename one")
         if policy == "SPLITDUPLEX":
@@ -202,7 +202,7 @@ class Platform:
             self.links[made.name] = made
 
     def found(self, name: str, where: str) -> Resource:
-        """The link of a name."""
+        """Return the link called `name`."""
         if name in self.split:
             raise FileError(f'{where}: link {name[:80]} is SPLITDUPLEX; give its direction="UP" or "DOWN"')
         if name not in self.links:
@@ -210,7 +210,7 @@ class Platform:
         return self.links[name]
 
     def host_link(self, element: Element, zone: Zone, where: str) -> None:
-        """The links of a host of a cluster."""
+        """Set the links of a host in a cluster."""
         name = _text(element, "id", where)
         if self.zone_of.get(name) is not zone:
             raise FileError(f"{where}: {name[:80]} is no host of zone {zone.name[:80]}; describe it before its links")
@@ -218,12 +218,12 @@ class Platform:
         zone.down[name] = (self.found(_text(element, "down", where), where),)
 
     def backbone(self, element: Element, zone: Zone, where: str) -> None:
-        """The link that all messages of a cluster cross."""
+        """Set the link that all messages of a cluster cross."""
         self.link(element, zone, where)
         zone.backbone = (self.links[element.attributes["id"]],)
 
     def hop(self, element: Element, zone: Zone, where: str) -> None:
-        """A route or a bypass, between hosts and routers or between zones."""
+        """Add a route or a bypass, between hosts and routers or between zones."""
         ends = source, target = _text(element, "src", where), _text(element, "dst", where)
         is_bypass = element.tag.startswith("bypass")
         for end in ends:
@@ -253,7 +253,7 @@ class Platform:
                 raise FileError(f"{where}: a second, different route from {a[:80]} to {b[:80]}; {cure}")
 
     def crossed(self, element: Element, where: str) -> tuple[Resource, Resource]:
-        """The link of a `<link_ctn>`, there and back."""
+        """Return the resources of a `<link_ctn>`, there and back."""
         if element.tag != "link_ctn":
             raise unknown("element", element.tag[:40], ("link_ctn",), where=where)
         name, direction = _text(element, "id", where), element.attributes.get("direction", "NONE")
@@ -266,7 +266,7 @@ class Platform:
 
 
 def crossbar(zone: str) -> Resource:
-    """A switch without limits, where the links of a cluster meet that has no backbone."""
+    """Return a switch without limits, where the links of a cluster without a backbone meet."""
     return Resource(f"{zone} switch", Decimal(0), Decimal(0), "FATPIPE")
 
 

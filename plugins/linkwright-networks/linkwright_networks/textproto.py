@@ -1,4 +1,4 @@
-"""Text of protocol buffers: fields, lists and messages, without their schema.
+"""Read the text format of protocol buffers: fields, lists and messages, without their schema.
 
     mesh_descriptors { name: "M0" device_topology { dims: [ 8, 4 ] } }
     channels: { count: 2 policy: RELAXED }                                  # a comment
@@ -33,7 +33,7 @@ class Message:
 
 
 def read(text: str, file: str) -> Message:
-    """The message that a file is."""
+    """Read a file as one message."""
     if len(text) > MOST_CHARACTERS:
         raise FileError(f"{file}: {len(text):,} characters; at most {MOST_CHARACTERS:,} are read")
     tokens = list(_tokens(text, file))
@@ -41,7 +41,7 @@ def read(text: str, file: str) -> Message:
 
 
 def _tokens(text: str, file: str) -> Iterator[tuple[str, str, int]]:
-    """Kind, text and line of each token."""
+    """Yield the kind, text and line of each token."""
     at, line = 0, 1
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -56,7 +56,7 @@ def _tokens(text: str, file: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _message(tokens: list, at: int, closing: str, depth: int, file: str) -> tuple[Message, int]:
-    """The fields up to the `closing` sign, and the place after it."""
+    """Read the fields up to the `closing` sign; return them and the index after it."""
     message = Message({}, tokens[at][2] if at < len(tokens) else 1)
     if depth > MOST_DEPTH:
         raise FileError(f"{file}: line {message.line}: messages within messages, more than {MOST_DEPTH} deep")
@@ -74,7 +74,7 @@ def _message(tokens: list, at: int, closing: str, depth: int, file: str) -> tupl
 
 
 def _values(tokens: list, at: int, depth: int, where: str, file: str) -> tuple[list, int]:
-    """The values of one field."""
+    """Read the values of one field."""
     if at < len(tokens) and tokens[at][:2] == ("sign", ":"):
         at += 1
     if at < len(tokens) and tokens[at][:2] == ("sign", "["):

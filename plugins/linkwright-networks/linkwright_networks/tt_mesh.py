@@ -1,4 +1,4 @@
-"""Mesh graph descriptors of tt-metal: which chips of Tenstorrent are joined, as YAML and as text of a protocol buffer.
+"""Read tt-metal mesh graph descriptors: how Tenstorrent chips are joined, in YAML or as text of a protocol buffer.
 
     mesh_descriptors {                                ChipSpec: { arch: wormhole_b0, ethernet_ports: { N: 2, ... } }
       name: "M0"  arch: WORMHOLE_B0                   Board: [ { name: T3K, type: Mesh, topology: [2, 4] } ]
@@ -8,11 +8,11 @@
     top_level_instance { mesh { mesh_descriptor: "M0" mesh_id: 0 } }
 
 A mesh is a grid of chips, in rows, whose neighbours are joined by `channels`; an axis of type RING wraps. Meshes are
-joined chip by chip where the descriptor names chips or ports. Where it names meshes alone, which chips are joined is
-left to the software at run time: here the first of both, as many as the channels need, which is an assumption that the
-file states. The descriptor has no rates: those of a channel are the chip's.
+joined chip by chip if the descriptor names chips or ports. If it names only meshes, tt-metal chooses the chips at run
+time; this reader joins the first chips of both, as many as the channels need, and the machine file marks that as
+assumed. The descriptor has no rates: a channel has the rate of its chip.
 
-Source: tt-metal, tt_metal/fabric/mesh_graph_descriptors, the schema and guide beside it.
+Source: tt-metal, tt_metal/fabric/mesh_graph_descriptors, with its schema and guide.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _stated(value: int, unit: str, source: str) -> Number:
 
 
 ARCHITECTURES = {"WORMHOLE_B0": "wormhole_b0", "BLACKHOLE": "blackhole"}
-# By architecture: what a channel carries, and what a hop costs.
+# By architecture: the rate of a channel, and the latency of a hop.
 CHANNELS = {
     "wormhole_b0": _stated(100, "Gb/s", "Wormhole: sixteen Ethernet links of 100 Gb/s, each direction"),
     "blackhole": _stated(400, "Gb/s", "Blackhole p150: ports of 800 Gb/s with two channels each"),
@@ -59,7 +59,7 @@ class Mesh:
 
     @property
     def chips(self) -> int:
-        """How many there are."""
+        """Number of chips."""
         return math.prod(self.sides)
 
 
@@ -73,14 +73,14 @@ class Plan:
 
 
 def checked_count(count: object, where: str) -> int:
-    """A number of channels."""
+    """Check a number of channels."""
     if type(count) is not int or not 1 <= count <= MOST_CHANNELS:
         raise FileError(f"{where} is `{str(count)[:40]}`; write a whole number, 1 to {MOST_CHANNELS}")
     return count
 
 
 def checked_sides(found: object, where: str) -> tuple[int, ...]:
-    """The sides of a grid of chips."""
+    """Check the sides of a grid of chips."""
     sides = found if isinstance(found, list) else []
     if not 1 <= len(sides) <= 6 or any(type(side) is not int or not 1 <= side <= MOST_ENDPOINTS for side in sides):
         raise FileError(f"{where} is `{str(found)[:60]}`; write one to six sides such as [2, 4]")
@@ -89,7 +89,7 @@ def checked_sides(found: object, where: str) -> tuple[int, ...]:
 
 
 def join(plan: Plan, one: tuple[str, int | None], other: tuple[str, int | None], count: int) -> None:
-    """Channels between two meshes: of the chips named, else of the first chips of both."""
+    """Add channels between two meshes: between the named chips, or else between the first chips of both."""
     (a, i), (b, j) = one, other
     if i is not None and j is not None:
         plan.joined[(a, i), (b, j)] += count
@@ -104,7 +104,7 @@ def join(plan: Plan, one: tuple[str, int | None], other: tuple[str, int | None],
 
 
 def wired(plan: Plan, file: str) -> Wiring:
-    """The machine of a plan."""
+    """Build the machine of a plan."""
     if not plan.meshes:
         raise FileError(f"{file}: instantiates no mesh; name one in top_level_instance")
     archs = sorted({mesh.arch for mesh in plan.meshes.values()})
@@ -148,7 +148,7 @@ def _rate(arch: str, channels: int):
 
 
 def _listed(wiring: Wiring, plan: Plan, latency, source: str) -> None:
-    """The links, one by one."""
+    """Add the links one by one."""
     first = dict(
         zip(plan.meshes, itertools.accumulate((m.chips for m in plan.meshes.values()), initial=0), strict=False)
     )
@@ -173,7 +173,7 @@ def _listed(wiring: Wiring, plan: Plan, latency, source: str) -> None:
 
 
 def _neighbours(mesh: Mesh):
-    """Pairs of chips of one mesh that channels join."""
+    """Yield the pairs of chips of one mesh that channels join."""
     strides = [math.prod(mesh.sides[number + 1 :]) for number in range(len(mesh.sides))]
     for chip in range(mesh.chips):
         for side, stride, ring in zip(mesh.sides, strides, mesh.rings, strict=True):

@@ -1,4 +1,4 @@
-"""Mesh graph descriptors of tt-metal as text of a protocol buffer; `tt_mesh` says what they mean."""
+"""Read tt-metal mesh graph descriptors as text of a protocol buffer; `tt_mesh` explains them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import textproto
 from .textproto import Message
 from .tt_mesh import ARCHITECTURES, MOST_MESHES, Mesh, Plan, checked_count, checked_sides, join, wired
 
-# Fields that say nothing of links.
+# Fields that do not affect links.
 _IGNORED = {
     "file": {"pinnings"},
     "mesh": {"host_topology", "pinnings", "policy"},
@@ -28,7 +28,7 @@ def recognises(text: str) -> bool:
 
 
 def read(text: str, file: str) -> Wiring:
-    """The chips of a descriptor as text of a protocol buffer."""
+    """Read the chips of a descriptor as text of a protocol buffer."""
     top = textproto.read(text, file)
     _known(top, {"mesh_descriptors", "graph_descriptors", "top_level_instance"} | _IGNORED["file"], file)
     meshes = {}
@@ -78,7 +78,7 @@ def _text(message: Message, name: str, file: str) -> str:
 
 
 def _channels(message: Message, file: str) -> int:
-    """The count of `channels` of a message."""
+    """Return the count of `channels` in a message."""
     channels = _message(message, "channels", file)
     return checked_count(_one(channels, "count", int, file), f"{file}: line {channels.line}: channels")
 
@@ -110,7 +110,7 @@ def _mesh(message: Message, file: str) -> tuple[str, Mesh]:
 
 @dataclass
 class _Reader:
-    """What a descriptor's root stands for."""
+    """Expands the root instance of a descriptor."""
 
     meshes: dict[str, Mesh]
     graphs: dict[str, Message]
@@ -118,7 +118,7 @@ class _Reader:
     built: int = 0
 
     def plan(self, root: Message) -> Plan:
-        """The plan of an instance."""
+        """Build the plan of an instance."""
         if "mesh" in root.fields:
             return self._of_mesh(_message(root, "mesh", self.file))[1]
         return self._of_graph(_message(root, "graph", self.file), ())[1]
@@ -146,7 +146,6 @@ class _Reader:
             key, part = self._instance(instance, (*inside, name))
             if key in parts:
                 raise FileError(f"{file}: line {instance.line}: {key} is an instance twice; change its id")
-            parts[key] = list(part.meshes)
             prefix = f"{key} " if "graph" in instance.fields else ""
             plan.meshes |= {prefix + mesh: one for mesh, one in part.meshes.items()}
             parts[key] = [prefix + mesh for mesh in part.meshes]
@@ -163,7 +162,7 @@ class _Reader:
         return self._of_mesh(_message(instance, "mesh", self.file))
 
     def _shape(self, graph: Message, parts: dict[str, list[str]], plan: Plan) -> None:
-        """All with all, or a ring, of the instances."""
+        """Join the instances all with all, or in a ring."""
         file = self.file
         if "graph_topology" not in graph.fields:
             return
@@ -195,7 +194,7 @@ class _Reader:
         join(plan, ends[0], ends[1], _channels(connection, file))
 
     def _end(self, node: Message, plan: Plan) -> tuple[str, int | None]:
-        """The mesh and, where it is named, the chip at one end of a connection."""
+        """Return the mesh and, if it is named, the chip at one end of a connection."""
         path, at = "", node
         while "graph" in at.fields and len(path) < 1000:
             at = _message(at, "graph", self.file)

@@ -1,7 +1,7 @@
-"""Mesh graph descriptors of tt-metal as YAML, the older format; `tt_mesh` says what they mean.
+"""Read tt-metal mesh graph descriptors as YAML, the older format; `tt_mesh` explains them.
 
-Connections are of chips, `[[M0, D1], [M1, D0], 2]` with the channels at the end, or of ports, `[[0, E0], [1, W0]]`:
-`E2` is the third port of the east side, each chip of which has as many as `ethernet_ports` says.
+A connection joins chips, `[[M0, D1], [M1, D0], 2]` with the number of channels at the end, or ports,
+`[[0, E0], [1, W0]]`. `E2` is the third port of the east side; each chip there has as many as `ethernet_ports` states.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def recognises(text: str) -> bool:
 
 
 def read(text: str, file: str) -> Wiring:
-    """The chips of a descriptor as YAML."""
+    """Read the chips of a descriptor as YAML."""
     top = yaml_text.load(text, file)
     if strange := [key for key in top if key not in ("ChipSpec", "Board", "Mesh", "Graph", "galaxies")]:
         raise unknown("key", str(strange[0])[:80], ("ChipSpec", "Board", "Mesh", "Graph"), where=file)
@@ -75,7 +75,7 @@ def _yaml_mesh(mesh: dict, boards: dict[str, dict], arch: str, channels: int, wh
 
 
 def _yaml_sides(mesh: dict, board: dict, where: str) -> tuple[int, ...]:
-    """Rows and columns of chips; older files give the boards, in the shape of their hosts, in `topology`."""
+    """Return rows and columns of chips; older files give the grid of boards, that of their hosts, in `topology`."""
     if "device_topology" in mesh:
         return checked_sides(mesh["device_topology"], f"{where}: device_topology")
     sides = checked_sides(mesh.get("topology"), f"{where}: topology")
@@ -88,7 +88,7 @@ def _yaml_sides(mesh: dict, board: dict, where: str) -> tuple[int, ...]:
 
 
 def _yaml_graph(graph: object, plan: Plan, channels: int, file: str) -> None:
-    """Connections of chips (D), of which the count is given, or of ports (N, E, S, W), each of which is a channel."""
+    """Add connections of chips (D), with a count, or of ports (N, E, S, W), each of which is one channel."""
     seen: set[frozenset] = set()
     if not isinstance(graph, list):
         raise FileError(f"{file}: Graph is no list; write it as [ [[M0, D1], [M1, D0], 1] ]")

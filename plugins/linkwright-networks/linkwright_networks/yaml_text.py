@@ -1,4 +1,4 @@
-"""YAML files of strangers: read safely, bounded, and without aliases, whose few lines could stand for a memory full."""
+"""Read untrusted YAML: safely, with a size limit, and without aliases, which could expand to fill memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SHOWN = 80
 
 
 def load(text: str, file: str) -> dict[str, Any]:
-    """The table that the file is."""
-    import yaml  # listing the formats does without
+    """Read a file as one table."""
+    import yaml  # not needed to list the formats
 
     if len(text) > MOST_CHARACTERS:
         raise FileError(f"{file}: {len(text):,} characters of YAML; at most {MOST_CHARACTERS:,} are read")
@@ -35,7 +35,7 @@ def load(text: str, file: str) -> dict[str, Any]:
             return super().construct_mapping(node, deep)
 
     try:
-        found = yaml.load(text, Loader)  # a SafeLoader that refuses more
+        found = yaml.load(text, Loader)  # a stricter SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file}: line {mark.line + 1}" if mark else file

@@ -1,4 +1,4 @@
-"""What is asked of a machine, and the one way to ask the native half.
+"""Experiments, their schedules, and the one call that simulates them in the native half.
 
 from linkwright.ask import How, ask
 

@@ -1,17 +1,17 @@
-"""Ask a described machine what a schedule takes: the one call of the simulator.
+"""Simulate a schedule on a described machine: the only call of the simulator.
 
     ask(machine, schedule, How(path="ll", skew="uniform:2us"))  ->  Answer
 
-`How` holds all choices of a run, and what is recorded of it; `how.but(seed=1)` derives another. The schedule is lowered
-for the machine and its path (`schedules.lowered`), unless it has been, and proved; then it runs. `Answer` converts what
-is looked at: `time`, `limit`, `ranks`, `critical`, and of what was recorded `links`, `path`, `operations`, ...
+`How` holds all options of a run, and what it records; `how.but(seed=1)` derives another. The schedule is lowered for
+the machine and its path (`schedules.lowered`), unless it already has been, then proved and run. `Answer` converts a
+result when it is first read: `time`, `limit`, `ranks`, `critical`, and, if recorded, `links`, `path`, `operations`, ...
 """
 
 from __future__ import annotations
 
 from linkwright import _native
 from linkwright._native import Answer, How, Limit
-from linkwright.ask.experiment import DTYPES
+from linkwright.ask.experiment import DTYPES, check_size
 from linkwright.base.errors import ShapeError, unknown
 
 __all__ = ["USUAL", "Answer", "How", "Limit", "ask", "limits"]
@@ -20,7 +20,7 @@ USUAL = How()
 
 
 def ask(machine: _native.Machine, schedule: _native.Schedule, how: How = USUAL) -> Answer:
-    """What `schedule` takes on `machine`.
+    """Simulate `schedule` on `machine`.
 
     Raises:
         VerifyError: the schedule is wrong.
@@ -40,11 +40,16 @@ def limits(
     root: int = 0,
     how: How = USUAL,
 ) -> list[Limit]:
-    """What no schedule of a collective of vectors of `size_bytes` beats, the largest first."""
+    """Return the lower bounds for a collective on vectors of `size_bytes`, the largest first."""
     known = [row["key"] for row in _native.collectives()]
     if collective not in known:
         raise unknown("collective", collective, known)
-    if root >= ranks:
+    if dtype not in DTYPES:
+        raise unknown("data type", dtype, DTYPES)
+    if size_bytes < 0 or ranks < 1:
+        raise ShapeError(f"{size_bytes} bytes on {ranks} ranks: a size is at least 0, and there is at least one rank")
+    check_size(collective, size_bytes, dtype)
+    if not 0 <= root < ranks:
         raise ShapeError(f"root {root}: there are {ranks} ranks, numbered from 0; choose one of them")
     shape = {"ranks": ranks, "elements": size_bytes // DTYPES[dtype], "element_bytes": DTYPES[dtype], "root": root}
     return _native.limits(machine, collective, shape, how)

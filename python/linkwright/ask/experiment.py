@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 # Data type -> bytes of one element.
 DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
-# Words for algorithms: all that are registered or the machine's own, and those that run where none is named.
+# Words in place of an algorithm: all that are registered or the machine's own; those that run by default.
 ALL, DEFAULT = "all", "default"
 OPS = ("sum", "max", "min", "prod")
-# Tables per rank must fit into memory; the native half has the same limit.
+# Tables for each rank must fit into memory; the native half has the same limit.
 MAX_RANKS = 1 << 22
-# Most messages of one pair of a traffic pattern.
+# Maximum messages of one pair of a traffic pattern.
 MOST_MESSAGES = 1 << 20
-# How a schedule runs: fields that a key names with their values.
+# How a schedule runs: fields that a key writes as `name=value`.
 HOW = ("issue", "path", "skew")
 # Fields that are columns of the same name.
 _SAME = ("part", "collective", "algorithm", "ranks", "size_bytes", "dtype", "op", *HOW)
 
 
 def check_whole(size_bytes: int, dtype: str) -> None:
-    """Refuse a size that is not a whole number of elements: part of it would not be moved, but reported."""
+    """Reject a size that is not a whole number of elements: part of it would be reported without being moved."""
     element = DTYPES[dtype]
     if size_bytes % element:
         below = size_bytes // element * element
@@ -48,14 +48,14 @@ def check_whole(size_bytes: int, dtype: str) -> None:
 
 
 def check_size(collective: str, size_bytes: int, dtype: str) -> None:
-    """Refuse also a size of 0, unless it is that of a barrier."""
+    """Reject the same, and a size of 0 except for a barrier."""
     if size_bytes == 0 and collective != "barrier":
         raise ShapeError(f"size 0: {collective} moves at least one element; a barrier has no size")
     check_whole(size_bytes, dtype)
 
 
 def dtype_of(element_bytes: int) -> str:
-    """The usual data type of this size; refuses a size that none has."""
+    """Return the default data type of this size; reject a size that no data type has."""
     usual = {1: "u8", 2: "bf16", 4: "f32", 8: "f64"}
     if element_bytes not in usual:
         raise ShapeError(f"elements of {element_bytes} bytes: no data type has that size; use 1, 2, 4 or 8")
@@ -63,13 +63,13 @@ def dtype_of(element_bytes: int) -> str:
 
 
 def continued(shorter: float, longer: float, times: float) -> float:
-    """A time on a straight line through two: `times` the difference beyond the longer one."""
+    """Extrapolate a time linearly from two: `times` the difference beyond the longer one."""
     return longer + times * (longer - shorter)
 
 
 @dataclass(frozen=True)
 class Continued:
-    """A schedule that stands for a longer one: its time goes on in a straight line from that of a shorter one."""
+    """A schedule that represents a longer one, whose time is extrapolated linearly from a shorter schedule."""
 
     shorter: Schedule
     times: float  # the difference between both, added to the time of the longer one
@@ -88,17 +88,17 @@ class Continued:
 
 @dataclass(frozen=True)
 class Own:
-    """A schedule that no registry can make, or the error in its place."""
+    """A schedule that no registry can build, or the error that building it gave."""
 
     schedule: Schedule | None = None
     error: LinkwrightError | None = None
-    launch_ps: int = 0  # what its library takes to start it
-    channels: int | None = None  # equal ones that each message stands for; None: those of the path
+    launch_ps: int = 0  # time that its library needs to start it
+    channels: int | None = None  # equal channels that each message represents; None: those of the path
     words: str | None = None  # what its library chose
-    continued: Continued | None = None  # if it stands for a longer one
+    continued: Continued | None = None  # if it represents a longer one
 
     def given(self) -> Schedule:
-        """The schedule, or the error raised."""
+        """Return the schedule, or raise the error."""
         if self.schedule is None:
             assert self.error is not None
             raise reported(str(self.error), self.error.code)
@@ -118,7 +118,7 @@ class Own:
 
     @functools.cached_property
     def digest(self) -> str | None:
-        """A name for the schedule that no other one has; of an error, None."""
+        """A unique name for the schedule; None for an error."""
         import hashlib
 
         return None if self.text is None else hashlib.sha256(self.text.encode()).hexdigest()[:16]
@@ -166,7 +166,7 @@ class Experiment:
     axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value each; None: a schedule
     named: tuple[str, ...] = ()  # axes of a probe as the key writes them
     own: Own | None = None  # a schedule of the user's or of a library; None: what the registered algorithm makes
-    # Keys of the same at two smaller sizes and their ratio: it is measured only while the rate rises between them.
+    # Keys of the experiment at two smaller sizes, and their ratio: measured only while the rate rises between them.
     rising: tuple[str, str, int] | None = None
 
     @property
@@ -181,7 +181,7 @@ class Experiment:
 
     @property
     def key(self) -> str:
-        """Readable, stable, and different for different experiments."""
+        """A readable and stable name, different for different experiments."""
         if self.probe:
             placed = ["->".join(map(str, self.placement))] if self.placement else []
             return "/".join([self.part, "probe", self.probe, *self.named, *placed])
@@ -213,8 +213,8 @@ class Experiment:
 
     @classmethod
     def of_row(cls, row: Mapping[str, object], own: Own | None = None) -> Experiment:
-        """The experiment that a row of results is about, where it is of a collective or a pattern; `own` is the
-        schedule that the row names by `schedule`."""
+        """Read an experiment back from a row of results, for a collective or a pattern; `own` is the schedule that the
+        row names in `schedule`."""
         grid, endpoints = row["grid"], row["endpoints"]
         return cls(
             **{name: row[name] for name in _SAME},
@@ -251,5 +251,5 @@ class Experiment:
 
 
 def _tuples(value: object) -> object:
-    """JSON has lists only."""
+    """Turn the lists of JSON back into tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

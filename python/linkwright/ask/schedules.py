@@ -1,4 +1,4 @@
-"""From an experiment to a schedule, and from a schedule to an executor: the calls into the native half."""
+"""Turn experiments into schedules, and run schedules: the calls into the native half."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from linkwright.ask.experiment import Experiment
 
 
-# A compute of traffic takes 1 ns for each operation, the unit of GOAL. What a collective computes, such as the tiles
-# that a protocol skips, has the rate of the machine.
+# A compute in traffic takes 1 ns for each operation, the unit of GOAL. Computes of a collective, such as the tiles that
+# a protocol skips, run at the rate of the machine.
 OPERATIONS_PER_S = 1e9
 
 
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
-    """The schedule of an experiment; a ring algorithm goes round `rings`, by default in the order of ranks."""
+    """Return the schedule of an experiment; a ring algorithm follows `rings`, by default in rank order."""
     if experiment.own is not None:
         return experiment.own.given()
     if experiment.collective is None:
@@ -33,7 +33,7 @@ def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> 
 
 
 def shape(experiment: Experiment) -> dict[str, Any]:
-    """What a schedule is asked for, by the keywords of `Schedule.build` or, of a pattern, of `Schedule.pattern`."""
+    """Return the keywords for `Schedule.build` or, for a pattern, for `Schedule.pattern`."""
     found: dict[str, Any] = {
         "ranks": experiment.ranks,
         "elements": experiment.elements,
@@ -47,14 +47,14 @@ def shape(experiment: Experiment) -> dict[str, Any]:
 
 
 def moved_bytes(experiment: Experiment) -> int:
-    """Bytes that all messages of a traffic pattern move, in both directions together if it has both."""
+    """Return the bytes that all messages of a traffic pattern move, both directions together."""
     if experiment.own is not None:
         return int(of(experiment).sent_bytes().sum())
     return _native.pattern_bytes(experiment.algorithm, **shape(experiment))
 
 
 def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: object) -> Record:
-    """One launch on threads."""
+    """Run one launch on threads."""
     if experiment.placement:
         cpus = _native.cpus()
         options["cpus"] = [cpus[i] for i in experiment.placement]
@@ -79,12 +79,12 @@ def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: o
 
 
 def rounded(values_ns: npt.NDArray[np.float64] | Sequence[float]) -> list[float]:
-    """To a hundredth of a nanosecond, far below what any clock resolves."""
+    """Round to a hundredth of a nanosecond, far below the resolution of any clock."""
     return list(map(float, np.round(np.asarray(values_ns), 2)))
 
 
 def _of_issue(issue: str | None) -> list[Note]:
-    """What threads make of an issue policy that they cannot keep to the letter."""
+    """Note the issue policy that threads use in place of one that they cannot follow exactly."""
     if not issue or not issue.startswith("window("):
         return []
     batch = issue.replace("window", "batch")
@@ -92,7 +92,7 @@ def _of_issue(issue: str | None) -> list[Note]:
 
 
 def _notes(found: _native._Launch) -> Iterator[Note]:
-    """What a reader must know of these samples."""
+    """Yield the caveats of these samples."""
     if found["oversubscribed"]:
         sharing = f"{found['ranks']} ranks share {len(set(found['cpus']))} processors"
         yield Note("oversubscribed", f"oversubscribed: {sharing}")
@@ -105,12 +105,12 @@ def _notes(found: _native._Launch) -> Iterator[Note]:
 
 
 def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | None) -> _native.Schedule:
-    """The schedule as the machine and its path need it, for whoever asks of it more than once or looks at it before."""
+    """Lower a schedule for a machine and its path, to run it more than once or to look at it first."""
     return _native.lower(schedule, machine, path)
 
 
 def how(experiment: Experiment, **more: Any) -> How:
-    """How the schedule of an experiment runs; `more` are further fields of `How`."""
+    """Return how the schedule of an experiment runs; `more` are further fields of `How`."""
     own = experiment.own
     return How(
         issue=experiment.issue, path=experiment.path, skew=experiment.skew, placement=experiment.placement or None,

@@ -1,11 +1,11 @@
-"""Schedules of the user's own, wherever an algorithm is named.
+"""User-supplied schedules, accepted wherever an algorithm is named.
 
     own.lw, plan.xml, -             a schedule or a plan of another tool, in a file or on standard input
     own.py:bucket, package:bucket   a Python function, called for each experiment
     allreduce/bucket                an installed package's, by its entry point in the group `linkwright.algorithms`
 
-A source makes the schedule of each experiment where it was named. Whatever runs the experiment, perhaps in another
-process or on another machine, gets that schedule and never the source.
+A source builds the schedule of each experiment in the process where it was named. Whatever runs the experiment,
+perhaps in another process or on another machine, gets that schedule and never the source.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 GROUP = "linkwright.algorithms"
 STDIN = "-"
-# What a function may be asked for, by the names of its parameters.
+# Parameters that a function may have.
 PARAMETERS = ("ranks", "size", "dtype", "root", "grid")
 _FIELDS = {"size": "size_bytes"}  # parameter -> field of an experiment, where they differ
 OWN_FORMAT = ".lw"
-# Longest text that is read: room for some million operations.
+# Maximum length of a text: room for some million operations.
 MAX_CHARACTERS = 1 << 28
 
 
@@ -56,10 +56,10 @@ class Source(Protocol):
     size_bytes: int | None  # None: it has no size of its own
 
     def ready(self) -> None:
-        """Load what makes schedules; refuses what no shape could mend."""
+        """Load whatever builds schedules; raise errors that do not depend on the experiment."""
 
     def at(self, asked: Experiment) -> _native.Schedule:
-        """The schedule for what `asked` says of ranks, size, data type, root and grid."""
+        """Return the schedule for the ranks, size, data type, root and grid of `asked`."""
 
 
 def is_source(name: str) -> bool:
@@ -73,7 +73,7 @@ def is_named_so(name: str) -> bool:
 
 
 def within(folder: Path, name: str) -> str:
-    """The source `name` of a file in `folder`, as it is called from the current folder."""
+    """Return the source `name` of a file in `folder`, relative to the current folder."""
     path, colon, function = name.rpartition(":") if ":" in name else (name, "", "")
     is_path = path != STDIN and is_source(name) and (path.endswith(".py") or not colon)
     return f"{folder / path}{colon}{function}" if is_path else name
@@ -86,7 +86,7 @@ def _suffixes() -> frozenset[str]:
 
 @functools.cache
 def find(name: str) -> Source:
-    """The source called `name`; files and modules are read once, and code runs only if a schedule is asked for."""
+    """Return the source called `name`; files and modules are read once, and code runs only when needed."""
     path, colon, function = name.rpartition(":")
     if colon:
         return Function(Path(path).name + colon + function, functools.partial(_function, path, function))
@@ -94,7 +94,7 @@ def find(name: str) -> Source:
 
 
 def package(key: str) -> Source | None:
-    """The algorithm of an installed package that is called `COLLECTIVE/NAME`."""
+    """Return the algorithm `COLLECTIVE/NAME` of an installed package, if there is one."""
     for point in _entry_points():
         if _key(point) == key:
             return Function(key.rpartition("/")[2], functools.partial(_loaded, point))
@@ -102,7 +102,7 @@ def package(key: str) -> Source | None:
 
 
 def packaged() -> list[dict[str, object]]:
-    """The algorithms of installed packages as `list` and `describe` print them; their code is not run."""
+    """Return the algorithms of installed packages as `list` and `describe` print them, without running their code."""
     return [
         {"key": _key(point), "collective": _key(point).partition("/")[0], "name": _key(point).partition("/")[2],
          "summary": f"of the package {_origin(point)}: {point.value}", "origin": _origin(point), "folds": False}
@@ -137,14 +137,14 @@ def of(source: Source, asked: Experiment) -> Experiment:
 
 
 def moved_bytes(schedule: _native.Schedule) -> int:
-    """Bytes of all messages of a schedule."""
+    """Return the bytes of all messages of a schedule."""
     table = schedule.operations()
     return int(table["bytes"][table["from"] != table["to"]].sum())
 
 
 @dataclass(frozen=True)
 class File:
-    """A schedule in a file, for its number of ranks; its chunks are cuts of a vector, so any size will do."""
+    """A schedule in a file, for a fixed number of ranks; its chunks are fractions of a vector, so any size works."""
 
     label: str
     schedule: _native.Schedule
@@ -157,7 +157,7 @@ class File:
 
     @classmethod
     def read(cls, name: str) -> File:
-        """Read the file, or standard input, in whichever format it is."""
+        """Read the file or standard input, in any known format."""
         label = "stdin" if name == STDIN else Path(name).name
         if label.endswith(".py"):
             raise UsageError(f"{name}: name a function in it as well, such as `{name}:allreduce`")
@@ -166,10 +166,10 @@ class File:
         return cls(label, schedule, schedule.size_bytes if sized else None)
 
     def ready(self) -> None:
-        """It is read already."""
+        """Do nothing: the file has been read."""
 
     def at(self, asked: Experiment) -> _native.Schedule:
-        """The schedule at the size asked for, or at its own."""
+        """Return the schedule at the requested size, or at its own."""
         if asked.ranks != self.ranks:
             raise WaivedError(f"{self.label}: is a schedule for {self.ranks} ranks, not for {asked.ranks}")
         if asked.root not in (0, self.schedule.root):
@@ -184,7 +184,7 @@ class File:
         return made
 
     def _check_cut(self, made: _native.Schedule, asked: Experiment) -> None:
-        """Chunks of different buffers may meet, which then are equally long at some sizes only."""
+        """Check that chunks of different buffers that meet are equally long, which is so at some sizes only."""
         elements = max(1, self.schedule.size_bytes // self.schedule.element_bytes)
         if asked.elements % elements == 0:
             return
@@ -201,7 +201,7 @@ class File:
 
 @dataclass(frozen=True)
 class Function:
-    """A Python function that returns a schedule; it is loaded when the first one is asked for."""
+    """A Python function that returns a schedule; it is loaded when the first one is needed."""
 
     label: str
     load: Callable[[], Callable]
@@ -213,7 +213,7 @@ class Function:
         self.load()
 
     def at(self, asked: Experiment) -> _native.Schedule:
-        """What the function returns, called with those of `PARAMETERS` that it has."""
+        """Call the function with those of `PARAMETERS` that it has, and check what it returns."""
         function = self.load()
         given = {name: getattr(asked, _FIELDS.get(name, name)) for name in PARAMETERS}
         with _blaming(self.label, function):
@@ -244,7 +244,7 @@ def _check_collective(label: str, schedule: _native.Schedule, asked: Experiment)
 
 
 def _text(name: str) -> str:
-    """The text of a file or of standard input; refuses what is larger than any schedule, such as /dev/zero."""
+    """Read a file or standard input; reject one that is larger than any schedule, such as /dev/zero."""
     if name == STDIN and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("-: standard input is a terminal; pipe a schedule into it, or name a file")
     try:
@@ -265,7 +265,7 @@ def _text(name: str) -> str:
 
 @functools.cache
 def _function(path: str, name: str) -> Callable:
-    """The function called `name` in a module, or in the file at `path`."""
+    """Return the function called `name` in a module, or in the file at `path`."""
     import inspect
 
     module = _of_file(Path(path)) if path.endswith(".py") else _of_name(path)
@@ -291,7 +291,7 @@ def _of_name(name: str) -> ModuleType:
 
 
 def _of_file(path: Path) -> ModuleType:
-    """The module in the file at `path`; modules next to it can be imported, behind those that are installed."""
+    """Load the module at `path`; it can import modules next to it, after those that are installed."""
     import importlib.util
 
     if not path.is_file():
@@ -314,7 +314,7 @@ def _loaded(point: EntryPoint) -> Callable:
 
 @contextlib.contextmanager
 def _blaming(label: str, function: Callable | None) -> Iterator[None]:
-    """Turn whatever the user's code raises into an error that names their line; what it prints goes to stderr."""
+    """Turn any exception of the user's code into an error that names its line; its output goes to stderr."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -326,7 +326,7 @@ def _blaming(label: str, function: Callable | None) -> Iterator[None]:
 
 
 def _line(error: Exception) -> str:
-    """The innermost line of the user's own code: ` (line 12, in bucket)`."""
+    """Return the innermost line of the user's code: ` (line 12, in bucket)`."""
     if isinstance(error, SyntaxError):
         return f" (line {error.lineno})"
     import traceback
@@ -340,7 +340,7 @@ def _line(error: Exception) -> str:
 
 
 def _accepted(label: str, function: Callable, given: dict[str, object]) -> dict[str, object]:
-    """Of what is given, what the function takes."""
+    """Return those of the `given` arguments that the function takes."""
     import inspect
 
     parameters = inspect.signature(function).parameters.values()
@@ -364,7 +364,7 @@ def _shown(value: object) -> str:
 
 @functools.cache
 def _entry_points() -> tuple[EntryPoint, ...]:
-    """Those named `COLLECTIVE.NAME`, of a collective that exists; a registered algorithm keeps its name."""
+    """Return entry points named `COLLECTIVE.NAME` for existing collectives; registered algorithms take precedence."""
     import importlib.metadata
 
     known = {row["key"] for row in _native.algorithms()}

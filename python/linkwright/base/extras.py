@@ -1,4 +1,4 @@
-"""What only some features need: the extras of `pyproject.toml`, and how to install them from where this runs."""
+"""Optional dependencies: load those of an extra in `pyproject.toml`, or tell users how to install them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECKOUT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
 
 def load(module: str, extra: str, what: str) -> ModuleType:
-    """The module, which `what` needs; a message says how to install its extra."""
+    """Import the module that `what` needs, or raise an error that says how to install its extra."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -22,7 +22,7 @@ def load(module: str, extra: str, what: str) -> ModuleType:
 
 
 def install(extra: str, instead: str | None = None) -> str:
-    """What to type for `extra`, or for the extra that some need `instead`."""
+    """Return the command that installs `extra`, or the extra that some users need `instead`."""
     if not CHECKOUT.exists():
         return f"`{sys.executable} -m pip install {' '.join(_packages(extra))}`"
     told = f"`.venv/bin/pip install -e '.[{extra}]'`"
@@ -30,7 +30,7 @@ def install(extra: str, instead: str | None = None) -> str:
 
 
 def install_package(name: str) -> str:
-    """What to type for a package of this repository that is not part of linkwright."""
+    """Return the command that installs a package of this repository that is not part of linkwright."""
     if CHECKOUT.exists():
         return "`make setup`"
     from importlib.metadata import version
@@ -39,7 +39,7 @@ def install_package(name: str) -> str:
 
 
 def _packages(extra: str) -> list[str]:
-    """The packages of an extra, by the metadata of the installed package; those of an extra inside it, too."""
+    """Return the packages of an extra, nested extras included, from the metadata of the installed package."""
     from importlib import metadata  # 30 ms
 
     needed = (found.split(";") for found in metadata.requires("linkwright") or ())

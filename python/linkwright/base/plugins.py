@@ -1,10 +1,10 @@
-"""What installed packages add, by entry points.
+"""Plug-ins: objects that installed packages add through entry points.
 
     [project.entry-points."linkwright.networks"]
     simgrid = "linkwright_networks.simgrid:NETWORK"          key = module:object
 
-Finding entry points reads the metadata of packages. A package is imported only when its key is named or listed, so a
-broken one disturbs nothing else.
+Finding entry points only reads the metadata of packages. A package is imported when its key is named or listed, so a
+broken one affects nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linkwright.base.errors import PluginError
 
 @functools.cache
 def installed(group: str) -> dict[str, list[EntryPoint]]:
-    """The entry points of a group by key; packages may compete for one."""
+    """Return the entry points of a group by key; several packages may claim one key."""
     by_key: dict[str, list[EntryPoint]] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
         by_key.setdefault(entry.name, []).append(entry)
@@ -26,14 +26,14 @@ def installed(group: str) -> dict[str, list[EntryPoint]]:
 
 
 def package(entry: EntryPoint) -> str:
-    """The package of an entry point and its version, such as `linkwright-tcp 0.1.0`."""
+    """Return the package of an entry point with its version, such as `linkwright-tcp 0.1.0`."""
     return f"{entry.dist.metadata['Name']} {entry.dist.version}" if entry.dist else "an unknown package"
 
 
 def load(group: str, key: str, what: str) -> tuple[Any, str, EntryPoint]:
-    """The object of an installed key, how messages name it, and its entry point; `what` is the kind of object.
+    """Load the object of an installed key; return it, its name in messages and its entry point. `what` is its kind.
 
-    Raises a `PluginError` that says why it cannot be used.
+    Raise a `PluginError` that says why it cannot be used.
     """
     entries = installed(group)[key]
     if len(entries) > 1:
@@ -52,6 +52,6 @@ def load(group: str, key: str, what: str) -> tuple[Any, str, EntryPoint]:
 
 
 def unusable(group: str, key: str, why: str) -> dict[str, object]:
-    """The entry of a key that cannot be used, for `list` and `describe`."""
+    """Return the entry of an unusable key, for `list` and `describe`."""
     packages = " and ".join(map(package, installed(group)[key]))
     return {"key": key, "summary": f"cannot be used: {why}", "description": "", "package": packages}

@@ -1,11 +1,11 @@
-"""Published studies: an installed package brings them through the entry point group `linkwright.studies`.
+"""Published studies, which an installed package provides through the entry point group `linkwright.studies`.
 
     [project.entry-points."linkwright.studies"]
     evidence = "linkwright_evidence"
 
-That module has a `REGISTRY`, from the key of a study to an object with its `summary`. Its module `cli` has the
-`command` of `linkwright reproduce`, and `report` has `page` and `sections`, which draw the `study.json` of a run
-folder. Finding the package reads metadata alone; nothing of it is imported before a study is named or listed.
+That package has a `REGISTRY`, which maps the key of a study to an object with a `summary`. Its module `cli` has the
+`command` of `linkwright reproduce`; its module `report` has `page` and `sections`, which draw the `study.json` of a run
+folder. Finding the package only reads metadata; it is imported when a study is named or listed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ GROUP = "linkwright.studies"
 
 @functools.cache
 def installed() -> EntryPoint | None:
-    """The package of studies, if there is one."""
+    """Return the entry point of the package of studies, if one is installed."""
     return next(iter(entry_points(group=GROUP)), None)
 
 
 def missing() -> UsageError:
-    """The error for studies that are not installed."""
+    """Return the error for studies that are not installed."""
     cure = extras.install_package("linkwright-evidence")
     return UsageError(f"studies are in the package linkwright-evidence, which is not installed; {cure} installs it")
 
 
 def module(name: str = "") -> ModuleType:
-    """The module of that name in the installed package, or the package itself."""
+    """Import the module `name` of the installed package, or the package itself."""
     entry = installed()
     if entry is None:
         raise missing()
@@ -48,5 +48,5 @@ def module(name: str = "") -> ModuleType:
 
 
 def entries() -> list[dict[str, object]]:
-    """Key and summary of each study; none where no package brings any."""
+    """Return the key and summary of each study; none if no package is installed."""
     return [{"key": key, "summary": study.summary} for key, study in module().REGISTRY.items()] if installed() else []

@@ -1,7 +1,7 @@
-"""Units: the only place that converts text to bytes and seconds, and back.
+"""Units: the only module that converts between text and bytes or seconds.
 
-Simulated times are `Time`, which counts picoseconds; measured ones are nanoseconds (`_ns`). Sizes are bytes (`_bytes`)
-and rates bytes per second (`_bytes_per_s`). On the command line K, M and G are 1024-based, as in nccl-tests; a printed
+Simulated times are `Time`, in picoseconds; measured times are nanoseconds (`_ns`). Sizes are bytes (`_bytes`), and
+rates are bytes per second (`_bytes_per_s`). On the command line K, M and G are 1024-based, as in nccl-tests; a printed
 GB is 10^9 bytes and a GiB is 2^30.
 """
 
@@ -56,12 +56,12 @@ class Time:
 
     @classmethod
     def of_ns(cls, ns: float) -> Time:
-        """So many nanoseconds, rounded to a picosecond."""
+        """Return the time of `ns` nanoseconds, rounded to a picosecond."""
         return cls(round(ns * PS_PER_NS))
 
     @classmethod
     def of_us(cls, us: float) -> Time:
-        """So many microseconds, rounded to a picosecond."""
+        """Return the time of `us` microseconds, rounded to a picosecond."""
         return cls(round(us * PS_PER_US))
 
     @property
@@ -116,12 +116,12 @@ ZERO = Time(0)
 
 
 def in_ns(ps: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """A column of picoseconds in nanoseconds."""
+    """Convert a column of picoseconds to nanoseconds."""
     return ps / PS_PER_NS
 
 
 def in_us(ps: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """A column of picoseconds in microseconds."""
+    """Convert a column of picoseconds to microseconds."""
     return ps / PS_PER_US
 
 
@@ -160,12 +160,12 @@ def format_size(size_bytes: int) -> str:
 
 
 def format_grid(sides: Iterable[int]) -> str:
-    """`4x4x2` from (4, 4, 2)."""
+    """Format (4, 4, 2) as `4x4x2`."""
     return "x".join(map(str, sides))
 
 
 def parse_duration_s(text: str, with_unit: bool = False) -> float:
-    """Seconds from `90`, `90s`, `500ms` or `2m`; `with_unit` refuses a bare number, as for modelled times."""
+    """Read seconds from `90`, `90s`, `500ms` or `2m`; `with_unit` rejects a bare number, as for modelled times."""
     match = _DURATION.fullmatch(text.strip())
     if not match or float(match[1]) == 0:
         raise UsageError(f"duration `{text}` is not a positive time; write `90s`, `500ms` or `2m`")
@@ -178,7 +178,7 @@ def parse_duration_s(text: str, with_unit: bool = False) -> float:
 
 
 def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:
-    """`min_bytes`, multiplied by `factor` up to and including `max_bytes`."""
+    """Return `min_bytes`, multiplied by `factor` up to and including `max_bytes`."""
     if min_bytes == 0:
         raise UsageError("a sweep cannot grow from 0 bytes; start at 1, or list the sizes")
     if max_bytes < min_bytes:
@@ -194,12 +194,12 @@ def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:
 
 
 def counted(number: int, thing: str = "experiment") -> str:
-    """`1 experiment`, `2 experiments`."""
+    """Format a count: `1 experiment`, `2 experiments`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def format_time(time_ns: float | None) -> str:
-    """Three to four significant digits with a suitable unit: `812 ns`, `1.24 us`."""
+    """Format a time with three to four significant digits and a suitable unit: `812 ns`, `1.24 us`."""
     if time_ns is None:
         return ""
     for unit, scale in (("ns", 1.0), ("us", NS_PER_US), ("ms", NS_PER_MS), ("s", NS_PER_S)):
@@ -209,22 +209,22 @@ def format_time(time_ns: float | None) -> str:
 
 
 def format_us(time_us: float) -> str:
-    """The same of microseconds."""
+    """Format a time in microseconds like `format_time`."""
     return format_time(time_us * NS_PER_US)
 
 
 def format_ps(time_ps: float) -> str:
-    """The same of picoseconds."""
+    """Format a time in picoseconds like `format_time`."""
     return format_time(time_ps / PS_PER_NS)
 
 
 def format_rate(rate_bytes_per_s: float | None) -> str:
-    """`12.3 GB/s`, with GB = 10^9 bytes."""
+    """Format a rate as `12.3 GB/s`, with GB = 10^9 bytes."""
     return "" if rate_bytes_per_s is None else f"{_digits(rate_bytes_per_s / GIGA)} GB/s"
 
 
 def format_scaled(value: float, unit: str) -> str:
-    """`93.9 GFlop/s`, `372 M/s` for a rate of things, `0.25` without a unit."""
+    """Format a value: `93.9 GFlop/s`, `372 M/s` for a rate of things, `0.25` without a unit."""
     if not unit:
         return f"{value:.4g}"
     for prefix, scale in (("T", TERA), ("G", GIGA), ("M", MEGA), ("k", KILO)):

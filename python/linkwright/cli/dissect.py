@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 # Level of a run -> seconds of measuring, unless --time-budget is given.
 BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
 BACKENDS = ("local", "dask")
-# More threads or processes cost memory and start-up, and no machine has the processors.
+# More threads or processes only cost memory and start-up time: no machine has as many processors.
 MOST_JOBS = 1024
-# Options that --resume accepts: where the rest runs, and where its rows go.
+# Options that --resume accepts: where the remaining experiments run, and where their rows go.
 _WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "root_folder", "wide", "columns", "color"}
-LONGEST_NAME = 40  # characters of --name, which stands in titles and legends
+LONGEST_NAME = 40  # characters of --name, which appears in titles and legends
 
 
 def _checked_name(value: str | None) -> str | None:
-    """The name without outer spaces, if a title can show it."""
+    """Return the name without surrounding spaces; reject one that does not fit a title."""
     name = value.strip() if value is not None else None
     if name is not None and not (name and name.isprintable() and len(name) <= LONGEST_NAME):
         raise click.BadParameter(f"{value!r} is no name for titles; give 1 to {LONGEST_NAME} printable characters")
@@ -128,7 +128,7 @@ def command(
 
 
 def _suite_of(name: str, asked: dict[str, object]) -> Suite:
-    """The suite called `name`, or that of a pattern or a source, whose ranks then are the ones asked for."""
+    """Return the suite called `name`, or one made for a pattern or a source, which also sets the ranks in `asked`."""
     from linkwright.ask import sources
     from linkwright.base import registry
     from linkwright.base.units import size_sweep
@@ -161,7 +161,7 @@ def _refuse_measured(request: Request) -> None:
 def _opened(
     backend: str, scheduler: str | None, jobs: int | None, grain: int | None
 ) -> AbstractContextManager[Backend | None]:
-    """The requested backend; None leaves the choice to the session, whose record then names none."""
+    """Return the requested backend; None leaves the choice to the session, whose record then names no backend."""
     from linkwright.session.suite.backends import Dask, Local
 
     if backend == "local" and jobs is None:

@@ -1,4 +1,4 @@
-"""`linkwright draw`: pictures of machines and of what schedules do there over time, and reports of runs."""
+"""`linkwright draw`: pictures of machines and of schedules running on them, and reports of runs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def command(
 
 
 def _report(runs: tuple[str, ...], out: Path | None, root_folder: Path) -> Path:
-    """The report of a run, written again."""
+    """Write the report of a run again."""
     options.refuse_others("--report is for a run", {"what", "report", "out", "root_folder"})
     if len(runs) > 1:
         raise UsageError(f"--report is of one run; {len(runs)} are given")

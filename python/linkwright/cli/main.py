@@ -1,8 +1,8 @@
-"""The entry point: finds the verb, turns errors into one line and an exit status.
+"""The entry point: find the verb, and turn an error into one line and an exit status.
 
-Exit status: 0 all is well, 1 some experiment failed, 2 wrong usage, 130 interrupted. `--help` answers at once: the
-summaries of all verbs stand here, and a verb's module is imported when it is used. That module imports numpy, pyarrow
-and the like inside its function; a test watches it.
+Exit status: 0 success, 1 some experiment failed, 2 wrong usage, 130 interrupted. `--help` is fast: the summaries of all
+verbs are in this file, and the module of a verb is imported when the verb is used. That module imports numpy, pyarrow
+and the like inside its function, which a test checks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import click
 from linkwright.base.errors import LinkwrightError, UsageError, unknown
 from linkwright.cli.safe_output import SafeOutput
 
-# Heading -> verb -> summary, in the order of `--help`. A verb's module is called as the verb is; its help begins with
+# Heading -> verb -> summary, in the order of `--help`. The module of a verb has the verb's name; its help begins with
 # the summary.
 GROUPS = {
     "Ask a model": {
@@ -60,7 +60,7 @@ VERBS = {verb: summary for verbs in GROUPS.values() for verb, summary in verbs.i
 
 
 class Old(NamedTuple):
-    """What a former verb stands for: a verb of today with other defaults, by their options."""
+    """The replacement of a former verb: a current verb, with other defaults for some options."""
 
     verb: str
     defaults: dict[str, object]
@@ -76,7 +76,7 @@ OLD = {
 OUR_BUG = "this is a bug in linkwright: please report it, with the command and the files that it read"
 
 
-# Most characters of a message, of which the first and the last tell enough.
+# Maximum characters of a message; from a longer one, the first and the last are shown.
 MOST_CHARACTERS = 4000
 
 
@@ -90,7 +90,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command of a verb; that of a former one has its defaults."""
+        """Find the command of a verb; a former verb gives its replacement, with its defaults."""
         if old := OLD.get(args[0]):
             if not ctx.resilient_parsing:  # as shell completion does
                 click.echo(f"linkwright: `{args[0]}` is now `linkwright {old.written}`", err=True)
@@ -99,7 +99,7 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command in the verb's module, with the summary before its help."""
+        """Import the verb's command, and put the summary before its help."""
         if name not in VERBS:
             raise unknown("verb", name, VERBS, lists="linkwright --help")
         module = importlib.import_module(
@@ -111,7 +111,7 @@ class Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The tables of verbs, without importing them; all have one column of names."""
+        """Write the tables of verbs without importing them; their columns are aligned."""
         width = max(map(len, VERBS))
         for heading, verbs in GROUPS.items():
             with formatter.section(heading):
@@ -131,7 +131,7 @@ def linkwright() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit."""
-    # What modules define stays, so the collector need not look through it again and again while they are imported.
+    # Objects that modules define are never freed, so scanning them again and again during imports is wasted work.
     gc.set_threshold(20_000)
     sys.exit(status_of(arguments))
 
@@ -147,14 +147,14 @@ def status_of(arguments: list[str] | None = None) -> int:
 
 
 def _open_stderr() -> None:
-    """Where standard error is closed, messages go nowhere: the status tells, and no file takes its place."""
+    """Send messages to /dev/null if standard error is closed, so that no other file takes its descriptor."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.set_inheritable(2, True)
     sys.stderr = open(2, "w")  # noqa: SIM115 (to the end of the process)
 
 
 def _check_proof_key(digits: str) -> None:
-    """Refuse a wrong `LINKWRIGHT_PROOF_KEY`, before the first proof would stop at it."""
+    """Reject an invalid `LINKWRIGHT_PROOF_KEY` at the start, rather than at the first proof."""
     if not (0 < len(digits) <= 32 and set(digits) <= set("0123456789abcdef")):
         raise UsageError(
             "LINKWRIGHT_PROOF_KEY is not a hexadecimal number of up to 32 digits, as `environment.json` of a run "
@@ -164,7 +164,7 @@ def _check_proof_key(digits: str) -> None:
 
 def _status_of(arguments: list[str] | None) -> int:
     try:
-        # `auto` is click's rule, colour on a terminal; https://no-color.org is not part of it.
+        # None is click's rule, colour on a terminal, which does not include https://no-color.org.
         colour = False if os.environ.get("NO_COLOR") else None
         _check_proof_key(os.environ.get("LINKWRIGHT_PROOF_KEY", "0"))
         status = linkwright.main(arguments, prog_name="linkwright", standalone_mode=False, color=colour)
@@ -187,7 +187,7 @@ def _status_of(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", 130)
     except BrokenPipeError:
-        # The reader of a pipe has gone, as `head` does, so an error could not be read either.
+        # The reader of the pipe has exited, as `head` does, so nobody would read an error either.
         _discard_stdout()
         return 1
     except OSError as error:
@@ -204,12 +204,12 @@ def _status_of(arguments: list[str] | None) -> int:
 
 
 def _is_panic(error: BaseException) -> bool:
-    """Whether the Rust half met a state that it rules out; its exception has no name that could be imported."""
+    """Whether the error is a panic of the Rust half, whose exception class cannot be imported."""
     return type(error).__module__ == "pyo3_runtime" and type(error).__name__ == "PanicException"
 
 
 def _said_by_rank_0(error: Exception) -> bool:
-    """Whether this rank repeats a complaint that rank 0 prints for all ranks of an MPI job."""
+    """Whether rank 0 of an MPI job prints this error for all ranks, and this is another rank."""
     everywhere = isinstance(error, UsageError | click.UsageError) or getattr(error, "everywhere", False)
     if not everywhere:
         return False
@@ -230,7 +230,7 @@ def _complain(message: str, status: int) -> int:
 
 
 def _plain(message: str) -> str:
-    """The message without what a name may bring in: control characters, which move the cursor, and endless length."""
+    """Make a message safe to print: names may contain control characters, which move the cursor, or be very long."""
     if len(message) > MOST_CHARACTERS:
         half = MOST_CHARACTERS // 2
         message = f"{message[:half]} ... {message[-half:]}"

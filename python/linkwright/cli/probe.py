@@ -1,4 +1,4 @@
-"""`linkwright run probe/NAME`: what schedules cannot express, measured here or modelled on a described machine."""
+"""`linkwright run probe/NAME`: measure a probe here, or model it on a described machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from linkwright.base.errors import UsageError, nearest
 from linkwright.cli import options
 
-# Options of `run` that a probe takes, by their parameters.
+# Options of `run` that are passed on to a probe, by their parameters.
 _TAKEN = ("on", "variant", "samples", "warmup", "target", "watts", "seed")
 _ALLOWED = {
     *_TAKEN, "what", "nodes", "fabric", "without", "degrade", "stated", "ranks", "every_pair", "time_budget",
@@ -18,7 +18,7 @@ _ONLY = {"stated": "--axis", "every_pair": "--every-pair", "watts": "--watts"}
 
 
 def is_meant(name: str) -> bool:
-    """Whether `name` is `probe/NAME` or that of a probe, or is nearer to one than to any collective."""
+    """Whether `name` is `probe/NAME` or the name of a probe, or is closer to one than to any collective."""
     from linkwright.executors import probes
 
     if name.startswith("probe/") or name in probes.registry():
@@ -28,7 +28,7 @@ def is_meant(name: str) -> bool:
 
 
 def refuse_options() -> None:
-    """Refuse what only probes take."""
+    """Reject options that only probes have."""
     for name, option in _ONLY.items():
         if options.given(name):
             raise UsageError(
@@ -56,7 +56,7 @@ def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], roo
     suite = one_part(
         "probe",
         probe.summary,
-        part=probe.key,  # as the parts of a suite are called, so that both runs compare
+        part=probe.key,  # the name of the part in suites, so that runs of both can be compared
         probe=probe.key,
         axes=axes or None,
         placement="every_pair" if asked["every_pair"] else None,
@@ -67,7 +67,7 @@ def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], roo
 
 
 def _axis(probe: object, text: str) -> tuple[str, object]:
-    """`working_set=4K,64K` or `working_set=4K..64M`, as a suite writes it."""
+    """Read `working_set=4K,64K` or `working_set=4K..64M` into the form that suites use."""
     key, equals, values = text.partition("=")
     if not equals or not values:
         raise UsageError(f"--axis {text}: write an axis and its values, such as `{probe.axes[0].key}=4K,64K`")

@@ -1,4 +1,4 @@
-"""One experiment of a collective, or of a source of the user's own, from what somebody names."""
+"""Build one experiment from the names that a user gives: a collective, or a source of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def collective_experiment(
     op: str,
     **more: object,
 ) -> Experiment:
-    """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
+    """Build an experiment of a collective; a block is a whole number of elements for each rank, at least one."""
     if collective not in collectives():
         raise unknown("collective", collective, collectives(), lists="linkwright list collectives")
     traits = collectives()[collective]
@@ -37,7 +37,7 @@ def collective_experiment(
 def own_experiment(
     part: str, name: str, ranks: int | None, size_bytes: int | None, dtype: str, op: str, **more: object
 ) -> Experiment:
-    """An experiment of a source that says its collective itself, and its ranks and size where they are None."""
+    """Build an experiment of a source, which states its collective, and its ranks and size if they are None."""
     source = sources.find(name)
     if ranks is None and source.ranks is None:
         raise UsageError(f"{source.label}: serves any number of ranks; say how many with --ranks")
@@ -46,7 +46,7 @@ def own_experiment(
 
 
 def source_of(collective: str, algorithm: str) -> sources.Source | None:
-    """The source of an algorithm; None of a registered one."""
+    """Return the source of an algorithm; None for a registered one."""
     if (collective, algorithm) in registered() or library.is_plan(algorithm):
         return None
     return sources.find(algorithm) if sources.is_source(algorithm) else sources.package(f"{collective}/{algorithm}")
@@ -54,11 +54,11 @@ def source_of(collective: str, algorithm: str) -> sources.Source | None:
 
 @functools.cache
 def registered() -> dict[tuple[str, str], None]:
-    """Every registered (collective, algorithm), in the order of the registry."""
+    """Return every registered (collective, algorithm), in the order of the registry."""
     return {(row["collective"], row["name"]): None for row in _native.algorithms()}
 
 
 @functools.cache
 def collectives() -> dict[str, dict]:
-    """Every collective with its traits."""
+    """Return every collective with its traits."""
     return {row["key"]: row for row in _native.collectives()}

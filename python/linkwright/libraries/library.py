@@ -1,10 +1,10 @@
 """The communication library of a described machine: the schedule, path and issue policy that it would choose.
 
-    [library] of the machine file         which library, which versions, what its words mean on this machine
+    [library] of the machine file         which library, which versions, the path for each of its modes
       + collective, ranks, size  ->  Plan  the schedule as the library cuts it, the path of its mode, its issue policy
 
-A plan is an algorithm of the machine's own, such as `nccl-2.27`: the first version is what a collective takes there
-unless another algorithm is named. `nccl-2.27/tree/ll` forces algorithm and protocol. A library is one module with
+A plan is an algorithm that belongs to the machine, such as `nccl-2.27`; the first version listed is the default for a
+collective there. `nccl-2.27/tree/ll` forces algorithm and protocol. A library is one module with
 `NAME`, `VERSIONS`, `MODES` and the functions `summary`, `collectives`, `required_modes`, `alternatives` and `planned`,
 and one line in `LIBRARIES`.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from linkwright.libraries.nccl.lines import Line
 
 LIBRARIES = {"nccl": nccl, "rccl": rccl}
-ALTERNATIVES = "all"  # after a slash: the choice of the library, and all that it did not choose
+ALTERNATIVES = "all"  # after a slash: the choice of the library, and everything that it did not choose
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,18 @@ class Plan:
     issue: str
     rings: int
     launch_ps: int  # to start it on every rank
-    channels: int | None = None  # equal ones that each message stands for
+    channels: int | None = None  # equal channels that each message represents
     choice: Choice | None = None  # what a model of the library chose
-    line: Line | None = None  # the schedule is the longer of two short rings, which a longer one continues
+    line: Line | None = None  # set if two short rings represent a longer one; the schedule is the longer of them
 
     @property
     def how(self) -> How:
-        """How it runs."""
+        """Options for the simulation."""
         return How(path=self.path, issue=self.issue, launch_ps=self.launch_ps, channels=self.channels)
 
     @property
     def words(self) -> str:
-        """What was chosen, such as `8 rings, flags` or `Tree LL, 16 channels`."""
+        """The choice, such as `8 rings, flags` or `Tree LL, 16 channels`."""
         if self.choice:
             return "; ".join(filter(None, [self.choice.words, self.line and self.line.words]))
         return f"{self.rings} ring{'s' if self.rings > 1 else ''}, {self.path}"
@@ -65,7 +65,7 @@ class Plan:
         return Own(self.schedule, None, self.launch_ps, self.channels, self.choice and self.words, continued)
 
     def time(self, machine: _native.Machine, **more: Any) -> Time:
-        """How long it takes on a machine, simulated; `more` are fields of `How`."""
+        """Return its simulated time on a machine; `more` are fields of `How`."""
         how = self.how.but(**more)
         times = [
             ask(machine, schedule, how).time
@@ -77,7 +77,7 @@ class Plan:
 
 
 def algorithms(machine: _native.Machine, collective: str | None = None) -> list[str]:
-    """The library's algorithms for a collective, or for any; the default first, none without a library."""
+    """Return the library's algorithms for a collective, or for any, the default first; none without a library."""
     stated = machine.library()
     if stated is None:
         return []
@@ -90,7 +90,7 @@ def algorithms(machine: _native.Machine, collective: str | None = None) -> list[
 
 
 def entries() -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """(library, version, summary, collectives) of all that libraries can plan."""
+    """Return (library, version, summary, collectives) for all that libraries can plan."""
     return [
         (name, version, found.summary(version), found.collectives(version))
         for name, found in LIBRARIES.items()
@@ -100,33 +100,33 @@ def entries() -> list[tuple[str, str, str, tuple[str, ...]]]:
 
 @functools.cache
 def is_plan(algorithm: str | None) -> bool:
-    """Whether an algorithm is a library's plan, of which path and issue policy are a part."""
+    """Whether an algorithm is a library's plan, which includes path and issue policy."""
     stem = (algorithm or "").partition("/")[0]
     return any(stem == f"{name}-{version}" for name, version, *_ in entries())
 
 
 def alternatives(machine: _native.Machine, collective: str, algorithm: str) -> list[str]:
-    """The choice of a version, and everything that it could have chosen, by names such as `nccl-2.27/tree/ll`."""
+    """Return the choice of a version and all its alternatives, by names such as `nccl-2.27/tree/ll`."""
     name, _, version = algorithm.partition("-")
     forced = LIBRARIES[name].alternatives(machine, version, collective)
     return [algorithm, *("/".join((algorithm, *one)) for one in forced)]
 
 
 def default(machine: _native.Machine, collective: str) -> str | None:
-    """The algorithm that a collective takes unless another one is named; None where there is no library."""
+    """Return the default algorithm of a collective; None without a library."""
     return next(iter(algorithms(machine, collective)), None)
 
 
 def of_training(machine: _native.Machine) -> str | None:
-    """The plan that carries gradients unless another algorithm is named; None where there is no library."""
+    """Return the default plan for gradients; None without a library."""
     stated = machine.library()
     return f"{stated['name']}-{stated['training']}" if stated and default(machine, "allreduce") else None
 
 
 def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
-    """How the library carries out a collective, whose algorithm is one of those of the library.
+    """Plan a collective whose algorithm belongs to the library.
 
-    `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` and `nccl-2.27/tree/ll` force it in part or wholly.
+    `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` forces it in part, `nccl-2.27/tree/ll` wholly.
     """
     stem, *forced = experiment.algorithm.split("/")
     known = algorithms(machine, experiment.collective)
@@ -147,7 +147,7 @@ def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
 
 
 def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Experiment) -> Experiment:
-    """`asked` with the schedule, path and issue policy of the library, if its algorithm is one of the library's.
+    """Return `asked` with the library's schedule, path and issue policy, if its algorithm belongs to the library.
 
     With a `sample` of a large machine, rank r is at endpoint `sample[r]`.
     """
@@ -165,7 +165,7 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Exper
 
 
 def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
-    """Whether the library plans a collective in this version: one that the file names, or that needs nothing else."""
+    """Whether the library can plan a collective in this version, which the file names or already has all modes for."""
     if stem in algorithms(machine, collective):
         return True
     stated, (name, _, version) = machine.library(), stem.partition("-")
@@ -175,7 +175,7 @@ def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
 
 
 def _checked(machine: _native.Machine, stated: _native._Library):
-    """The module of the library, which knows all its versions and has a path for each of its modes."""
+    """Return the module of the library, after checking its versions and that each mode has a path."""
     where = f"{machine.name}: library"
     if stated["name"] not in LIBRARIES:
         raise unknown("library", stated["name"], LIBRARIES, where=where)

@@ -1,11 +1,11 @@
-"""From an operator's words to a described machine: the rules of `settings.toml`.
+"""Map an operator's description of a system to a described machine, by the rules of `settings.toml`.
 
     machine, GPUs, nodes, notes   node rule      machine file, GPUs of one node
                                   network rule   `--fabric` of several nodes; `8x400Gb` in the text sets its ports
     library version               the text, or a rule by date or generation
     notes                         process rule   whether one process drives all GPUs of a node
 
-A setting names the rules that fired. What no rule knows is refused, never guessed.
+A setting names the rules that fired. A description that no rule matches is refused, never guessed.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """Everything that the author says, in lower case, for patterns."""
+        """The author's whole description in lower case, for patterns."""
         return f"{self.machine} | {self.library_version} | {self.notes}".lower()
 
     @property
     def healthy(self) -> bool:
-        """Whether its values may be scored: nothing was wrong, and nothing was changed on purpose."""
+        """Whether its values may be scored: nothing was wrong or changed on purpose."""
         return self.quality in ("ok", "busbw-only") and self.split != "case"
 
 
@@ -92,7 +92,7 @@ class Refusal:
 
 
 def settle(condition: Condition) -> Setting | Refusal:
-    """The setting of a condition, or why there is none."""
+    """Return the setting of a condition, or why there is none."""
     if condition.collective not in COLLECTIVES.values():
         return Refusal(f"unknown collective `{condition.collective}`; one of {', '.join(COLLECTIVES)}")
     if condition.gpus % condition.nodes:
@@ -118,7 +118,7 @@ def settle(condition: Condition) -> Setting | Refusal:
 
 
 def _domains(condition: Condition, machine: str) -> tuple[int, int]:
-    """Copies of the machine file, and GPUs of each: trays of one rack are one NVLink domain."""
+    """Return the copies of the machine file, and the GPUs of each: trays of one rack are one NVLink domain."""
     if machine != "gb200-nvl72":
         return condition.nodes, condition.gpus // condition.nodes
     racks = -(-condition.gpus // _ports_of(machine))  # each GPU has one
@@ -126,7 +126,7 @@ def _domains(condition: Condition, machine: str) -> tuple[int, int]:
 
 
 def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
-    """(`--fabric`, the rule) for several nodes."""
+    """Return (`--fabric`, the rule) for several nodes."""
     rule = _first("network", condition.text)
     name = rule["fabric"] if rule else node["fabric"]
     why = rule["why"] if rule else f"assumed: {name}, as this generation mostly has"
@@ -138,7 +138,7 @@ def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
 
 
 def _ports(condition: Condition, node: Rule) -> int:
-    """How many ports share what all adapters of a node carry; fewer if it has fewer GPUs than the machine file."""
+    """Return how many ports share the rate of a node's adapters; fewer if it has fewer GPUs than the machine file."""
     gpus, ports = condition.gpus // condition.nodes, _ports_of(node["machine"])
     fewer = re.search(rf"\b{gpus} (gpus )?per node", condition.machine.lower())
     return min(ports, gpus) if fewer else ports
@@ -146,13 +146,13 @@ def _ports(condition: Condition, node: Rule) -> int:
 
 @functools.cache
 def _ports_of(machine: str) -> int:
-    """How many ports a node has; the text says what all of them carry together."""
+    """Return how many ports a node has; the text states their joint rate."""
     ports, _ = load(machine).cluster or ([], "")
     return len(ports)
 
 
 def _total_gbps(condition: Condition) -> float | None:
-    """What all adapters of a node carry, if the text says so: `8x400Gb`."""
+    """Return the joint rate of a node's adapters, if the text states it: `8x400Gb`."""
     found = _ADAPTERS.search(condition.machine.lower())
     return int(found[1]) * int(found[2]) if found else None
 
@@ -167,7 +167,7 @@ def _version(condition: Condition, node: Rule) -> tuple[str, str]:
 
 
 def _forced(condition: Condition) -> tuple[str, ...]:
-    """Algorithm and protocol that the author forced: one word; a remark about what the library took is none."""
+    """Return the algorithm and protocol that the author forced, each one word; remarks on the choice do not count."""
     algo, proto = (re.sub(r"\W.*", "", text.strip().lower()) for text in (condition.algo, condition.proto))
     whole = re.fullmatch(r"\w+( \(forced.*\))?", condition.algo.strip())
     if not whole or algo not in _ALGORITHMS:
@@ -185,7 +185,7 @@ def _process(condition: Condition) -> tuple[bool, str]:
 
 
 def _site(condition: Condition) -> str:
-    """Where it was measured: the repository that published it, else the machine's text."""
+    """Return where it was measured: the repository that published it, else the machine's text."""
     found = re.match(r"https?://(?:www\.)?([^/]+/[^/]+(?:/[^/#]+)?)", condition.source_url)
     words = re.findall(r"\(([^,)]*)", condition.machine)
     return f"{found[1] if found else 'unknown'}: {words[0]}" if words else (found[1] if found else condition.machine)

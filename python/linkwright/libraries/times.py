@@ -1,10 +1,10 @@
-"""What the model says of a condition: its library's plan for each size, simulated on its machine.
+"""Predict a condition: simulate its library's plan for each size on its machine.
 
     setting -> machine file -> --nodes, --fabric -> machine
             -> library, version, forced algorithm -> plan of a collective and size -> simulated time
 
-One process that drives g GPUs starts them one after the other, so that a call takes at least g launches of the host:
-`facts.launch_each` of the machine. An algorithm without a library's plan (oneCCL) is a plain ring.
+A process that drives g GPUs starts them one after another, so a call takes at least g host launches of
+`facts.launch_each` each. A library without a model (oneCCL) is predicted as a plain ring.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .settings import Setting
 
 DTYPE = "f32"
 ELEMENT_BYTES = 4
-MACHINES = 64  # that are remembered
+MACHINES = 64  # size of the cache
 # Numbers of a machine that a fit or an ablation changes: key -> value as in a machine file.
 Changes = Mapping[str, str]
 NOTHING: Changes = {}
@@ -32,7 +32,7 @@ NOTHING: Changes = {}
 
 @dataclass(frozen=True)
 class Predicted:
-    """One cell: its time, and what the library chose."""
+    """One predicted time, and the library's choice."""
 
     time_us: float
     choice: str
@@ -40,7 +40,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a time depends on besides the size; tables of one shape share their predictions."""
+    """Everything except the size that a time depends on; tables of one shape share their predictions."""
 
     machine: str
     nodes: int
@@ -52,7 +52,7 @@ class Shape:
 
     @classmethod
     def of(cls, setting: Setting, collective: str) -> Shape:
-        """The shape of a collective in a setting."""
+        """Return the shape of a collective in a setting."""
         algorithm = "/".join((f"{setting.library}-{setting.version}", *setting.forced))
         return cls(
             setting.machine, setting.nodes, setting.gpus_per_node, setting.fabric, algorithm, collective,
@@ -66,7 +66,7 @@ class Shape:
 
 
 class Model:
-    """The described machines, with some of their numbers changed; remembers what it has simulated."""
+    """The described machines, with some of their numbers changed; caches what it has simulated."""
 
     def __init__(self, changes: Changes = NOTHING) -> None:
         self._changes = changes
@@ -74,7 +74,7 @@ class Model:
         self._cells: dict[tuple[Shape, int], Predicted] = {}
 
     def time(self, shape: Shape, size_bytes: int) -> Predicted:
-        """The time of a collective, size as nccl-tests counts it; raises if the library cannot do it there."""
+        """Return the time of a collective, size as nccl-tests counts it; raise if the library cannot do it there."""
         key = (shape, size_bytes)
         if key not in self._cells:
             self._cells[key] = self._simulated(shape, size_bytes)
@@ -115,7 +115,7 @@ class OneMachine(Model):
 
 @functools.lru_cache(MACHINES)
 def _composed(machine: str, nodes: int, fabric: str | None) -> tuple[_native.Machine, frozenset[str]]:
-    """A machine as it is described, and the keys of its numbers; a fit changes it hundreds of times."""
+    """Return a machine as described, and the keys of its numbers; a fit changes it hundreds of times."""
     found = machines.load(machine, Variant(nodes, fabric) if nodes > 1 else Variant())
     return found, frozenset(row["key"] for row in found.numbers())
 
@@ -130,7 +130,7 @@ def _way(machine: _native.Machine, shape: Shape) -> Way:
 
 
 def launch_each_us(machine: _native.Machine) -> float:
-    """What it takes a process to start a collective on one of its GPUs."""
+    """Return the time that a process needs to start a collective on one of its GPUs."""
     rows = {row["key"]: float(row["value"]) for row in machine.numbers() if row["key"] == "facts.launch_each"}
     return rows.get("facts.launch_each", 0.0)
 
@@ -141,7 +141,7 @@ def _planned(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predict
 
 
 def experiment(machine: _native.Machine, shape: Shape, size_bytes: int) -> Experiment:
-    """A collective of a machine with a library, as it is simulated."""
+    """Return the experiment that simulates a collective on a machine with a library."""
     asked = collective_experiment(
         "", shape.collective, shape.algorithm, shape.ranks, _whole(shape, size_bytes), DTYPE, "sum"
     )
@@ -149,7 +149,7 @@ def experiment(machine: _native.Machine, shape: Shape, size_bytes: int) -> Exper
 
 
 def _placed(experiment: Experiment, machine: _native.Machine, shape: Shape) -> Experiment:
-    """The first GPUs of each node, where not all take part."""
+    """Place ranks on the first GPUs of each node, if not all take part."""
     per_node = machine.ranks // shape.nodes
     if per_node == shape.gpus_per_node:
         return experiment
@@ -158,30 +158,30 @@ def _placed(experiment: Experiment, machine: _native.Machine, shape: Shape) -> E
 
 
 def _whole(shape: Shape, size_bytes: int) -> int:
-    """The size in whole elements, and of collectives that share them out at least one for each rank."""
+    """Round the size up to whole elements, at least one for each rank if the collective divides them among ranks."""
     least = shape.ranks if shape.collective in ("allgather", "reduce_scatter", "alltoall", "gather", "scatter") else 1
     return max(least, -(-size_bytes // ELEMENT_BYTES)) * ELEMENT_BYTES
 
 
 def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
-    """Every rank sends to the next and receives from the one before, as a test of sends and receives does."""
+    """Predict a test of sends and receives: every rank sends to the next and receives from the previous one."""
     sends = replace(shape, collective="alltoall")
     experiment = collective_experiment(
         "", "alltoall", sends.algorithm, shape.ranks, _whole(sends, size_bytes), DTYPE, "sum"
     )
     plan = library.plan(machine, _placed(experiment, machine, shape))
     schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size_bytes, count=1)
-    # An alltoall ends with copies of which there are none here.
+    # An alltoall ends with local copies; this pattern has none.
     how = plan.how.but(launch_ps=(machine.library() or {})["launch_ps"])
     return Predicted(ask(machine, schedule, how).time.us, plan.words)
 
 
-# What stands for a library that is not modelled.
+# Algorithms in place of a library that is not modelled.
 PLAIN = {"allreduce": "ring", "allgather": "ring", "reduce_scatter": "ring", "broadcast": "ring", "reduce": "ring"}
 
 
 def _plain(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
-    """A ring in the order of the ranks, or all messages at once."""
+    """Predict a ring in rank order, or all messages at once."""
     size = _whole(shape, size_bytes)
     if shape.collective == "sendrecv":
         schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size, count=1)

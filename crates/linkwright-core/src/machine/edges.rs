@@ -1,15 +1,15 @@
-//! Edges of a machine file, each of which may stand for many links.
+//! Edges of a machine file, each of which may describe many links.
 //!
 //! ```text
 //!   hub - GPU 0                  one link
-//!   hub - GPU 0..3               one node to several: a link to each
+//!   hub - GPU 0..3               one node to each of several
 //!   chip 0..14 = chip 1..15      pairwise, the first to the first, ...: here a chain
 //!   GPU 0..3 x GPU 0..3          every node of one side to every node of the other: here a full mesh
 //!   GPU 0..63 / 8 - switch 0..7  dealt out in blocks: eight GPUs to each switch
 //! ```
 //!
-//! A side is a node, a run of names that end in numbers (both ends included) or `*`, all ranks. Several
-//! nodes on both sides of ` - ` could mean pairs or all, so that is refused.
+//! A side is a node, a run of names that end in numbers (both ends included), or `*` for all ranks. With several
+//! nodes on both sides, ` - ` could mean pairs or all with all, so it is rejected.
 
 /// How the nodes of two sides are joined.
 #[derive(Clone, Copy)]
@@ -20,20 +20,20 @@ enum Join {
     All,
 }
 
-/// How each is written, in the order in which they are looked for.
+/// The sign of each, in the order in which they are tried.
 const JOINS: [(&str, Join); 3] = [
     (" - ", Join::Line),
     (" = ", Join::Pairwise),
     (" x ", Join::All),
 ];
 
-/// All ranks.
+/// Means all ranks.
 pub const ALL: &str = "*";
 
-/// Nodes on both sides of links: each of the one is joined to each of the other.
+/// Nodes on both sides of links: every node of one side is joined to every node of the other.
 pub type Sides<N> = (Vec<N>, Vec<N>);
 
-/// An edge: its sides as written, and how they are joined.
+/// Split an edge into its sides as written, its sign, and how the sides are joined.
 fn split(edge: &str) -> Result<(&str, &str, &'static str, Join), String> {
     (JOINS.iter())
         .find_map(|&(sign, join)| {
@@ -43,8 +43,8 @@ fn split(edge: &str) -> Result<(&str, &str, &'static str, Join), String> {
         .ok_or_else(|| "an edge is two nodes, `A - B`".to_string())
 }
 
-/// The nodes on both sides of an edge, several times where it joins pairs or blocks. `nodes` gives those of a name, a
-/// run or `*`.
+/// The nodes on both sides of an edge: one entry, or one for each pair or block. `nodes` resolves a name, a run or
+/// `*`.
 pub fn sides<N: Clone + PartialEq>(
     edge: &str,
     nodes: impl Fn(&str) -> Result<Vec<N>, String>,
@@ -78,7 +78,7 @@ pub fn sides<N: Clone + PartialEq>(
         .collect())
 }
 
-/// The sides without blocks, written as `a` and `b`.
+/// Join two sides without blocks, written as `a` and `b`.
 fn joined<N: PartialEq>(
     left: Vec<N>,
     right: Vec<N>,
@@ -106,7 +106,7 @@ fn joined<N: PartialEq>(
     }
 }
 
-/// Most names of a run, as many as a machine has endpoints.
+/// Maximum names of a run, which is the maximum number of endpoints of a machine.
 const LONGEST_RUN: u32 = 1 << 24;
 
 /// The names of a side: a run, or a single name.
@@ -122,8 +122,8 @@ pub fn names(side: &str) -> Result<Vec<String>, String> {
     })
 }
 
-/// `GPU 0..3` as its four names, and `node 08..11` as `node 08`, `node 09`, ...; `None` where `text` is not a run, or
-/// one that no machine has.
+/// Expand `GPU 0..3` to four names, and `node 08..11` to `node 08`, `node 09`, ...; `None` if `text` is not a run, or
+/// is longer than any machine.
 pub fn run_of_names(text: &str) -> Option<Vec<String>> {
     let (head, last) = text.split_once("..")?;
     let (prefix, first) = numbered(head);
@@ -139,7 +139,7 @@ pub fn run_of_names(text: &str) -> Option<Vec<String>> {
     fits.then(|| (first..=last).map(name).collect())
 }
 
-/// A name without the digits at its end, and these.
+/// Split a name into its stem and the digits at its end.
 fn numbered(name: &str) -> (&str, &str) {
     name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len())
 }
@@ -148,10 +148,10 @@ fn is_padded(number: &str) -> bool {
     number.len() > 1 && number.starts_with('0')
 }
 
-/// Most digits of a number in a run.
+/// Maximum digits of a number in a run.
 const MOST_DIGITS: usize = 9;
 
-/// Names as few runs: `GPU 0..2` of three names that follow each other, `node 08..11` of names with zeros.
+/// Write names as runs: `GPU 0..2` for three consecutive names, `node 08..11` for names with leading zeros.
 pub fn runs(names: &[String]) -> Vec<String> {
     let mut found: Vec<(&str, &str, Option<&str>)> = Vec::new(); // prefix, first, last number
     for name in names {
@@ -176,14 +176,14 @@ pub fn runs(names: &[String]) -> Vec<String> {
     found.into_iter().map(text).collect()
 }
 
-/// Whether a number comes after another in a run; with leading zeros, both have as many digits.
+/// Whether a number follows another in a run; with leading zeros, both need the same number of digits.
 fn follows(one: &str, other: &str) -> bool {
     let value = |digits: &str| digits.parse::<u32>().expect("at most nine digits");
     let padded = is_padded(one) || is_padded(other);
     value(other) == value(one) + 1 && (!padded || one.len() == other.len())
 }
 
-/// The edge with each side, without its ` / 8`, passed through `rename`.
+/// Rename both sides of an edge; a block size such as ` / 8` is kept.
 pub(super) fn renamed(edge: &str, rename: impl Fn(&str) -> String) -> Result<String, String> {
     let (left, right, sign, _) = split(edge)?;
     let side = |side: &str| match side.split_once(" / ") {
@@ -193,7 +193,7 @@ pub(super) fn renamed(edge: &str, rename: impl Fn(&str) -> String) -> Result<Str
     Ok(format!("{}{sign}{}", side(left), side(right)))
 }
 
-/// Every pair that an edge joins, each once; `ranks` are the names that `*` stands for.
+/// Every pair that an edge joins, each once; `ranks` are the names that `*` means.
 pub fn pairs(edge: &str, ranks: &[String]) -> Result<Vec<(String, String)>, String> {
     let nodes = |side: &str| match side {
         ALL => Ok(ranks.to_vec()),

@@ -1,4 +1,4 @@
-//! The text of a machine: its tree as TOML that people read and edit.
+//! Write the tree of a machine as TOML that people read and edit.
 //!
 //! ```text
 //! fabric -> kind -> "flow"                    [fabric]
@@ -7,17 +7,17 @@
 //!                                             [fabric.links.nvlink]
 //! ```
 //!
-//! Keys stay in their order. A number stands on one line with its source; so does a short list. Reading the text gives
-//! the same machine again.
+//! Keys keep their order. A number is on one line with its source, and so is a short list. Reading the text gives the
+//! same machine again.
 
 use std::fmt::Write;
 
 use super::tree::{Node, Table, Value};
 
-/// Characters of a list on one line.
+/// Maximum length of a list on one line, in characters.
 const WIDTH: usize = 120;
 
-/// The text of a document, whose nodes get their lines and order in it.
+/// Write a document, and set the line and order of its nodes to those in the text.
 pub(super) fn write(tree: &mut Table) -> String {
     let mut writer = Writer {
         text: String::new(),
@@ -33,7 +33,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// The keys of a table, then the tables inside.
+    /// Write the keys of a table, then the tables inside.
     fn table(&mut self, table: &mut Table, path: &str) {
         table.line = self.line;
         table.entries.sort_by_key(|(_, node)| has_header(node));
@@ -51,7 +51,7 @@ impl Writer {
         }
     }
 
-    /// A table or a list of tables, with headers; a table of nothing but tables needs none.
+    /// Write a table or a list of tables, with headers; a table that contains only tables needs none.
     fn inner(&mut self, node: &mut Node, name: &str) {
         node.line = self.line_of_header();
         match &mut node.value {
@@ -79,7 +79,7 @@ impl Writer {
         }
     }
 
-    /// The line of a header that would be written now.
+    /// The line that a header written now would be on.
     fn line_of_header(&self) -> usize {
         self.line + usize::from(!self.text.is_empty())
     }
@@ -95,7 +95,7 @@ impl Writer {
     }
 }
 
-/// Give a value that begins on this line, and its items, their lines.
+/// Set the lines of a value that begins on this line, and of its items.
 fn number_lines(node: &mut Node, line: usize) {
     node.line = line;
     match &mut node.value {
@@ -169,7 +169,7 @@ fn value_text(node: &Node) -> String {
     }
 }
 
-/// Whether a list of these items stands on one line.
+/// Whether a list of these items fits on one line.
 fn fits(items: &[String]) -> bool {
     let separators = 2 * items.len().saturating_sub(1);
     items.iter().map(|item| item.chars().count()).sum::<usize>() + separators + 2 <= WIDTH

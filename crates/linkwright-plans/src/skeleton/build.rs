@@ -1,4 +1,4 @@
-//! From moves in order to a verified schedule.
+//! Write ordered moves as a verified schedule.
 
 use super::{Goal, Layout, Place, Steps};
 use crate::error::{PlanError, Result};
@@ -9,7 +9,7 @@ use linkwright_schedule::{verify, Builder, Schedule, Shape};
 /// Bytes of an element until the schedule is resized.
 const ELEMENT_BYTES: u32 = 4;
 
-/// Who moves.
+/// Which side moves the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mover {
     Put,
@@ -20,18 +20,18 @@ pub(crate) enum Mover {
 /// One operation of the schedule.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
-    /// The step that makes it.
+    /// The step of the plan that it comes from.
     pub step: u32,
     pub mover: Mover,
     pub from: u32,
     pub to: u32,
     pub reduces: bool,
     pub lane: u8,
-    /// Step of the author, where the file keeps it.
+    /// The author's step number, if the file keeps it.
     pub number: Option<u32>,
     pub hint: Hint,
     pub fenced: bool,
-    /// Whether others wait for it.
+    /// Whether other operations wait for it.
     pub awaited: bool,
 }
 
@@ -64,8 +64,8 @@ impl<'a, P: Steps> Writer<'a, P> {
         }
     }
 
-    /// Write an operation that moves so many parts from the first place to the second in each run, and waits for what
-    /// stands at the positions `after`; gives its own position if it is awaited.
+    /// Write an operation that waits for those at the positions `after`. Each of its runs is (source, destination,
+    /// number of parts). Returns its own position if it is awaited, else 0.
     pub fn write(
         &mut self,
         op: &Operation,
@@ -114,7 +114,7 @@ impl<'a, P: Steps> Writer<'a, P> {
         })
     }
 
-    /// The schedule, which does what the plan is to achieve; `root` says where the file names another root.
+    /// Verify that the schedule achieves the goal, and return it; `root` names the field of the file with the root.
     pub fn finish(self, root: &str) -> Result<Schedule> {
         let schedule = self.builder.finish();
         let schedule = schedule.map_err(|error| PlanError::whole(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Chunks of all GPUs, numbered.
+//! Number the chunks of all GPUs.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub(crate) enum Space {
 impl Space {
     pub const ALL: [Space; 3] = [Space::Input, Space::Output, Space::Scratch];
 
-    /// The letter that the formats have for it.
+    /// Its letter in the formats.
     pub fn word(self) -> &'static str {
         ["i", "o", "s"][self as usize]
     }
 }
 
-/// First of some chunks of a GPU.
+/// The first of some chunks of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub space: Space,
@@ -39,7 +39,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Cells of `gpus` GPUs, each with so many of each space, `fine` to a chunk.
+    /// Cells of `gpus` GPUs: `lengths` in each space of a GPU, `fine` to a chunk.
     pub fn new(gpus: u32, lengths: [u32; 3], fine: u32) -> Self {
         Cells {
             gpus,
@@ -56,13 +56,13 @@ impl Cells {
         (self.gpus * self.of_gpu()) as usize
     }
 
-    /// Cell of a place that exists, under its one name.
+    /// The cell of a place, which must exist and be canonical.
     pub fn of(&self, gpu: u32, place: Place) -> u32 {
         let before: u32 = self.lengths[..place.space as usize].iter().sum();
         gpu * self.of_gpu() + before + place.at
     }
 
-    /// `o[3] of gpu 1` of a cell.
+    /// The name of a cell: `o[3] of gpu 1`.
     pub fn name(&self, cell: u32) -> String {
         let (gpu, mut at) = (cell / self.of_gpu(), cell % self.of_gpu());
         for space in Space::ALL {

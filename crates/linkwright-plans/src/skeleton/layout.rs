@@ -1,7 +1,8 @@
-//! What a plan is to achieve, and which parts of `i`, `o` and `s` are which chunks of a schedule's buffers.
+//! The goal of a plan, and the map from `i`, `o` and `s` to the chunks of a schedule's buffers.
 //!
-//! The formats know chunks of one length and one scratch buffer. A schedule may have several buffers, cut in several
-//! ways: each of its chunks is then a run of the format's, and its scratch buffers stand in `s` one after another.
+//! The formats have chunks of one length and one scratch buffer. A schedule may have several buffers with chunks of
+//! different lengths: each of its chunks is then a run of the format's, and its scratch buffers follow one another in
+//! `s`.
 
 use super::{Place, Space};
 use crate::divisor::{gcd, lcm};
@@ -9,10 +10,10 @@ use crate::error::{PlanError, Result};
 use linkwright_schedule::ir::{Buffer, MAX_CHUNKS};
 use linkwright_schedule::{Collective, Schedule, Spec};
 
-/// Where messages in flight stand: behind everything else in scratch.
+/// Where messages in flight are kept: after everything else in scratch.
 pub(crate) const RELAY: u32 = 1 << 31;
 
-/// What a plan is to achieve, and into how many equal *parts* its vector is cut.
+/// The collective that a plan carries out, and the number of equal *parts* of its vector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {
     pub spec: Spec,
@@ -24,7 +25,7 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
-    /// That of a schedule, in as few parts as cut every buffer at the borders of its chunks; `most` are possible.
+    /// The goal of a schedule, with the fewest parts that align with the chunks of every buffer, at most `most`.
     pub fn of(schedule: &Schedule, most: u64) -> Result<Self> {
         let mut vector = 1;
         for buffer in &schedule.buffers {
@@ -60,7 +61,7 @@ impl Goal {
         }
     }
 
-    /// Where a collective in place keeps its only vector: where the format has the whole of it.
+    /// The space that holds the only vector of an in-place collective: the one where the format has all of it.
     fn whole(&self) -> Space {
         match self.spec.collective {
             Collective::Allgather => Space::Output,
@@ -68,7 +69,7 @@ impl Goal {
         }
     }
 
-    /// A place of a GPU by its one name: in place, input and output are parts of one buffer.
+    /// The canonical name of a place: in-place, input and output are parts of one buffer.
     pub fn canonical(&self, gpu: u32, place: Place) -> Place {
         let space = self.whole();
         if !self.in_place() || place.space == Space::Scratch || place.space == space {
@@ -82,7 +83,7 @@ impl Goal {
         Place { space, at }
     }
 
-    /// Where a buffer of this name stands.
+    /// The space of the buffer with this name.
     fn space(&self, name: &str) -> Space {
         match name {
             "input" => Space::Input,
@@ -93,15 +94,15 @@ impl Goal {
     }
 }
 
-/// The buffers of a schedule, and where each stands.
+/// The buffers of a schedule, and where each is in the plan's spaces.
 pub(crate) struct Layout {
     pub buffers: Vec<Buffer>,
     spans: Vec<Span>,
-    /// Parts of `s` that they take.
+    /// Number of parts of `s` that they take.
     pub scratch: u32,
 }
 
-/// Where a buffer stands.
+/// Where a buffer is.
 #[derive(Clone, Copy)]
 struct Span {
     space: Space,
@@ -133,7 +134,7 @@ impl Layout {
         })
     }
 
-    /// The buffers of a plan that names none, cut into the blocks that its collective counts, and these into parts.
+    /// The buffers of a plan that names none, cut into the blocks of its collective, and those into parts.
     pub fn plain(goal: &Goal, scratch: u32) -> Result<Self> {
         let Goal {
             ranks,
@@ -165,7 +166,7 @@ impl Layout {
         Layout::of(goal, buffers)
     }
 
-    /// The same with one more buffer of `chunks` chunks from [`RELAY`] on.
+    /// Add a buffer of `chunks` chunks at [`RELAY`].
     pub fn with_relay(mut self, goal: &Goal, chunks: u32) -> Self {
         if chunks > 0 {
             self.buffers
@@ -180,8 +181,8 @@ impl Layout {
         self
     }
 
-    /// Buffer, first chunk and chunks of `count` parts from `place` on, which has its one name; nothing where they
-    /// are not whole chunks of one buffer.
+    /// Buffer, first chunk and number of chunks for `count` parts from the canonical `place` on; `None` if they are not
+    /// whole chunks of one buffer.
     pub fn find(&self, place: Place, count: u32) -> Option<(usize, u32, u32)> {
         let holds = |span: &Span| {
             let end = u64::from(span.start) + u64::from(span.unit) * u64::from(span.chunks);
@@ -195,7 +196,7 @@ impl Layout {
         (whole(from) && whole(count)).then(|| (index, from / span.unit, count / span.unit))
     }
 
-    /// Where `count` chunks of a buffer from `chunk` on stand, and how many parts they are.
+    /// The place of `count` chunks of a buffer from `chunk` on, and their number of parts.
     pub fn place(&self, buffer: usize, chunk: u32, count: u32) -> (Place, u32) {
         let span = &self.spans[buffer];
         let at = span.start + chunk * span.unit;
@@ -204,7 +205,7 @@ impl Layout {
     }
 }
 
-/// A buffer of a fraction of the vector, in blocks of slices.
+/// A buffer that holds a fraction of the vector, in blocks of slices.
 fn cut(name: &str, (mul, div): (u32, u32), blocks: u32, slices: u32) -> Buffer {
     Buffer {
         mul,

@@ -1,23 +1,23 @@
-//! What comes before what in a plan, whatever its format: a reader gives the waits of its steps, and the proofs are made here.
+//! The order of steps in a plan of any format: a reader states which step waits for which, and the proofs are here.
 //!
-//! A plan has *steps*, which thread blocks start one after another. Its *events* are the starts of the steps, and what
-//! has no step of its own: a message that arrives, a barrier that opens. Two relations lead from event to event:
+//! A plan has *steps*, which each thread block starts one after another. Its *events* are the starts of steps, and
+//! whatever has no step of its own: the arrival of a message, the release of a barrier. Two relations order events:
 //!
 //! ```text
-//!   seen    the second starts when the first is done, and sees its data
-//!   later   the second does not happen before the first, which says nothing of data
+//!   seen    the second starts once the first is done, and sees its data
+//!   later   the second does not happen before the first; data need not be visible
 //! ```
 //!
 //! ```text
 //!   format    steps and their waits                   -> Skeleton
-//!   order     one order of all events, or a circle: the plan never ends
-//!   race      `seen` orders every two accesses to a chunk of which one writes
-//!   layout    where `i`, `o` and `s` stand in the buffers of a schedule
-//!   build     moves in this order                     -> a schedule, verified
+//!   order     one order of all events, or a cycle: the plan deadlocks
+//!   race      proves that `seen` orders any two accesses to a chunk if one of them writes
+//!   layout    maps `i`, `o` and `s` to the buffers of a schedule
+//!   build     writes the moves in this order          -> a schedule, verified
 //! ```
 //!
-//! The proof of races must come before a schedule is built: a builder adds the order that data need, so it would hide
-//! that the plan lacks it.
+//! The absence of races must be proved before the schedule is built: the builder adds any order that data needs, and
+//! would hide that the plan lacks it.
 
 mod build;
 mod cells;
@@ -38,12 +38,12 @@ use run::Run;
 /// No event, step, thread block or chunk.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Most steps of a circle that are printed.
+/// Maximum steps of a cycle that are printed.
 const SHOWN: usize = 12;
 
-/// A plan whose steps a user can find.
+/// A plan that can tell users where a step is.
 pub(crate) trait Steps {
-    /// `gpu 0, tb 1, step 2` of a step.
+    /// Where a step is: `gpu 0, tb 1, step 2`.
     fn place(&self, step: u32) -> String;
 
     /// An error at a step.
@@ -52,21 +52,21 @@ pub(crate) trait Steps {
     }
 }
 
-/// The events of a plan. Event k is the start of step k; further ones follow.
+/// The events of a plan. Event k is the start of step k; events without a step follow.
 pub(crate) struct Skeleton {
     /// Thread block of each step.
     pub block: Vec<u32>,
-    /// How often the threads of its block met before each step.
+    /// How often the threads of its block have synchronized before each step.
     pub epoch: Vec<u32>,
-    /// Whether the threads of its block meet at a step: all of them are done with what is before.
+    /// Whether the threads of its block synchronize at a step: all of them have finished what is before it.
     pub meets: Vec<bool>,
     /// Step of each event.
     pub owner: Vec<u32>,
-    /// "The data of the first are seen by the second."
+    /// Pairs of events: the second sees the data of the first.
     pub seen: Vec<(u32, u32)>,
-    /// "The second does not happen before the first", besides.
+    /// Further pairs of events: the second does not happen before the first.
     pub later: Vec<(u32, u32)>,
-    /// All events in an order in which they can happen.
+    /// All events, in an order in which they can happen.
     pub sequence: Vec<u32>,
 }
 
@@ -101,12 +101,12 @@ impl Skeleton {
         events.filter(|&event| self.is_step(event))
     }
 
-    /// What waits for what: edges that lead to one event keep the order in which they came, `seen` first.
+    /// All waits as edges: `seen` first, then `later`, each in the order in which they were added.
     fn edges(&self) -> impl Iterator<Item = (u32, u32)> + Clone + '_ {
         self.seen.iter().chain(&self.later).copied()
     }
 
-    /// Let events happen in the order of a key as far as they can; refuses a plan that never ends.
+    /// Order events by a key as far as their waits allow; rejects a plan that deadlocks.
     pub fn arrange(
         &mut self,
         plan: &impl Steps,
@@ -120,7 +120,8 @@ impl Skeleton {
         Ok(())
     }
 
-    /// Let each thread block run as far as it comes, and those go on that waited for it; refuses a plan that never ends.
+    /// Order events by running each thread block until it waits, then those that waited for it; rejects a plan that
+    /// deadlocks.
     pub fn run(&mut self, plan: &impl Steps, cure: impl FnOnce() -> String) -> Result<()> {
         let found = Run::of(self).all();
         match found.len() == self.owner.len() {
@@ -138,7 +139,7 @@ impl Skeleton {
         Ok(())
     }
 
-    /// The error that shows a circle of events.
+    /// The error that shows a cycle of events.
     fn refuse(
         &self,
         plan: &impl Steps,
@@ -158,7 +159,7 @@ impl Skeleton {
         )
     }
 
-    /// A circle without the steps that only wait for the one before them in their thread block, and it for them.
+    /// A cycle without the steps that follow and precede their neighbours within one thread block.
     fn turns(&self, circle: &[u32]) -> Vec<u32> {
         let follows = |later: u32, earlier: u32| {
             let block = |step: u32| self.block[step as usize];

@@ -1,4 +1,4 @@
-//! A partial order of events: in which sequence they can happen, or the circle in which they wait for each other.
+//! Sort a partial order of events: a sequence in which they can happen, or a cycle of events that wait for each other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The second of each pair, by the first.
+    /// List the second element of each pair under the first.
     pub fn of(nodes: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut start = vec![0; nodes + 1];
         pairs
@@ -35,8 +35,8 @@ impl Rows {
     }
 }
 
-/// A sequence in which every node comes after its predecessors, the least key first where several can be next; or
-/// the nodes of a circle, each of which waits for the one behind it.
+/// A sequence in which every node comes after its predecessors, the smallest key first if several can be next; or the
+/// nodes of a cycle, each of which waits for the next.
 pub(crate) fn sequence(
     nodes: usize,
     edges: impl Iterator<Item = (u32, u32)> + Clone,
@@ -63,7 +63,7 @@ pub(crate) fn sequence(
     }
 }
 
-/// The steps of a circle of events, each once where it comes several times in a row, the first by number in front.
+/// The steps of a cycle of events without consecutive repeats, rotated so that the lowest step comes first.
 pub(crate) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
     let mut steps: Vec<u32> = circle.iter().map(|&event| step(event)).collect();
     steps.dedup();
@@ -75,7 +75,7 @@ pub(crate) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
     steps
 }
 
-/// A circle among the nodes that are stuck because they miss a predecessor; each waits for the one behind it.
+/// A cycle among the nodes that are stuck because a predecessor is missing; each waits for the next.
 pub(crate) fn circle(
     nodes: usize,
     edges: impl Iterator<Item = (u32, u32)> + Clone,
@@ -85,7 +85,7 @@ pub(crate) fn circle(
     let before = Rows::of(nodes, open.map(|edge| (edge.1, edge.0)));
     let mut node = (0..nodes as u32).find(|&node| stuck(node)).unwrap_or(0);
     let mut seen = vec![false; nodes];
-    // Each stuck node waits for another stuck one, so the way back ends in a circle.
+    // Each stuck node waits for another stuck one, so walking back ends in a cycle.
     while !seen[node as usize] {
         seen[node as usize] = true;
         node = before.at(node)[0];

@@ -1,9 +1,9 @@
-//! Whether a plan itself orders all accesses to the same data.
+//! Prove that a plan itself orders all conflicting accesses.
 //!
-//! For each access it is enough to know that the last write, and the reads since then, come before it. Most do because
-//! their thread block made both and its threads met between, or waited for the other one. For most others, clocks tell
-//! it: how often the threads of a few thread blocks are known to have met before an event. For the rest, what arrives
-//! by other ways than a thread block, a search goes back from the access.
+//! For each access it suffices that the last write, and the reads since then, come before it. Most pairs are ordered
+//! because one thread block made both accesses and synchronized in between, or waited for the other's block. For most
+//! others, clocks prove it: how often the threads of a few thread blocks must have synchronized before an event. The
+//! rest, data that does not arrive through a thread block, takes a search backwards from the access.
 
 use super::{Cells, Rows, Skeleton, Steps, NONE};
 use crate::error::{PlanError, Result};
@@ -11,22 +11,22 @@ use linkwright_schedule::Accesses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Most steps of all searches.
+/// Maximum steps of all searches together.
 const MAX_STEPS: u64 = 1 << 27;
-/// Thread blocks that a clock counts.
+/// Number of thread blocks in a clock.
 const COLUMNS: usize = 16;
-/// Most entries of all clocks.
+/// Maximum entries of all clocks together.
 const MAX_CLOCKS: usize = 1 << 29;
 
-/// A step reads or writes some cells.
+/// Some cells that a step reads or writes.
 pub(crate) struct Access {
     pub cells: Range<u32>,
     pub writes: bool,
-    /// The event with which it is over.
+    /// The event that completes it.
     pub done: u32,
 }
 
-/// Two accesses of which one writes.
+/// Two accesses to a cell, at least one of which writes.
 #[derive(Clone, Copy)]
 struct Pair {
     /// When the first is done.
@@ -37,7 +37,7 @@ struct Pair {
 }
 
 impl Skeleton {
-    /// Refuse a plan with accesses in no order; `accesses` gives those of a step.
+    /// Reject a plan with unordered accesses; `accesses` lists those of a step.
     pub fn prove<I: Iterator<Item = Access>>(
         &self,
         plan: &impl Steps,
@@ -45,7 +45,7 @@ impl Skeleton {
         accesses: impl Fn(u32) -> I,
         cure: &str,
     ) -> Result<()> {
-        // Events that only matter for the end have the highest numbers.
+        // Events that matter only for the end have the highest numbers.
         let ends = self.seen.iter().map(|edge| edge.0.max(edge.1) as usize + 1);
         let mut proof = Proof {
             skeleton: self,
@@ -76,15 +76,15 @@ struct Proof<'a> {
     before: Rows,
     /// Events that data depend on.
     events: usize,
-    /// How often the threads of the second thread block met before those of the first met last, as far as the first
-    /// waited for them.
+    /// (block, other block) -> how often the other block had synchronized before `block` last did, as far as the waits
+    /// of `block` show.
     met: BTreeMap<(u32, u32), u32>,
     /// What is still to be proved, in order.
     pairs: Vec<Pair>,
 }
 
 impl Proof<'_> {
-    /// Find the pairs of which it is not seen at once that they are in order.
+    /// Collect the pairs that are not immediately known to be ordered.
     fn find<I: Iterator<Item = Access>>(&mut self, cells: &Cells, accesses: impl Fn(u32) -> I) {
         let mut known = Accesses::new(cells.count());
         for step in self.skeleton.steps() {
@@ -110,7 +110,7 @@ impl Proof<'_> {
         }
     }
 
-    /// Take note of the waits of a step at which the threads of its block meet.
+    /// Record the waits of a step at which the threads of its block synchronize.
     fn learn(&mut self, step: u32) {
         let s = self.skeleton;
         if !s.meets[step as usize] {
@@ -131,13 +131,13 @@ impl Proof<'_> {
         }
     }
 
-    /// How often the threads of its block have met when an event is done, if they meet there.
+    /// How often the threads of its block have synchronized once an event is done, if they synchronize there.
     fn over(&self, event: u32) -> Option<u32> {
         let meets = self.skeleton.meets.get(event as usize) == Some(&true);
         meets.then(|| self.skeleton.epoch[event as usize] + 1)
     }
 
-    /// `earlier` must be done before `step`: note it, unless both are one or it is seen at once.
+    /// Require `earlier` before `step`: record the pair unless both are the same step or it is already proved.
     fn meet(&mut self, step: u32, earlier: u32, cell: u32) {
         let s = self.skeleton;
         let other = s.owner[earlier as usize];
@@ -158,7 +158,7 @@ impl Proof<'_> {
     /// Drop the pairs that clocks prove.
     fn by_clocks(&mut self) -> Result<()> {
         let s = self.skeleton;
-        // What has no step of its own comes past the meetings of a thread block.
+        // Events without a step of their own do not pass the synchronization of a thread block.
         let column = |pair: &Pair| {
             s.is_step(pair.earlier)
                 .then(|| s.block[pair.earlier as usize])
@@ -179,7 +179,7 @@ impl Proof<'_> {
         Ok(())
     }
 
-    /// For each event, how often the threads of each thread block of `columns` are known to have met before it.
+    /// For each event, how often the threads of each block in `columns` must have synchronized before it.
     fn clocks(&self, columns: &[u32]) -> Vec<[u32; COLUMNS]> {
         let s = self.skeleton;
         let mut clocks = vec![[0; COLUMNS]; self.events];
@@ -202,7 +202,7 @@ impl Proof<'_> {
         clocks
     }
 
-    /// Go back from each later step until everything that must come before it was met; gives a pair in no order.
+    /// Search back from each later step for everything that must precede it; return an unordered pair.
     fn search(&self) -> Result<Option<Pair>> {
         if self.pairs.is_empty() {
             return Ok(None);

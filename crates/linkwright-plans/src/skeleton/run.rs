@@ -1,21 +1,21 @@
-//! A run of thread blocks without data: one after another goes as far as it comes.
+//! Run thread blocks without data: each in turn goes on until it has to wait.
 
 use super::{Rows, Skeleton};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A run. Each event belongs to a thread block, which has them in the order of their steps, the step itself last.
+/// A run. Each thread block has its events in the order of their steps; the start of a step is the last of its events.
 pub(super) struct Run<'a> {
     skeleton: &'a Skeleton,
-    /// What an event waits for.
+    /// The events that an event waits for.
     before: Rows,
-    /// All events in the order of the thread blocks, and the place of each there.
+    /// All events in the order of thread blocks, and the index of each there.
     line: Vec<u32>,
     place: Vec<u32>,
-    /// Place of the next event of each thread block, and the end of its part of the line.
+    /// Index of the next event of each thread block, and the end of its part of the line.
     next: Vec<(u32, u32)>,
     done: Vec<bool>,
-    /// Who waits for a place of a thread block.
+    /// For each thread block, the (index, thread block) pairs that wait for it.
     waiting: Vec<BinaryHeap<Reverse<(u32, u32)>>>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The events in the order in which they happen; not all if some wait for each other.
+    /// The events in the order in which they happen; incomplete if some wait for each other.
     pub fn all(mut self) -> Vec<u32> {
         let mut ready: VecDeque<u32> = (0..self.next.len() as u32).collect();
         let mut sequence = Vec::with_capacity(self.line.len());

@@ -1,12 +1,12 @@
-//! A machine without some of its links, or with slower ones: what a fault does, for `--without` and `--degrade`.
+//! Faults: a machine without some of its links (`--without`), or with slower ones (`--degrade`).
 //!
 //! ```text
 //!   nvlink                 a class of links                 net_simple     a transport
 //!   GPU 3 - NVSwitch       the links between two nodes      NIC 3          a switch: all of its links
 //! ```
 //!
-//! In a cluster, a name without its `node 5` means that place in every node. What chips have in place of links is in
-//! [`super::chip`].
+//! In a cluster, a name without its `node 5` prefix means that link or node in every node. Chips have networks instead
+//! of links, see [`super::chip`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ use crate::machine::tree::{Node, Table, Value};
 
 type Pair = (String, String);
 
-/// Change the tree of a `flow` machine with these ranks as the variant says.
+/// Apply the faults of a variant to the tree of a `flow` machine with these ranks.
 pub(super) fn apply(
     tree: &mut Table,
     context: &Context,
@@ -44,7 +44,7 @@ pub(super) fn apply(
 /// A class of links, or a transport with its links.
 struct Named {
     name: String,
-    /// Edges of a class, classes of a transport.
+    /// The edges of a class, or the classes of a transport.
     list: Vec<String>,
     table: Table,
 }
@@ -77,7 +77,7 @@ impl Chosen {
             Chosen::Of(name) => [a, b].iter().any(|end| is_called(end, name)),
             Chosen::Between(x, y) => {
                 let joins = |a: &str, b: &str| (a == x && b == y) || (a == y && b == x);
-                // The full name of one end where that one is wanted: `node 3 NIC 0 - leaf 0` as `NIC 0 - leaf 0`.
+                // An end that is named in full keeps its prefix; the other may omit it: `node 3 NIC 0 - GPU 0`.
                 let half = |end: &'_ str| {
                     if end == x || end == y {
                         end.to_string()
@@ -91,7 +91,7 @@ impl Chosen {
     }
 }
 
-/// The name of a node of the graph without that of its computer: `GPU 5` of `node 3 GPU 5`.
+/// The name of a node of the graph without the prefix of its computer: `GPU 5` for `node 3 GPU 5`.
 fn bare(name: &str) -> &str {
     let inside = name
         .strip_prefix("node ")
@@ -157,7 +157,7 @@ impl<'t> Graph<'t> {
             .map_err(|problem| at_edge(self.context, class, &format!("edge `{edge}`: {problem}")))
     }
 
-    /// Take away what is called `name`.
+    /// Remove whatever `name` means.
     fn remove(&mut self, name: &str) -> Result<(), MachineError> {
         if self.links.iter().any(|class| class.name == name) {
             self.forget_class(name);
@@ -181,7 +181,7 @@ impl<'t> Graph<'t> {
         Ok(())
     }
 
-    /// Multiply the rates of what is called `name`.
+    /// Multiply the rates of whatever `name` means.
     fn degrade(&mut self, name: &str, factor: f64) -> Result<(), MachineError> {
         let source = format!("--degrade {name}={}", short(factor));
         if let Some(place) = self.links.iter().position(|class| class.name == name) {
@@ -252,7 +252,7 @@ impl<'t> Graph<'t> {
         Ok(())
     }
 
-    /// Move the chosen links of a class to one of their own, which is slower.
+    /// Move the chosen links of a class to a new, slower class.
     fn split(
         &mut self,
         class: &str,
@@ -290,7 +290,7 @@ impl<'t> Graph<'t> {
             list: slower,
             table: self.links[place].table.clone(),
         };
-        // The new class stands next to the old one, because the order of links decides between equal ways.
+        // The new class goes next to the old one, because the order of links breaks ties between routes.
         self.links.insert(place + 1, split);
         for transport in self
             .transports
@@ -302,7 +302,7 @@ impl<'t> Graph<'t> {
         self.scale("links", place + 1, "bandwidth", factor, source)
     }
 
-    /// The edges of a class without the chosen pairs; an edge that has none of them stays as it is.
+    /// The edges of a class without the chosen pairs; an edge that contains none of them is unchanged.
     fn rest(&self, class: &Named, chosen: &Chosen) -> Result<Vec<String>, MachineError> {
         let mut found = Vec::new();
         for edge in &class.list {
@@ -334,7 +334,7 @@ impl<'t> Graph<'t> {
         Ok(chosen)
     }
 
-    /// The error for a name of nothing, with those that are near, or with the kinds of names that there are.
+    /// The error for an unknown name, with similar names, or else with all classes, transports and nodes.
     fn unknown(&self, name: &str, option: &str, all: &[Pair]) -> MachineError {
         let names = |all: &[Named]| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
         let (classes, transports) = (names(&self.links), names(&self.transports));
@@ -385,7 +385,7 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// Without it, and without the networks and paths that had no other.
+    /// Remove a transport, and the networks and paths that had no other.
     fn forget_transport(&mut self, name: &str) {
         self.transports.retain(|one| one.name != name);
         let mut gone = Vec::new();
@@ -423,7 +423,7 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// Refuse a machine that has fallen apart.
+    /// Reject a machine some of whose ranks can no longer reach each other.
     fn check_connected(&self, without: &[String]) -> Result<(), MachineError> {
         let mut joined = Vec::new();
         for class in &self.links {
@@ -464,7 +464,7 @@ fn as_edge((a, b): &Pair) -> String {
     format!("{a} - {b}")
 }
 
-/// The tables in a table, with the list of each.
+/// The tables in a section, each with the list under `key`.
 fn named(mut s: Section<'_>, key: &str) -> Result<Vec<Named>, MachineError> {
     let table = s.table();
     let one = |name: &str| {
@@ -478,13 +478,13 @@ fn named(mut s: Section<'_>, key: &str) -> Result<Vec<Named>, MachineError> {
     table.keys().map(one).collect()
 }
 
-/// The table at a path of keys, where there is one.
+/// The table at a path of keys, if there is one.
 fn inner<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
     path.iter()
         .try_fold(table, |table, key| table.table_mut(key))
 }
 
-/// Take networks out of hints, the paths that took them away, and their modes out of the library.
+/// Remove networks from hints, the paths that used them, and the library modes of those paths.
 fn forget_networks(tree: &mut Table, gone: &[String]) {
     let is_gone = |node: &Node| gone.iter().any(|name| node.is_text(name));
     if tree.get("hints").is_none() {

@@ -1,4 +1,4 @@
-//! A chip without one of its networks: the messages that took it take the first of the others.
+//! Remove networks of a chip: messages that used one take the first of those left.
 
 use crate::error::{MachineError, UnknownName, VariantError};
 use crate::machine::tree::{Node, Table, Value};
@@ -17,7 +17,7 @@ fn text(node: &Node) -> Option<&str> {
     }
 }
 
-/// Take networks away, and name another one wherever they are named.
+/// Remove networks, and replace their names wherever hints use them.
 pub(super) fn remove(tree: &mut Table, without: &[String], file: &str) -> Result<(), MachineError> {
     let fabric = tree.table_mut("fabric");
     let Some(all) = fabric.and_then(|fabric| fabric.list_mut("network")) else {

@@ -1,13 +1,13 @@
-//! Many copies of a node on a network, as one flat machine.
+//! Repeat a node on a network, which gives one flat machine.
 //!
 //! ```text
 //!   [cluster] ports = "NIC 0..7"       node 0: GPU 0..7 -- ... -- NIC 0..7 --+
 //!   --nodes 2 --fabric NAME            node 1: GPU 0..7 -- ... -- NIC 0..7 --+-- leaves -- spine
 //! ```
 //!
-//! `GPU 5` of the node becomes `node 3 GPU 5`. Endpoints are numbered node by node, and switches, links, exceptions for
-//! pairs and stages are repeated. Each network of the node (`simple`, `ll`, ...) gets the transports of its protocol
-//! over the network between the nodes: `net_simple` by GPUDirect, and behind it `host_net_simple` through host memory.
+//! `GPU 5` of the node becomes `node 3 GPU 5`. Endpoints are numbered node by node; switches, links, routes of single
+//! pairs and staging nodes are repeated. Each network of the node (`simple`, `ll`, ...) gets the transports of its
+//! protocol between nodes: first `net_simple` with GPUDirect, then `host_net_simple`, staged through host memory.
 
 use super::network::ClusterNetwork;
 use super::spelled::grouped;
@@ -19,23 +19,23 @@ use crate::machine::section::{Context, Section};
 use crate::machine::tree::{Node, Table, Value};
 use crate::machine::Machine;
 
-/// Most ranks whose names are described one by one.
+/// Maximum number of ranks of a cluster, each of which has a name of its own.
 const MOST_RANKS: usize = 1 << 20;
 
-/// What a node is to the networks between nodes: `[cluster]` of its file.
+/// How a node connects to the networks between nodes: `[cluster]` of its file.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// The switches of the node that are its network ports, as the file has them.
+    /// The switches of the node that are its network ports, as written in the file.
     ports: String,
-    /// Ports i, i + rails, ... are on rail i; a rail for each port without.
+    /// Ports i, i + rails, ... are on rail i; by default each port is a rail.
     rails: Option<usize>,
-    /// The network unless another is asked for, with parameters.
+    /// The default network, with parameters.
     pub network: String,
-    /// Classes of links between GPU and port, with GPUDirect.
+    /// Classes of links between GPU and port that GPUDirect uses.
     direct: Vec<String>,
-    /// Classes of links between GPU and port by way of host memory.
+    /// Classes of links between GPU and port through host memory.
     staged: Vec<String>,
-    /// Classes over which a GPU hands on to one on another rail.
+    /// Classes over which a GPU forwards to a GPU on another rail.
     forward: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Cluster {
     }
 }
 
-/// The tree of `count` nodes like this one on a network.
+/// The tree of `count` copies of this node on a network.
 pub(super) fn of(
     machine: &Machine,
     context: &Context,
@@ -157,7 +157,7 @@ pub(super) fn of(
     Ok(tree)
 }
 
-/// What a name becomes in node `k`.
+/// The name in node `k` of the cluster.
 fn name_in(k: usize, name: &str) -> String {
     format!("node {k} {name}")
 }
@@ -201,7 +201,7 @@ fn levels(inside: Vec<Section<'_>>, count: usize) -> Result<Vec<Table>, MachineE
     Ok(found)
 }
 
-/// Switches with SHARP combine, which is a mode of the library named as in NCCL.
+/// Switches with SHARP combine; the library then has NCCL's mode `collnet`.
 fn combine(tree: &mut Table) {
     let Some(library) = tree.table_mut("library") else {
         return;
@@ -220,7 +220,7 @@ struct Copies<'r> {
 }
 
 impl Copies<'_> {
-    /// The fabric of a node, once for each.
+    /// The fabric of a node, repeated for each.
     fn fabric(&self, mut s: Section<'_>) -> Result<Table, MachineError> {
         let mut found = s.table().clone();
         found.set(
@@ -264,7 +264,7 @@ impl Copies<'_> {
         Ok(found)
     }
 
-    /// Tables whose keys are nodes or pairs of nodes, with their routes.
+    /// Repeat tables whose keys are nodes or pairs of nodes, with their routes.
     fn named(
         &self,
         mut s: Section<'_>,
@@ -294,14 +294,14 @@ impl Copies<'_> {
             .collect())
     }
 
-    /// Names of one node, in every node.
+    /// Repeat names of one node in every node.
     fn texts(&self, names: &[String]) -> Vec<String> {
         (0..self.count)
             .flat_map(|k| names.iter().map(move |name| name_in(k, name)))
             .collect()
     }
 
-    /// Edges of one node, in every node; `ranks` are the runs of names that `*` stands for.
+    /// Repeat edges of one node in every node; `ranks` are the runs of names that `*` means.
     fn edges(&self, stated: &[String], ranks: &[String]) -> Result<Vec<String>, String> {
         let mut found = Vec::with_capacity(stated.len() * self.count);
         for k in 0..self.count {
@@ -322,7 +322,7 @@ impl Copies<'_> {
     }
 }
 
-/// The table in a table, which is known to be there.
+/// The table at a key that is known to exist.
 fn inner<'t>(table: &'t mut Table, key: &str) -> &'t mut Table {
     table.table_mut(key).expect("a section was read from it")
 }
@@ -390,7 +390,7 @@ fn join(
             continue; // the reader of the fabric refuses it
         };
         let mut ways = named(name).unwrap_or(usual).clone();
-        // A protocol without a way of its own through the host takes the usual one where no NIC reaches a GPU.
+        // If no NIC reaches a GPU, a protocol without a staged transport of its own uses the default one.
         if !ways.iter().any(|way| is_staged(&way)) {
             ways.extend(usual.iter().filter(is_staged).cloned());
         }
@@ -404,7 +404,7 @@ fn join(
     Ok(())
 }
 
-/// Add the transports over the network, and give those of each protocol.
+/// Add the transports over the network, and return those of each protocol.
 fn transports(
     fabric: &mut Table,
     network: &ClusterNetwork,

@@ -1,11 +1,11 @@
-//! Operations on a read machine: its file over parts, many copies on a network, without or with slower links.
+//! Build a machine from its file: merge its parts, repeat a node on a network, remove links or slow them down.
 //!
 //! ```text
 //!   file -> parts merged -> [Machine] -> cluster of N nodes on a network -> without, degrade -> [Machine]
 //! ```
 //!
-//! Each works on the tree of the machine. A machine that is composed has a [text](Machine::text) of its own, whose
-//! lines its messages count, and which reads back to the same machine.
+//! Each step works on the tree of the machine. A composed machine has a [text](Machine::text) of its own, which reads
+//! back to the same machine; line numbers in its messages refer to that text.
 
 mod changes;
 mod chip;
@@ -27,20 +27,20 @@ use super::tree::{self, Node, Table, Value};
 use super::{text, Machine};
 use crate::error::{At, MachineError, VariantError};
 
-/// What messages of a composed machine put before the name of its file.
+/// Prefix of the file name in messages about a composed machine.
 const COMPOSED: &str = "composed ";
 
-/// A file by the name that messages call it, with its text.
+/// A file: its name in messages, and its text.
 pub struct File {
-    /// Without its folder.
+    /// Its name without the folder.
     pub name: String,
-    /// All of it.
+    /// Its whole text.
     pub text: String,
 }
 
-/// Where the files are that a machine file names.
+/// Finds the files that a machine file names.
 pub trait Files {
-    /// The part of this name, or of this path beside the machine file.
+    /// The part of this name, or at this path next to the machine file.
     fn part(&self, name: &str) -> Result<File, MachineError>;
     /// The network of this name, or the file at this path.
     fn network(&self, name: &str) -> Result<File, MachineError>;
@@ -48,22 +48,22 @@ pub trait Files {
     fn nodes(&self) -> Vec<String>;
 }
 
-/// How a machine differs from its file: how many nodes, on which network, without what, what is slower.
+/// How a machine differs from its file: number of nodes, network between them, removed and slower links.
 #[derive(Clone, Debug, Default)]
 pub struct Variant {
-    /// What to call it.
+    /// Its name.
     pub name: String,
     /// Copies of the node that the file describes.
     pub nodes: Option<usize>,
     /// The network between them with its parameters, `ndr-fat-tree,taper=2`.
     pub fabric: Option<String>,
-    /// Links, nodes, classes of links and transports that are taken away.
+    /// Links, nodes, classes of links and transports to remove.
     pub without: Vec<String>,
-    /// The same, with the factor of their rates.
+    /// Links, nodes, classes of links and transports to slow down, with the factor for their rates.
     pub degrade: Vec<(String, f64)>,
 }
 
-/// A machine that is composed and not yet checked, because messages about it count the lines of its text.
+/// A machine that is composed but not yet checked. Its text exists before the check, whose messages name lines of it.
 pub struct Draft {
     tree: Table,
     text: Arc<str>,
@@ -73,7 +73,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Read a machine file over its parts. A recorder notes what is read, for a schema.
+    /// Read a machine file and merge it over its parts. A recorder notes the keys read, for a schema.
     pub fn read(
         file: File,
         files: &dyn Files,
@@ -99,7 +99,7 @@ impl Draft {
         })
     }
 
-    /// A composed tree, whose nodes get the lines of its text.
+    /// Write the text of a composed tree, and give its nodes their lines there.
     fn composed(mut tree: Table, context: Context, size: Size, cluster: Option<Cluster>) -> Draft {
         let first =
             |key: &str| (FIRST.iter().position(|first| *first == key)).unwrap_or(FIRST.len());
@@ -123,7 +123,7 @@ impl Draft {
         &self.text
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub fn file(&self) -> &str {
         &self.context.file
     }
@@ -139,7 +139,7 @@ impl Draft {
 }
 
 impl Machine {
-    /// This machine as the variant has it.
+    /// Apply a variant to this machine.
     pub fn composed(&self, variant: &Variant, files: &dyn Files) -> Result<Draft, MachineError> {
         let context = self.unrecorded();
         let is_changed = !variant.without.is_empty() || !variant.degrade.is_empty();
@@ -174,8 +174,8 @@ impl Machine {
         Ok(self.renamed(tree, variant.name.clone(), None))
     }
 
-    /// So many copies of this node on a network that a description lists, with the software and latencies of `network`
-    /// or else of the node's own.
+    /// Join `nodes` copies of this node by the `listed` network, with the software and latencies of `network`, or of
+    /// the node's own network if that is `None`.
     pub fn joined(
         &self,
         (name, summary, sources): (String, String, &[String]),
@@ -209,7 +209,7 @@ impl Machine {
         Ok(self.renamed(tree, name, Some(summary)))
     }
 
-    /// This machine with exceptions for pairs of endpoints: (from, to, the nodes between).
+    /// Add routes for single pairs of endpoints: (from, to, the nodes between).
     pub fn routed(
         &self,
         routes: Vec<(String, String, Vec<String>)>,
@@ -238,7 +238,7 @@ impl Machine {
         }
     }
 
-    /// What the file says that a node is to networks.
+    /// The `[cluster]` table of its file, if it can be a node of a cluster.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
@@ -257,12 +257,12 @@ impl Machine {
         Draft::composed(tree, context, self.size.clone(), None)
     }
 
-    /// The name of its file, also where messages count the lines of a composed text.
+    /// The name of its file, without the prefix of a composed machine.
     fn plain_file(&self) -> &str {
         self.file().trim_start_matches(COMPOSED)
     }
 
-    /// Its context, for readers of what no schema is made of.
+    /// Its context without a recorder, for reads that do not belong in a schema.
     fn unrecorded(&self) -> Context {
         Context {
             recorder: None,
@@ -270,7 +270,7 @@ impl Machine {
         }
     }
 
-    /// Refuse a machine whose fabric is neither a graph of links nor has networks side by side, which it answers.
+    /// Reject a fabric that is neither a graph of links nor a list of networks; return whether it is the latter.
     fn check_changes(&self, variant: &Variant) -> Result<bool, MachineError> {
         let Some(Value::Table(fabric)) = self.tree.get("fabric").map(|node| &node.value) else {
             return Ok(false);
@@ -302,10 +302,10 @@ impl Machine {
     }
 }
 
-/// Tables that a reader looks for first.
+/// Tables that come first in the text, because readers look for them first.
 const FIRST: [&str; 4] = ["machine", "level", "endpoints", "fabric"];
 
-/// Read `[cluster]`, which is no part of the machine itself.
+/// Read and remove `[cluster]`, which is not part of the machine itself.
 pub(super) fn take_cluster(
     tree: &mut Table,
     context: &Context,
@@ -316,7 +316,7 @@ pub(super) fn take_cluster(
     Ok(cluster)
 }
 
-/// The names of all ranks of a machine that states them one by one.
+/// The names of all ranks of a machine that states `names` or a `count`.
 fn rank_names(machine: &Machine, context: &Context) -> Result<Vec<String>, MachineError> {
     let ends = Section::root(context, &machine.tree).section("endpoints")?;
     let is_counted = matches!(

@@ -1,11 +1,11 @@
-//! Networks between nodes: a file, and the parameters after `--fabric NAME,taper=2`.
+//! Networks between nodes: a file, with parameters that `--fabric NAME,taper=2` can replace.
 //!
 //! ```text
 //! [network]                     topology, summary, sources
 //! [network.parameters]          numbers that --fabric may replace: rate of a port, taper, nodes_per_leaf, ...
 //! [network.links.CLASS]         share and latency of `port`, `trunk`, `global`
-//! [network.transport.PROTOCOL]  a message over it from GPU to GPU, by GPUDirect
-//! [network.staged.PROTOCOL]     the same through host memory at both ends
+//! [network.transport.PROTOCOL]  a message from GPU to GPU, with GPUDirect
+//! [network.staged.PROTOCOL]     the same, staged through host memory at both ends
 //! ```
 
 use super::spelled::{short, shortest};
@@ -18,7 +18,7 @@ use crate::machine::section::{Context, Section};
 use crate::machine::tree::{self, Node, Table, Value};
 use crate::machine::unit::{Dimension, Unit};
 
-/// A key of a number: its name, what it measures and what it means.
+/// A key with a number: its name, its dimension and its meaning.
 type Key = (&'static str, Dimension, &'static str);
 
 const WIRE: [Key; 2] = [
@@ -58,7 +58,7 @@ const TRANSPORT: [Key; 6] = [
     ),
 ];
 
-/// What values a parameter may have.
+/// The values that a parameter may have.
 #[derive(Clone, Copy, PartialEq)]
 enum Values {
     Switch,
@@ -66,7 +66,7 @@ enum Values {
     Any,
 }
 
-/// Parameters of every network besides `rate`, and those of topologies.
+/// Parameters of every network except `rate`, then those of topologies.
 const PARAMETERS: [(&str, Values, &str); 9] = [
     ("ports", Values::Whole, "ports of a node that are connected; 0: all"),
     ("gpudirect", Values::Switch, "0: data go through host memory"),
@@ -78,20 +78,20 @@ const PARAMETERS: [(&str, Values, &str); 9] = [
     ("group_leaves", Values::Whole, "leaves of a group"),
     ("group_links", Values::Any, "ports between two groups"),
 ];
-const COMMON: usize = 5; // of them, those of every topology
+const COMMON: usize = 5; // the first ones apply to every topology
 
-/// Where the links of a network lead.
+/// How switches and links of a network are given.
 enum Shape {
     Topology(&'static NetworkTopology),
     Listed(Vec<String>, Vec<ListedLink>),
 }
 
-/// Links that a description lists: of a class, as wide as so many ports, from each of the names to the other node.
+/// Links that a description lists: one from each of `names` to `other`, of a class, as wide as `width` ports.
 #[derive(Clone, Debug)]
 pub struct ListedLink {
-    /// The class, `port` or `trunk`, with its width where that is not one port.
+    /// The class, `port` or `trunk`, followed by its width if that is not one port.
     pub class: String,
-    /// Ports that it is as wide as.
+    /// Width in ports.
     pub width: f64,
     /// Ports of nodes, or switches.
     pub names: Vec<String>,
@@ -167,7 +167,7 @@ impl ClusterNetwork {
         Ok(found)
     }
 
-    /// The network in `ndr-fat-tree,taper=2`, whose file `read` gives, with the parameters behind its name.
+    /// The network that a text such as `ndr-fat-tree,taper=2` asks for; `read` finds its file.
     pub(super) fn asked(
         asked: &str,
         read: impl Fn(&str) -> Result<File, MachineError>,
@@ -190,7 +190,7 @@ impl ClusterNetwork {
         Ok(found)
     }
 
-    /// Put the value of `--fabric` in place of the file's.
+    /// Replace a parameter of the file by the value in `--fabric`.
     fn replace(&mut self, asked: &str, key: &str, text: &str) -> Result<(), MachineError> {
         let Shape::Topology(topology) = self.shape else {
             unreachable!("a file names a topology");
@@ -241,8 +241,8 @@ impl ClusterNetwork {
         Ok(())
     }
 
-    /// The switches and links of a description in place of the topology, with ports of this `rate` (the network's own
-    /// without), of which each node has so many.
+    /// Replace the topology by the switches, links and ports of a description, and the rate of a port, if it states
+    /// one.
     pub(super) fn listed(mut self, listed: Listed) -> Result<ClusterNetwork, MachineError> {
         let count = Unit::find("count").expect("things are counted");
         let ports = Number::computed(
@@ -268,12 +268,12 @@ impl ClusterNetwork {
         number.and_then(|(_, number)| number.single())
     }
 
-    /// Whether a parameter switches something on; `usual` where the network does not state it.
+    /// Whether a parameter switches something on; `usual` is the default.
     pub(super) fn has(&self, what: &str, usual: bool) -> bool {
         self.number(what).map_or(usual, |value| value != 0.0)
     }
 
-    /// The ports of a node that the network uses, the first ones.
+    /// The first ports of a node, as many as the network uses.
     pub(super) fn connected(&self, mut ports: Vec<String>) -> Result<Vec<String>, MachineError> {
         let wanted = self.number("ports").unwrap_or(0.0) as usize;
         if wanted > ports.len() {
@@ -288,7 +288,7 @@ impl ClusterNetwork {
         Ok(ports)
     }
 
-    /// What it adds to the graph of nodes with these ports.
+    /// The switches and links that it adds between nodes with these ports.
     pub(super) fn wires(&self, ports: &Ports) -> Wires {
         match &self.shape {
             Shape::Topology(topology) => topology.wires(ports, &|key| self.number(key)),
@@ -326,7 +326,7 @@ impl ClusterNetwork {
         Ok(found)
     }
 
-    /// The stated rate of a link as wide as that many ports.
+    /// The rate of a link as wide as `width` ports.
     fn rate(&self, width: f64, what: &str) -> Result<Number, MachineError> {
         let rate = self.parameters.iter().find(|(name, _)| name == "rate");
         let (_, port) = rate.expect("checked when the file was read");
@@ -341,11 +341,11 @@ impl ClusterNetwork {
 
 /// A network as a description lists it.
 pub struct Listed {
-    /// Of the description.
+    /// Name of the description.
     pub name: String,
-    /// Of a port, where it states one.
+    /// Rate of a port, if it states one.
     rate: Option<Number>,
-    /// Of each node, the first ones, that are connected.
+    /// How many ports of each node are connected, from the first on.
     pub ports: usize,
     /// All of its switches.
     pub switches: Vec<String>,
@@ -435,7 +435,7 @@ fn transports(mut s: Section<'_>) -> Result<Table, MachineError> {
     Ok(found)
 }
 
-/// The numbers of a table in the order of their keys, of which one is required.
+/// The numbers of a table in the order of `keys`; the key `required` must be present.
 fn numbers(mut s: Section<'_>, keys: &[Key], required: &str) -> Result<Table, MachineError> {
     let mut found = Table::default();
     for &(key, dimension, meaning) in keys {

@@ -7,7 +7,7 @@ use super::Files;
 use crate::error::{At, MachineError};
 use crate::machine::tree::{self, Node, Table, Value};
 
-/// The tree of a machine file over those of its parts; `None` if it names none.
+/// Merge a machine file over its parts, in place; return whether it names any.
 pub(super) fn merged(
     tree: &mut Table,
     file: &str,
@@ -27,7 +27,7 @@ pub(super) fn merged(
                     .to_string(),
             });
         }
-        tables.remove("part"); // what the part says of itself
+        tables.remove("part"); // the part's own name and summary
         merge(&mut below, tables);
     }
     merge(&mut below, std::mem::take(tree));

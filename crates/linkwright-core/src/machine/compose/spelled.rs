@@ -1,4 +1,4 @@
-//! Computed numbers as texts of a machine file.
+//! Format computed numbers as text for a machine file.
 
 use crate::error::{MachineError, VariantError};
 use crate::machine::number::{Number, Status};
@@ -6,7 +6,7 @@ use crate::machine::unit::Unit;
 use crate::ratio::Ratio;
 
 impl Number {
-    /// A single value that was computed.
+    /// Make a number from one computed value.
     pub(super) fn computed(
         text: String,
         unit: &'static Unit,
@@ -29,13 +29,13 @@ impl Number {
         })
     }
 
-    /// The single value, as it is written; `None` of a list.
+    /// The value as written; `None` for a list.
     pub(super) fn single(&self) -> Option<f64> {
         let text = self.texts.first().filter(|_| !self.list)?;
         text.replace('_', "").parse().ok()
     }
 
-    /// The single `value` of this number multiplied, rounded to ten digits.
+    /// This number with its `value` multiplied by `factor` and rounded to ten digits.
     pub(super) fn scaled(
         &self,
         value: f64,

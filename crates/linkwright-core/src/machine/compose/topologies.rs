@@ -1,16 +1,16 @@
-//! Shapes of networks between nodes: which switches there are, and which links join them.
+//! Topologies of networks between nodes: the switches, and the links that join them.
 //!
 //! ```text
 //!   switch           all ports on one
 //!   fat_tree         ports of a node on one leaf, leaves on a spine
 //!   rail_fat_tree    port i of the nodes of a unit on leaf i of the unit, leaves on a spine
-//!   dragonfly        ports of a node on one leaf, leaves of a group on the group, groups each with each
+//!   dragonfly        ports of a node on one leaf, leaves of a group on the group, every pair of groups joined
 //! ```
 //!
-//! A spine or a group, as a node of the graph, stands for all switches above the leaves or all cables among them, and
-//! the link to it for all that lead there. So messages meet at the ports and where the network narrows, never because
-//! two were hashed to one cable; adaptive routing comes near to that. Dragonfly and Dragonfly+ are the same in this
-//! view.
+//! A spine or group is a single node of the graph that represents all switches above the leaves, or all cables among
+//! them; the link to it represents all cables that lead there. Congestion therefore occurs at ports and where the
+//! network tapers, never because two messages hash to the same cable, which approximates adaptive routing. Dragonfly
+//! and Dragonfly+ are the same in this model.
 
 use crate::machine::edges::runs;
 
@@ -21,20 +21,20 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// How many a node has.
+    /// Number of ports of a node.
     fn count(&self) -> f64 {
         self.of[0].len() as f64
     }
 }
 
-/// Links of one class, each as wide as so many ports.
+/// Links of one class, each as wide as `width` ports.
 pub(super) struct Class {
     pub name: String,
     pub width: f64,
     pub edges: Vec<String>,
 }
 
-/// What a network adds to a graph.
+/// The switches and links that a network adds to the graph.
 #[derive(Default)]
 pub(super) struct Wires {
     pub switches: Vec<String>,
@@ -42,7 +42,7 @@ pub(super) struct Wires {
 }
 
 impl Wires {
-    /// The edges of a class, which is new if no other has its name.
+    /// The edges of a class, which is added if it does not exist.
     fn class(&mut self, name: &str, width: f64) -> &mut Vec<String> {
         let place = self.classes.iter().position(|class| class.name == name);
         let place = place.unwrap_or_else(|| {
@@ -56,7 +56,7 @@ impl Wires {
         &mut self.classes[place].edges
     }
 
-    /// A link of a class from each of `names` to `other`.
+    /// Add a link from each of `names` to `other`.
     pub fn join(&mut self, class: &str, width: f64, names: &[String], other: &str) {
         let edges = runs(names)
             .into_iter()
@@ -64,7 +64,7 @@ impl Wires {
         self.class(class, width).extend(edges);
     }
 
-    /// A link of a class between every two of `names`, which are numbered without a gap.
+    /// Add a link between every two of `names`, which must be numbered consecutively.
     fn mesh(&mut self, class: &str, width: f64, names: &[String]) {
         if let [_, _, ..] = names {
             let run = runs(names).concat();
@@ -72,7 +72,7 @@ impl Wires {
         }
     }
 
-    /// The leaves under a spine, if there are several.
+    /// Put a spine above the leaves, if there are several.
     fn with_spine(mut self, width: f64) -> Wires {
         if self.switches.len() > 1 {
             let leaves = self.switches.clone();
@@ -83,17 +83,17 @@ impl Wires {
     }
 }
 
-/// Classes of links of a network, and what they are.
+/// Classes of links of a network, and their meanings.
 pub(super) const LINKS: [(&str, &str); 3] = [
     ("port", "from a port of a node to its switch"),
     ("trunk", "between switches of a tree, or of a group"),
     ("global", "between groups"),
 ];
 
-/// The number of a network's parameter.
+/// Looks up the value of a network's parameter.
 pub(super) type Numbers<'n> = &'n dyn Fn(&str) -> Option<f64>;
 
-/// A shape, and the parameters that it takes from the network's file.
+/// A topology, and the parameters that it reads from the network's file.
 pub(super) struct NetworkTopology {
     pub name: &'static str,
     pub parameters: &'static [&'static str],
@@ -130,7 +130,7 @@ impl NetworkTopology {
     }
 }
 
-/// The parameters of a network whose topology is known to have those that it needs.
+/// The parameters of a network, which has all that its topology needs.
 struct Asked<'n>(Numbers<'n>);
 
 impl Asked<'_> {
@@ -138,7 +138,7 @@ impl Asked<'_> {
         (self.0)(key).expect("a network has the parameters of its topology")
     }
 
-    /// How many things, such as nodes of a leaf; a part of one counts as one.
+    /// A parameter that counts things, such as nodes of a leaf: rounded down, at least 1.
     fn count(&self, key: &str) -> usize {
         (self.get(key) as usize).max(1)
     }
@@ -191,7 +191,7 @@ fn rail_fat_tree(ports: &Ports, asked: &Asked<'_>) -> Wires {
     wires.with_spine(asked.get("nodes_per_leaf") * of_rail / asked.get("taper"))
 }
 
-/// Nodes in the order in which they fill groups; with `spread`, runs of so many are dealt out to all groups.
+/// Nodes in the order in which they fill groups; with `spread`, runs of that many nodes are dealt out to all groups.
 fn order(count: usize, asked: &Asked<'_>) -> Vec<usize> {
     let of_group = asked.get("nodes_per_leaf") * asked.get("group_leaves");
     let groups = (count as f64 / of_group).ceil().max(1.0) as usize;
