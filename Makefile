@@ -20,7 +20,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench counts \
-  pictures docs wheel setup-wheel wheel-check sdist lock audit clean
+  first-contact pictures docs wheel setup-wheel wheel-check sdist lock audit clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -108,6 +108,9 @@ bench: setup counts ## all that is measured: counts, the wheel, allreduce beside
 	$(MAKE) wheel wheel-check WHEEL_TARGETS=x86_64-unknown-linux-gnu
 	$(PYTHON) benches/allreduce_vs_mpi.py
 	$(BIN)/python benches/simulators.py
+
+first-contact: setup ## what a GPU that was never seen can do: results in first-contact/, eight minutes (needs an NVIDIA GPU)
+	PYTHON=$(BIN)/python benches/first_contact.sh
 
 pictures: setup-dev ## take the pictures of README.md again (needs chromium), about two minutes
 	$(BIN)/python benches/pictures.py

@@ -192,5 +192,6 @@ __device__ inline void combine(Team team, u32 dtype, u32 op, u8 *to, const u8 *f
 __device__ inline void copy(Team team, u8 *to, const u8 *from, u64 bytes) {
     const u64 borders = (u64)to | (u64)from | bytes;
     if (borders % 4 == 0) return widest<Overwrite, u32>(team, to, from, bytes);
+    if (borders % 2 == 0) return widest<Overwrite, u16>(team, to, from, bytes);
     return widest<Overwrite, u8>(team, to, from, bytes);
 }

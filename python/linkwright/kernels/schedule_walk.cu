@@ -35,7 +35,7 @@
 #include "fold.cuh"
 #include "ranks.cuh"
 
-enum Code : u32 { NOTHING, COPY, COMBINE, ARRIVE, COMPUTE, FOLD };
+enum Code : u32 { NOTHING, COPY, COMBINE, ARRIVE, COMPUTE, FOLD, FOLD_ELEMENTS };
 
 // Ends in the tables of waits, pieces, raises; each begins where the last instruction's ended.
 struct Instruction {
@@ -254,11 +254,20 @@ __device__ inline void move_in_teams(const Walk *walk, u32 code, const LinkedPie
     for (u32 i = own; i < count; i += teams) move(walk, code, pieces[i], team);
 }
 
-// Whole packs, all into the same place, which is a vector of the fold too.
-__device__ inline void fold_pieces(const Walk *walk, const LinkedPiece *pieces, u32 count) {
+// In whole packs, or where addresses do not allow them in single elements.
+template <bool WHOLE, class T> struct FoldedAs {
+    typedef WholePack<T> Type;
+};
+
+template <class T> struct FoldedAs<false, T> {
+    typedef Pack<T, 1> Type;
+};
+
+// All into the same place, which is a vector of the fold too.
+template <bool WHOLE> __device__ inline void fold_pieces(const Walk *walk, const LinkedPiece *pieces, u32 count) {
     with_kind((u32)walk->dtype, (u32)walk->op, [=](auto kind) {
         typedef decltype(kind) K;
-        typedef WholePack<typename K::T> P;
+        typedef typename FoldedAs<WHOLE, typename K::T>::Type P;
         P *to = (P *)pieces[0].to;
         const auto from = [=](u32 number) {
             const P *piece = (const P *)pieces[number ? number - 1 : 0].from;  // read in any case: no branch between loads
@@ -273,7 +282,9 @@ __device__ inline void act(const Walk *walk, u32 code, const LinkedPiece *pieces
         for (u32 i = 0; i < count; ++i)
             for (u64 done = 0; done < pieces[i].bytes; ++done) opaque((u32)done);
     } else if (code == FOLD) {
-        fold_pieces(walk, pieces, count);
+        fold_pieces<true>(walk, pieces, count);
+    } else if (code == FOLD_ELEMENTS) {
+        fold_pieces<false>(walk, pieces, count);
     } else if (count == 1) {
         move(walk, code, pieces[0], whole_block());
     } else {

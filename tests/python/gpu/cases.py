@@ -80,7 +80,7 @@ def placement(ranks: int, most_shared_bytes: int = MOST_SHARED) -> job.Placement
 
 def walk_of(case: Case, *, repetitions: int = 1, threads: int = 1, cluster: bool = False, **more) -> job.Job:
     made = more.pop("stream", case.stream)
-    placed = more.pop("placement", placement(made.ranks))
+    placed = more.pop("placement", None) or placement(made.ranks)
     delays = more.pop("delays", np.zeros((repetitions, made.ranks)))
     return more.pop("make", job.walk)(
         made, case.memory.initial, placed, delays, dtype=case.dtype, op=case.op,

@@ -102,7 +102,7 @@ def test_queued_copies_are_as_fast_as_a_loop_of_the_driver(gpu, direction):
 def test_products_say_what_they_draw(gpu):
     how = Sampling(samples=50, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
     found = products.measure(gpu, {"n": 8192, "dtype": "f32", "threads": 1}, list(gpu.sms), how)
-    assert 50 < found["watts"] < 2000
+    assert 50 < found.watts < 2000
 
 
 @pytest.mark.parametrize("dtype", products.EPSILON)

@@ -12,7 +12,7 @@ import pytest
 from linkwright import _native
 from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.executors.cuda import job
-from linkwright.executors.cuda.merge import FOLD, merged
+from linkwright.executors.cuda.merge import FOLD, FOLD_ELEMENTS, merged
 from linkwright.executors.cuda.stream import CODES
 from linkwright.executors.cuda.walk import walk
 
@@ -187,4 +187,8 @@ def test_thread_sanitizer_finds_the_race_where_nobody_waits():
 def test_codes_are_those_of_the_kernel():
     text = (emulator.KERNELS / "schedule_walk.cu").read_text(encoding="utf-8")
     names = text.partition("enum Code : u32 {")[2].partition("}")[0]
-    assert {name.strip().lower(): number for number, name in enumerate(names.split(","))} == {**CODES, "fold": FOLD}
+    assert {name.strip().lower(): number for number, name in enumerate(names.split(","))} == {
+        **CODES,
+        "fold": FOLD,
+        "fold_elements": FOLD_ELEMENTS,
+    }

@@ -32,7 +32,7 @@ class Cuda(Executor):
     """The SMs of the first GPU that the driver shows."""
 
     key = "cuda"
-    summary = "ranks are SMs of a GPU (never run on hardware): one persistent kernel walks the schedule"
+    summary = "ranks are SMs of a GPU (ran on an H200): one persistent kernel walks the schedule"
     description = (
         "One block per SM takes the rank that the host gave to its SM, waits for counters, copies and combines, and "
         "raises counters; all memory is compared with `reference`, outside the timed region. Path `global_memory` "

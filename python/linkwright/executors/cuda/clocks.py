@@ -1,7 +1,7 @@
 """The clocks of a GPU: what `clocks.cu` found, and what NVML says of throttling.
 
 Times come from the cycle counter of each SM, because the timer of the GPU advances in steps of up to a microsecond; a
-rate measured over 20 ms converts cycles to nanoseconds. The same kernel runs before and after an experiment and tells
+rate measured over 5 ms converts cycles to nanoseconds. The same kernel runs before and after an experiment and tells
 whether the clock moved in between.
 """
 
@@ -20,7 +20,7 @@ from linkwright.base.units import KILO, NS_PER_S
 from .device import Device
 from .job import LINE_WORDS, Job
 
-SPAN_NS = 20_000_000
+SPAN_NS = 5_000_000
 # The clock counts as moved from this relative change of its rate on.
 MOVED = measurement.GPU_CLOCK_MOVED
 # Most measurements until two rates in a row agree; they take a second.

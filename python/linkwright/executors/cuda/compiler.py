@@ -23,8 +23,8 @@ KERNELS = Path(str(resources.files("linkwright") / "kernels"))
 # The first architecture with ordering loads and stores.
 LEAST = "sm_70"
 CLUSTERS_FROM = "sm_90"
-# The second one allows generic lambdas.
-_OPTIONS = ("--std=c++17", "--device-as-default-execution-space")
+# The second one allows generic lambdas; with the third, sanitizers and profilers name lines, and the code is the same.
+_OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--generate-line-info")
 
 
 def sources() -> list[str]:

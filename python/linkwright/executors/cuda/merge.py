@@ -7,8 +7,8 @@ they become one, with a piece for each:
     copy a -> x,  copy b -> y,  copy c -> z               becomes      copy a -> x, b -> y, c -> z
 
 A fold loads all pieces and combines them in any order, which changes no bit of the data (docs/executors.md, Data); its
-pieces are whole packs of 16 bytes outside x itself. Copies are merged if they come from other participants and their
-destinations do not overlap.
+pieces lie outside x itself. It takes packs of 16 bytes where all pieces are whole packs, else single elements. Copies
+are merged if they come from other participants and their destinations do not overlap.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from .stream import CODES, Stream
 
-FOLD = max(CODES.values()) + 1
+FOLD, FOLD_ELEMENTS = (max(CODES.values()) + extra for extra in (1, 2))
 _PACK_BYTES = 16
 _WAITS, _PIECES, _RAISES = 1, 2, 3
 
@@ -39,16 +39,16 @@ def merged(stream: Stream) -> Stream:
     last = ~np.append(follows[1:], False)
     # The tables stay as they are: a merged instruction ends where its last part ended.
     instructions = stream.instructions[last].copy()
-    instructions[(follows & combines)[last], 0] = FOLD
+    whole = np.logical_and.reduceat((pieces[:, [1, 3, 4]] % _PACK_BYTES == 0).all(axis=1), np.flatnonzero(~follows))
+    instructions[(follows & combines)[last], 0] = np.where(whole, FOLD, FOLD_ELEMENTS)[(follows & combines)[last]]
     kept = np.append(0, np.cumsum(last)).astype(stream.rank_first.dtype)
     return dataclasses.replace(stream, instructions=instructions, rank_first=kept[stream.rank_first])
 
 
 def _folds(pieces: np.ndarray, combines: np.ndarray) -> np.ndarray:
-    """For every instruction but the first: whether it and the one before combine whole packs into the same place."""
+    """For every instruction but the first: whether it and the one before combine into the same place."""
     source, offset, target, at, length = pieces.T
-    whole = (pieces[:, [1, 3, 4]] % _PACK_BYTES == 0).all(axis=1)
-    fit = combines & whole & ((source != target) | (abs(offset - at) >= length))
+    fit = combines & ((source != target) | (abs(offset - at) >= length))
     return fit[1:] & fit[:-1] & (pieces[1:, 2:] == pieces[:-1, 2:]).all(axis=1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,8 +16,10 @@ from linkwright.executors.process import Sampling
 from linkwright.store.record import Record, remarks
 
 from ..measure import Gpu
-from .sampling import fits
+from .sampling import collected, fits
 
+# Batches of queued copies that are enqueued at once.
+_BATCHES = 5
 _CALLS = "the driver is called from Python, whose own time is part of each call"
 
 
@@ -31,29 +34,36 @@ def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     with (
         host_memory(gpu, nbytes, pinned=axes["memory"] == "pinned") as host,
         device_memory(gpu, nbytes) as address,
-        device.stream() as queue,
     ):
         if to_device:
             host[:] = sent
         else:
             device.write(address, sent)
-        device.wait()  # the queue would not wait for what was written
-        place, by = host.ctypes.data, queue if queued > 1 else device
-        copy = by.copy_in if to_device else by.copy_out
-
-        def work(times: int) -> None:
-            for _ in range(times):
-                for _ in range(queued):
-                    copy(address, place, nbytes)
-                if queued > 1:
-                    queue.wait()
-
-        found = timed_by_host(work, how)
-        found |= {"values_ns": found["values_ns"] / queued, "first_ns": found["first_ns"] / queued}
+        place = host.ctypes.data
+        if queued > 1:
+            found = _queued(gpu, to_device, (address, place, nbytes), queued, how)
+        else:
+            copy = device.copy_in if to_device else device.copy_out
+            timed = timed_by_host(lambda times: [copy(address, place, nbytes) for _ in range(times)], how)
+            known = {"work": 0, "counted_bytes": nbytes, "moved_bytes": nbytes}
+            found = recorded({**timed, **known}, remarks(gpu.throttling.note, _CALLS))
         if not np.array_equal(device.read(address, sent) if to_device else host, sent):
             raise WrongResultError(f"{key}: other bytes arrived than were sent; no value is reported")
-    known = {"batch": found["batch"] * queued, "work": 0, "counted_bytes": nbytes, "moved_bytes": nbytes}
-    return recorded({**found, **known}, remarks(gpu.throttling.note, _CALLS))
+    return found
+
+
+def _queued(gpu: Gpu, to_device: bool, copy: tuple[int, int, int], queued: int, how: Sampling) -> Record:
+    """Copies back to back, timed by the GPU's events: the host only has to keep the queue from running empty."""
+    device, (address, host, nbytes) = gpu.device, copy
+    call, places = ("cuMemcpyHtoDAsync", (address, host)) if to_device else ("cuMemcpyDtoHAsync", (host, address))
+
+    def batch() -> None:
+        for _ in range(queued):
+            device.call(call, *places, nbytes, 0)
+
+    # Of the batches that are enqueued at once only the first waits for the host.
+    found = collected(gpu.throttling, lambda: device.elapsed_ns(batch, _BATCHES)[1:] / queued, how)
+    return dataclasses.replace(found, batch=queued, counted_bytes=nbytes, moved_bytes=nbytes)
 
 
 @contextmanager
