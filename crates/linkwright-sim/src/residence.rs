@@ -21,6 +21,9 @@
 //! At once are operations of the same *depth*, how many must come before it by dependencies or at its own rank: a guess
 //! that is right where all ranks do the same, as the SMs of a GPU mostly do at its L2.
 //!
+//! Where the memory says `together`, operations in a row that nothing of another rank separates overlap, as do the
+//! targets of a multicast: only the first pays `combine_start` and `run`, and a sum is written once.
+//!
 //! What is measured is warm, so the schedule is replayed several times and only the last replay counts. Ranks that
 //! repeat a short collective alternate between `buffer_sets`, which lie side by side in the caches.
 //!
@@ -34,7 +37,7 @@ use crate::messages::Messages;
 use crate::setup::Setup;
 use linkwright_core::machine::memory::Other;
 use linkwright_core::machine::{Memory, Nearness};
-use linkwright_core::{Bytes, BytesPerSec};
+use linkwright_core::{Bytes, BytesPerSec, TimePs};
 use linkwright_schedule::ir::{BufferId, Combine, Op, OpKind};
 use linkwright_schedule::Schedule;
 use std::collections::HashMap;
@@ -73,6 +76,8 @@ struct Replay<'a> {
     movers: Vec<u32>,
     /// The same of the operation under way.
     at_once: u32,
+    /// Operations in flight together with the one before them of the same rank; empty where none are.
+    joined: Vec<bool>,
     chunks: HashMap<Key, Chunk>,
     /// Bytes that each rank has touched.
     clocks: Vec<u64>,
@@ -98,6 +103,10 @@ impl Moved {
                 false => vec![1; schedule.ops().len()],
             },
             at_once: 1,
+            joined: match memory.together {
+                true => joined(messages),
+                false => Vec::new(),
+            },
             chunks: HashMap::new(),
             clocks: vec![0; schedule.ranks as usize],
             set: 0,
@@ -125,11 +134,17 @@ impl Replay<'_> {
                 continue;
             }
             self.at_once = self.movers[id];
+            let joined = self.joined.get(id).is_some_and(|&joined| joined);
             let fused = op.is_message() && op.combine == Combine::Reduce;
             let combining = match fused {
                 true => {
                     let bytes = Bytes(self.messages.bytes(op));
-                    setup.path.combine_time(bytes, setup.arithmetic).0
+                    let begun = if joined {
+                        setup.path.combine_start
+                    } else {
+                        TimePs::ZERO
+                    };
+                    setup.path.combine_time(bytes, setup.arithmetic).0 - begun.0
                 }
                 false => 0,
             };
@@ -141,16 +156,18 @@ impl Replay<'_> {
             }
             let by = op.initiator();
             let mut time = 0.0;
-            for &target in schedule.targets(op) {
-                time += self.copy(op, by, target);
+            for (number, &target) in schedule.targets(op).iter().enumerate() {
+                let joined = joined || number > 0 && self.memory.together;
+                time += self.copy(op, by, target, joined);
             }
             moved.issue[id] = combining + time as u64;
         }
         moved
     }
 
-    /// Rank `by` reads the source chunks of `op` and writes them at `target`.
-    fn copy(&mut self, op: &Op, by: u32, target: u32) -> f64 {
+    /// Rank `by` reads the source chunks of `op` and writes them at `target`. A combination `joined` to the one before it
+    /// is added to the same sum, which is written once.
+    fn copy(&mut self, op: &Op, by: u32, target: u32, joined: bool) -> f64 {
         let same_place = op.from == target && op.src_buffer == op.dst_buffer;
         let schedule = self.messages.schedule;
         let mut time = 0.0;
@@ -161,9 +178,11 @@ impl Replay<'_> {
             }
             for i in 0..count {
                 time += self.touch(by, (op.from, op.src_buffer), src + i, false);
-                time += self.touch(by, (target, op.dst_buffer), dst + i, true);
+                if !joined || op.combine == Combine::Replace {
+                    time += self.touch(by, (target, op.dst_buffer), dst + i, true);
+                }
             }
-            if time > before {
+            if time > before && !joined {
                 time += self.memory.run.0 as f64;
             }
         }
@@ -287,6 +306,46 @@ fn movers(schedule: &Schedule) -> Vec<u32> {
     depths.iter().map(|&depth| at[depth as usize]).collect()
 }
 
+/// By operation, whether it is in flight together with the operation before it of the same rank: both are messages
+/// that the rank moves, nothing of another rank comes in between, and both combine into one place, or copy from
+/// participants other than their target.
+fn joined(messages: &Messages<'_>) -> Vec<bool> {
+    let schedule = messages.schedule;
+    let by = |id: u32| schedule.ops()[id as usize].initiator();
+    let mut waits = vec![false; schedule.ops().len()];
+    let mut awaited = waits.clone();
+    for (id, _, edges) in schedule.ops_with_edges() {
+        for edge in edges.iter().filter(|edge| by(edge.op()) != by(id)) {
+            waits[id as usize] = true;
+            awaited[edge.op() as usize] = true;
+        }
+    }
+    let mut last: Vec<Option<usize>> = vec![None; schedule.ranks as usize];
+    let mut joined = vec![false; waits.len()];
+    for (id, op) in schedule.ops().iter().enumerate() {
+        let Some(before) = last[op.initiator() as usize].replace(id) else {
+            continue;
+        };
+        let first = &schedule.ops()[before];
+        joined[id] = !waits[id] && !awaited[before] && alike(schedule, first, op);
+    }
+    joined
+}
+
+/// Whether both combine into one place, or both copy from other participants to one.
+fn alike(schedule: &Schedule, first: &Op, next: &Op) -> bool {
+    let messages = first.is_message() && next.is_message() && first.to == next.to;
+    let into = |op| {
+        schedule
+            .chunk_ranges(op)
+            .map(|(_, dst, count)| (dst, count))
+    };
+    messages
+        && first.combine == next.combine
+        && first.dst_buffer == next.dst_buffer
+        && (first.combine == Combine::Replace || into(first).eq(into(next)))
+}
+
 /// Where the lines of a chunk are for a rank.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -345,6 +404,7 @@ mod tests {
             prefetch,
             run: TimePs::ZERO,
             look: TimePs::ZERO,
+            together: false,
             caches: vec![cache(1000, PER_NS), cache(u64::MAX, PER_NS / 4.0)],
             others: vec![Other {
                 level: None,

@@ -10,6 +10,7 @@
 //! prefetch = 192 B                   streams of at least this size prefetch into the chunk behind their end
 //! run = 300 ns                       added cost of every contiguous run of bytes
 //! look = 200 ns                      added cost of every message that a rank sees
+//! together = true                    combinations into one place, and copies, in a row are in flight together
 //! [[path.message.memory.cache]]      of a rank, nearest first; the last has no `size`: the memory
 //! size = 32 KiB  rate = 50 GB/s      per byte read or written
 //! total = 900 GB/s                   rate for all ranks together, which also share its size
@@ -68,6 +69,8 @@ pub struct Memory {
     pub run: TimePs,
     /// Cost of seeing a message.
     pub look: TimePs,
+    /// Whether combinations into one place, and copies, that follow each other without a wait are in flight together.
+    pub together: bool,
     /// Nearest first; the last one holds everything.
     pub caches: Vec<Cache>,
     /// Nearest level first; the last holds for anything farther; if empty, as for a rank's own lines.
@@ -81,6 +84,7 @@ impl Memory {
             prefetch: s.optional_bytes("prefetch")?,
             run: s.optional_time("run")?.unwrap_or(TimePs::ZERO),
             look: s.optional_time("look")?.unwrap_or(TimePs::ZERO),
+            together: s.optional_flag("together")?.unwrap_or(false),
             caches: read_caches(&mut s)?,
             others: read_others(&mut s, levels)?,
         };

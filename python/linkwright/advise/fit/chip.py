@@ -144,6 +144,7 @@ combine_start = {n[combine_start]}
 combine_rate = {n[combine_rate]}
 
 [path.message.memory]
+together = true
 run = {n[run]}
 look = {n[look]}
 
