@@ -1,11 +1,12 @@
 """Pages of the documentation site that follow from the program itself.
 
-index.md                the README of the repository, with its pictures side by side
-reference/commands.md   the help of every verb
-reference/python.md     what `import linkwright` offers, from its docstrings
-reference/keys.md       the keys of files, from their schemas
-machines/all.md         every shipped machine, as a picture
-machines/NAME.md        one of them: published against predicted, each number with its source
+index.md                 the README of the repository, with its pictures side by side
+reference/commands.md    the help of every verb
+reference/algorithms.md  every algorithm, as it describes itself
+reference/python.md      what `import linkwright` offers, from its docstrings
+reference/keys.md        the keys of files, from their schemas
+machines/all.md          every shipped machine, as a picture
+machines/NAME.md         one of them: published against predicted, each number with its source
 
 MkDocs calls the functions `on_*`. A link that leaves docs/ leads to a file of the repository, which the site does not
 hold; it becomes the name of that file.
@@ -43,7 +44,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """List the generated pages in the navigation."""
     listed = {next(iter(part)): next(iter(part.values())) for part in config.nav or []}
-    listed["Reference"][:0] = ["reference/commands.md", "reference/python.md", "reference/keys.md"]
+    listed["Reference"][:0] = [f"reference/{page}.md" for page in ("commands", "algorithms", "python", "keys")]
     listed["Machines"].insert(
         1, {"All machines": ["machines/all.md", *(f"machines/{k}.md" for k in machine_pages.names())]}
     )
@@ -75,6 +76,7 @@ def _machines_linked(markdown: str, path: str) -> str:
 def _pages() -> Iterator[tuple[str, str]]:
     yield "index.md", _home()
     yield "reference/commands.md", reference.commands()
+    yield "reference/algorithms.md", reference.algorithms()
     yield "reference/python.md", reference.python()
     yield "reference/keys.md", reference.keys()
     yield "machines/all.md", machine_pages.gallery()
