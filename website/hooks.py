@@ -17,12 +17,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import machine_pages
 import reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from linkwright.base import registry
 
 ROOT = Path(__file__).parent.parent
 STYLE = "assets/site.css"
@@ -42,13 +45,24 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the generated pages in the navigation."""
-    listed = {next(iter(part)): next(iter(part.values())) for part in config.nav or []}
+    """List the generated pages in the navigation, and pages of fabrics, studies and executors that are new."""
+    listed = _by_title(config.nav or [])
+    docs = Path(config.docs_dir)
+    for section, folder in ((_by_title(listed["Machines"])["Fabrics"], "fabrics"), (listed["Studies"], "studies")):
+        section += sorted({f"{folder}/{page.name}" for page in (docs / folder).glob("*.md")}.difference(section))
+    measure = _by_title(listed["How to"])["Measure"]
+    executors = [f"{key}.md" for key in registry.keys("executors")]
+    measure += [page for page in executors if page not in measure and (docs / page).exists()]
     listed["Reference"][:0] = [f"reference/{page}.md" for page in ("commands", "algorithms", "python", "keys")]
     listed["Machines"].insert(
         1, {"All machines": ["machines/all.md", *(f"machines/{k}.md" for k in machine_pages.names())]}
     )
     return config
+
+
+def _by_title(nav: list[Any]) -> dict[str, list[Any]]:
+    """The parts of a navigation that have a title."""
+    return {title: pages for part in nav if isinstance(part, dict) for title, pages in part.items()}
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
