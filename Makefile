@@ -54,10 +54,10 @@ $(VENV)/.built: $(RUST) pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(VENV)/.d
 	@touch $@
 
 # The stub is read from the symbols of a library, which those of wheels lack. An unoptimised one serves, and tests need
-# its crates anyway.
+# its crates anyway, built without the flags of wheels.
 STUB := python/linkwright/_native.pyi
 $(STUB): $(RUST) $(VENV)/.deps
-	$(BIN)/maturin generate-stubs --locked --quiet --profile dev --out python
+	env -u RUSTFLAGS $(BIN)/maturin generate-stubs --locked --quiet --profile dev --out python
 
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
 	$(BIN)/linkwright dissect --on threads,wormhole-n150 --time-budget 90s --runs $(RUNS)
