@@ -49,9 +49,15 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 # The Python half is installed in place, so only a change to the Rust half or to the packaging rebuilds.
 INSTALL_PACKAGES = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 $(VENV)/.built: $(RUST) pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(VENV)/.deps
-	$(BIN)/maturin develop --release --locked --quiet >/dev/null
+	$(BIN)/maturin develop --release --locked --quiet --generate-stubs >/dev/null
 	$(INSTALL_PACKAGES)
 	@touch $@
+
+# The stub is read from the symbols of a library, which those of wheels lack. An unoptimised one serves, and tests need
+# its crates anyway, built without the flags of wheels.
+STUB := python/linkwright/_native.pyi
+$(STUB): $(RUST) $(VENV)/.deps
+	env -u RUSTFLAGS $(BIN)/maturin generate-stubs --locked --quiet --profile dev --out python
 
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
 	$(BIN)/linkwright dissect --on threads,wormhole-n150 --time-budget 90s --runs $(RUNS)
@@ -140,7 +146,7 @@ $(VENV)/.release: requirements-release.lock $(VENV)/.python
 # reproducible: the same sources give the same wheel wherever it is built.
 WHEEL := --locked --strip --zig --compatibility manylinux_2_28
 wheel setup-wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
-wheel: $(VENV)/.release $(VENV)/.deps ## wheels in dist/, which need no compiler: x86-64, ARM (rustup brings that target), studies, plug-ins
+wheel: $(STUB) $(VENV)/.release ## wheels in dist/, which need no compiler: x86-64, ARM (rustup brings that target), studies, plug-ins
 	@for target in $(WHEEL_TARGETS); do \
 	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \
 	  $(BIN)/maturin build --release $(WHEEL) --target $$target --out dist || exit 1; \
@@ -148,7 +154,7 @@ wheel: $(VENV)/.release $(VENV)/.deps ## wheels in dist/, which need no compiler
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist $(PACKAGES:%=./%)
 
 # Continuous integration compiles once: it packs the library that it installed in place into the wheel.
-setup-wheel: $(VENV)/.dev $(VENV)/.release ## setup-dev with the library of the x86-64 wheel
+setup-wheel: $(STUB) $(VENV)/.dev $(VENV)/.release ## setup-dev with the library of the x86-64 wheel
 	MATURIN_PEP517_ARGS="$(WHEEL) --target x86_64-unknown-linux-gnu" $(BIN)/python -m pip install --quiet \
 	  --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	$(INSTALL_PACKAGES)
@@ -158,7 +164,7 @@ setup-wheel: $(VENV)/.dev $(VENV)/.release ## setup-dev with the library of the 
 wheel-check: ## install the wheels of dist/ into an empty environment without Rust, and use them
 	.ci/wheel
 
-sdist: $(VENV)/.release $(VENV)/.deps ## the source distributions of all packages in dist/
+sdist: $(STUB) $(VENV)/.release ## the source distributions of all packages in dist/
 	$(BIN)/maturin sdist --out dist
 	for package in $(PACKAGES); do (cd $$package && $(abspath $(BIN))/python -c "from flit_core import buildapi; buildapi.build_sdist('$(abspath dist)')") || exit 1; done
 

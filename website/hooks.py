@@ -1,11 +1,12 @@
 """Pages of the documentation site that follow from the program itself.
 
-index.md                the README of the repository, with its pictures side by side
-reference/commands.md   the help of every verb
-reference/python.md     what `import linkwright` offers, from its docstrings
-reference/keys.md       the keys of files, from their schemas
-machines/all.md         every shipped machine, as a picture
-machines/NAME.md        one of them: published against predicted, each number with its source
+index.md                 the README of the repository, with its pictures side by side
+reference/commands.md    the help of every verb
+reference/algorithms.md  every algorithm, as it describes itself
+reference/python.md      what `import linkwright` offers, from its docstrings
+reference/keys.md        the keys of files, from their schemas
+machines/all.md          every shipped machine, as a picture
+machines/NAME.md         one of them: published against predicted, each number with its source
 
 MkDocs calls the functions `on_*`. A link that leaves docs/ leads to a file of the repository, which the site does not
 hold; it becomes the name of that file.
@@ -16,12 +17,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import machine_pages
 import reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from linkwright.base import registry
 
 ROOT = Path(__file__).parent.parent
 STYLE = "assets/site.css"
@@ -41,13 +45,24 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the generated pages in the navigation."""
-    listed = {next(iter(part)): next(iter(part.values())) for part in config.nav or []}
-    listed["Reference"][:0] = ["reference/commands.md", "reference/python.md", "reference/keys.md"]
+    """List the generated pages in the navigation, and pages of fabrics, studies and executors that are new."""
+    listed = _by_title(config.nav or [])
+    docs = Path(config.docs_dir)
+    for section, folder in ((_by_title(listed["Machines"])["Fabrics"], "fabrics"), (listed["Studies"], "studies")):
+        section += sorted({f"{folder}/{page.name}" for page in (docs / folder).glob("*.md")}.difference(section))
+    measure = _by_title(listed["How to"])["Measure"]
+    executors = [f"{key}.md" for key in registry.keys("executors")]
+    measure += [page for page in executors if page not in measure and (docs / page).exists()]
+    listed["Reference"][:0] = [f"reference/{page}.md" for page in ("commands", "algorithms", "python", "keys")]
     listed["Machines"].insert(
         1, {"All machines": ["machines/all.md", *(f"machines/{k}.md" for k in machine_pages.names())]}
     )
     return config
+
+
+def _by_title(nav: list[Any]) -> dict[str, list[Any]]:
+    """The parts of a navigation that have a title."""
+    return {title: pages for part in nav if isinstance(part, dict) for title, pages in part.items()}
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -75,6 +90,7 @@ def _machines_linked(markdown: str, path: str) -> str:
 def _pages() -> Iterator[tuple[str, str]]:
     yield "index.md", _home()
     yield "reference/commands.md", reference.commands()
+    yield "reference/algorithms.md", reference.algorithms()
     yield "reference/python.md", reference.python()
     yield "reference/keys.md", reference.keys()
     yield "machines/all.md", machine_pages.gallery()

@@ -1,4 +1,4 @@
-"""The reference: the help of every verb, the Python interface from its docstrings, file formats from their schemas."""
+"""The reference: help of verbs, algorithms as they describe themselves, Python from its docstrings, keys of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import linkwright
-from linkwright import schemas
+from linkwright import _native, schemas
 from linkwright.cli.main import VERBS
 from linkwright.cli.main import linkwright as program
 
@@ -43,6 +43,18 @@ def python() -> str:
     names = [name for name in linkwright.__all__ if name[0].islower()] + ["Builder", "Result", "Proof"]
     modules = linkwright._EXPORTS
     return "# Python\n\n" + "\n".join(f"::: linkwright.{modules[name]}.{name}\n" for name in names)
+
+
+def algorithms() -> str:
+    """Every algorithm, by collective, as it describes itself."""
+    parts = ["# Algorithms", "p is the number of ranks, S the size of the vector or of all blocks together."]
+    for collective in _native.collectives():
+        parts.append(f"## {collective['key']}")
+        for row in _native.algorithms():
+            if row["collective"] == collective["key"]:
+                facts = [f"- {name}: {row[name]}" for name in ("cost", "needs", "source") if row[name]]
+                parts += [f"### `{row['key']}`", f"*{row['summary']}*", row["description"], "\n".join(facts)]
+    return "\n\n".join(parts)
 
 
 def keys() -> str:

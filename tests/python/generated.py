@@ -141,6 +141,16 @@ def _networks() -> str:
     return _table(["network", "topology", "parameters", "what it is"], rows)
 
 
+def _executors() -> str:
+    """The executors, each with its page."""
+    rows = []
+    for row in registry.entries("executors"):
+        page = {"sim": "simulation.md"}.get(row["key"], f"{row['key']}.md")
+        name = f"`{row['key']}`"
+        rows.append([f"[{name}]({page})" if (DOCUMENTS / page).exists() else name, row["summary"]])
+    return _table(["executor", "what it is"], rows)
+
+
 def _licences() -> str:
     return _table(["crate", "version", "licence"], [[f"`{name}`", *rest] for name, *rest in licences.crates()])
 
@@ -158,6 +168,7 @@ TABLES = {
     "amd": lambda: _nodes("amd"),
     "accelerators": lambda: _nodes(None),
     "networks": _networks,
+    "executors": _executors,
     "pages": _pages,
     "results": lambda: _columns(schema.RESULTS),
     "samples": lambda: _columns(schema.SAMPLES),

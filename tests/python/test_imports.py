@@ -71,7 +71,7 @@ SIBLINGS: dict[str, str] = {
 # Python modules that may know each other in functions and for types.
 MOST_IN_A_CIRCLE = 3
 # What counts as code, as far as it is ours.
-CODE = {".rs", ".py", ".pyi", ".js", ".cu", ".cuh", ".css", ".j2"}
+CODE = {".rs", ".py", ".js", ".cu", ".cuh", ".css", ".j2"}
 
 Graph = dict[str, set[str]]
 
@@ -284,7 +284,7 @@ def lines_of_code(file: Path) -> int:
     if file.suffix == ".rs":
         found = re.search(r"^#\[cfg\((?:all\()?test", text, re.M)
         text = text[: found.start()] if found else text
-    elif file.suffix in (".py", ".pyi"):
+    elif file.suffix == ".py":
         text = re.sub(r'"""(?:.|\n)*?"""', "", text)
     lines = map(str.strip, text.splitlines())
     return sum(bool(line) and not line.startswith(("//", "#", "/*", "* ")) for line in lines)

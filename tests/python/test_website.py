@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import machines, schemas
+from linkwright import _native, machines, schemas
 from linkwright.base import registry
 from linkwright_evidence.outcome import Cell, Outcome
 
@@ -98,3 +98,10 @@ def test_keys_of_files_are_those_of_their_schemas():
     assert "| `endpoints.capacity` | *size* |" in page
     assert "| `part[].axes." in page
     assert not [line for line in page.splitlines() if line.startswith("| `") and re.search(r"\| *\|$", line)]
+
+
+def test_the_page_of_algorithms_has_each_with_its_text():
+    page = reference.algorithms()
+    rows = _native.algorithms()
+    assert sorted(re.findall(r"^### `(.*)`$", page, re.M)) == sorted(row["key"] for row in rows)
+    assert all(row["description"] in page for row in rows)

@@ -7,27 +7,21 @@ use linkwright_sim::limits::Limit as LowerBound;
 use linkwright_sim::states::States;
 use linkwright_sim::trace::Trace;
 use linkwright_sim::{run, slack, Simulation, Spent};
-use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyType};
+use pyo3::types::{PyDict, PyType};
 
 use crate::errors;
+use crate::hints::{self, Column, Typed};
 use crate::how::How;
 use crate::schedule::Schedule;
 
-type Column<T> = Py<PyArray1<T>>;
-
 /// Return `ps` picoseconds as a `linkwright.base.units.Time`.
-pub fn time(py: Python<'_>, ps: u64) -> PyResult<Bound<'_, PyAny>> {
+fn time(py: Python<'_>, ps: u64) -> PyResult<Typed<'_, hints::Time>> {
     static TIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    TIME.import(py, "linkwright.base.units", "Time")?
-        .call1((ps,))
-}
-
-fn column<T: Element>(py: Python<'_>, values: Vec<T>) -> Column<T> {
-    values.into_pyarray(py).unbind()
+    let kind = TIME.import(py, "linkwright.base.units", "Time")?;
+    kind.call1((ps,)).map(Typed::new)
 }
 
 /// A lower bound on the time of every schedule of a problem, or of one schedule.
@@ -51,13 +45,13 @@ impl Limit {
     }
 
     #[getter]
-    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Typed<'py, hints::Time>> {
         time(py, self.0.time.0)
     }
 
     #[getter]
-    fn time_us<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.time(py)?.getattr("us")
+    fn time_us(&self, py: Python<'_>) -> PyResult<f64> {
+        self.time(py)?.object().getattr("us")?.extract()
     }
 
     #[getter]
@@ -93,7 +87,7 @@ impl Limit {
         Ok(format!(
             "<Limit {}: {} us, {}>",
             self.0.name,
-            self.time_us(py)?,
+            self.time(py)?.object().getattr("us")?,
             self.derivation(py)?
         ))
     }
@@ -142,7 +136,7 @@ pub struct Counts {
 ///     peak: the most messages that held or wanted it at one instant.
 #[pyclass(frozen, get_all, module = "linkwright._native")]
 pub struct Links {
-    name: Py<PyList>,
+    name: Column<String>,
     busy_ps: Column<u64>,
     bytes: Column<u64>,
     peak: Column<u32>,
@@ -158,7 +152,7 @@ pub struct Links {
 #[pyclass(frozen, get_all, module = "linkwright._native")]
 pub struct Path {
     operation: Column<i64>,
-    spent: Py<PyList>,
+    spent: Column<String>,
     begin_ps: Column<u64>,
     end_ps: Column<u64>,
 }
@@ -270,13 +264,13 @@ impl Answer {
 
     /// From the first arrival of a rank to the last finish; of a timed run among several, that of its slowest rank.
     #[getter]
-    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Typed<'py, hints::Time>> {
         time(py, self.simulation().makespan.0)
     }
 
     /// The time of the slowest rank, from its own start.
     #[getter]
-    fn slowest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn slowest<'py>(&self, py: Python<'py>) -> PyResult<Typed<'py, hints::Time>> {
         let (starts, finishes) = (&self.simulation().start, &self.simulation().finish);
         let took = finishes.iter().zip(starts).map(|(end, start)| end - start);
         time(py, took.max().unwrap_or(0))
@@ -288,9 +282,9 @@ impl Answer {
         self.ranks.get_or_try_init(py, || {
             let simulation = self.simulation();
             let ranks = Ranks {
-                start_ps: column(py, simulation.start.clone()),
-                finish_ps: column(py, simulation.finish.clone()),
-                runs_ps: column(py, simulation.runs.concat()),
+                start_ps: Column::new(py, simulation.start.clone()),
+                finish_ps: Column::new(py, simulation.finish.clone()),
+                runs_ps: Column::new(py, simulation.runs.concat()),
             };
             Py::new(py, ranks)
         })
@@ -313,12 +307,12 @@ impl Answer {
 
     /// What the time was spent on: the share of the critical path by cause.
     #[getter]
-    fn critical<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn critical<'py>(&self, py: Python<'py>) -> PyResult<Typed<'py, hints::Shares>> {
         let shares = PyDict::new(py);
         for (cause, share) in Spent::ALL.iter().zip(self.simulation().critical.shares()) {
             shares.set_item(cause.name(), share)?;
         }
-        Ok(shares)
+        Ok(Typed::new(shares))
     }
 
     /// What no schedule of this problem beats; None where nothing is known.
@@ -346,10 +340,10 @@ impl Answer {
         self.links.get_or_try_init(py, || {
             let links = &self.simulation().links;
             let links = Links {
-                name: PyList::new(py, &links.names)?.unbind(),
-                busy_ps: column(py, links.busy_ps.clone()),
-                bytes: column(py, links.bytes.clone()),
-                peak: column(py, links.peak.clone()),
+                name: Column::texts(py, links.names.iter().map(String::as_str))?,
+                busy_ps: Column::new(py, links.busy_ps.clone()),
+                bytes: Column::new(py, links.bytes.clone()),
+                peak: Column::new(py, links.peak.clone()),
             };
             Py::new(py, links)
         })
@@ -364,10 +358,10 @@ impl Answer {
             let all = &self.simulation().critical.segments;
             let operation = |op: Option<u32>| op.map_or(-1, i64::from);
             let path = Path {
-                operation: column(py, all.iter().map(|s| operation(s.op)).collect()),
-                spent: PyList::new(py, all.iter().map(|s| s.spent.name()))?.unbind(),
-                begin_ps: column(py, all.iter().map(|s| s.from_ps).collect()),
-                end_ps: column(py, all.iter().map(|s| s.to_ps).collect()),
+                operation: Column::new(py, all.iter().map(|s| operation(s.op)).collect()),
+                spent: Column::texts(py, all.iter().map(|s| s.spent.name()))?,
+                begin_ps: Column::new(py, all.iter().map(|s| s.from_ps).collect()),
+                end_ps: Column::new(py, all.iter().map(|s| s.to_ps).collect()),
             };
             Py::new(py, path)
         })
@@ -391,11 +385,11 @@ impl Answer {
             let timeline = Timeline {
                 width_ps: bins.width_ps,
                 bins: used,
-                busy_share: column(py, bins.shares(used)),
-                rank: column(py, states.rank),
-                state: column(py, states.state),
-                begin_ps: column(py, states.begin_ps),
-                end_ps: column(py, states.end_ps),
+                busy_share: Column::new(py, bins.shares(used)),
+                rank: Column::new(py, states.rank),
+                state: Column::new(py, states.state),
+                begin_ps: Column::new(py, states.begin_ps),
+                end_ps: Column::new(py, states.end_ps),
             };
             Py::new(py, timeline)
         })
@@ -419,11 +413,11 @@ impl Answer {
                 visible => visible,
             });
             let operations = Operations {
-                issued_ps: column(py, times.issued.clone()),
-                done_ps: column(py, done.collect()),
-                delivered_ps: column(py, times.delivered.clone()),
-                slack_ps: slack.map_err(errors::sim)?.map(|ps| column(py, ps)),
-                network: column(py, network.collect()),
+                issued_ps: Column::new(py, times.issued.clone()),
+                done_ps: Column::new(py, done.collect()),
+                delivered_ps: Column::new(py, times.delivered.clone()),
+                slack_ps: slack.map_err(errors::sim)?.map(|ps| Column::new(py, ps)),
+                network: Column::new(py, network.collect()),
             };
             Py::new(py, operations)
         })
@@ -439,8 +433,8 @@ impl Answer {
         };
         self.messages.get_or_try_init(py, || {
             let messages = Messages {
-                latency_ps: column(py, messages.latency_ps.clone()),
-                sent_bytes: column(py, messages.sent_bytes.clone()),
+                latency_ps: Column::new(py, messages.latency_ps.clone()),
+                sent_bytes: Column::new(py, messages.sent_bytes.clone()),
             };
             Py::new(py, messages)
         })
@@ -467,6 +461,6 @@ impl Answer {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("<Answer: {}>", self.time(py)?.str()?))
+        Ok(format!("<Answer: {}>", self.time(py)?.object().str()?))
     }
 }

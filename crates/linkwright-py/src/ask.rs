@@ -5,25 +5,20 @@ use linkwright_sim::fabric::{Msg, MsgKind};
 use linkwright_sim::fabrics as models;
 use linkwright_sim::run::{self, lowered, remark};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::answer::Answer;
 use crate::errors;
+use crate::hints::{self, row, Typed};
 use crate::how::How;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 
 /// All fabrics: `key, summary, description, source` each.
 #[pyfunction]
-pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::DescribedRow>>> {
     let entry = |entry: &models::Entry| {
         let kind = entry.kind;
-        let row = PyDict::new(py);
-        row.set_item("key", kind.key)?;
-        row.set_item("summary", kind.summary)?;
-        row.set_item("description", kind.description)?;
-        row.set_item("source", kind.source)?;
-        Ok(row)
+        Ok(row!(py, ..kind.{key, summary, description, source}))
     };
     models::FABRICS.iter().map(entry).collect()
 }

@@ -12,6 +12,8 @@ use linkwright_sim::SimError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::hints::{self, row, Typed};
+
 /// What Python knows of one kind of error.
 struct Kind {
     code: &'static str,
@@ -223,16 +225,17 @@ kinds!(sim, SIM: SimError {
 /// Every kind of error that the native module raises: `key` (its code), `class` and `summary`.
 #[pyfunction]
 #[pyo3(name = "errors")]
-pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn kinds(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::ErrorRow>>> {
     let all = [
         MACHINE, PROBE, ISSUE, SKEW, SCHEDULE, FILES, VERIFY, EXEC, SIM,
     ];
     let row = |kind: &Kind| {
-        let row = PyDict::new(py);
-        row.set_item("key", kind.code)?;
-        row.set_item("class", kind.class)?;
-        row.set_item("summary", kind.meaning)?;
-        Ok(row)
+        Ok(row!(
+            py,
+            key = kind.code,
+            class = kind.class,
+            summary = kind.meaning
+        ))
     };
     all.into_iter().flatten().map(row).collect()
 }

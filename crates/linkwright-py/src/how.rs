@@ -41,17 +41,17 @@ macro_rules! how {
             ///     changes: fields of `How` by name.
             /// Returns:
             ///     Another `How`.
-            #[pyo3(signature = (**changes))]
+            #[pyo3(signature = (**changes: "object"))]
             fn but<'py>(
                 this: &Bound<'py, Self>,
                 changes: Option<&Bound<'py, PyDict>>,
-            ) -> PyResult<Bound<'py, PyAny>> {
+            ) -> PyResult<Bound<'py, Self>> {
                 let fields = PyDict::new(this.py());
                 $(fields.set_item(stringify!($field), this.getattr(stringify!($field))?)?;)*
                 if let Some(changes) = changes {
                     fields.update(changes.as_mapping())?;
                 }
-                this.get_type().call((), Some(&fields))
+                Ok(this.get_type().call((), Some(&fields))?.cast_into()?)
             }
 
             /// The fields that differ from the usual ones.

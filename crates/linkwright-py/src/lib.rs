@@ -7,6 +7,7 @@ mod answer;
 mod ask;
 mod builder;
 mod errors;
+mod hints;
 mod how;
 mod html;
 mod ladder;
@@ -36,8 +37,6 @@ static MEMORY: out_of_memory::OrEnd = out_of_memory::OrEnd;
 /// The native half of linkwright.
 #[pyo3::pymodule]
 mod _native {
-    use pyo3::prelude::*;
-
     #[pymodule_export]
     use super::answer::{
         Answer, Counts, Limit, Links, Messages, Operations, Path, Ranks, Timeline,
@@ -79,10 +78,9 @@ mod _native {
     #[pymodule_export]
     use super::registry::{algorithms, bus_factor, collectives, pattern_bytes, patterns};
     #[pymodule_export]
-    use super::sampling::sample_work;
+    use super::sampling::{sample_work, Measurement};
     #[pymodule_export]
     use super::schedule::{proof_key, Schedule};
-    #[pymodule_export]
     #[pymodule_export]
     use super::stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory};
     #[pymodule_export]
@@ -94,9 +92,8 @@ mod _native {
     #[pymodule_export]
     use super::threads::{cpus, repeats_back_to_back, run_threads};
 
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("measurement", super::sampling::constants(module.py())?)
-    }
+    #[allow(non_upper_case_globals)] // a name of Python
+    /// The version of the package.
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }

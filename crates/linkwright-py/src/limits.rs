@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use linkwright_schedule::Collective;
 use linkwright_sim::run::limits_of;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::answer::Limit;
 use crate::errors;
+use crate::hints::Named;
 use crate::how::How;
 use crate::machine::Machine;
 use crate::options::Options;
@@ -22,7 +22,7 @@ pub fn limits(
     py: Python<'_>,
     machine: &Machine,
     collective: &str,
-    shape: &Bound<'_, PyDict>,
+    shape: Named<'_>,
     how: &How,
 ) -> PyResult<Vec<Limit>> {
     let Some(known) = Collective::from_name(collective) else {

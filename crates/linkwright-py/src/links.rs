@@ -2,9 +2,9 @@
 
 use linkwright_sim::fabrics::host_link::config::Config;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::hints::{self, row, Typed};
 use crate::machine::Machine;
 
 /// The link of a machine whose fabric is `host_link`, for given numbers of bytes that the device reads and writes:
@@ -15,14 +15,15 @@ pub fn pcie_link<'py>(
     machine: &Machine,
     read_bytes: u64,
     write_bytes: u64,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Typed<'py, hints::PcieLinkRow>> {
     let link = Config::from_machine(&machine.described)
         .map_err(errors::sim)?
         .link;
-    let row = PyDict::new(py);
-    row.set_item("read_ps", link.read_time(read_bytes).0)?;
-    row.set_item("write_ps", link.write_time(write_bytes).0)?;
-    row.set_item("read_rate", link.read_rate(read_bytes).0)?;
-    row.set_item("write_rate", link.write_rate(write_bytes).0)?;
-    Ok(row)
+    Ok(row!(
+        py,
+        read_ps = link.read_time(read_bytes).0,
+        write_ps = link.write_time(write_bytes).0,
+        read_rate = link.read_rate(read_bytes).0,
+        write_rate = link.write_rate(write_bytes).0,
+    ))
 }

@@ -1,6 +1,7 @@
 //! `Machine`: a described machine.
 
 use crate::errors;
+use crate::hints::{self, row, Typed};
 use crate::html;
 use crate::network::NetworkColumns;
 use linkwright_core::error::{MachineError, VariantError};
@@ -106,7 +107,7 @@ impl Files for Shelf<'_, '_> {
 
 /// `units` of a number, by dimension; `statuses`; and the `positive` dimensions, which cannot be zero.
 #[pyfunction]
-pub fn machine_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+pub fn machine_numbers(py: Python<'_>) -> PyResult<Typed<'_, hints::MachineNumbers>> {
     let units = PyDict::new(py);
     let mut positive = BTreeSet::new();
     for unit in UNITS {
@@ -120,11 +121,12 @@ pub fn machine_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
             units.set_item(dimension.name(), same)?;
         }
     }
-    let row = PyDict::new(py);
-    row.set_item("units", units)?;
-    row.set_item("positive", positive)?;
-    row.set_item("statuses", Status::ALL.map(Status::name))?;
-    Ok(row)
+    Ok(row!(
+        py,
+        units = units,
+        positive = positive,
+        statuses = Status::ALL.map(Status::name)
+    ))
 }
 
 /// Tables of machine files -> key -> `required`, the `forms` (name, words) that a value may have, and the `meaning`.
@@ -136,7 +138,7 @@ pub fn machine_keys<'py>(
     py: Python<'py>,
     files: Vec<(String, String)>,
     shelf: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Typed<'py, hints::Keys>> {
     let recorder = Recorder::default();
     for (text, name) in files {
         let shelf = Shelf::new(shelf);
@@ -151,7 +153,7 @@ pub fn machine_keys<'py>(
 pub fn network_keys<'py>(
     py: Python<'py>,
     files: Vec<(String, String)>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Typed<'py, hints::Keys>> {
     let recorder = Recorder::default();
     for (text, name) in files {
         ClusterNetwork::read(&File { name, text }, Some(&recorder)).map_err(errors::machine)?;
@@ -159,21 +161,21 @@ pub fn network_keys<'py>(
     keys(py, &recorder)
 }
 
-fn keys<'py>(py: Python<'py>, recorder: &Recorder) -> PyResult<Bound<'py, PyDict>> {
+fn keys<'py>(py: Python<'py>, recorder: &Recorder) -> PyResult<Typed<'py, hints::Keys>> {
     let tables = PyDict::new(py);
     for (name, table) in recorder.tables() {
         let keys = PyDict::new(py);
         for (key, forms) in &table.keys {
-            let row = PyDict::new(py);
-            row.set_item("required", table.required.contains(key))?;
             let forms: Vec<_> = forms.iter().map(|f| (f.name, f.words.clone())).collect();
-            row.set_item("forms", forms)?;
-            row.set_item("meaning", table.meanings.get(key))?;
+            let required = table.required.contains(key);
+            let meaning = table.meanings.get(key);
+            let row: Typed<hints::KeyRow> =
+                row!(py, required = required, forms = forms, meaning = meaning);
             keys.set_item(key, row)?;
         }
         tables.set_item(name, keys)?;
     }
-    Ok(tables)
+    Ok(Typed::new(tables))
 }
 
 /// A machine that is composed of its file, parts and a network, and not yet checked.
@@ -435,7 +437,7 @@ impl Machine {
     ///     >>> import linkwright as lw
     ///     >>> lw.machine("torus-2d").with_grid(4, 2).rank_grid
     ///     (4, 2)
-    #[pyo3(signature = (*sides))]
+    #[pyo3(signature = (*sides: "int"))]
     fn with_grid(&self, sides: Vec<u32>) -> PyResult<Self> {
         let described = self.described.with_sides(&sides).map_err(errors::machine)?;
         Ok(Machine { described })
@@ -589,10 +591,10 @@ impl Machine {
 
     /// Sides of the grid of ranks, (columns, rows, ...); None unless they form a grid.
     #[getter]
-    fn rank_grid<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn rank_grid<'py>(&self, py: Python<'py>) -> PyResult<Option<Typed<'py, hints::Sides>>> {
         match self.described.sides() {
             [] => Ok(None),
-            sides => PyTuple::new(py, sides).map(Some),
+            sides => Ok(Some(Typed::new(PyTuple::new(py, sides)?))),
         }
     }
 
@@ -620,15 +622,16 @@ impl Machine {
     ///     >>> import linkwright as lw
     ///     >>> lw.machine("wormhole-n150").endpoints()[0]
     ///     {'name': 'tile (1,1)', 'kind': 'rank', 'x': 1, 'y': 1}
-    fn endpoints<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn endpoints<'py>(&self, py: Python<'py>) -> PyResult<Vec<Typed<'py, hints::EndpointRow>>> {
         let row = |endpoint: &linkwright_core::machine::Endpoint| {
-            let row = PyDict::new(py);
-            row.set_item("name", &endpoint.name)?;
             let memory = endpoint.kind == EndpointKind::Memory;
-            row.set_item("kind", if memory { "memory" } else { "rank" })?;
-            row.set_item("x", endpoint.place.map(|place| place.x))?;
-            row.set_item("y", endpoint.place.map(|place| place.y))?;
-            Ok(row)
+            Ok(row!(
+                py,
+                name = &endpoint.name,
+                kind = if memory { "memory" } else { "rank" },
+                x = endpoint.place.map(|place| place.x),
+                y = endpoint.place.map(|place| place.y),
+            ))
         };
         self.described.endpoints().iter().map(row).collect()
     }
@@ -643,15 +646,14 @@ impl Machine {
     ///     >>> first = lw.machine("loggp").numbers()[0]
     ///     >>> first["key"], first["value"], first["unit"], first["status"]
     ///     ('fabric.latency', '1', 'us', 'assumed')
-    fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Typed<'py, hints::NumberRow>>> {
         let row = |number: linkwright_core::machine::NumberRow| {
-            let row = PyDict::new(py);
-            row.set_item("key", number.key)?;
-            row.set_item("value", number.value)?;
-            row.set_item("unit", number.unit)?;
-            row.set_item("status", number.status.name())?;
-            row.set_item("source", number.source)?;
-            Ok(row)
+            Ok(row!(
+                py,
+                ..number.{key, value, unit},
+                status = number.status.name(),
+                source = number.source,
+            ))
         };
         self.described.numbers().into_iter().map(row).collect()
     }
@@ -665,14 +667,9 @@ impl Machine {
     ///     >>> import linkwright as lw
     ///     >>> sorted(lw.machine("vollo-ia420f").rules()[0])
     ///     ['evidence', 'name', 'post_hoc', 'statement']
-    fn rules<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn rules<'py>(&self, py: Python<'py>) -> PyResult<Vec<Typed<'py, hints::RuleRow>>> {
         let row = |rule: &linkwright_core::machine::Rule| {
-            let row = PyDict::new(py);
-            row.set_item("name", &rule.name)?;
-            row.set_item("statement", &rule.statement)?;
-            row.set_item("evidence", &rule.evidence)?;
-            row.set_item("post_hoc", rule.post_hoc)?;
-            Ok(row)
+            Ok(row!(py, ..rule.{name, statement, evidence, post_hoc}))
         };
         self.described.rules().iter().map(row).collect()
     }
@@ -689,26 +686,21 @@ impl Machine {
     ///     >>> library = lw.machine("dgx1-p100").library()
     ///     >>> library["name"], library["versions"], library["modes"]["normal"]
     ///     ('nccl', ['1.3.4', '2.3.5'], 'flags')
-    fn library<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn library<'py>(&self, py: Python<'py>) -> PyResult<Option<Typed<'py, hints::LibraryRow>>> {
         let Some(library) = self.described.library() else {
             return Ok(None);
         };
-        let row = PyDict::new(py);
-        row.set_item("name", &library.name)?;
-        row.set_item("versions", &library.versions)?;
-        row.set_item("links", library.links)?;
-        row.set_item("modes", &library.modes)?;
         let hardware = library.hardware.as_ref();
-        row.set_item(
-            "hardware",
-            hardware
+        Ok(Some(row!(
+            py,
+            ..library.{name, versions, links, modes},
+            hardware = hardware
                 .map(|h| [("gpu", &h.gpu), ("host", &h.host)].into_py_dict(py))
                 .transpose()?,
-        )?;
-        row.set_item("training", &library.training)?;
-        row.set_item("launch_ps", library.launch.0)?;
-        row.set_item("source", &library.source)?;
-        Ok(Some(row))
+            training = &library.training,
+            launch_ps = library.launch.0,
+            source = &library.source,
+        )))
     }
 
     /// The nodes of the machine, the edges between them, and where each link of a simulation is.
@@ -727,10 +719,13 @@ impl Machine {
     ///     ['nvlink', 0, 1, 20000000000]
     ///     >>> network["nodes"]["name"][:2], network["links"]["name"][0]
     ///     (['GPU 0', 'GPU 1'], 'GPU 0 -> GPU 1')
-    fn network(&self, py: Python<'_>) -> PyResult<Option<NetworkColumns>> {
+    fn network<'py>(&self, py: Python<'py>) -> PyResult<Option<Typed<'py, hints::NetworkColumns>>> {
         let sized = self.described.ranks() > 0;
         let network = sized.then(|| py.detach(|| NetworkColumns::of(&self.described)));
-        network.transpose().map_err(errors::sim)
+        let Some(network) = network.transpose().map_err(errors::sim)? else {
+            return Ok(None);
+        };
+        Ok(Some(Typed::new(network.into_pyobject(py)?)))
     }
 
     /// How many numbers are fitted.

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::hints::{self, Named, Typed};
 use crate::options::Options;
 use crate::schedule::Schedule;
 use crate::threads::{columns, only_run_options, run_options_with_issue};
@@ -28,7 +29,7 @@ impl MpiGroup {
     #[allow(clippy::too_many_arguments)] // the facts of one library
     fn new(
         functions: BTreeMap<String, usize>,
-        handles: &Bound<'_, PyDict>,
+        handles: Named<'_>,
         data: usize,
         control: usize,
         rank: u32,
@@ -90,8 +91,8 @@ impl MpiGroup {
         &self,
         py: Python<'py>,
         schedule: &Schedule,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+        options: Option<Named<'py>>,
+    ) -> PyResult<Typed<'py, hints::RankLaunchColumns>> {
         let (data, run, issue) = run_options_with_issue(options)?;
         let ordered = schedule.proved(py)?;
         let launch = py.detach(|| self.0.with_issue(issue).run(ordered, data, &run));
@@ -107,8 +108,8 @@ impl MpiGroup {
         elements: u64,
         root: u32,
         in_place: bool,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+        options: Option<Named<'py>>,
+    ) -> PyResult<Typed<'py, hints::RankLaunchColumns>> {
         let collective = Collective::from_name(collective).ok_or_else(|| {
             errors::raise(
                 "UnknownNameError",
@@ -137,17 +138,20 @@ impl MpiGroup {
         let options = PyDict::new(py);
         options.set_item("dtype", dtype)?;
         options.set_item("op", op)?;
-        let (data, _) = only_run_options(Some(&options))?;
+        let (data, _) = only_run_options(Some(Named(options)))?;
         let ordered = schedule.proved(py)?;
         let compared = py.detach(|| self.0.compare_with_reference(ordered, data));
         compared.map_err(errors::exec)
     }
 }
 
-fn rank_columns(py: Python<'_>, found: RankLaunch) -> PyResult<Bound<'_, PyDict>> {
+fn rank_columns(
+    py: Python<'_>,
+    found: RankLaunch,
+) -> PyResult<Typed<'_, hints::RankLaunchColumns>> {
     let table = columns(py, found.launch)?;
-    table.set_item("sync", found.method.name())?;
-    table.set_item("residual_ns", found.residual_ns)?;
-    table.set_item("canary_ns", found.canary_ns)?;
-    Ok(table)
+    table.object().set_item("sync", found.method.name())?;
+    table.object().set_item("residual_ns", found.residual_ns)?;
+    table.object().set_item("canary_ns", found.canary_ns)?;
+    Ok(table.into())
 }

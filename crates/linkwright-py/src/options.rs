@@ -3,19 +3,19 @@
 use linkwright_core::{Issue, Skew};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::hints::Named;
 
 /// A dictionary of options that are taken one by one.
-pub struct Options<'a, 'py> {
-    given: Option<&'a Bound<'py, PyDict>>,
+pub struct Options<'py> {
+    given: Option<Named<'py>>,
     known: Vec<&'static str>,
 }
 
-impl<'a, 'py> Options<'a, 'py> {
+impl<'py> Options<'py> {
     /// Of the dictionary `given`, or of none.
-    pub fn new(given: Option<&'a Bound<'py, PyDict>>) -> Self {
+    pub fn new(given: Option<Named<'py>>) -> Self {
         Options {
             given,
             known: Vec::new(),
@@ -25,7 +25,7 @@ impl<'a, 'py> Options<'a, 'py> {
     /// The value of `key`; `None` where it is left out or `None`.
     pub fn take<T: FromPyObjectOwned<'py>>(&mut self, key: &'static str) -> PyResult<Option<T>> {
         self.known.push(key);
-        let Some(given) = self.given else {
+        let Some(Named(given)) = &self.given else {
             return Ok(None);
         };
         let Some(value) = given.get_item(key)?.filter(|value| !value.is_none()) else {
@@ -71,7 +71,7 @@ impl<'a, 'py> Options<'a, 'py> {
 
     /// Refuse unknown keys.
     pub fn finish(self) -> PyResult<()> {
-        let Some(given) = self.given else {
+        let Some(Named(given)) = self.given else {
             return Ok(());
         };
         for key in given.keys() {

@@ -1,23 +1,20 @@
 //! Schedules in files.
 
 use crate::errors;
+use crate::hints::{self, row, Typed};
 use crate::schedule::Schedule;
 use linkwright_plans::{Format, FORMATS};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// All formats of schedules in files: `key, summary, description, source, suffix, reads`.
 #[pyfunction]
-pub fn plan_formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn plan_formats(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::FormatRow>>> {
     let entry = |format: &&Format| {
-        let row = PyDict::new(py);
-        row.set_item("key", format.key)?;
-        row.set_item("summary", format.summary)?;
-        row.set_item("description", format.description)?;
-        row.set_item("source", format.source)?;
-        row.set_item("suffix", format.suffix)?;
-        row.set_item("reads", format.read.is_some())?;
-        Ok(row)
+        Ok(row!(
+            py,
+            ..format.{key, summary, description, source, suffix},
+            reads = format.read.is_some(),
+        ))
     };
     FORMATS.iter().map(entry).collect()
 }

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::hints::{self, row, Named, Typed};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::sampling::{sampled, sampling_options};
@@ -18,47 +19,42 @@ use crate::sampling::{sampled, sampling_options};
 /// Every probe of the catalogue: `key, summary, description, axes, metrics, size_axis, table, source, waived`,
 /// and whether it is `measured` natively and `modelled`.
 #[pyfunction]
-pub fn probes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn probes(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::ProbeRow>>> {
     CATALOGUE.iter().map(|about| entry(py, about)).collect()
 }
 
-fn entry<'py>(py: Python<'py>, about: &Description) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("key", about.key)?;
-    row.set_item("summary", about.summary)?;
-    row.set_item("description", about.description)?;
+fn entry<'py>(py: Python<'py>, about: &Description) -> PyResult<Typed<'py, hints::ProbeRow>> {
     let axes = about.axes.iter().map(|axis| {
-        let row = PyDict::new(py);
-        row.set_item("key", axis.key)?;
-        row.set_item("kind", axis.kind.name())?;
-        row.set_item("words", axis.kind.words())?;
-        row.set_item("summary", axis.summary)?;
-        row.set_item("default", axis.default)?;
-        Ok(row)
+        Ok(row!(
+            py,
+            key = axis.key,
+            kind = axis.kind.name(),
+            words = axis.kind.words(),
+            ..axis.{summary, default},
+        ))
     });
-    row.set_item("axes", axes.collect::<PyResult<Vec<_>>>()?)?;
     let metrics = about.metrics.iter().map(|metric| {
-        let row = PyDict::new(py);
-        row.set_item("key", metric.key)?;
-        row.set_item("unit", metric.unit)?;
-        row.set_item("better", metric.better.name())?;
-        row.set_item("summary", metric.summary)?;
-        row.set_item("source", metric.from.name())?;
-        Ok(row)
+        Ok(row!(
+            py,
+            ..metric.{key, unit},
+            better = metric.better.name(),
+            summary = metric.summary,
+            source = metric.from.name(),
+        ))
     });
-    row.set_item("metrics", metrics.collect::<PyResult<Vec<_>>>()?)?;
-    row.set_item("size_axis", about.size_axis)?;
-    row.set_item("table", about.table)?;
-    row.set_item("source", about.source)?;
-    row.set_item("waived", about.waived)?;
-    row.set_item("measured", PROBES.iter().any(|p| p.about.key == about.key))?;
-    let modelled = MODEL_PROBES.iter().any(|p| p.about.key == about.key);
-    row.set_item("modelled", modelled)?;
-    Ok(row)
+    Ok(row!(
+        py,
+        ..about.{key, summary, description},
+        axes = axes.collect::<PyResult<Vec<Typed<hints::AxisRow>>>>()?,
+        metrics = metrics.collect::<PyResult<Vec<Typed<hints::MetricRow>>>>()?,
+        ..about.{size_axis, table, source, waived},
+        measured = PROBES.iter().any(|p| p.about.key == about.key),
+        modelled = MODEL_PROBES.iter().any(|p| p.about.key == about.key),
+    ))
 }
 
 /// The values of the axes of probe `key`, by name.
-pub fn assignment(key: &str, axes: &Bound<'_, PyDict>) -> PyResult<Assignment> {
+pub fn assignment(key: &str, Named(axes): &Named<'_>) -> PyResult<Assignment> {
     let wrong = |error| errors::exec(linkwright_exec::ExecError::Probe(error));
     let given: Vec<(String, String)> = axes
         .iter()
@@ -77,10 +73,10 @@ pub fn assignment(key: &str, axes: &Bound<'_, PyDict>) -> PyResult<Assignment> {
 pub fn run_probe<'py>(
     py: Python<'py>,
     key: &str,
-    axes: &Bound<'py, PyDict>,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let asked = assignment(key, axes)?;
+    axes: Named<'py>,
+    options: Option<Named<'py>>,
+) -> PyResult<Typed<'py, hints::MeasuredColumns>> {
+    let asked = assignment(key, &axes)?;
     let mut given = Options::new(options);
     let all = || Topology::discover().cpus.iter().map(|cpu| cpu.id).collect();
     // Ctrl-C belongs to the thread that called; what it raised is kept until the probe has ended.
@@ -109,35 +105,28 @@ pub fn run_probe<'py>(
     columns(py, found.map_err(errors::exec)?)
 }
 
-fn columns(py: Python<'_>, found: Answer) -> PyResult<Bound<'_, PyDict>> {
-    let table = sampled(py, found.samples)?;
-    table.set_item("counted_bytes", found.counted_bytes)?;
-    table.set_item("moved_bytes", found.moved_bytes)?;
-    table.set_item("work", found.work)?;
+fn columns(py: Python<'_>, found: Answer) -> PyResult<Typed<'_, hints::MeasuredColumns>> {
     let own = PyDict::new(py);
     for (metric, values) in found.columns {
         own.set_item(metric, values.into_pyarray(py))?;
     }
-    table.set_item("columns", own)?;
-    table.set_item("notes", found.notes)?;
-    Ok(table)
+    let table = sampled(py, found.samples)?;
+    let more: Typed<hints::MeasuredColumns> =
+        row!(py, ..found.{counted_bytes, moved_bytes, work}, columns = own, notes = found.notes);
+    table.object().call_method1("update", (more,))?;
+    Ok(table.into())
 }
 
 /// Layers of the probe `convolution`: `key`, sizes, width of the `output` and `flops` of one image each.
 #[pyfunction]
-pub fn convolution_layers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn convolution_layers(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::LayerRow>>> {
     let row = |layer: &linkwright_core::probes::Layer| {
-        let row = PyDict::new(py);
-        row.set_item("key", layer.key)?;
-        row.set_item("filter", layer.filter)?;
-        row.set_item("input", layer.input)?;
-        row.set_item("in_channels", layer.in_channels)?;
-        row.set_item("out_channels", layer.out_channels)?;
-        row.set_item("stride", layer.stride)?;
-        row.set_item("groups", layer.groups)?;
-        row.set_item("output", layer.output())?;
-        row.set_item("flops", layer.flops(1))?;
-        Ok(row)
+        Ok(row!(
+            py,
+            ..layer.{key, filter, input, in_channels, out_channels, stride, groups},
+            output = layer.output(),
+            flops = layer.flops(1),
+        ))
     };
     LAYERS.iter().map(row).collect()
 }
@@ -148,9 +137,9 @@ pub fn model_probe<'py>(
     py: Python<'py>,
     machine: &Machine,
     key: &str,
-    axes: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let asked = assignment(key, axes)?;
+    axes: Named<'py>,
+) -> PyResult<Typed<'py, hints::ModelledRow>> {
+    let asked = assignment(key, &axes)?;
     let found = py
         .detach(|| answer(&machine.described, &asked))
         .map_err(errors::sim)?;
@@ -158,18 +147,12 @@ pub fn model_probe<'py>(
 }
 
 /// What a model answered, by name.
-pub fn answered(py: Python<'_>, found: Modelled) -> PyResult<Bound<'_, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("time_ps", found.time.0)?;
-    row.set_item("counted_bytes", found.counted_bytes)?;
-    row.set_item("moved_bytes", found.moved_bytes)?;
-    row.set_item("work", found.work)?;
+pub fn answered(py: Python<'_>, found: Modelled) -> PyResult<Typed<'_, hints::ModelledRow>> {
     let own = PyDict::new(py);
     for (metric, value) in found.columns {
         own.set_item(metric, value)?;
     }
-    row.set_item("columns", own)?;
-    Ok(row)
+    Ok(row!(py, time_ps = found.time.0, ..found.{counted_bytes, moved_bytes, work}, columns = own))
 }
 
 /// Nanoseconds per cycle of each of these processors just now, by default of the one that the caller runs
@@ -189,16 +172,11 @@ pub fn available_memory() -> Option<u64> {
 
 /// Caches that the first processor sees, nearest first: `level, kind, bytes, shared_by` each.
 #[pyfunction]
-pub fn caches(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn caches(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::CacheRow>>> {
     let topology = Topology::discover();
     let seen = topology.cpus.first().map_or(&[][..], |cpu| &cpu.caches);
     let row = |cache: &linkwright_exec::topology::Cache| {
-        let row = PyDict::new(py);
-        row.set_item("level", cache.level)?;
-        row.set_item("kind", &cache.kind)?;
-        row.set_item("bytes", cache.bytes)?;
-        row.set_item("shared_by", &cache.shared_by)?;
-        Ok(row)
+        Ok(row!(py, ..cache.{level, kind, bytes, shared_by}))
     };
     seen.iter().map(row).collect()
 }

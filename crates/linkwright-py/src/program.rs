@@ -3,13 +3,13 @@
 use linkwright_exec::buffers::AlignedBytes;
 use linkwright_exec::program::{self, Moment};
 use linkwright_exec::{dtype, lowered, ExecError};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::borrow::Cow;
 
 use crate::errors;
+use crate::hints::{self, row, Column, Named, Typed};
 use crate::schedule::{kind_name, Schedule};
 use crate::threads::only_run_options;
 
@@ -46,37 +46,38 @@ pub fn without_aggregations(schedule: Bound<'_, Schedule>) -> PyResult<Bound<'_,
 pub fn rank_programs<'py>(
     py: Python<'py>,
     schedule: &Schedule,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyDict>> {
+    options: Option<Named<'py>>,
+) -> PyResult<Typed<'py, hints::RankProgramColumns>> {
     let (data, _) = only_run_options(options)?;
     let ordered = schedule.proved(py)?;
     let made = py.detach(|| program::program(ordered, data));
     let made = made.map_err(errors::exec)?;
-    let table = PyDict::new(py);
     let kinds = made.kinds.iter().map(|&kind| kind_name(kind));
-    table.set_item("kind", kinds.collect::<Vec<_>>())?;
-    table.set_item("initiator", made.initiator.into_pyarray(py))?;
-    table.set_item("source", made.source.into_pyarray(py))?;
-    table.set_item("combine", made.combine.into_pyarray(py))?;
-    table.set_item("lane", made.lane.into_pyarray(py))?;
-    table.set_item("work", made.work.into_pyarray(py))?;
-    table.set_item("target_end", made.target_end.into_pyarray(py))?;
-    table.set_item("targets", made.targets.into_pyarray(py))?;
-    table.set_item("piece_end", made.piece_end.into_pyarray(py))?;
     let pieces = made.pieces.into_flattened();
-    table.set_item("pieces", pieces.into_pyarray(py))?;
-    table.set_item("wait_end", made.wait_end.into_pyarray(py))?;
     let waits = made.waits.into_flattened();
-    table.set_item("waits", waits.into_pyarray(py))?;
     let layout = made.layout;
     let firsts = layout.participant_first.windows(2);
     let bytes = firsts.map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
-    table.set_item("memory_bytes", bytes.into_pyarray(py))?;
-    table.set_item("buffer_first", layout.buffer_first.into_pyarray(py))?;
-    table.set_item("buffer_bytes", layout.buffer_bytes.into_pyarray(py))?;
     let names = ordered.buffers.iter().map(|buffer| buffer.name.clone());
-    table.set_item("buffers", names.collect::<Vec<_>>())?;
-    Ok(table)
+    Ok(row!(
+        py,
+        kind = kinds.collect::<Vec<_>>(),
+        initiator = made.initiator.into_pyarray(py),
+        source = made.source.into_pyarray(py),
+        combine = made.combine.into_pyarray(py),
+        lane = made.lane.into_pyarray(py),
+        work = made.work.into_pyarray(py),
+        target_end = made.target_end.into_pyarray(py),
+        targets = made.targets.into_pyarray(py),
+        piece_end = made.piece_end.into_pyarray(py),
+        pieces = pieces.into_pyarray(py),
+        wait_end = made.wait_end.into_pyarray(py),
+        waits = waits.into_pyarray(py),
+        memory_bytes = bytes.into_pyarray(py),
+        buffer_first = layout.buffer_first.into_pyarray(py),
+        buffer_bytes = layout.buffer_bytes.into_pyarray(py),
+        buffers = names.collect::<Vec<_>>(),
+    ))
 }
 
 /// The memory of one participant before the first operation. Options: `dtype, op, seed`.
@@ -86,12 +87,12 @@ pub fn initial_memory<'py>(
     py: Python<'py>,
     schedule: &Schedule,
     participant: u32,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    options: Option<Named<'py>>,
+) -> PyResult<Typed<'py, Column<u8>>> {
     let (data, _) = only_run_options(options)?;
     let ordered = schedule.proved(py)?;
     let found = py.detach(|| program::initial(ordered, data, participant));
-    Ok(found.map_err(errors::exec)?.into_pyarray(py))
+    Ok(Typed::new(found.map_err(errors::exec)?.into_pyarray(py)))
 }
 
 /// Compare the memory of one participant with what the schedule must leave there; the number of elements compared.
@@ -102,11 +103,12 @@ pub fn check_memory(
     py: Python<'_>,
     schedule: &Schedule,
     participant: u32,
-    memory: PyReadonlyArray1<'_, u8>,
-    options: Option<&Bound<'_, PyDict>>,
+    memory: Typed<'_, Column<u8>>,
+    options: Option<Named<'_>>,
 ) -> PyResult<u64> {
     let (data, _) = only_run_options(options)?;
     let ordered = schedule.proved(py)?;
+    let memory: PyReadonlyArray1<u8> = memory.object().extract()?;
     let bytes = memory.as_slice()?;
     let compared = py
         .detach(|| -> Result<u64, ExecError> { program::check(ordered, data, participant, bytes) });
@@ -117,11 +119,13 @@ pub fn check_memory(
 #[pyfunction]
 #[pyo3(signature = (into, data, options=None))]
 pub fn combine(
-    mut into: PyReadwriteArray1<'_, u8>,
-    data: PyReadonlyArray1<'_, u8>,
-    options: Option<&Bound<'_, PyDict>>,
+    into: Typed<'_, Column<u8>>,
+    data: Typed<'_, Column<u8>>,
+    options: Option<Named<'_>>,
 ) -> PyResult<()> {
     let (how, _) = only_run_options(options)?;
+    let mut into: PyReadwriteArray1<u8> = into.object().extract()?;
+    let data: PyReadonlyArray1<u8> = data.object().extract()?;
     let (into, data) = (into.as_slice_mut()?, data.as_slice()?);
     let size = how.dtype.size();
     if into.len() != data.len() || data.len() % size != 0 {

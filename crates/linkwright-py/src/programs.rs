@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::hints::{self, Typed};
 use crate::machine::Machine;
 
 /// One moment in the life of a command.
@@ -25,7 +26,7 @@ pub fn dma_programs<'py>(
     machine: &Machine,
     programs: Vec<(String, Vec<String>)>,
     overwrite: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Typed<'py, hints::ProgramColumns>> {
     let described = &machine.described;
     let outcome = py.detach(|| run(described, &programs, overwrite));
     let outcome = outcome.map_err(errors::sim)?;
@@ -52,7 +53,7 @@ pub fn dma_programs<'py>(
         .into_iter()
         .map(|program| program.into_pyarray(py));
     table.set_item("lines_ps", lines.collect::<Vec<_>>())?;
-    Ok(table)
+    Ok(Typed::new(table))
 }
 
 fn picoseconds(outcome: &Outcome, of: Moment) -> Vec<u64> {

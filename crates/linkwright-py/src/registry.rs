@@ -1,42 +1,31 @@
 //! Registries as lists of dictionaries.
 
 use crate::errors;
+use crate::hints::{self, row, Typed};
 use crate::schedule::shape;
 use linkwright_schedule::{collectives as algorithm_files, patterns as pattern_files, Collective};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// All algorithms: `key, collective, name, summary, description, cost, needs, source, folds`.
 #[pyfunction]
-pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::AlgorithmRow>>> {
     let entry = |algorithm: &&algorithm_files::Algorithm| {
-        let row = PyDict::new(py);
-        row.set_item("key", algorithm.key())?;
-        row.set_item("collective", algorithm.collective.name())?;
-        row.set_item("name", algorithm.name)?;
-        row.set_item("summary", algorithm.summary)?;
-        row.set_item("description", algorithm.description)?;
-        row.set_item("cost", algorithm.cost)?;
-        row.set_item("needs", algorithm.needs)?;
-        row.set_item("source", algorithm.source)?;
-        row.set_item("folds", algorithm.program.is_some())?;
-        Ok(row)
+        Ok(row!(
+            py,
+            key = algorithm.key(),
+            collective = algorithm.collective.name(),
+            ..algorithm.{name, summary, description, cost, needs, source},
+            folds = algorithm.program.is_some(),
+        ))
     };
     algorithm_files::REGISTRY.iter().map(entry).collect()
 }
 
 /// All traffic patterns: `key, name, summary, description, needs, source`.
 #[pyfunction]
-pub fn patterns(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn patterns(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::PatternRow>>> {
     let entry = |pattern: &&pattern_files::Pattern| {
-        let row = PyDict::new(py);
-        row.set_item("key", pattern.key())?;
-        row.set_item("name", pattern.name)?;
-        row.set_item("summary", pattern.summary)?;
-        row.set_item("description", pattern.description)?;
-        row.set_item("needs", pattern.needs)?;
-        row.set_item("source", pattern.source)?;
-        Ok(row)
+        Ok(row!(py, key = pattern.key(), ..pattern.{name, summary, description, needs, source}))
     };
     pattern_files::REGISTRY.iter().map(entry).collect()
 }
@@ -66,14 +55,15 @@ pub fn pattern_bytes(
 
 /// All collectives: `key, blocked, rooted, reduces`; a blocked one counts S as p equal blocks.
 #[pyfunction]
-pub fn collectives(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn collectives(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::CollectiveRow>>> {
     let entry = |collective: Collective| {
-        let row = PyDict::new(py);
-        row.set_item("key", collective.name())?;
-        row.set_item("blocked", collective.is_blocked())?;
-        row.set_item("rooted", collective.is_rooted())?;
-        row.set_item("reduces", collective.reduces())?;
-        Ok(row)
+        Ok(row!(
+            py,
+            key = collective.name(),
+            blocked = collective.is_blocked(),
+            rooted = collective.is_rooted(),
+            reduces = collective.reduces(),
+        ))
     };
     let known = Collective::ALL.into_iter();
     known

@@ -3,34 +3,48 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use linkwright_exec::guard::{Disturbance, ProcessGuard};
+use linkwright_exec::guard::{Disturbance, Drops, ProcessGuard};
 use linkwright_exec::measurement;
 use linkwright_exec::sampling::{Samples, Sampling};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::hints::{self, row, Named, Typed};
 use crate::options::Options;
 
-/// The constants of the measurement rules, as a module of their own.
-pub fn constants(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
-    let module = PyModule::new(py, "measurement")?;
-    module.add("CONFIDENCE", measurement::CONFIDENCE)?;
-    module.add("MIN_LAUNCHES", measurement::MIN_LAUNCHES)?;
-    module.add("SAMPLES", measurement::SAMPLES)?;
-    module.add("SETTLED_WITHIN", measurement::SETTLED_WITHIN)?;
-    module.add("WARMUP_AGREEING", measurement::WARMUP_AGREEING)?;
-    module.add("WARMUP_WITHIN", measurement::WARMUP_WITHIN)?;
-    module.add("WARMUP_AT_MOST", measurement::WARMUP_AT_MOST)?;
-    module.add("FOREIGN_SHARE", measurement::FOREIGN_SHARE)?;
-    module.add("CLOCK_MOVED", measurement::CLOCK_MOVED)?;
-    module.add("GPU_CLOCK_MOVED", measurement::GPU_CLOCK_MOVED)?;
-    module.add("CANARY_MOVED", measurement::CANARY_MOVED)?;
-    Ok(module)
+/// The constants of the measurement rules.
+#[pyclass(frozen, name = "measurement", module = "linkwright._native")]
+pub struct Measurement;
+
+#[pymethods]
+impl Measurement {
+    #[classattr]
+    const CONFIDENCE: f64 = measurement::CONFIDENCE;
+    #[classattr]
+    const MIN_LAUNCHES: usize = measurement::MIN_LAUNCHES;
+    #[classattr]
+    const SAMPLES: usize = measurement::SAMPLES;
+    #[classattr]
+    const SETTLED_WITHIN: f64 = measurement::SETTLED_WITHIN;
+    #[classattr]
+    const WARMUP_AGREEING: usize = measurement::WARMUP_AGREEING;
+    #[classattr]
+    const WARMUP_WITHIN: f64 = measurement::WARMUP_WITHIN;
+    #[classattr]
+    const WARMUP_AT_MOST: usize = measurement::WARMUP_AT_MOST;
+    #[classattr]
+    const FOREIGN_SHARE: f64 = measurement::FOREIGN_SHARE;
+    #[classattr]
+    const CLOCK_MOVED: f64 = measurement::CLOCK_MOVED;
+    #[classattr]
+    const GPU_CLOCK_MOVED: f64 = measurement::GPU_CLOCK_MOVED;
+    #[classattr]
+    const CANARY_MOVED: f64 = measurement::CANARY_MOVED;
 }
 
 /// How much to measure: `samples, warmup_at_most, budget_s, settle_within`.
-pub fn sampling_options(given: &mut Options<'_, '_>) -> PyResult<Sampling> {
+pub fn sampling_options(given: &mut Options<'_>) -> PyResult<Sampling> {
     let usual = Sampling::default();
     Ok(Sampling {
         samples: given.take("samples")?.unwrap_or(usual.samples),
@@ -52,9 +66,9 @@ pub fn sampling_options(given: &mut Options<'_, '_>) -> PyResult<Sampling> {
 #[pyo3(signature = (work, options=None))]
 pub fn sample_work<'py>(
     py: Python<'py>,
-    work: &Bound<'py, PyAny>,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyDict>> {
+    work: Typed<'py, hints::Work>,
+    options: Option<Named<'py>>,
+) -> PyResult<Typed<'py, hints::SampledColumns>> {
     let mut given = Options::new(options);
     let sampling = sampling_options(&mut given)?;
     let whole_process = given.take("whole_process")?.unwrap_or(false);
@@ -67,7 +81,7 @@ pub fn sample_work<'py>(
             return None;
         }
         let guard = whole_process.then(ProcessGuard::open);
-        let done = work.call1((n,)).and_then(|_| py.check_signals());
+        let done = work.object().call1((n,)).and_then(|_| py.check_signals());
         *raised.borrow_mut() = done.err();
         guard.and_then(|guard| guard.close().then_some(Disturbance::Preempted))
     });
@@ -78,16 +92,20 @@ pub fn sample_work<'py>(
 }
 
 /// The columns that every sampler fills: `values_ns, first_ns, batch, warmed_up, drops`.
-pub fn sampled(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
-    let table = PyDict::new(py);
-    let drops = PyDict::new(py);
+pub fn sampled(py: Python<'_>, samples: Samples) -> PyResult<Typed<'_, hints::SampledColumns>> {
+    Ok(row!(
+        py,
+        drops = dropped(py, &samples.drops)?,
+        values_ns = samples.values_ns.into_pyarray(py),
+        ..samples.{first_ns, batch, warmed_up}
+    ))
+}
+
+/// How many samples were dropped, by reason.
+pub fn dropped<'py>(py: Python<'py>, drops: &Drops) -> PyResult<Bound<'py, PyDict>> {
+    let counts = PyDict::new(py);
     for reason in Disturbance::ALL {
-        drops.set_item(reason.name(), samples.drops.of(reason))?;
+        counts.set_item(reason.name(), drops.of(reason))?;
     }
-    table.set_item("drops", drops)?;
-    table.set_item("values_ns", samples.values_ns.into_pyarray(py))?;
-    table.set_item("first_ns", samples.first_ns)?;
-    table.set_item("batch", samples.batch)?;
-    table.set_item("warmed_up", samples.warmed_up)?;
-    Ok(table)
+    Ok(counts)
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::errors;
+use crate::hints::{self, row, Column, Typed};
 use crate::html;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
@@ -10,9 +11,8 @@ use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::pull::{pull, Pulled};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
-use numpy::{IntoPyArray, PyArray1};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// What to move, where to and in which order, without any time. It never changes.
 ///
@@ -418,19 +418,13 @@ impl Schedule {
     ///     >>> proved = lw.schedule("allreduce", "ring", ranks=4, size="4K").verify()
     ///     >>> proved["operations"], proved["hazards"], proved["exact"]
     ///     (24, 40, True)
-    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Typed<'py, hints::ProvedRow>> {
         let proof = py.detach(|| self.proof().clone());
         let proved = proof.map_err(errors::verify)?;
-        let table = PyDict::new(py);
-        table.set_item("operations", proved.operations)?;
-        table.set_item("messages", proved.messages)?;
-        table.set_item("notices", proved.notices)?;
-        table.set_item("edges", proved.edges)?;
-        table.set_item("chunk_moves", proved.chunk_moves)?;
-        table.set_item("hazards", proved.hazards)?;
-        table.set_item("long_searches", proved.long_searches)?;
-        table.set_item("exact", proved.exact)?;
-        Ok(table)
+        Ok(row!(
+            py,
+            ..proved.{operations, messages, notices, edges, chunk_moves, hazards, long_searches, exact},
+        ))
     }
 
     /// The collective that the schedule carries out, or `pattern`.
@@ -497,27 +491,22 @@ impl Schedule {
     ///     >>> table = lw.schedule("broadcast", "ring", ranks=3, size="4K").operations()
     ///     >>> table["kind"], table["from"].tolist(), table["to"].tolist(), table["bytes"].tolist()
     ///     (['put', 'put'], [0, 1], [1, 2], [4096, 4096])
-    fn operations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn operations<'py>(&self, py: Python<'py>) -> PyResult<Typed<'py, hints::OperationColumns>> {
         let (schedule, ops) = (&self.ordered, self.ordered.ops());
-        let table = PyDict::new(py);
-        table.set_item(
-            "kind",
-            ops.iter().map(|op| kind_name(op.kind)).collect::<Vec<_>>(),
-        )?;
         let column = |of: &dyn Fn(&linkwright_schedule::ir::Op) -> u64| {
             ops.iter().map(of).collect::<Vec<u64>>().into_pyarray(py)
         };
-        table.set_item("from", column(&|op| u64::from(op.from)))?;
-        table.set_item("to", column(&|op| u64::from(op.to)))?;
-        table.set_item("step", column(&|op| u64::from(op.step)))?;
-        table.set_item("lane", column(&|op| u64::from(op.lane)))?;
-        table.set_item("bytes", column(&|op| schedule.op_bytes(op)))?;
-        table.set_item("runs", column(&|op| u64::from(schedule.op_runs(op))))?;
-        table.set_item(
-            "hint",
-            ops.iter().map(|op| hint_name(op.hint)).collect::<Vec<_>>(),
-        )?;
-        Ok(table)
+        Ok(row!(
+            py,
+            kind = ops.iter().map(|op| kind_name(op.kind)).collect::<Vec<_>>(),
+            from = column(&|op| u64::from(op.from)),
+            to = column(&|op| u64::from(op.to)),
+            step = column(&|op| u64::from(op.step)),
+            lane = column(&|op| u64::from(op.lane)),
+            bytes = column(&|op| schedule.op_bytes(op)),
+            runs = column(&|op| u64::from(schedule.op_runs(op))),
+            hint = ops.iter().map(|op| hint_name(op.hint)).collect::<Vec<_>>(),
+        ))
     }
 
     /// Bytes that each participant gives to others; a multicast counts once for each target, an
@@ -529,8 +518,8 @@ impl Schedule {
     ///     >>> import linkwright as lw
     ///     >>> lw.schedule("broadcast", "ring", ranks=3, size="4K").sent_bytes().tolist()
     ///     [4096, 4096, 0]
-    fn sent_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.ordered.sent_bytes().into_pyarray(py)
+    fn sent_bytes<'py>(&self, py: Python<'py>) -> Typed<'py, Column<u64>> {
+        Typed::new(self.ordered.sent_bytes().into_pyarray(py))
     }
 
     fn __len__(&self) -> usize {

@@ -7,12 +7,12 @@ use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
 use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
 use linkwright_sim::Mode;
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::answer::Answer;
 use crate::errors;
+use crate::hints::{self, Named, Typed};
 use crate::how::How;
 use crate::machine::Machine;
 use crate::options::Options;
@@ -24,7 +24,15 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 /// `(kind, key, shape or axes, how)`; kind is `collective`, `pattern`, `probe`, or `schedule` for one that is
 /// given, or for a collective without a schedule `fold` or `stream`.
-type Asked<'py> = (String, String, Bound<'py, PyDict>, Py<How>);
+type Asked<'py> = (String, String, Named<'py>, Py<How>);
+
+/// How an experiment ended.
+#[derive(IntoPyObject)]
+enum Outcome<'py> {
+    Answer(Bound<'py, Answer>),
+    Modelled(Typed<'py, hints::ModelledRow>),
+    Raised(Bound<'py, PyException>),
+}
 
 /// Simulations of a list of experiments under way; iterate for `(place in the list, result)`, in the order in which
 /// they end. A result is an `Answer`, or what `model_probe` gives, or the exception that it raises.
@@ -71,9 +79,9 @@ impl Simulations {
         this
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Outcome<'py>)>> {
         if let Some((place, error)) = self.wrong.lock().expect("no panic while held").pop() {
-            return Ok(Some((place, thrown(py, error))));
+            return Ok(Some((place, thrown(py, error)?)));
         }
         loop {
             let next = py.detach(|| {
@@ -85,7 +93,7 @@ impl Simulations {
                     return Ok(Some((place, given(py, found, &self.how[place])?)))
                 }
                 Next::Result(place, Err(why)) => {
-                    return Ok(Some((place, thrown(py, errors::sim(why)))))
+                    return Ok(Some((place, thrown(py, errors::sim(why))?)))
                 }
                 Next::Later => py.check_signals()?,
                 Next::End => return Ok(None),
@@ -104,7 +112,7 @@ fn experiment(machine: &Machine, place: usize, asked: Asked<'_>) -> PyResult<Exp
     let question = match kind.as_str() {
         "probe" => Question::Probe(assignment(&key, &about)?),
         "collective" | "fold" | "stream" => {
-            let mut given = Options::new(Some(&about));
+            let mut given = Options::new(Some(about));
             let shape = shape(&mut given)?;
             given.finish()?;
             match kind.as_str() {
@@ -114,14 +122,14 @@ fn experiment(machine: &Machine, place: usize, asked: Asked<'_>) -> PyResult<Exp
             }
         }
         "schedule" => {
-            let mut given = Options::new(Some(&about));
+            let mut given = Options::new(Some(about));
             let schedule: Option<Py<Schedule>> = given.take("schedule")?;
             given.finish()?;
             let missing = || errors::raise("UsageError", "no `schedule` is given; pass one");
             Question::Given(schedule.ok_or_else(missing)?.get().shared())
         }
         "pattern" => {
-            let mut given = Options::new(Some(&about));
+            let mut given = Options::new(Some(about));
             let traffic = Traffic {
                 shape: shape(&mut given)?,
                 seed: 0,
@@ -146,7 +154,7 @@ fn experiment(machine: &Machine, place: usize, asked: Asked<'_>) -> PyResult<Exp
 }
 
 /// A shape by the keywords of `Schedule.build`.
-pub fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
+pub fn shape(given: &mut Options<'_>) -> PyResult<Shape> {
     let mut shape = Shape::new(
         given.take("ranks")?.unwrap_or(0),
         given.take("elements")?.unwrap_or(0),
@@ -157,15 +165,17 @@ pub fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
     Ok(shape)
 }
 
-fn given<'py>(py: Python<'py>, found: Finding, how: &Py<How>) -> PyResult<Bound<'py, PyAny>> {
+fn given<'py>(py: Python<'py>, found: Finding, how: &Py<How>) -> PyResult<Outcome<'py>> {
     Ok(match found {
-        Finding::Times(found) => {
-            Bound::new(py, Answer::new(*found, how.clone_ref(py), None))?.into_any()
-        }
-        Finding::Answer(answer) => answered(py, answer)?.into_any(),
+        Finding::Times(found) => Outcome::Answer(Bound::new(
+            py,
+            Answer::new(*found, how.clone_ref(py), None),
+        )?),
+        Finding::Answer(answer) => Outcome::Modelled(answered(py, answer)?),
     })
 }
 
-fn thrown(py: Python<'_>, error: PyErr) -> Bound<'_, PyAny> {
-    error.into_value(py).into_bound(py).into_any()
+fn thrown(py: Python<'_>, error: PyErr) -> PyResult<Outcome<'_>> {
+    let raised = error.into_value(py).into_bound(py).into_any();
+    Ok(Outcome::Raised(raised.cast_into()?))
 }

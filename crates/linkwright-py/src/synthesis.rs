@@ -13,9 +13,9 @@ use linkwright_synthesis::{
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::hints::{self, row, Typed};
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 
@@ -62,7 +62,7 @@ impl Synthesis {
         this
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Typed<'py, hints::Anything>>> {
         loop {
             match py.detach(|| self.next()) {
                 Some(News::Improved(winner)) => return improvement(py, *winner).map(Some),
@@ -105,14 +105,14 @@ impl Synthesis {
     /// lasts_serial`; None of what has no
     /// gain, and of what could not be judged in time.
     #[getter]
-    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Option<Typed<'py, hints::Anything>>> {
         let answer = self.of_found(|found| found.answer.clone());
         answer.map(|one| answered(py, one)).transpose()
     }
 
     /// The fastest schedule on the machine as described, where `answer` is another one.
     #[getter]
-    fn fastest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn fastest<'py>(&self, py: Python<'py>) -> PyResult<Option<Typed<'py, hints::Anything>>> {
         let fastest = self.of_found(|found| found.fastest.clone()).flatten();
         fastest.map(|one| answered(py, one)).transpose()
     }
@@ -214,51 +214,41 @@ fn begin(problem: Problem, choices: Choices) -> Receiver<News> {
     news
 }
 
-fn improvement(py: Python<'_>, winner: Winner) -> PyResult<Bound<'_, PyDict>> {
-    let row = PyDict::new(py);
+fn improvement(py: Python<'_>, winner: Winner) -> PyResult<Typed<'_, hints::Anything>> {
     let candidate = winner.candidate;
-    row.set_item("method", candidate.method)?;
-    row.set_item("recipe", candidate.recipe.to_string())?;
-    row.set_item("time_ps", winner.time.0)?;
-    row.set_item(
-        "schedule",
-        Bound::new(py, Schedule::of(candidate.schedule))?,
-    )?;
-    row.set_item("issue", candidate.issue.to_string())?;
-    row.set_item("path", candidate.path)?;
-    row.set_item("tried", winner.tried)?;
-    row.set_item("elapsed_s", winner.elapsed.as_secs_f64())?;
-    Ok(row)
+    Ok(row!(
+        py,
+        method = candidate.method,
+        recipe = candidate.recipe.to_string(),
+        time_ps = winner.time.0,
+        schedule = Bound::new(py, Schedule::of(candidate.schedule))?,
+        issue = candidate.issue.to_string(),
+        path = candidate.path,
+        tried = winner.tried,
+        elapsed_s = winner.elapsed.as_secs_f64(),
+    ))
 }
 
-fn answered(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyDict>> {
+fn answered(py: Python<'_>, answer: Answer) -> PyResult<Typed<'_, hints::Anything>> {
     let row = improvement(py, answer.winner)?;
     let lasting = answer.lasting.map(|lasting| told(py, &lasting));
-    row.set_item("lasting", lasting.transpose()?)?;
+    row.object().set_item("lasting", lasting.transpose()?)?;
     Ok(row)
 }
 
-fn told<'py>(py: Python<'py>, lasting: &Lasting) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("draws", lasting.draws)?;
-    row.set_item("wins", lasting.wins)?;
-    row.set_item("least", lasting.least)?;
-    row.set_item("serial", lasting.serial)?;
-    row.set_item("lasts", lasting.lasts())?;
-    row.set_item("lasts_serial", lasting.stays_serial())?;
-    Ok(row)
+fn told<'py>(py: Python<'py>, lasting: &Lasting) -> PyResult<Typed<'py, hints::Anything>> {
+    Ok(row!(
+        py,
+        ..lasting.{draws, wins, least, serial},
+        lasts = lasting.lasts(),
+        lasts_serial = lasting.stays_serial(),
+    ))
 }
 
 /// All methods of synthesis: `key, summary, description, source` each.
 #[pyfunction]
-pub fn synthesis_methods(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let row = |method: &&synthesis::Method| {
-        let row = PyDict::new(py);
-        row.set_item("key", method.key)?;
-        row.set_item("summary", method.summary)?;
-        row.set_item("description", method.description)?;
-        row.set_item("source", method.source)?;
-        Ok(row)
-    };
+pub fn synthesis_methods(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::DescribedRow>>> {
+    let row =
+        |method: &&synthesis::Method| Ok(row!(py, ..method.{key, summary, description, source}));
     METHODS.iter().map(row).collect()
 }

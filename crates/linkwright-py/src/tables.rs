@@ -6,7 +6,9 @@ use linkwright_tables::{Column, Compression, Error, Values};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::hints::{self, Typed};
 
 fn refused(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -23,7 +25,7 @@ pub fn table_rows(content: &[u8]) -> PyResult<u64> {
 /// values of a text are places in a list that comes as a third item.
 #[pyfunction]
 #[pyo3(signature = (content, /))]
-pub fn read_table<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+pub fn read_table<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Typed<'py, hints::Table>> {
     let content = content.to_vec();
     let columns = py
         .detach(|| linkwright_tables::read(content.into()))
@@ -39,7 +41,7 @@ pub fn read_table<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py, P
         };
         found.set_item(column.name, given)?;
     }
-    Ok(found)
+    Ok(Typed::new(found))
 }
 
 fn there<'py, T>(py: Python<'py>, values: &[Option<T>]) -> Option<Bound<'py, PyAny>> {
@@ -84,7 +86,7 @@ fn text(py: Python<'_>, values: Vec<Option<String>>) -> PyResult<Bound<'_, PyAny
 #[pyo3(signature = (columns, compression, metadata, /))]
 pub fn write_table<'py>(
     py: Python<'py>,
-    columns: Vec<(String, String, bool, Bound<'py, PyList>)>,
+    columns: Vec<(String, String, bool, Typed<'py, hints::Values>)>,
     compression: &str,
     metadata: Vec<(String, String)>,
 ) -> PyResult<Bound<'py, PyBytes>> {
@@ -96,7 +98,7 @@ pub fn write_table<'py>(
     let columns = columns
         .into_iter()
         .map(|(name, kind, nullable, values)| {
-            let values = extracted(&kind, &values)
+            let values = extracted(&kind, values.object())
                 .map_err(|error| PyValueError::new_err(format!("column {name}: {error}")))?;
             Ok(Column::new(name, values, nullable))
         })
@@ -111,7 +113,7 @@ pub fn write_table<'py>(
     Ok(PyBytes::new(py, &file))
 }
 
-fn extracted(kind: &str, values: &Bound<'_, PyList>) -> PyResult<Values> {
+fn extracted(kind: &str, values: &Bound<'_, PyAny>) -> PyResult<Values> {
     Ok(match kind {
         "string" => Values::Text(values.extract()?),
         "int64" => Values::Int64(values.extract()?),

@@ -4,18 +4,17 @@ use linkwright_core::Issue;
 use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::executor::{Launch, RunOptions};
-use linkwright_exec::guard::Disturbance;
 use linkwright_exec::lowered::without_aggregations;
 use linkwright_exec::threads::{self, Threads};
 use linkwright_exec::topology::Topology;
 use linkwright_exec::ExecError;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::hints::{self, row, Named, Typed};
 use crate::options::Options;
-use crate::sampling::sampling_options;
+use crate::sampling::{dropped, sampling_options};
 use crate::schedule::Schedule;
 
 /// Processors that this process may use, in topology order.
@@ -40,8 +39,8 @@ pub fn repeats_back_to_back(py: Python<'_>, schedule: &Schedule) -> PyResult<boo
 pub fn run_threads<'py>(
     py: Python<'py>,
     schedule: &Schedule,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyDict>> {
+    options: Option<Named<'py>>,
+) -> PyResult<Typed<'py, hints::LaunchColumns>> {
     let mut given = Options::new(options);
     let (data, run) = run_options(&mut given)?;
     let cpus: Vec<u32> = given.take("cpus")?.unwrap_or_default();
@@ -58,7 +57,7 @@ pub fn run_threads<'py>(
 
 /// Data and protocol of a run that takes no other options but an issue policy.
 pub fn run_options_with_issue<'a>(
-    options: Option<&Bound<'_, PyDict>>,
+    options: Option<Named<'_>>,
 ) -> PyResult<(Data, RunOptions<'a>, Issue)> {
     let mut given = Options::new(options);
     let (data, run) = run_options(&mut given)?;
@@ -68,9 +67,7 @@ pub fn run_options_with_issue<'a>(
 }
 
 /// Data and protocol of a run that takes no other options.
-pub fn only_run_options<'a>(
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<(Data, RunOptions<'a>)> {
+pub fn only_run_options<'a>(options: Option<Named<'_>>) -> PyResult<(Data, RunOptions<'a>)> {
     let mut given = Options::new(options);
     let taken = run_options(&mut given)?;
     given.finish()?;
@@ -78,7 +75,7 @@ pub fn only_run_options<'a>(
 }
 
 /// Data and protocol of a run, as every executor takes them.
-fn run_options<'a>(given: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
+fn run_options<'a>(given: &mut Options<'_>) -> PyResult<(Data, RunOptions<'a>)> {
     let data = Data {
         dtype: given
             .word("dtype", DType::ALL, DType::name)?
@@ -100,29 +97,18 @@ fn run_options<'a>(given: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a
 }
 
 /// What a launch yielded.
-pub fn columns(py: Python<'_>, launch: Launch) -> PyResult<Bound<'_, PyDict>> {
-    let table = PyDict::new(py);
-    table.set_item("ranks", launch.ranks)?;
-    table.set_item("slowest_ns", launch.slowest_ns.into_pyarray(py))?;
-    table.set_item("start_ns", launch.start_ns.into_pyarray(py))?;
-    table.set_item("finish_ns", launch.finish_ns.into_pyarray(py))?;
-    table.set_item("disturbed_ns", launch.disturbed_ns.into_pyarray(py))?;
-    table.set_item("first_ns", launch.first_ns)?;
-    table.set_item("row_ns", launch.row_ns)?;
-    table.set_item("message_ns", launch.message_ns.into_pyarray(py))?;
-    table.set_item("batch", launch.batch)?;
-    table.set_item("back_to_back", launch.back_to_back)?;
-    table.set_item("warmup_batches", launch.warmup_batches)?;
-    table.set_item("warmed_up", launch.warmed_up)?;
-    let drops = PyDict::new(py);
-    for reason in Disturbance::ALL {
-        drops.set_item(reason.name(), launch.drops.of(reason))?;
-    }
-    table.set_item("drops", drops)?;
-    table.set_item("out_of_time", launch.out_of_time)?;
-    table.set_item("oversubscribed", launch.oversubscribed)?;
-    table.set_item("cpus", launch.cpus)?;
-    table.set_item("unpinned", launch.unpinned)?;
-    table.set_item("checked_elements", launch.checked_elements)?;
-    Ok(table)
+pub fn columns(py: Python<'_>, launch: Launch) -> PyResult<Typed<'_, hints::LaunchColumns>> {
+    Ok(row!(
+        py,
+        ranks = launch.ranks,
+        slowest_ns = launch.slowest_ns.into_pyarray(py),
+        start_ns = launch.start_ns.into_pyarray(py),
+        finish_ns = launch.finish_ns.into_pyarray(py),
+        disturbed_ns = launch.disturbed_ns.into_pyarray(py),
+        ..launch.{first_ns, row_ns},
+        message_ns = launch.message_ns.into_pyarray(py),
+        ..launch.{batch, back_to_back, warmup_batches, warmed_up},
+        drops = dropped(py, &launch.drops)?,
+        ..launch.{out_of_time, oversubscribed, cpus, unpinned, checked_elements}
+    ))
 }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from linkwright.ask.experiment import Experiment
+    from linkwright.base.native_types import LaunchColumns
 
 
 # A compute in traffic takes 1 ns for each operation, the unit of GOAL. Computes of a collective, such as the tiles that
@@ -91,7 +92,7 @@ def _of_issue(issue: str | None) -> list[Note]:
     return remarks(f"a fence completes all puts under way at once, so {issue} runs as {batch}")
 
 
-def _notes(found: _native._Launch) -> Iterator[Note]:
+def _notes(found: LaunchColumns) -> Iterator[Note]:
     """Yield the caveats of these samples."""
     if found["oversubscribed"]:
         sharing = f"{found['ranks']} ranks share {len(set(found['cpus']))} processors"

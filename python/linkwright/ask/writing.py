@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self, cast
 
 from linkwright import _native
 from linkwright.ask.experiment import DTYPES, check_whole
@@ -58,12 +58,12 @@ class Builder(_native.Builder):
     ) -> Self:
         """Begin a schedule; `size` is converted to elements of `dtype`."""
         size_bytes, element_bytes = size_in_bytes(size, dtype), DTYPES[dtype]
-        made = super().__new__(
+        made: Any = super().__new__(
             cls, collective, ranks, size_bytes // element_bytes, element_bytes=element_bytes, root=root, grid=grid,
             out_of_place=out_of_place,
         )  # fmt: skip
         made._what = f"{collective} over {ranks} ranks, {format_size(size_bytes)}"
-        return made
+        return cast("Self", made)
 
     def __repr__(self) -> str:
         return f"<Builder {self._what}>"

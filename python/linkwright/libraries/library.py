@@ -25,6 +25,7 @@ from linkwright.libraries import nccl, rccl
 
 if TYPE_CHECKING:
     from linkwright.ask.experiment import Experiment
+    from linkwright.base.native_types import LibraryRow
     from linkwright.libraries.nccl.choice import Choice
     from linkwright.libraries.nccl.lines import Line
 
@@ -174,7 +175,7 @@ def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
     return collective in found.collectives(version) and set(found.required_modes(version)) <= stated["modes"].keys()
 
 
-def _checked(machine: _native.Machine, stated: _native._Library):
+def _checked(machine: _native.Machine, stated: LibraryRow):
     """Return the module of the library, after checking its versions and that each mode has a path."""
     where = f"{machine.name}: library"
     if stated["name"] not in LIBRARIES:

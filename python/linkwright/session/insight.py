@@ -119,6 +119,7 @@ class Insight:
 
     def _described(self, operations: npt.NDArray[Any]) -> dict[str, Column]:
         """What operations are; -1 is a rank that has not arrived."""
+        assert self._answer.schedule, "only answers of a sweep lack it"
         table = self._answer.schedule.operations()
         known = operations >= 0
         columns: dict[str, Column] = {"operation": operations}

@@ -20,42 +20,15 @@
 //! A probe that only Python can measure, because it uses a Python library, is described here too if it
 //! has a model; otherwise it may be described in Python.
 
-mod cache_line;
+mod catalogue;
 mod convolution;
 mod description;
-mod fma_peak;
-mod loaded_latency;
-mod matmul;
-mod memory_bandwidth;
-mod memory_latency;
-mod random;
-mod round_trip;
 mod value;
 
-pub use cache_line::CACHE_LINE;
+pub use catalogue::*;
 pub use convolution::{layer_of, Layer, CONVOLUTION, LAYERS};
 pub use description::{Axis, AxisKind, Better, Derived, Description, Metric, ProbeError};
-pub use fma_peak::FMA_PEAK;
-pub use loaded_latency::LOADED_LATENCY;
-pub use matmul::MATMUL;
-pub use memory_bandwidth::MEMORY_BANDWIDTH;
-pub use memory_latency::MEMORY_LATENCY;
-pub use random::RANDOM;
-pub use round_trip::ROUND_TRIP;
 pub use value::Assignment;
-
-/// Every probe, in reading order.
-pub static CATALOGUE: &[&Description] = &[
-    &MEMORY_LATENCY,
-    &MEMORY_BANDWIDTH,
-    &LOADED_LATENCY,
-    &CACHE_LINE,
-    &ROUND_TRIP,
-    &FMA_PEAK,
-    &MATMUL,
-    &CONVOLUTION,
-    &RANDOM,
-];
 
 /// The probe of this name.
 pub fn find(key: &str) -> Result<&'static Description, ProbeError> {

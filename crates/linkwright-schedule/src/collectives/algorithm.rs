@@ -1,4 +1,4 @@
-//! What an algorithm says of itself.
+//! How an algorithm describes itself.
 
 use crate::builder::Shape;
 use crate::error::{Result, ScheduleError};
@@ -6,7 +6,10 @@ use crate::ir::Schedule;
 use crate::spec::Collective;
 use crate::symmetric::Program;
 
-/// One algorithm; describes itself.
+/// Makes the program of every rank.
+pub type OfRank = fn(&Shape) -> Result<Program>;
+
+/// One algorithm, declared by `algorithm!`.
 pub struct Algorithm {
     /// What it achieves.
     pub collective: Collective,
@@ -24,7 +27,7 @@ pub struct Algorithm {
     pub source: &'static str,
     /// What every rank does, where all do the same: the schedule can then be folded. Waived, too, where
     /// the shape tells ranks apart.
-    pub program: Option<fn(&Shape) -> Result<Program>>,
+    pub program: Option<OfRank>,
     /// Make the schedule; [`ScheduleError::Waived`] where the shape does not suit.
     pub build: fn(&Shape) -> Result<Schedule>,
 }
@@ -43,3 +46,37 @@ impl Algorithm {
         }
     }
 }
+
+/// Declares algorithms. The doc comment of each is its text: the first paragraph, one line, is the summary, and the rest
+/// is the description.
+macro_rules! algorithm {
+    ($(
+        #[doc = $summary:literal]
+        $(#[doc = $description:literal])+
+        pub $static:ident = $collective:ident $name:literal {
+            cost: $cost:expr,
+            $(needs: $needs:expr,)?
+            source: $source:expr,
+            $(program: $program:expr,)?
+            build: $build:expr $(,)?
+        }
+    )+) => {$(
+        #[doc = concat!(stringify!($collective), " `", $name, "`:", $summary, ".")]
+        $(#[doc = $description])+
+        pub static $static: $crate::collectives::Algorithm = $crate::collectives::Algorithm {
+            collective: $crate::spec::Collective::$collective,
+            name: $name,
+            summary: $summary.trim_ascii(),
+            description: concat!($($description),+).trim_ascii(),
+            cost: $cost,
+            needs: [$($needs,)? ""][0],
+            source: $source,
+            program: {
+                let given: &[Option<$crate::collectives::algorithm::OfRank>] = &[$(Some($program),)? None];
+                given[0]
+            },
+            build: $build,
+        };
+    )+};
+}
+pub(crate) use algorithm;

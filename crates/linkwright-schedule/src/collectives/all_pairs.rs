@@ -10,29 +10,24 @@
 //! other and a message costs little compared with its latency, as among the SMs of a GPU. It needs no
 //! memory besides the vectors: in the first half each rank writes the part that no other rank reads.
 //! No rank asks whether a vector is ready: the caller ensures that all are when the collective begins.
-//!
-//! Source: "MSCCLang: Microsoft Collective Communication Language" (ASPLOS 2023), All Pairs.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "all_pairs",
-    summary: "every rank sums its part of all vectors in place, then reads the other parts",
-    description: "Two exchanges between all pairs, with a barrier in between. Good where all \
-                 ranks reach each other, latency is high and messages are cheap. Known as the \
-                 two-shot allreduce of custom kernels, in its form with reads.",
-    cost: "1 barrier; 2 (p-1) reads of S/p bytes per rank, in two rounds where reads are in flight together",
-    needs: "",
-    source: "MSCCLang: Microsoft Collective Communication Language, ASPLOS 2023",
-    program: None,
-    build,
-};
+algorithm! {
+    /// every rank sums its part of all vectors in place, then reads the other parts
+    ///
+    /// Two exchanges between all pairs, with a barrier in between. Good where all ranks reach each other, latency
+    /// is high and messages are cheap. Known as the two-shot allreduce of custom kernels, in its form with reads.
+    pub ALGORITHM = Allreduce "all_pairs" {
+        cost: "1 barrier; 2 (p-1) reads of S/p bytes per rank, in two rounds where reads are in flight together",
+        source: "\"MSCCLang: Microsoft Collective Communication Language\" (ASPLOS 2023), All Pairs",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     let p = shape.ranks;

@@ -18,32 +18,29 @@
 //!
 //! A rank sends D (sum of the sides - D) messages instead of p-1 and each block travels the same way as directly, with
 //! a stop at each turn. On rings of n places, links carry S n/8 in all: what the halves of the torus must exchange.
-//!
-//! Source: Suh and Shin, "All-to-all personalized communication in multidimensional torus and mesh networks" (IEEE
-//! TPDS 2001); Bruck and others, "Efficient algorithms for all-to-all communications in multiport message-passing
-//! systems" (IEEE TPDS 1997).
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, Axis};
 use crate::error::Result;
 use crate::ir::{Buffer, Hint, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
-    name: "by_axis",
-    summary: "blocks go along one axis of a torus after the other, on all axes at once",
-    description: "Few messages, each with the blocks of many targets, and links that all carry the same: for \
-                 blocks of any size on tori. Blocks are cut in as many parts as there are axes; each part \
-                 begins with another axis. Without a grid the ranks are one ring and blocks go straight.",
-    cost: "D rounds of sum of all sides - D messages, about D S bytes per rank",
-    needs: "",
-    source: "Suh and Shin, IEEE TPDS 2001",
-    program: None,
-    build,
-};
+algorithm! {
+    /// blocks go along one axis of a torus after the other, on all axes at once
+    ///
+    /// Few messages, each with the blocks of many targets, and links that all carry the same: for blocks of any
+    /// size on tori. Blocks are cut in as many parts as there are axes; each part begins with another axis. Without
+    /// a grid the ranks are one ring and blocks go straight.
+    pub ALGORITHM = Alltoall "by_axis" {
+        cost: "D rounds of sum of all sides - D messages, about D S bytes per rank",
+        source:
+            "Suh and Shin, \"All-to-all personalized communication in multidimensional torus and mesh networks\" \
+             (IEEE TPDS 2001); Bruck and others, \"Efficient algorithms for all-to-all communications in multiport \
+             message-passing systems\" (IEEE TPDS 1997)",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

@@ -18,12 +18,9 @@
 //! The construction of the paper needs n^3 / 8 rounds on n x n, the fewest possible, for n a multiple of 8 and messages
 //! that go either way where both are as short. First fit needs about a tenth more than the fewest and serves any sides
 //! and any number of axes.
-//!
-//! Source: Hinrichs, Kosak, O'Hallaron, Stricker and Take, "An architecture for optimal all-to-all personalized
-//! communication" (SPAA 1994), rounds that use each link once and begin link by link without a barrier.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, distance, shifted, shifts, Axis};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -31,20 +28,21 @@ use crate::spec::Collective;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
-    name: "by_rounds",
-    summary: "rounds of messages that share no link and no port of a torus",
-    description: "Blocks are pulled straight from their sources, each when the last block before it on its links \
-                  has begun to arrive: for large blocks on tori whose links work both ways and whose messages keep \
-                  the links that they cross. Without a grid the ranks are one ring.",
-    cost: "about n^3/6 rounds on n x n, 3 (p-1) messages and S (p-1)/p bytes per rank",
-    needs: "at most 256 ranks",
-    source: "Hinrichs and others, SPAA 1994",
-    program: None,
-    build,
-};
+algorithm! {
+    /// rounds of messages that share no link and no port of a torus
+    ///
+    /// Blocks are pulled straight from their sources, each when the last block before it on its links has begun to
+    /// arrive: for large blocks on tori whose links work both ways and whose messages keep the links that they
+    /// cross. Without a grid the ranks are one ring.
+    pub ALGORITHM = Alltoall "by_rounds" {
+        cost: "about n^3/6 rounds on n x n, 3 (p-1) messages and S (p-1)/p bytes per rank",
+        needs: "at most 256 ranks",
+        source:
+            "Hinrichs, Kosak, O'Hallaron, Stricker and Take, \"An architecture for optimal all-to-all personalized \
+             communication\" (SPAA 1994), rounds that use each link once and begin link by link without a barrier",
+        build: build,
+    }
+}
 
 /// Pieces of a block. The next message of a link begins behind the first: thirds hide the way of the notice.
 const PIECES: u32 = 3;

@@ -11,32 +11,28 @@
 //! and are stored nowhere; [`super::alltoall_by_axis`] bundles them instead.
 //!
 //! Rounds stay together while a lane has one message under way (issue policy `blocking`).
-//!
-//! Source: Scott, "Efficient all-to-all communication patterns in hypercube and mesh topologies" (DMCC 1991); Hinrichs,
-//! Kosak, O'Hallaron, Stricker and Take, "An architecture for optimal all-to-all personalized communication" (SPAA 1994),
-//! whose phases use each link of a torus once.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, distance, length, shifted, shifts, Axis, Shift};
 use crate::error::Result;
 use crate::ir::{Buffer, Hint, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
-    name: "by_shifts",
-    summary: "rounds of equal shifts and their opposites, each straight over a torus",
-    description: "In every round all ranks send over the same way, so no link of an axis is busier than another. \
-                 Blocks go straight and are stored nowhere: for large blocks on tori. Without a grid the ranks are \
-                 one ring.",
-    cost: "about (p-1)/2D rounds of 2D messages, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Scott, DMCC 1991; Hinrichs and others, SPAA 1994",
-    program: None,
-    build,
-};
+algorithm! {
+    /// rounds of equal shifts and their opposites, each straight over a torus
+    ///
+    /// In every round all ranks send over the same way, so no link of an axis is busier than another. Blocks go
+    /// straight and are stored nowhere: for large blocks on tori. Without a grid the ranks are one ring.
+    pub ALGORITHM = Alltoall "by_shifts" {
+        cost: "about (p-1)/2D rounds of 2D messages, S (p-1)/p bytes per rank",
+        source:
+            "Scott, \"Efficient all-to-all communication patterns in hypercube and mesh topologies\" (DMCC 1991); \
+             Hinrichs, Kosak, O'Hallaron, Stricker and Take, \"An architecture for optimal all-to-all personalized \
+             communication\" (SPAA 1994), whose phases use each link of a torus once",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

@@ -9,44 +9,39 @@
 //! No rank sends more than two vectors, where the root of a binomial tree sends log2 p of them. In slices
 //! (transform `pipeline`), the time of a large vector tends to 2 S over the rate of a link, in fewer rounds than
 //! a chain has. Each stream has its own lane. The reduce is the broadcast backwards.
-//!
-//! Source: Open MPI, coll/tuned, binary tree; Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
-//! broadcast, reduction and scan" (Parallel Computing 2009), section 1, for its cost.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of broadcast/binary_tree.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "binary_tree",
-    summary: "every rank passes the vector on to two others",
-    description: "A tree in which no rank sends more than two vectors: cut into slices, a \
-                 compromise between the few rounds of a binomial tree and the few bytes of a ring.",
-    cost: "log2 p rounds, at most 2 S bytes per rank",
-    needs: "",
-    source: "Sanders, Speck and Träff, Parallel Computing 2009; Open MPI, coll/tuned",
-    program: None,
-    build: |shape| build(shape, Collective::Broadcast),
-};
+algorithm! {
+    /// every rank passes the vector on to two others
+    ///
+    /// A tree in which no rank sends more than two vectors: cut into slices, a compromise between the few rounds of
+    /// a binomial tree and the few bytes of a ring.
+    pub BROADCAST = Broadcast "binary_tree" {
+        cost: "log2 p rounds, at most 2 S bytes per rank",
+        source:
+            "Open MPI, coll/tuned, binary tree; Sanders, Speck and Träff, \"Two-tree algorithms for full bandwidth \
+             broadcast, reduction and scan\" (Parallel Computing 2009), section 1, for its cost",
+        build: |shape| build(shape, Collective::Broadcast),
+    }
 
-/// Registry entry of reduce/binary_tree.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "binary_tree",
-    summary: "every rank adds the vectors of two others and passes the sum on",
-    description: "A tree in which no rank receives more than two vectors: cut into slices, a \
-                 compromise between the few rounds of a binomial tree and the few bytes of a ring.",
-    cost: "log2 p rounds, S bytes per rank, at most 2 S into one",
-    needs: "",
-    source: "Sanders, Speck and Träff, Parallel Computing 2009, reversed; Open MPI, coll/tuned",
-    program: None,
-    build: |shape| build(shape, Collective::Reduce),
-};
+    /// every rank adds the vectors of two others and passes the sum on
+    ///
+    /// A tree in which no rank receives more than two vectors: cut into slices, a compromise between the few rounds
+    /// of a binomial tree and the few bytes of a ring.
+    pub REDUCE = Reduce "binary_tree" {
+        cost: "log2 p rounds, S bytes per rank, at most 2 S into one",
+        source:
+            "Open MPI, coll/tuned, binary tree, reversed; Sanders, Speck and Träff, \"Two-tree algorithms for full \
+             bandwidth broadcast, reduction and scan\" (Parallel Computing 2009), section 1, for its cost",
+        build: |shape| build(shape, Collective::Reduce),
+    }
+}
 
 fn build(shape: &Shape, collective: Collective) -> Result<Schedule> {
     shape.check()?;

@@ -15,11 +15,8 @@
 //! place, or near partners exchange first, and ranks hold what they met, a growing run that may wrap.
 //!
 //! Whole vectors are exchanged as in `allreduce/swing_latency`, which others call Bine's allreduce for small vectors.
-//!
-//! Source: De Sensi and others, "Bine trees: enhancing collective operations by optimizing communication locality"
-//! (SC 2025).
 
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::bine::bine;
 use crate::collectives::common::butterfly::Partners::Bine;
 use crate::collectives::common::butterfly_runs as runs;
@@ -27,161 +24,114 @@ use crate::collectives::common::butterfly_schedules as folded;
 use crate::collectives::common::tree;
 use crate::spec::Collective;
 
-const SOURCE: &str = "De Sensi and others, Bine trees, SC 2025";
+const SOURCE: &str =
+    "De Sensi and others, \"Bine trees: enhancing collective operations by optimizing communication locality\" (SC \
+     2025)";
 
-/// Registry entry of broadcast/bine.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "bine",
-    summary: "every rank that has the vector forwards it, a third of the ring away at first",
-    description: "A binomial tree whose branches are a third shorter, so that less leaves a group \
-                 of neighbours. Fewest rounds: for small vectors.",
-    cost: "ceil(log2 p) rounds of S bytes; the root sends S log2(p)",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| {
-        tree::whole_vectors(shape, Collective::Broadcast, &bine(shape.ranks, shape.root))
-    },
-};
+algorithm! {
+    /// every rank that has the vector forwards it, a third of the ring away at first
+    ///
+    /// A binomial tree whose branches are a third shorter, so that less leaves a group of neighbours. Fewest
+    /// rounds: for small vectors.
+    pub BROADCAST = Broadcast "bine" {
+        cost: "ceil(log2 p) rounds of S bytes; the root sends S log2(p)",
+        source: SOURCE,
+        build: |shape| {
+            tree::whole_vectors(shape, Collective::Broadcast, &bine(shape.ranks, shape.root))
+        },
+    }
 
-/// Registry entry of broadcast/bine_bandwidth.
-pub static BROADCAST_LARGE: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "bine_bandwidth",
-    summary: "scatter along near partners first, then double the blocks back",
-    description: "Scatter and allgather along the meetings of Swing, with blocks in runs: moves \
-                 about 2 S per rank, however many there are. For large vectors. With a grid, the \
-                 steps alternate between its axes.",
-    cost:
-        "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off \
-           powers of two",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| runs::broadcast(shape, Bine),
-};
+    /// scatter along near partners first, then double the blocks back
+    ///
+    /// Scatter and allgather along the meetings of Swing, with blocks in runs: moves about 2 S per rank, however
+    /// many there are. For large vectors. With a grid, the steps alternate between its axes.
+    pub BROADCAST_LARGE = Broadcast "bine_bandwidth" {
+        cost: "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off powers of two",
+        source: SOURCE,
+        build: |shape| runs::broadcast(shape, Bine),
+    }
 
-/// Registry entry of reduce/bine.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "bine",
-    summary: "ranks add their vectors into one nearer to the root, nearest first",
-    description: "A binomial tree whose branches are a third shorter, so that less leaves a group \
-                 of neighbours. Fewest rounds: for small vectors.",
-    cost: "ceil(log2 p) rounds of S bytes; the root receives S log2(p)",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| tree::whole_vectors(shape, Collective::Reduce, &bine(shape.ranks, shape.root)),
-};
+    /// ranks add their vectors into one nearer to the root, nearest first
+    ///
+    /// A binomial tree whose branches are a third shorter, so that less leaves a group of neighbours. Fewest
+    /// rounds: for small vectors.
+    pub REDUCE = Reduce "bine" {
+        cost: "ceil(log2 p) rounds of S bytes; the root receives S log2(p)",
+        source: SOURCE,
+        build: |shape| tree::whole_vectors(shape, Collective::Reduce, &bine(shape.ranks, shape.root)),
+    }
 
-/// Registry entry of reduce/bine_bandwidth.
-pub static REDUCE_LARGE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "bine_bandwidth",
-    summary: "halve the vector between near partners, then gather the blocks along the same ones",
-    description: "Reduce-scatter and gather along the meetings of Swing, with blocks in runs: \
-                 moves about 2 S per rank, however many there are. For large vectors. With a \
-                 grid, the steps alternate between its axes.",
-    cost:
-        "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off \
-           powers of two",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| folded::reduce(shape, Bine),
-};
+    /// halve the vector between near partners, then gather the blocks along the same ones
+    ///
+    /// Reduce-scatter and gather along the meetings of Swing, with blocks in runs: moves about 2 S per rank,
+    /// however many there are. For large vectors. With a grid, the steps alternate between its axes.
+    pub REDUCE_LARGE = Reduce "bine_bandwidth" {
+        cost: "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off powers of two",
+        source: SOURCE,
+        build: |shape| folded::reduce(shape, Bine),
+    }
 
-/// Registry entry of gather/bine.
-pub static GATHER: Algorithm = Algorithm {
-    collective: Collective::Gather,
-    name: "bine",
-    summary: "blocks flow down a bine tree and are bundled on the way",
-    description: "A binomial tree whose branches are a third shorter. What a rank relays is one \
-                 run of blocks. For small blocks.",
-    cost: "ceil(log2 p) rounds, S (p-1)/p bytes into the root; up to S/2 from a relay",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| tree::gather(shape, &bine(shape.ranks, shape.root)),
-};
+    /// blocks flow down a bine tree and are bundled on the way
+    ///
+    /// A binomial tree whose branches are a third shorter. What a rank relays is one run of blocks. For small
+    /// blocks.
+    pub GATHER = Gather "bine" {
+        cost: "ceil(log2 p) rounds, S (p-1)/p bytes into the root; up to S/2 from a relay",
+        source: SOURCE,
+        build: |shape| tree::gather(shape, &bine(shape.ranks, shape.root)),
+    }
 
-/// Registry entry of scatter/bine.
-pub static SCATTER: Algorithm = Algorithm {
-    collective: Collective::Scatter,
-    name: "bine",
-    summary: "bundles of blocks flow up a bine tree and are split on the way",
-    description: "A binomial tree whose branches are a third shorter. What a rank relays is one \
-                 run of blocks. For small blocks.",
-    cost: "ceil(log2 p) rounds, S (p-1)/p bytes from the root; up to S/2 into a relay",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| tree::scatter(shape, &bine(shape.ranks, shape.root)),
-};
+    /// bundles of blocks flow up a bine tree and are split on the way
+    ///
+    /// A binomial tree whose branches are a third shorter. What a rank relays is one run of blocks. For small
+    /// blocks.
+    pub SCATTER = Scatter "bine" {
+        cost: "ceil(log2 p) rounds, S (p-1)/p bytes from the root; up to S/2 into a relay",
+        source: SOURCE,
+        build: |shape| tree::scatter(shape, &bine(shape.ranks, shape.root)),
+    }
 
-/// Registry entry of allreduce/bine_bandwidth.
-pub static ALLREDUCE: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "bine_bandwidth",
-    summary: "Swing's halving and doubling with every message in one run",
-    description: "Partners at distance 1, 1, 3, 5, ... in turning directions; blocks are in an \
-                 order in which none of a message are scattered. For medium and large vectors. \
-                 With a grid, the steps alternate between its axes. For small vectors use \
-                 swing_latency, which has the same meetings.",
-    cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers \
-           of two",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| folded::allreduce_bandwidth(shape, Bine),
-};
+    /// Swing's halving and doubling with every message in one run
+    ///
+    /// Partners at distance 1, 1, 3, 5, ... in turning directions; blocks are in an order in which none of a
+    /// message are scattered. For medium and large vectors. With a grid, the steps alternate between its axes. For
+    /// small vectors use swing_latency, which has the same meetings.
+    pub ALLREDUCE = Allreduce "bine_bandwidth" {
+        cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers of two",
+        source: SOURCE,
+        build: |shape| folded::allreduce_bandwidth(shape, Bine),
+    }
 
-/// Registry entry of reduce_scatter/bine.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "bine",
-    summary: "Swing's halving in runs of blocks, then each block to its rank",
-    description: "Near partners exchange the most, and every message is one run; the price is one \
-                 block more per rank, at the end. With a grid, the steps alternate between its \
-                 axes.",
-    cost: "1 + log2(p) rounds, S bytes per rank; one round and up to S more off powers of two",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| runs::reduce_scatter_exchanged(shape, Bine),
-};
+    /// Swing's halving in runs of blocks, then each block to its rank
+    ///
+    /// Near partners exchange the most, and every message is one run; the price is one block more per rank, at the
+    /// end. With a grid, the steps alternate between its axes.
+    pub REDUCE_SCATTER = ReduceScatter "bine" {
+        cost: "1 + log2(p) rounds, S bytes per rank; one round and up to S more off powers of two",
+        source: SOURCE,
+        build: |shape| runs::reduce_scatter_exchanged(shape, Bine),
+    }
 
-/// Registry entry of allgather/bine.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "bine",
-    summary: "each block to its owner, then Swing's doubling in runs of blocks",
-    description: "Near partners exchange the most, and every message is one run; the price is one \
-                 block more per rank, at the beginning. With a grid, the steps alternate between \
-                 its axes.",
-    cost: "1 + log2(p) rounds, S bytes per rank; one round and up to S more off powers of two",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| runs::allgather_exchanged(shape, Bine),
-};
+    /// each block to its owner, then Swing's doubling in runs of blocks
+    ///
+    /// Near partners exchange the most, and every message is one run; the price is one block more per rank, at the
+    /// beginning. With a grid, the steps alternate between its axes.
+    pub ALLGATHER = Allgather "bine" {
+        cost: "1 + log2(p) rounds, S bytes per rank; one round and up to S more off powers of two",
+        source: SOURCE,
+        build: |shape| runs::allgather_exchanged(shape, Bine),
+    }
 
-/// Registry entry of allgather/bine_two_runs.
-pub static ALLGATHER_TWO_RUNS: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "bine_two_runs",
-    summary: "near partners first; what a rank holds is a growing run of blocks",
-    description: "No block moves twice and none is scattered but by the end of the vector; the \
-                 price is that the largest messages go farthest. With a grid, the steps \
-                 alternate between its axes, and runs are shorter.",
-    cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: |shape| runs::allgather_near_first(shape, Bine),
-};
+    /// near partners first; what a rank holds is a growing run of blocks
+    ///
+    /// No block moves twice and none is scattered but by the end of the vector; the price is that the largest
+    /// messages go farthest. With a grid, the steps alternate between its axes, and runs are shorter.
+    pub ALLGATHER_TWO_RUNS = Allgather "bine_two_runs" {
+        cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
+        source: SOURCE,
+        build: |shape| runs::allgather_near_first(shape, Bine),
+    }
+}
 
 #[cfg(test)]
 mod tests {

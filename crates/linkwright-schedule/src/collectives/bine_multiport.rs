@@ -9,52 +9,45 @@
 //!
 //! Each of the 2D copies carries 1/(2D) of the vector along a tree of its own: the meetings of
 //! [`super::swing_multiport`] from the farthest on; see `common/ports.rs`. The reduce is the broadcast backwards.
-//!
-//! Source: De Sensi and others, "Bine trees: enhancing collective operations by optimizing communication locality"
-//! (SC 2025), section on tori.
 
 use crate::builder::Shape;
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::butterfly::Partners::Swing;
 use crate::collectives::common::line::Line;
 use crate::collectives::common::ports::{Pace, Ports};
 use crate::error::Result;
-use crate::spec::Collective;
 
-const DESCRIPTION: &str =
-    "On a torus of D dimensions, 2D bine trees carry 1/(2D) of the vector each, \
-    starting along different axes and in both directions. Places beyond a power of two hang from a \
-    neighbour, axis by axis. Without a grid the ranks are one ring.";
+const SOURCE: &str =
+    "De Sensi and others, \"Bine trees: enhancing collective operations by optimizing communication locality\" (SC \
+     2025), section on tori";
 
-/// Registry entry of broadcast/bine_multiport.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "bine_multiport",
-    summary: "bine trees on all ports of a torus at once",
-    description: DESCRIPTION,
-    cost:
-        "log2 p rounds of up to 2D messages, S log2(p) bytes from the root; a round more for each \
-           axis off powers of two",
-    needs: "",
-    source: "De Sensi and others, Bine trees, SC 2025",
-    program: None,
-    build: |shape| ports(shape)?.broadcast_whole(shape),
-};
+algorithm! {
+    /// bine trees on all ports of a torus at once
+    ///
+    /// On a torus of D dimensions, 2D bine trees carry 1/(2D) of the vector each, starting along different axes and
+    /// in both directions. Places beyond a power of two hang from a neighbour, axis by axis. Without a grid the
+    /// ranks are one ring.
+    pub BROADCAST = Broadcast "bine_multiport" {
+        cost:
+            "log2 p rounds of up to 2D messages, S log2(p) bytes from the root; a round more for each axis off powers \
+             of two",
+        source: SOURCE,
+        build: |shape| ports(shape)?.broadcast_whole(shape),
+    }
 
-/// Registry entry of reduce/bine_multiport.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "bine_multiport",
-    summary: "bine trees on all ports of a torus at once, towards the root",
-    description: DESCRIPTION,
-    cost:
-        "log2 p rounds of up to 2D messages, S log2(p) bytes into the root; a round more for each \
-           axis off powers of two",
-    needs: "",
-    source: "De Sensi and others, Bine trees, SC 2025",
-    program: None,
-    build: |shape| ports(shape)?.reduce_whole(shape),
-};
+    /// bine trees on all ports of a torus at once, towards the root
+    ///
+    /// On a torus of D dimensions, 2D bine trees carry 1/(2D) of the vector each, starting along different axes and
+    /// in both directions. Places beyond a power of two hang from a neighbour, axis by axis. Without a grid the
+    /// ranks are one ring.
+    pub REDUCE = Reduce "bine_multiport" {
+        cost:
+            "log2 p rounds of up to 2D messages, S log2(p) bytes into the root; a round more for each axis off powers \
+             of two",
+        source: SOURCE,
+        build: |shape| ports(shape)?.reduce_whole(shape),
+    }
+}
 
 fn ports(shape: &Shape) -> Result<Ports> {
     let line = |side, _| Line::folding(side, |m, i, members| Swing.of(m, i, members));

@@ -23,11 +23,10 @@
 //! most half of the vector, in scratch. Blocks there lie in the order seen from the root, so a
 //! bundle is one run; at the root it may wrap round the end of the vector.
 //!
-//! Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
-//! in MPICH" (IJHPCA 2005); the broadcast of a large vector is there called van de Geijn's.
+//! The broadcast of a large vector is also called van de Geijn's.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::ring::{self, Blocks, Ring};
 use crate::collectives::common::tree::{self, binomial};
 use crate::collectives::common::Phase;
@@ -35,85 +34,64 @@ use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of broadcast/binomial.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "binomial",
-    summary: "every rank that has the vector forwards it, farthest first",
-    description: "Fewest rounds; the choice for small vectors.",
-    cost: "ceil(log2 p) rounds of S bytes; the root sends S log2(p)",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| whole_vectors(shape, Collective::Broadcast),
-};
+const SOURCE: &str =
+    "Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA 2005)";
 
-/// Registry entry of reduce/binomial.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "binomial",
-    summary: "ranks add their vectors into one nearer to the root, nearest first",
-    description: "Fewest rounds; the choice for small vectors.",
-    cost: "ceil(log2 p) rounds of S bytes; the root receives S log2(p)",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| whole_vectors(shape, Collective::Reduce),
-};
+algorithm! {
+    /// every rank that has the vector forwards it, farthest first
+    ///
+    /// Fewest rounds; the choice for small vectors.
+    pub BROADCAST = Broadcast "binomial" {
+        cost: "ceil(log2 p) rounds of S bytes; the root sends S log2(p)",
+        source: SOURCE,
+        build: |shape| whole_vectors(shape, Collective::Broadcast),
+    }
 
-/// Registry entry of allreduce/reduce_broadcast.
-pub static ALLREDUCE: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "reduce_broadcast",
-    summary: "binomial reduce to rank 0, then binomial broadcast from it",
-    description: "Two trees, one after the other: the baseline. Treats every number of ranks \
-                 alike.",
-    cost: "2 ceil(log2 p) rounds of S bytes; rank 0 receives and sends S log2(p)",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| whole_vectors(shape, Collective::Allreduce),
-};
+    /// ranks add their vectors into one nearer to the root, nearest first
+    ///
+    /// Fewest rounds; the choice for small vectors.
+    pub REDUCE = Reduce "binomial" {
+        cost: "ceil(log2 p) rounds of S bytes; the root receives S log2(p)",
+        source: SOURCE,
+        build: |shape| whole_vectors(shape, Collective::Reduce),
+    }
 
-/// Registry entry of broadcast/scatter_allgather.
-pub static BROADCAST_LARGE: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "scatter_allgather",
-    summary: "scatter the vector along a tree, then allgather it around a ring",
-    description: "Moves about 2 S per rank, however many there are (van de Geijn's algorithm); \
-                 the choice for large vectors.",
-    cost: "ceil(log2 p) + p-1 rounds, 2 S (p-1)/p bytes from the root",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: broadcast_large,
-};
+    /// binomial reduce to rank 0, then binomial broadcast from it
+    ///
+    /// Two trees, one after the other: the baseline. Treats every number of ranks alike.
+    pub ALLREDUCE = Allreduce "reduce_broadcast" {
+        cost: "2 ceil(log2 p) rounds of S bytes; rank 0 receives and sends S log2(p)",
+        source: SOURCE,
+        build: |shape| whole_vectors(shape, Collective::Allreduce),
+    }
 
-/// Registry entry of gather/binomial.
-pub static GATHER: Algorithm = Algorithm {
-    collective: Collective::Gather,
-    name: "binomial",
-    summary: "blocks flow down a binomial tree and are bundled on the way",
-    description: "Fewest rounds; the choice for small blocks. Ranks that relay need scratch.",
-    cost: "ceil(log2 p) rounds, S (p-1)/p bytes into the root; up to S/2 from a relay",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| tree::gather(shape, &binomial(shape.ranks, shape.root)),
-};
+    /// scatter the vector along a tree, then allgather it around a ring
+    ///
+    /// Moves about 2 S per rank, however many there are (van de Geijn's algorithm); the choice for large vectors.
+    pub BROADCAST_LARGE = Broadcast "scatter_allgather" {
+        cost: "ceil(log2 p) + p-1 rounds, 2 S (p-1)/p bytes from the root",
+        source: SOURCE,
+        build: broadcast_large,
+    }
 
-/// Registry entry of scatter/binomial.
-pub static SCATTER: Algorithm = Algorithm {
-    collective: Collective::Scatter,
-    name: "binomial",
-    summary: "bundles of blocks flow up a binomial tree and are split on the way",
-    description: "Fewest rounds; the choice for small blocks. Ranks that relay need scratch.",
-    cost: "ceil(log2 p) rounds, S (p-1)/p bytes from the root; up to S/2 into a relay",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| tree::scatter(shape, &binomial(shape.ranks, shape.root)),
-};
+    /// blocks flow down a binomial tree and are bundled on the way
+    ///
+    /// Fewest rounds; the choice for small blocks. Ranks that relay need scratch.
+    pub GATHER = Gather "binomial" {
+        cost: "ceil(log2 p) rounds, S (p-1)/p bytes into the root; up to S/2 from a relay",
+        source: SOURCE,
+        build: |shape| tree::gather(shape, &binomial(shape.ranks, shape.root)),
+    }
+
+    /// bundles of blocks flow up a binomial tree and are split on the way
+    ///
+    /// Fewest rounds; the choice for small blocks. Ranks that relay need scratch.
+    pub SCATTER = Scatter "binomial" {
+        cost: "ceil(log2 p) rounds, S (p-1)/p bytes from the root; up to S/2 into a relay",
+        source: SOURCE,
+        build: |shape| tree::scatter(shape, &binomial(shape.ranks, shape.root)),
+    }
+}
 
 fn whole_vectors(shape: &Shape, collective: Collective) -> Result<Schedule> {
     let root = match collective.is_rooted() {

@@ -8,41 +8,36 @@
 //!
 //! One of the copies of [`super::bucket_multiport`]: all messages go to neighbours, in as many rounds as the sides
 //! are long.
-//!
-//! Source: Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus interconnects" (ICS 2010).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, Axis};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of allgather/bucket.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "bucket",
-    summary: "blocks go round the rings of one axis of a torus after the other",
-    description: "The rounds grow with the sides instead of the ranks. Without a grid the ranks are one ring.",
-    cost: "sum of all sides - D rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Jain and Sabharwal, ICS 2010",
-    program: None,
-    build: allgather,
-};
+const SOURCE: &str =
+    "Jain and Sabharwal, \"Optimal bucket algorithms for large MPI collectives on torus interconnects\" (ICS 2010)";
 
-/// Registry entry of reduce_scatter/bucket.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "bucket",
-    summary: "sums go round the rings of one axis of a torus after the other",
-    description: "The rounds grow with the sides instead of the ranks. Without a grid the ranks are one ring.",
-    cost: "sum of all sides - D rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Jain and Sabharwal, ICS 2010",
-    program: None,
-    build: reduce_scatter,
-};
+algorithm! {
+    /// blocks go round the rings of one axis of a torus after the other
+    ///
+    /// The rounds grow with the sides instead of the ranks. Without a grid the ranks are one ring.
+    pub ALLGATHER = Allgather "bucket" {
+        cost: "sum of all sides - D rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        build: allgather,
+    }
+
+    /// sums go round the rings of one axis of a torus after the other
+    ///
+    /// The rounds grow with the sides instead of the ranks. Without a grid the ranks are one ring.
+    pub REDUCE_SCATTER = ReduceScatter "bucket" {
+        cost: "sum of all sides - D rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        build: reduce_scatter,
+    }
+}
 
 fn allgather(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

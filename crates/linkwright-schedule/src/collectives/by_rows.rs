@@ -9,29 +9,26 @@
 //!
 //! A row is a chip: all rows send at once, each to its own rank next to the root, so no port takes more than
 //! one row.
-//!
-//! Source: Jia, Tillman, Maggioni and Scarpazza, "Dissecting the Graphcore IPU architecture via
-//! microbenchmarking" (2019), section 4.6, from the times that it prints.
 
 use crate::builder::{Builder, Chunks, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "by_rows",
-    summary: "the rows of a grid are collected in parallel",
-    description:
-        "Every row sends to its own rank next to the root, which adds; the root adds these sums.",
-    cost: "2 rounds; S columns bytes into each of `rows` ranks",
-    needs: "a grid with as many columns as rows, or more",
-    source: "Jia, Tillman, Maggioni and Scarpazza 2019",
-    program: None,
-    build,
-};
+algorithm! {
+    /// the rows of a grid are collected in parallel
+    ///
+    /// Every row sends to its own rank next to the root, which adds; the root adds these sums.
+    pub ALGORITHM = Reduce "by_rows" {
+        cost: "2 rounds; S columns bytes into each of `rows` ranks",
+        needs: "a grid with as many columns as rows, or more",
+        source:
+            "Jia, Tillman, Maggioni and Scarpazza, \"Dissecting the Graphcore IPU architecture via \
+             microbenchmarking\" (2019), section 4.6, from the times that it prints",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

@@ -9,44 +9,39 @@
 //! Whole, the vector takes p-1 transfers one after another. In k slices (transform `pipeline`) a
 //! place sends on the first slice while the second arrives: p-2+k slices one after another, so
 //! that for large vectors the time tends to S over the slowest hop, whatever p.
-//!
-//! Source: Watts and van de Geijn, "A pipelined broadcast for multidimensional meshes" (Parallel
-//! Processing Letters 1995).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::ring;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of broadcast/ring.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "ring",
-    summary: "the vector passes from the root once around a ring",
-    description: "Every rank sends only to its successor. Cut into slices, it is a pipeline that \
-                 moves each byte over each hop once: the choice for large vectors.",
-    cost: "p-1 rounds, S bytes per rank; p-2+k slices in k slices",
-    needs: "",
-    source: "Watts and van de Geijn, Parallel Processing Letters 1995",
-    program: None,
-    build: |shape| build(shape, Collective::Broadcast),
-};
+algorithm! {
+    /// the vector passes from the root once around a ring
+    ///
+    /// Every rank sends only to its successor. Cut into slices, it is a pipeline that moves each byte over each hop
+    /// once: the choice for large vectors.
+    pub BROADCAST = Broadcast "ring" {
+        cost: "p-1 rounds, S bytes per rank; p-2+k slices in k slices",
+        source:
+            "Watts and van de Geijn, \"A pipelined broadcast for multidimensional meshes\" (Parallel Processing \
+             Letters 1995)",
+        build: |shape| build(shape, Collective::Broadcast),
+    }
 
-/// Registry entry of reduce/ring.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "ring",
-    summary: "partial sums pass once around a ring and end at the root",
-    description: "Every rank sends only to its successor. Cut into slices, it is a pipeline that \
-                 moves each byte over each hop once: the choice for large vectors.",
-    cost: "p-1 rounds, S bytes per rank; p-2+k slices in k slices",
-    needs: "",
-    source: "Watts and van de Geijn, Parallel Processing Letters 1995, reversed",
-    program: None,
-    build: |shape| build(shape, Collective::Reduce),
-};
+    /// partial sums pass once around a ring and end at the root
+    ///
+    /// Every rank sends only to its successor. Cut into slices, it is a pipeline that moves each byte over each hop
+    /// once: the choice for large vectors.
+    pub REDUCE = Reduce "ring" {
+        cost: "p-1 rounds, S bytes per rank; p-2+k slices in k slices",
+        source:
+            "Watts and van de Geijn, \"A pipelined broadcast for multidimensional meshes\" (Parallel Processing \
+             Letters 1995), reversed",
+        build: |shape| build(shape, Collective::Reduce),
+    }
+}
 
 /// Pass a chunk of the vector along each ring: p-1 messages one after another.
 fn build(shape: &Shape, collective: Collective) -> Result<Schedule> {

@@ -13,12 +13,9 @@
 //! The network sees each part once up and once down per node, S bytes in all, where a ring has nearly 2 S, and the
 //! rounds between nodes do not grow with them. It needs switches that combine, such as InfiniBand with SHARP.
 //! Every stream has its own lane, so that slices (`pipeline`) overlap.
-//!
-//! Sources: Graham and others, "Scalable Hierarchical Aggregation Protocol (SHArP): a hardware architecture for
-//! efficient data reduction" (COMHPC 2016); NVIDIA NCCL 2.6 (chain) and 2.14 (direct).
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::direct::{self, Cut, Group};
 use crate::collectives::common::forest::{self, First, Lanes};
 use crate::collectives::common::nodes::{chain, Nodes};
@@ -26,34 +23,31 @@ use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of allreduce/collnet_direct.
-pub static DIRECT: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "collnet_direct",
-    summary: "parts straight to their heads, combined by the network, straight to everyone",
-    description: "Reduction inside the network (SHARP) between nodes, exchanges between all pairs \
-                 inside them. Few rounds, and half of a ring's bytes between nodes.",
-    cost: "3 rounds, S/columns bytes between nodes and 2 S (columns-1)/columns inside per rank",
-    needs: "",
-    source: "Graham and others, COMHPC 2016; NVIDIA, NCCL 2.14",
-    program: None,
-    build: direct,
-};
+algorithm! {
+    /// parts straight to their heads, combined by the network, straight to everyone
+    ///
+    /// Reduction inside the network (SHARP) between nodes, exchanges between all pairs inside them. Few rounds, and
+    /// half of a ring's bytes between nodes.
+    pub DIRECT = Allreduce "collnet_direct" {
+        cost: "3 rounds, S/columns bytes between nodes and 2 S (columns-1)/columns inside per rank",
+        source:
+            "Graham and others, \"Scalable Hierarchical Aggregation Protocol (SHArP): a hardware architecture for \
+             efficient data reduction\" (COMHPC 2016); NVIDIA, NCCL 2.14",
+        build: direct,
+    }
 
-/// Registry entry of allreduce/collnet_chain.
-pub static CHAIN: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "collnet_chain",
-    summary: "chains inside the nodes, whose heads the network combines",
-    description: "Reduction inside the network (SHARP) between nodes, a chain inside each node, \
-                 in turn for every rail. Half of a ring's bytes between nodes; to be cut into \
-                 slices. Given rings, there is a rail for each.",
-    cost: "2 columns - 1 rounds, S/columns bytes between nodes and 2 S (columns-1)/columns inside per rank",
-    needs: "",
-    source: "Graham and others, COMHPC 2016; NVIDIA, NCCL 2.6",
-    program: None,
-    build: chains,
-};
+    /// chains inside the nodes, whose heads the network combines
+    ///
+    /// Reduction inside the network (SHARP) between nodes, a chain inside each node, in turn for every rail. Half
+    /// of a ring's bytes between nodes; to be cut into slices. Given rings, there is a rail for each.
+    pub CHAIN = Allreduce "collnet_chain" {
+        cost: "2 columns - 1 rounds, S/columns bytes between nodes and 2 S (columns-1)/columns inside per rank",
+        source:
+            "Graham and others, \"Scalable Hierarchical Aggregation Protocol (SHArP): a hardware architecture for \
+             efficient data reduction\" (COMHPC 2016); NVIDIA, NCCL 2.6",
+        build: chains,
+    }
+}
 
 /// Most GPUs of a node for which contributions have places that suit vectors of any length. They have as many
 /// chunks as GPUs squared; beyond, a schedule resized to a vector that does not divide is refused.

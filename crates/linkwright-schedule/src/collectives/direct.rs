@@ -17,70 +17,59 @@
 //! with its successor, so not all begin with the same rank. Pairwise, each rank sends one message
 //! and receives one in every step, so no port is fought for: a rank begins a step when its message
 //! of the step before has arrived (a fence before each but the first).
-//!
-//! Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
-//! in MPICH" (IJHPCA 2005).
 
 use crate::builder::{Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::spec::Collective;
 use crate::symmetric::{Group, Program};
 
-/// Registry entry of allgather/linear.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "linear",
-    summary: "every rank sends its block to every other rank at once",
-    description: "No forwarding and no order: the network sees all messages at once. Good on a \
-                 crossbar, where messages are cheap.",
-    cost: "1 round of p-1 messages, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(allgather),
-    build: |shape| allgather(shape)?.expand(),
-};
+const SOURCE: &str =
+    "Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA 2005)";
 
-/// Registry entry of reduce_scatter/pairwise.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "pairwise",
-    summary: "every rank sends each block straight to its owner, one owner after another",
-    description: "Moves the fewest bytes for any number of ranks and forwards nothing, so it \
-                 suits networks on which all ranks are equally near.",
-    cost: "p-1 rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(reduce_scatter),
-    build: |shape| reduce_scatter(shape)?.expand(),
-};
+algorithm! {
+    /// every rank sends its block to every other rank at once
+    ///
+    /// No forwarding and no order: the network sees all messages at once. Good on a crossbar, where messages are
+    /// cheap.
+    pub ALLGATHER = Allgather "linear" {
+        cost: "1 round of p-1 messages, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: allgather,
+        build: |shape| allgather(shape)?.expand(),
+    }
 
-/// Registry entry of alltoall/linear.
-pub static ALLTOALL: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
-    name: "linear",
-    summary: "every rank posts a message to every other rank at once",
-    description: "No waits and no forwarding; shows how the network shares its capacity.",
-    cost: "1 round of p-1 messages per rank, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(alltoall),
-    build: |shape| alltoall(shape)?.expand(),
-};
+    /// every rank sends each block straight to its owner, one owner after another
+    ///
+    /// Moves the fewest bytes for any number of ranks and forwards nothing, so it suits networks on which all ranks
+    /// are equally near.
+    pub REDUCE_SCATTER = ReduceScatter "pairwise" {
+        cost: "p-1 rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: reduce_scatter,
+        build: |shape| reduce_scatter(shape)?.expand(),
+    }
 
-/// Registry entry of alltoall/pairwise.
-pub static ALLTOALL_PAIRWISE: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
-    name: "pairwise",
-    summary: "every rank exchanges with one rank after another",
-    description: "One message per rank at a time, so ports are free of contention; the choice for \
-                 large blocks.",
-    cost: "p-1 rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(alltoall_pairwise),
-    build: |shape| alltoall_pairwise(shape)?.expand(),
-};
+    /// every rank posts a message to every other rank at once
+    ///
+    /// No waits and no forwarding; shows how the network shares its capacity.
+    pub ALLTOALL = Alltoall "linear" {
+        cost: "1 round of p-1 messages per rank, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: alltoall,
+        build: |shape| alltoall(shape)?.expand(),
+    }
+
+    /// every rank exchanges with one rank after another
+    ///
+    /// One message per rank at a time, so ports are free of contention; the choice for large blocks.
+    pub ALLTOALL_PAIRWISE = Alltoall "pairwise" {
+        cost: "p-1 rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: alltoall_pairwise,
+        build: |shape| alltoall_pairwise(shape)?.expand(),
+    }
+}
 
 fn allgather(shape: &Shape) -> Result<Program> {
     let p = shape.ranks;

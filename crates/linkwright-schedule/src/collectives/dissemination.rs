@@ -20,58 +20,51 @@
 //!
 //! Bruck's allgather was published with a rotation of the result at the end; here blocks lie where
 //! they belong from the start, so a message wraps round the end of the vector as two runs instead.
-//!
-//! Sources: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization"
-//! (International Journal of Parallel Programming 1988); Bruck, Ho, Kipnis, Upfal and Weathersby,
-//! "Efficient algorithms for all-to-all communications in multiport message-passing systems"
-//! (IEEE TPDS 1997).
 
 use crate::builder::{Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::spec::Collective;
 use crate::symmetric::{Group, Program};
 
-/// Registry entry of barrier/dissemination.
-pub static BARRIER: Algorithm = Algorithm {
-    collective: Collective::Barrier,
-    name: "dissemination",
-    summary: "in round k every rank r signals rank r + 2^k",
-    description: "Fewest rounds for any number of ranks, and all ranks do the same.",
-    cost: "ceil(log2 p) rounds of one empty message per rank",
-    needs: "",
-    source: "Hensgen, Finkel and Manber, IJPP 1988",
-    program: Some(barrier),
-    build: |shape| barrier(shape)?.expand(),
-};
+const BRUCK: &str =
+    "Bruck, Ho, Kipnis, Upfal and Weathersby, \"Efficient algorithms for all-to-all communications in multiport \
+     message-passing systems\" (IEEE TPDS 1997)";
 
-/// Registry entry of allgather/bruck.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "bruck",
-    summary: "in round k every rank r sends all it has to rank r - 2^k",
-    description: "Fewest rounds and bytes for any number of ranks; the choice for small messages \
-                 where that number is not a power of two.",
-    cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Bruck et al., IEEE TPDS 1997",
-    program: Some(allgather),
-    build: |shape| allgather(shape)?.expand(),
-};
+algorithm! {
+    /// in round k every rank r signals rank r + 2^k
+    ///
+    /// Fewest rounds for any number of ranks, and all ranks do the same.
+    pub BARRIER = Barrier "dissemination" {
+        cost: "ceil(log2 p) rounds of one empty message per rank",
+        source:
+            "Hensgen, Finkel and Manber, \"Two algorithms for barrier synchronization\" (International Journal of \
+             Parallel Programming 1988)",
+        program: barrier,
+        build: |shape| barrier(shape)?.expand(),
+    }
 
-/// Registry entry of alltoall/bruck.
-pub static ALLTOALL: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
-    name: "bruck",
-    summary: "blocks hop by the binary digits of their distance",
-    description: "Fewest rounds for any number of ranks, at log2(p)/2 times the bytes; the choice \
-                 for small blocks.",
-    cost: "ceil(log2 p) rounds of about S/2 bytes per rank, two local copies of S",
-    needs: "",
-    source: "Bruck et al., IEEE TPDS 1997",
-    program: Some(alltoall),
-    build: |shape| alltoall(shape)?.expand(),
-};
+    /// in round k every rank r sends all it has to rank r - 2^k
+    ///
+    /// Fewest rounds and bytes for any number of ranks; the choice for small messages where that number is not a
+    /// power of two.
+    pub ALLGATHER = Allgather "bruck" {
+        cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
+        source: BRUCK,
+        program: allgather,
+        build: |shape| allgather(shape)?.expand(),
+    }
+
+    /// blocks hop by the binary digits of their distance
+    ///
+    /// Fewest rounds for any number of ranks, at log2(p)/2 times the bytes; the choice for small blocks.
+    pub ALLTOALL = Alltoall "bruck" {
+        cost: "ceil(log2 p) rounds of about S/2 bytes per rank, two local copies of S",
+        source: BRUCK,
+        program: alltoall,
+        build: |shape| alltoall(shape)?.expand(),
+    }
+}
 
 fn barrier(shape: &Shape) -> Result<Program> {
     let mut b = Program::new(Collective::Barrier, shape, Group::cyclic(shape.ranks))?;

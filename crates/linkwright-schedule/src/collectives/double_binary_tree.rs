@@ -16,12 +16,9 @@
 //! Latency grows with log2 of the nodes, and no rank sends more than 2 S, about the least possible: the
 //! algorithm suits middling sizes on many nodes. The vector should be cut into slices (`pipeline`), which
 //! then flow up and down at once: each stream has its own lane.
-//!
-//! Source: Jeaugey, "Massively scale your deep learning training with NCCL 2.4" (NVIDIA, 2019); Sanders, Speck
-//! and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (Parallel Computing 2009).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::binary;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
 use crate::collectives::common::nodes::{Chains, Nodes};
@@ -29,21 +26,21 @@ use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "double_binary_tree",
-    summary: "two complementary binary trees over the nodes, a chain inside each node",
-    description: "NCCL's Tree. Each tree carries half of the vector up to its root and back; who \
-                 is a leaf of one is inside the other. Few rounds and few bytes: for middling \
-                 sizes on many nodes, cut into slices. With a grid, rows are nodes, and there is \
-                 a rail for each GPU of a node, or for each given ring.",
-    cost: "2 (log2(nodes) + GPUs of a node - 1) rounds, at most 2 S bytes per rank between nodes",
-    needs: "",
-    source: "Jeaugey, NCCL 2.4, NVIDIA 2019; Sanders, Speck and Träff, Parallel Computing 2009",
-    program: None,
-    build,
-};
+algorithm! {
+    /// two complementary binary trees over the nodes, a chain inside each node
+    ///
+    /// NCCL's Tree. Each tree carries half of the vector up to its root and back; who is a leaf of one is inside
+    /// the other. Few rounds and few bytes: for middling sizes on many nodes, cut into slices. With a grid, rows
+    /// are nodes, and there is a rail for each GPU of a node, or for each given ring.
+    pub ALGORITHM = Allreduce "double_binary_tree" {
+        cost: "2 (log2(nodes) + GPUs of a node - 1) rounds, at most 2 S bytes per rank between nodes",
+        source:
+            "Jeaugey, \"Massively scale your deep learning training with NCCL 2.4\" (NVIDIA, 2019); Sanders, Speck \
+             and Träff, \"Two-tree algorithms for full bandwidth broadcast, reduction and scan\" (Parallel Computing \
+             2009)",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

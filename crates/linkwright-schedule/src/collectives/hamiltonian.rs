@@ -17,12 +17,9 @@
 //!
 //! Tori that are not square have such cycles where the sides share a suitable divisor; the general
 //! rule and its proof are in `common/hamiltonian.rs`.
-//!
-//! Source: Trotter and Erdos, "When the Cartesian product of directed cycles is Hamiltonian"
-//! (Journal of Graph Theory 1978).
 
 use crate::builder::{by, Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::hamiltonian::cycles;
 use crate::collectives::common::phases;
 use crate::collectives::common::ring::{rounds, Blocks, Ring};
@@ -30,50 +27,45 @@ use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of allreduce/hamiltonian_ring.
-pub static ONE_RING: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "hamiltonian_ring",
-    summary: "ring along a directed Hamiltonian cycle of a torus",
-    description: "Ring allreduce in which every hop is one forward link of a two-dimensional \
-                 torus. Without a grid it takes the squarest torus of as many ranks that has the \
-                 cycle.",
-    cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
-    needs: "a torus with a directed Hamiltonian cycle, such as a square one",
-    source: "Trotter and Erdos, Journal of Graph Theory 1978",
-    program: None,
-    build: |shape| build(&ONE_RING, shape, 1, false),
-};
+const SOURCE: &str =
+    "Trotter and Erdos, \"When the Cartesian product of directed cycles is Hamiltonian\" (Journal of Graph Theory \
+     1978)";
 
-/// Registry entry of allreduce/hamiltonian_rings.
-pub static TWO_RINGS: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "hamiltonian_rings",
-    summary: "two rings along edge-disjoint Hamiltonian cycles of a torus",
-    description: "Each of two directed Hamiltonian cycles carries half of the vector, which keeps \
-                 all forward links of a torus busy. Without a grid it takes the squarest torus of \
-                 as many ranks that has the cycles.",
-    cost: "2(p-1) rounds of two messages, 2 S (p-1)/p bytes per rank",
-    needs: "a torus with two edge-disjoint directed Hamiltonian cycles, such as a square one",
-    source: "Trotter and Erdos, Journal of Graph Theory 1978",
-    program: None,
-    build: |shape| build(&TWO_RINGS, shape, 2, false),
-};
+algorithm! {
+    /// ring along a directed Hamiltonian cycle of a torus
+    ///
+    /// Ring allreduce in which every hop is one forward link of a two-dimensional torus. Without a grid it takes
+    /// the squarest torus of as many ranks that has the cycle.
+    pub ONE_RING = Allreduce "hamiltonian_ring" {
+        cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
+        needs: "a torus with a directed Hamiltonian cycle, such as a square one",
+        source: SOURCE,
+        build: |shape| build(&ONE_RING, shape, 1, false),
+    }
 
-/// Registry entry of allreduce/hamiltonian_rings_bidirectional.
-pub static FOUR_RINGS: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "hamiltonian_rings_bidirectional",
-    summary: "four rings: both edge-disjoint Hamiltonian cycles of a torus, in both directions",
-    description: "Two directed Hamiltonian cycles and their reversals carry a quarter of the \
-                 vector each, which keeps the links of a torus busy in all directions. Without a \
-                 grid it takes the squarest torus of as many ranks that has the cycles.",
-    cost: "2(p-1) rounds of four messages, 2 S (p-1)/p bytes per rank",
-    needs: "a torus with two edge-disjoint directed Hamiltonian cycles, such as a square one",
-    source: "Trotter and Erdos, Journal of Graph Theory 1978",
-    program: None,
-    build: |shape| build(&FOUR_RINGS, shape, 2, true),
-};
+    /// two rings along edge-disjoint Hamiltonian cycles of a torus
+    ///
+    /// Each of two directed Hamiltonian cycles carries half of the vector, which keeps all forward links of a torus
+    /// busy. Without a grid it takes the squarest torus of as many ranks that has the cycles.
+    pub TWO_RINGS = Allreduce "hamiltonian_rings" {
+        cost: "2(p-1) rounds of two messages, 2 S (p-1)/p bytes per rank",
+        needs: "a torus with two edge-disjoint directed Hamiltonian cycles, such as a square one",
+        source: SOURCE,
+        build: |shape| build(&TWO_RINGS, shape, 2, false),
+    }
+
+    /// four rings: both edge-disjoint Hamiltonian cycles of a torus, in both directions
+    ///
+    /// Two directed Hamiltonian cycles and their reversals carry a quarter of the vector each, which keeps the
+    /// links of a torus busy in all directions. Without a grid it takes the squarest torus of as many ranks that
+    /// has the cycles.
+    pub FOUR_RINGS = Allreduce "hamiltonian_rings_bidirectional" {
+        cost: "2(p-1) rounds of four messages, 2 S (p-1)/p bytes per rank",
+        needs: "a torus with two edge-disjoint directed Hamiltonian cycles, such as a square one",
+        source: SOURCE,
+        build: |shape| build(&FOUR_RINGS, shape, 2, true),
+    }
+}
 
 /// Along the first `count` cycles, with `both_ways` along their reversals as well; each carries an
 /// equal part of the vector.

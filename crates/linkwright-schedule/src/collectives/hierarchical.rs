@@ -17,31 +17,29 @@
 //! ```
 //!
 //! so that what is sent is one run of memory.
-//!
-//! Source: Jia and others, "Highly scalable deep learning training system with mixed-precision" (2018), section 3.3,
-//! for the three phases; Thakur, Rabenseifner and Gropp, IJHPCA 2005, for the second.
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 use std::ops::Range;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "hierarchical",
-    summary: "within the rows of a grid, along its columns, within the rows again",
-    description: "Rows are nodes. A ring within every node leaves each device one block, the \
-                 devices of a column reduce it across the nodes, and a second ring spreads it. \
-                 Few bytes between nodes, and few rounds.",
-    cost: "2(columns-1) + 2 log2 rows rounds, 2 S (p-1)/p bytes per rank",
-    needs: "a grid: devices of a node x nodes",
-    source: "Jia and others 2018; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    build,
-    program: None,
-};
+algorithm! {
+    /// within the rows of a grid, along its columns, within the rows again
+    ///
+    /// Rows are nodes. A ring within every node leaves each device one block, the devices of a column reduce it
+    /// across the nodes, and a second ring spreads it. Few bytes between nodes, and few rounds.
+    pub ALGORITHM = Allreduce "hierarchical" {
+        cost: "2(columns-1) + 2 log2 rows rounds, 2 S (p-1)/p bytes per rank",
+        needs: "a grid: devices of a node x nodes",
+        source:
+            "Jia and others, \"Highly scalable deep learning training system with mixed-precision\" (2018), section \
+             3.3, for the three phases; Thakur, Rabenseifner and Gropp, \"Optimization of collective communication \
+             operations in MPICH\" (IJHPCA 2005), for the second",
+        build: build,
+    }
+}
 
 /// Devices of a node, nodes, and the buffer in columns x rows pieces.
 struct Nodes {

@@ -10,46 +10,43 @@
 //!
 //! All NICs of a node work, and a block crosses to each other node once: S (rows-1)/p bytes per rank between
 //! nodes, the least possible. Rail and ring have lanes of their own.
-//!
-//! Source: Jia and others, "Highly scalable deep learning training system with mixed-precision" (2018), section 3.3,
-//! whose allreduce is the one and then the other.
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::ring::sent;
 use crate::collectives::common::Phase;
 use crate::collectives::pat;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
 
-/// Registry entry of allgather/hierarchical.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "hierarchical",
-    summary: "along the columns of a grid, then round its rows",
-    description: "Rows are nodes. Every GPU collects the blocks of its rail, then a ring inside \
-                 every node passes them on. Few bytes and few rounds between nodes, on all NICs.",
-    cost: "ceil(log2 rows) + columns-1 rounds, S (p-1)/p bytes per rank",
-    needs: "a grid: devices of a node x nodes",
-    source: "Jia and others 2018; Jeaugey, PAT, 2025",
-    program: None,
-    build: |shape| build(&ALLGATHER, shape),
-};
+const SOURCE: &str =
+    "Jia and others, \"Highly scalable deep learning training system with mixed-precision\" (2018), section 3.3, \
+     whose allreduce is the one and then the other; Jeaugey, \"PAT: a new algorithm for all-gather and reduce-scatter \
+     operations at scale\" (2025)";
 
-/// Registry entry of reduce_scatter/hierarchical.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "hierarchical",
-    summary: "round the rows of a grid, then along its columns",
-    description: "Rows are nodes. A ring inside every node leaves each GPU the sums for its rail, \
-                 which it sends along. Few bytes and few rounds between nodes, on all NICs.",
-    cost: "columns-1 + ceil(log2 rows) rounds, S (p-1)/p bytes per rank",
-    needs: "a grid: devices of a node x nodes",
-    source: "Jia and others 2018; Jeaugey, PAT, 2025",
-    program: None,
-    build: |shape| build(&REDUCE_SCATTER, shape),
-};
+algorithm! {
+    /// along the columns of a grid, then round its rows
+    ///
+    /// Rows are nodes. Every GPU collects the blocks of its rail, then a ring inside every node passes them on. Few
+    /// bytes and few rounds between nodes, on all NICs.
+    pub ALLGATHER = Allgather "hierarchical" {
+        cost: "ceil(log2 rows) + columns-1 rounds, S (p-1)/p bytes per rank",
+        needs: "a grid: devices of a node x nodes",
+        source: SOURCE,
+        build: |shape| build(&ALLGATHER, shape),
+    }
+
+    /// round the rows of a grid, then along its columns
+    ///
+    /// Rows are nodes. A ring inside every node leaves each GPU the sums for its rail, which it sends along. Few
+    /// bytes and few rounds between nodes, on all NICs.
+    pub REDUCE_SCATTER = ReduceScatter "hierarchical" {
+        cost: "columns-1 + ceil(log2 rows) rounds, S (p-1)/p bytes per rank",
+        needs: "a grid: devices of a node x nodes",
+        source: SOURCE,
+        build: |shape| build(&REDUCE_SCATTER, shape),
+    }
+}
 
 fn build(algorithm: &Algorithm, shape: &Shape) -> Result<Schedule> {
     shape.check()?;

@@ -11,50 +11,43 @@
 //!
 //! S/columns bytes pass each NIC instead of S through one. The three phases have lanes of their own, so that
 //! slices (transform `pipeline`) overlap.
-//!
-//! Source: Jia and others, "Highly scalable deep learning training system with mixed-precision" (2018), section 3.3,
-//! for rails; Thakur, Rabenseifner and Gropp, IJHPCA 2005, for the tree.
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::ring::sent;
 use crate::collectives::common::tree::binomial;
 use crate::collectives::common::Phase;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
 
-/// Registry entry of broadcast/hierarchical.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "hierarchical",
-    summary: "parts of the vector along the columns of a grid, then round its rows",
-    description: "Rows are nodes. Every GPU of the root's node sends its part along its rail, and \
-                 rings inside the nodes put the parts together: all NICs work.",
-    cost:
-        "columns-1 + log2 rows rounds after the root's columns-1 messages; S log2(rows) / columns \
-           bytes per NIC",
-    needs: "a grid: devices of a node x nodes",
-    source: "Jia and others 2018; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| build(&BROADCAST, shape),
-};
+const SOURCE: &str =
+    "Jia and others, \"Highly scalable deep learning training system with mixed-precision\" (2018), section 3.3, for \
+     rails; Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA \
+     2005), for the tree";
 
-/// Registry entry of reduce/hierarchical.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "hierarchical",
-    summary: "round the rows of a grid, then part by part along its columns to the root's row",
-    description: "Rows are nodes. Rings inside the nodes leave each GPU a part, which it sends \
-                 along its rail; the root collects the parts of its node: all NICs work.",
-    cost:
-        "columns-1 + log2 rows rounds before the columns-1 messages to the root; S/columns bytes \
-           per NIC",
-    needs: "a grid: devices of a node x nodes",
-    source: "Jia and others 2018; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| build(&REDUCE, shape),
-};
+algorithm! {
+    /// parts of the vector along the columns of a grid, then round its rows
+    ///
+    /// Rows are nodes. Every GPU of the root's node sends its part along its rail, and rings inside the nodes put
+    /// the parts together: all NICs work.
+    pub BROADCAST = Broadcast "hierarchical" {
+        cost: "columns-1 + log2 rows rounds after the root's columns-1 messages; S log2(rows) / columns bytes per NIC",
+        needs: "a grid: devices of a node x nodes",
+        source: SOURCE,
+        build: |shape| build(&BROADCAST, shape),
+    }
+
+    /// round the rows of a grid, then part by part along its columns to the root's row
+    ///
+    /// Rows are nodes. Rings inside the nodes leave each GPU a part, which it sends along its rail; the root
+    /// collects the parts of its node: all NICs work.
+    pub REDUCE = Reduce "hierarchical" {
+        cost: "columns-1 + log2 rows rounds before the columns-1 messages to the root; S/columns bytes per NIC",
+        needs: "a grid: devices of a node x nodes",
+        source: SOURCE,
+        build: |shape| build(&REDUCE, shape),
+    }
+}
 
 fn build(algorithm: &Algorithm, shape: &Shape) -> Result<Schedule> {
     shape.check()?;

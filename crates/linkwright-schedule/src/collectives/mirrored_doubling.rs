@@ -13,52 +13,47 @@
 //! One copy of [`super::recursive_doubling`] uses one port of a rank in each step. The 2D copies work on
 //! 1/(2D) of the vector each; see `common/ports.rs`. Along an axis without a power of two, the places that
 //! are too many fold into a neighbour; see `common/line.rs`.
-//!
-//! Source: De Sensi, Bonato, Saam and Hoefler, "Swing: short-cutting rings for higher bandwidth
-//! allreduce" (NSDI 2024), which compares with it.
 
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::butterfly::Partners::Doubling;
 use crate::collectives::common::line::Line;
 use crate::collectives::common::ports::{Pace, Ports};
-use crate::spec::Collective;
 
-/// Registry entry of allreduce/mirrored_doubling_latency.
-pub static LATENCY: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "mirrored_doubling_latency",
-    summary: "recursive doubling of whole vectors on all ports of a torus at once",
-    description: "On a torus of D dimensions, 2D copies of recursive doubling exchange 1/(2D) of the vector \
-                 each, starting along different axes and in both directions. Places beyond a power of two \
-                 fold into a neighbour, axis by axis. Contributions land in scratch of their own, so that \
-                 small messages wait for nothing but data. Without a grid the ranks are one ring.",
-    cost: "log2(p) rounds of 2D messages, S log2(p) bytes per rank; two rounds more for each axis off \
-           powers of two",
-    needs: "",
-    source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
-    program: None,
-    build: |shape| {
-        Ports::new(shape, line, Pace::InTurns)?.allreduce_whole(shape)
-    },
-};
+const SOURCE: &str =
+    "De Sensi, Bonato, Saam and Hoefler, \"Swing: short-cutting rings for higher bandwidth allreduce\" (NSDI 2024), \
+     which compares with it";
 
-/// Registry entry of allreduce/mirrored_doubling_bandwidth.
-pub static BANDWIDTH: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "mirrored_doubling_bandwidth",
-    summary: "halve and double on all ports of a torus at once",
-    description: "On a torus of D dimensions, 2D copies of recursive halving and doubling work on 1/(2D) of \
-                 the vector each, starting along different axes and in both directions. Places beyond a \
-                 power of two fold into a neighbour, axis by axis. Without a grid the ranks are one ring.",
-    cost: "2 log2(p) rounds of 2D messages, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more for \
-           each axis off powers of two",
-    needs: "",
-    source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
-    program: None,
-    build: |shape| {
-        Ports::new(shape, line, Pace::InTurns)?.allreduce_blocks(shape)
-    },
-};
+algorithm! {
+    /// recursive doubling of whole vectors on all ports of a torus at once
+    ///
+    /// On a torus of D dimensions, 2D copies of recursive doubling exchange 1/(2D) of the vector each, starting
+    /// along different axes and in both directions. Places beyond a power of two fold into a neighbour, axis by
+    /// axis. Contributions land in scratch of their own, so that small messages wait for nothing but data. Without
+    /// a grid the ranks are one ring.
+    pub LATENCY = Allreduce "mirrored_doubling_latency" {
+        cost:
+            "log2(p) rounds of 2D messages, S log2(p) bytes per rank; two rounds more for each axis off powers of two",
+        source: SOURCE,
+        build: |shape| {
+            Ports::new(shape, line, Pace::InTurns)?.allreduce_whole(shape)
+        },
+    }
+
+    /// halve and double on all ports of a torus at once
+    ///
+    /// On a torus of D dimensions, 2D copies of recursive halving and doubling work on 1/(2D) of the vector each,
+    /// starting along different axes and in both directions. Places beyond a power of two fold into a neighbour,
+    /// axis by axis. Without a grid the ranks are one ring.
+    pub BANDWIDTH = Allreduce "mirrored_doubling_bandwidth" {
+        cost:
+            "2 log2(p) rounds of 2D messages, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more for each axis \
+             off powers of two",
+        source: SOURCE,
+        build: |shape| {
+            Ports::new(shape, line, Pace::InTurns)?.allreduce_blocks(shape)
+        },
+    }
+}
 
 /// A line, and the one that becomes the mirrored line.
 fn line(side: u32, mirrored: bool) -> Line {

@@ -1,8 +1,8 @@
 //! The algorithms: one file for each idea, one line for each algorithm in [`REGISTRY`].
 //!
 //! An idea often serves several collectives: a reduce-scatter is an allgather reversed, an
-//! allreduce is both. A new algorithm is a static of type [`Algorithm`] in the file of its idea,
-//! one line below and one row of counts in `tests.rs`. Lists, help, documentation and the tests
+//! allreduce is both. A new algorithm is an entry of `algorithm!` in the file of its idea, one
+//! line below and one row of counts in `tests.rs`. Lists, help, documentation and the tests
 //! that sweep all algorithms come from the registry.
 
 mod algorithm;

@@ -8,29 +8,27 @@
 //!
 //! Only neighbours talk, as in a ring, but both ways and with two blocks: half of the rounds for the same bytes.
 //! It needs an even number of ranks.
-//!
-//! Source: Chen, Zhang, Huang and Wang, "Performance evaluation of allgather algorithms on terascale Linux cluster
-//! with Fast Ethernet" (HPC Asia 2005).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "neighbor_exchange",
-    summary: "ranks exchange two blocks with either neighbour in turns",
-    description: "Only neighbours talk, in half of the rounds of a ring and with the same bytes: \
-                 for medium and large blocks on networks in which ways are long.",
-    cost: "p/2 rounds, S (p-1)/p bytes per rank",
-    needs: "an even number of ranks",
-    source: "Chen, Zhang, Huang and Wang, HPC Asia 2005",
-    program: None,
-    build,
-};
+algorithm! {
+    /// ranks exchange two blocks with either neighbour in turns
+    ///
+    /// Only neighbours talk, in half of the rounds of a ring and with the same bytes: for medium and large blocks
+    /// on networks in which ways are long.
+    pub ALGORITHM = Allgather "neighbor_exchange" {
+        cost: "p/2 rounds, S (p-1)/p bytes per rank",
+        needs: "an even number of ranks",
+        source:
+            "Chen, Zhang, Huang and Wang, \"Performance evaluation of allgather algorithms on terascale Linux cluster \
+             with Fast Ethernet\" (HPC Asia 2005)",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

@@ -18,13 +18,9 @@
 //! The allreduce is also known as the two-shot multimem allreduce. Its one-shot form, in which every GPU reads the
 //! whole vector combined, has one latency and a barrier for n times the reading:
 //! nothing may be overwritten before everyone has read it.
-//!
-//! Sources: Klenk, Jiang, Thorson and Dennison, "An in-network architecture for accelerating shared-memory
-//! multiprocessor collectives" (ISCA 2020), for the switch; NVIDIA NCCL 2.17 and later, src/transport/nvls.cc, for
-//! heads; the multimem allreduce kernels of PyTorch's symmetric memory for the one-shot.
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::nodes::Nodes;
 use crate::collectives::common::ring::sent;
 use crate::collectives::common::Phase;
@@ -32,66 +28,52 @@ use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-const SOURCE: &str = "Klenk and others, ISCA 2020; NVIDIA, NCCL 2.17";
+const SOURCE: &str =
+    "Klenk, Jiang, Thorson and Dennison, \"An in-network architecture for accelerating shared-memory multiprocessor \
+     collectives\" (ISCA 2020), for the switch; NVIDIA, NCCL 2.17, src/transport/nvls.cc, for heads";
 
-/// Registry entry of allreduce/nvls.
-pub static ALLREDUCE: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "nvls",
-    summary: "the switch combines each part for its head, and copies it to all from there",
-    description: "Reduction and multicast inside the switch (NVLink SHARP), also known as \
-                 two-shot multimem: nearly half of a ring's bytes, and hops that do not grow with \
-                 the ranks. With a grid, rows are nodes, between which the network combines.",
-    cost:
-        "2 rounds, S (n+1)/n bytes per rank in a node of n; with several nodes 1 round and S/n more",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: allreduce,
-};
+algorithm! {
+    /// the switch combines each part for its head, and copies it to all from there
+    ///
+    /// Reduction and multicast inside the switch (NVLink SHARP), also known as two-shot multimem: nearly half of a
+    /// ring's bytes, and hops that do not grow with the ranks. With a grid, rows are nodes, between which the
+    /// network combines.
+    pub ALLREDUCE = Allreduce "nvls" {
+        cost: "2 rounds, S (n+1)/n bytes per rank in a node of n; with several nodes 1 round and S/n more",
+        source: SOURCE,
+        build: allreduce,
+    }
 
-/// Registry entry of allreduce/one_shot_multimem.
-pub static ONE_SHOT: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "one_shot_multimem",
-    summary: "every rank reads the vector of all ranks, combined by the switch",
-    description: "One latency and a barrier, for p times the reading: for the smallest vectors in \
-                 a node whose switch combines.",
-    cost: "1 round and 1 barrier, S p bytes per rank",
-    needs: "",
-    source: "PyTorch, symmetric memory, multimem one-shot allreduce",
-    program: None,
-    build: one_shot,
-};
+    /// every rank reads the vector of all ranks, combined by the switch
+    ///
+    /// One latency and a barrier, for p times the reading: for the smallest vectors in a node whose switch
+    /// combines.
+    pub ONE_SHOT = Allreduce "one_shot_multimem" {
+        cost: "1 round and 1 barrier, S p bytes per rank",
+        source: "PyTorch, symmetric memory, multimem one-shot allreduce",
+        build: one_shot,
+    }
 
-/// Registry entry of reduce_scatter/nvls.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "nvls",
-    summary: "the switch combines each block for its rank",
-    description: "Reduction inside the switch (NVLink SHARP). With a grid, rows are nodes: what \
-                 the switches combine goes once round a ring on each rail.",
-    cost:
-        "1 round of S bytes per rank; with several nodes rows-1 rounds and S (rows-1)/p bytes more",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: reduce_scatter,
-};
+    /// the switch combines each block for its rank
+    ///
+    /// Reduction inside the switch (NVLink SHARP). With a grid, rows are nodes: what the switches combine goes once
+    /// round a ring on each rail.
+    pub REDUCE_SCATTER = ReduceScatter "nvls" {
+        cost: "1 round of S bytes per rank; with several nodes rows-1 rounds and S (rows-1)/p bytes more",
+        source: SOURCE,
+        build: reduce_scatter,
+    }
 
-/// Registry entry of allgather/nvls.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "nvls",
-    summary: "every rank writes its block once, and the switch copies it to all",
-    description: "Multicast inside the switch (NVLink SHARP). With a grid, rows are nodes: blocks \
-                 go once round a ring on each rail, and each GPU multicasts those that come by.",
-    cost: "1 round of S/p bytes per rank; with several nodes S/n, in rows-1 rounds more",
-    needs: "",
-    source: SOURCE,
-    program: None,
-    build: allgather,
-};
+    /// every rank writes its block once, and the switch copies it to all
+    ///
+    /// Multicast inside the switch (NVLink SHARP). With a grid, rows are nodes: blocks go once round a ring on each
+    /// rail, and each GPU multicasts those that come by.
+    pub ALLGATHER = Allgather "nvls" {
+        cost: "1 round of S/p bytes per rank; with several nodes S/n, in rows-1 rounds more",
+        source: SOURCE,
+        build: allgather,
+    }
+}
 
 fn allreduce(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

@@ -10,11 +10,9 @@
 //!
 //! What [`super::nvls`] does where the network cannot combine: each part has its own rail, so all NICs work.
 //! Each stream has its own lane, so that slices (`pipeline`) go up, down and out at once.
-//!
-//! Source: NVIDIA NCCL 2.18, which calls it NVLSTree.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
 use crate::collectives::common::nodes::Nodes;
 use crate::collectives::double_binary_tree::tree;
@@ -23,20 +21,18 @@ use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "nvls_tree",
-    summary: "switches combine inside the nodes, double binary trees between them",
-    description: "Reduction and multicast inside the switch of each node, and two trees over the \
-                 nodes for each part of the vector, on its own rail. For several nodes whose \
-                 network does not combine; to be cut into slices.",
-    cost: "2 log2(rows) + 2 rounds; S (n+1)/n bytes per rank inside a node of n, at most 2 S/n between nodes",
-    needs: "a grid: devices of a node x nodes",
-    source: "NVIDIA, NCCL 2.18, NVLSTree",
-    program: None,
-    build,
-};
+algorithm! {
+    /// switches combine inside the nodes, double binary trees between them
+    ///
+    /// Reduction and multicast inside the switch of each node, and two trees over the nodes for each part of the
+    /// vector, on its own rail. For several nodes whose network does not combine; to be cut into slices.
+    pub ALGORITHM = Allreduce "nvls_tree" {
+        cost: "2 log2(rows) + 2 rounds; S (n+1)/n bytes per rank inside a node of n, at most 2 S/n between nodes",
+        needs: "a grid: devices of a node x nodes",
+        source: "NVIDIA, NCCL 2.18, NVLSTree",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;

@@ -16,44 +16,40 @@
 //! another. Slices (transform `pipeline`) come near to that; here a message takes all blocks that go its way.
 //!
 //! The same allgather has been published for MPI as Sparbit, stripe parallel binomial trees.
-//!
-//! Sources: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale" (2025); Loch and
-//! Koslovski, "Sparbit: a new logarithmic-cost and data locality-aware MPI allgather algorithm" (SBAC-PAD 2021).
 
 use crate::builder::Shape;
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::spec::Collective;
 use crate::symmetric::{Group, Program};
 
-/// Registry entry of allgather/pat.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "pat",
-    summary: "every block goes along a shifted binomial tree, far branches first",
-    description:
-        "NCCL's parallel aggregated trees: few rounds for any number of ranks, and most \
-                 bytes go near. For small blocks on many nodes of one GPU. MPI knows it as Sparbit.",
-    cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Jeaugey, PAT, 2025",
-    program: Some(allgather),
-    build: |shape| allgather(shape)?.expand(),
-};
+const SOURCE: &str =
+    "Jeaugey, \"PAT: a new algorithm for all-gather and reduce-scatter operations at scale\" (2025); Loch and \
+     Koslovski, \"Sparbit: a new logarithmic-cost and data locality-aware MPI allgather algorithm\" (SBAC-PAD 2021)";
 
-/// Registry entry of reduce_scatter/pat.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "pat",
-    summary: "every block is summed up along a shifted binomial tree, near branches first",
-    description: "NCCL's parallel aggregated trees: few rounds for any number of ranks, and most \
-                 bytes go near. For small blocks on many nodes of one GPU.",
-    cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Jeaugey, PAT, 2025",
-    program: Some(reduce_scatter),
-    build: |shape| reduce_scatter(shape)?.expand(),
-};
+algorithm! {
+    /// every block goes along a shifted binomial tree, far branches first
+    ///
+    /// NCCL's parallel aggregated trees: few rounds for any number of ranks, and most bytes go near. For small
+    /// blocks on many nodes of one GPU. MPI knows it as Sparbit.
+    pub ALLGATHER = Allgather "pat" {
+        cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: allgather,
+        build: |shape| allgather(shape)?.expand(),
+    }
+
+    /// every block is summed up along a shifted binomial tree, near branches first
+    ///
+    /// NCCL's parallel aggregated trees: few rounds for any number of ranks, and most bytes go near. For small
+    /// blocks on many nodes of one GPU.
+    pub REDUCE_SCATTER = ReduceScatter "pat" {
+        cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: reduce_scatter,
+        build: |shape| reduce_scatter(shape)?.expand(),
+    }
+}
 
 /// The ways of an allgather over `p` ranks, with how far behind the sender the owners of the blocks are.
 pub(super) fn rounds(p: u32) -> Vec<(u32, Vec<u32>)> {

@@ -10,30 +10,27 @@
 //! A GPU sends one message to each other node instead of one to each other GPU, and all of them stay on its own
 //! rail, which crosses no spine; the price is a second way inside the node. Known from NCCL as PXN, proxies that
 //! cross NVLink. Blocks for the own node go straight.
-//!
-//! Source: NVIDIA, "Doubling all2all performance with NVIDIA Collective Communication Library 2.12" (2022).
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALLTOALL: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
-    name: "rails",
-    summary:
-        "blocks gather on the GPU of their rail, then cross to the other nodes in one message each",
-    description: "Few messages between nodes, each on its own rail (PXN): for clusters whose \
-                 GPUs have a NIC each, and for small blocks. Rows of the grid are nodes.",
-    cost: "2 rounds of columns-1 and rows-1 messages; S (rows-1)/rows bytes per rank between \
-           nodes and as many more inside",
-    needs: "a grid: devices of a node x nodes",
-    source: "NVIDIA, Doubling all2all performance with NCCL 2.12, 2022",
-    program: None,
-    build,
-};
+algorithm! {
+    /// blocks gather on the GPU of their rail, then cross to the other nodes in one message each
+    ///
+    /// Few messages between nodes, each on its own rail (PXN): for clusters whose GPUs have a NIC each, and for
+    /// small blocks. Rows of the grid are nodes.
+    pub ALLTOALL = Alltoall "rails" {
+        cost:
+            "2 rounds of columns-1 and rows-1 messages; S (rows-1)/rows bytes per rank between nodes and as many more \
+             inside",
+        needs: "a grid: devices of a node x nodes",
+        source: "NVIDIA, \"Doubling all2all performance with NVIDIA Collective Communication Library 2.12\" (2022)",
+        build: build,
+    }
+}
 
 /// GPUs of a node, nodes, and the buffers; `rail` has the blocks that a rank is to send over its rail, node by node.
 struct Nodes {

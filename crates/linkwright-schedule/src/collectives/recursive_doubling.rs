@@ -27,104 +27,88 @@
 //! returns the result at the end. If the root of a reduce is a surplus rank, it gets the vector in
 //! one round more.
 //!
-//! Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
-//! in MPICH" (IJHPCA 2005); allreduce and reduce of blocks are there called Rabenseifner's.
+//! Allreduce and reduce of blocks are also called Rabenseifner's.
 
 use crate::builder::Shape;
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::butterfly::Partners::{self, Doubling};
 use crate::collectives::common::butterfly_schedules as folded;
 use crate::collectives::common::cube::Cube;
 use crate::collectives::common::phases;
 use crate::error::{Result, ScheduleError};
 use crate::ir::Schedule;
-use crate::spec::Collective;
 use crate::symmetric::Program;
 
-/// Registry entry of allreduce/recursive_doubling_latency.
-pub static ALLREDUCE_LATENCY: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "recursive_doubling_latency",
-    summary: "partners at distance 1, 2, 4, ... exchange whole vectors",
-    description: "Fewest rounds: for small messages. Ranks beyond a power of two first fold into \
-                 a partner. With a grid, the steps alternate between its axes.",
-    cost: "log2(p) rounds, S log2(p) bytes per rank; two rounds more off powers of two",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(whole_vectors),
-    build: |shape| expand(whole_vectors(shape), folded::allreduce_latency, shape),
-};
+const SOURCE: &str =
+    "Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA 2005)";
 
-/// Registry entry of allreduce/recursive_doubling_bandwidth.
-pub static ALLREDUCE_BANDWIDTH: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "recursive_doubling_bandwidth",
-    summary: "halve the vector between partners at distance 1, 2, 4, ..., then double it back",
-    description: "Moves the fewest bytes in few rounds (Rabenseifner's algorithm): good for \
-                 medium and large sizes. Ranks beyond a power of two first fold into a partner. \
-                 With a grid, the steps alternate between its axes.",
-    cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers \
-           of two",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(|shape| blocks(&ALLREDUCE_BANDWIDTH, shape)),
-    build: |shape| {
-        expand(
-            blocks(&ALLREDUCE_BANDWIDTH, shape),
-            folded::allreduce_bandwidth,
-            shape,
-        )
-    },
-};
+algorithm! {
+    /// partners at distance 1, 2, 4, ... exchange whole vectors
+    ///
+    /// Fewest rounds: for small messages. Ranks beyond a power of two first fold into a partner. With a grid, the
+    /// steps alternate between its axes.
+    pub ALLREDUCE_LATENCY = Allreduce "recursive_doubling_latency" {
+        cost: "log2(p) rounds, S log2(p) bytes per rank; two rounds more off powers of two",
+        source: SOURCE,
+        program: whole_vectors,
+        build: |shape| expand(whole_vectors(shape), folded::allreduce_latency, shape),
+    }
 
-/// Registry entry of reduce_scatter/recursive_halving.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "recursive_halving",
-    summary: "partners at distance 1, 2, 4, ... exchange halves of what is left",
-    description: "Fewest rounds and bytes for powers of two. Ranks beyond that fold into a \
-                 partner, which costs them a whole vector. With a grid, the steps alternate \
-                 between its axes.",
-    cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(|shape| blocks(&REDUCE_SCATTER, shape)),
-    build: |shape| {
-        expand(
-            blocks(&REDUCE_SCATTER, shape),
-            folded::reduce_scatter,
-            shape,
-        )
-    },
-};
+    /// halve the vector between partners at distance 1, 2, 4, ..., then double it back
+    ///
+    /// Moves the fewest bytes in few rounds (Rabenseifner's algorithm): good for medium and large sizes. Ranks
+    /// beyond a power of two first fold into a partner. With a grid, the steps alternate between its axes.
+    pub ALLREDUCE_BANDWIDTH = Allreduce "recursive_doubling_bandwidth" {
+        cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers of two",
+        source: SOURCE,
+        program: |shape| blocks(&ALLREDUCE_BANDWIDTH, shape),
+        build: |shape| {
+            expand(
+                blocks(&ALLREDUCE_BANDWIDTH, shape),
+                folded::allreduce_bandwidth,
+                shape,
+            )
+        },
+    }
 
-/// Registry entry of allgather/recursive_doubling.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "recursive_doubling",
-    summary: "partners at distance ..., 4, 2, 1 exchange all they have",
-    description: "Fewest rounds and bytes for powers of two. Ranks beyond that get everything \
-                 from a partner at the end. With a grid, the steps alternate between its axes.",
-    cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: Some(|shape| blocks(&ALLGATHER, shape)),
-    build: |shape| expand(blocks(&ALLGATHER, shape), folded::allgather, shape),
-};
+    /// partners at distance 1, 2, 4, ... exchange halves of what is left
+    ///
+    /// Fewest rounds and bytes for powers of two. Ranks beyond that fold into a partner, which costs them a whole
+    /// vector. With a grid, the steps alternate between its axes.
+    pub REDUCE_SCATTER = ReduceScatter "recursive_halving" {
+        cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
+        source: SOURCE,
+        program: |shape| blocks(&REDUCE_SCATTER, shape),
+        build: |shape| {
+            expand(
+                blocks(&REDUCE_SCATTER, shape),
+                folded::reduce_scatter,
+                shape,
+            )
+        },
+    }
 
-/// Registry entry of reduce/reduce_scatter_gather.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "reduce_scatter_gather",
-    summary: "recursive halving, then gather the blocks to the root along the same partners",
-    description: "Moves about 2 S per rank, however many there are (Rabenseifner's algorithm); \
-                 the choice for large vectors. With a grid, the steps alternate between its axes.",
-    cost: "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off powers of two",
-    needs: "",
-    source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    program: None,
-    build: |shape| folded::reduce(shape, Doubling),
-};
+    /// partners at distance ..., 4, 2, 1 exchange all they have
+    ///
+    /// Fewest rounds and bytes for powers of two. Ranks beyond that get everything from a partner at the end. With
+    /// a grid, the steps alternate between its axes.
+    pub ALLGATHER = Allgather "recursive_doubling" {
+        cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
+        source: SOURCE,
+        program: |shape| blocks(&ALLGATHER, shape),
+        build: |shape| expand(blocks(&ALLGATHER, shape), folded::allgather, shape),
+    }
+
+    /// recursive halving, then gather the blocks to the root along the same partners
+    ///
+    /// Moves about 2 S per rank, however many there are (Rabenseifner's algorithm); the choice for large vectors.
+    /// With a grid, the steps alternate between its axes.
+    pub REDUCE = Reduce "reduce_scatter_gather" {
+        cost: "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off powers of two",
+        source: SOURCE,
+        build: |shape| folded::reduce(shape, Doubling),
+    }
+}
 
 /// The same over a butterfly, whose surplus ranks fold.
 type Folded = fn(&Shape, Partners) -> Result<Schedule>;

@@ -15,61 +15,52 @@
 //!
 //! Several orders of the ranks may be given; each ring then carries its part of the vector, and
 //! all rings run at once.
-//!
-//! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-//! workstations" (JPDC 2009).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::phases;
 use crate::collectives::common::ring::{self, Blocks};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
 use crate::symmetric::Program;
 
-const DESCRIPTION: &str = "Every rank sends only to its successor. Moves the fewest bytes \
-    possible and loads every link of a ring equally; since the rounds grow with p, it suits large \
-    messages.";
+const SOURCE: &str =
+    "Patarasuk and Yuan, \"Bandwidth optimal all-reduce algorithms for clusters of workstations\" (JPDC 2009)";
 
-/// Registry entry of allreduce/ring.
-pub static ALLREDUCE: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "ring",
-    summary: "reduce-scatter, then allgather, each once around a ring",
-    description: DESCRIPTION,
-    cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Patarasuk and Yuan, JPDC 2009",
-    program: Some(|shape| program(&ALLREDUCE, shape)),
-    build: |shape| build(&ALLREDUCE, shape),
-};
+algorithm! {
+    /// reduce-scatter, then allgather, each once around a ring
+    ///
+    /// Every rank sends only to its successor. Moves the fewest bytes possible and loads every link of a ring
+    /// equally; since the rounds grow with p, it suits large messages.
+    pub ALLREDUCE = Allreduce "ring" {
+        cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: |shape| program(&ALLREDUCE, shape),
+        build: |shape| build(&ALLREDUCE, shape),
+    }
 
-/// Registry entry of reduce_scatter/ring.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "ring",
-    summary: "blocks travel once around a ring and collect contributions",
-    description: DESCRIPTION,
-    cost: "p-1 rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Patarasuk and Yuan, JPDC 2009",
-    program: Some(|shape| program(&REDUCE_SCATTER, shape)),
-    build: |shape| build(&REDUCE_SCATTER, shape),
-};
+    /// blocks travel once around a ring and collect contributions
+    ///
+    /// Every rank sends only to its successor. Moves the fewest bytes possible and loads every link of a ring
+    /// equally; since the rounds grow with p, it suits large messages.
+    pub REDUCE_SCATTER = ReduceScatter "ring" {
+        cost: "p-1 rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: |shape| program(&REDUCE_SCATTER, shape),
+        build: |shape| build(&REDUCE_SCATTER, shape),
+    }
 
-/// Registry entry of allgather/ring.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "ring",
-    summary: "blocks travel once around a ring",
-    description: DESCRIPTION,
-    cost: "p-1 rounds, S (p-1)/p bytes per rank",
-    needs: "",
-    source: "Patarasuk and Yuan, JPDC 2009",
-    program: Some(|shape| program(&ALLGATHER, shape)),
-    build: |shape| build(&ALLGATHER, shape),
-};
+    /// blocks travel once around a ring
+    ///
+    /// Every rank sends only to its successor. Moves the fewest bytes possible and loads every link of a ring
+    /// equally; since the rounds grow with p, it suits large messages.
+    pub ALLGATHER = Allgather "ring" {
+        cost: "p-1 rounds, S (p-1)/p bytes per rank",
+        source: SOURCE,
+        program: |shape| program(&ALLGATHER, shape),
+        build: |shape| build(&ALLGATHER, shape),
+    }
+}
 
 fn program(algorithm: &Algorithm, shape: &Shape) -> Result<Program> {
     let mut b = ring::program(algorithm, shape)?;

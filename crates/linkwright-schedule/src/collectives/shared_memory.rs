@@ -10,31 +10,27 @@
 //! Through the port of the memory go p S bytes in, p S out, S in and p S out again: about 3 p S
 //! where the other algorithms move 2 S per rank in parallel. A program without communication would
 //! do this, so it shows what communication gains.
-//!
-//! Source: "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150" (Sapienza
-//! University of Rome, 2025), variant SM.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Hint, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry.
-pub static ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "shared_memory",
-    summary: "every rank writes to a common memory, sums its part of all vectors, reads the \
-             result",
-    description: "Uses one passive memory and two barriers instead of messages between ranks. The \
-                 port of the memory is the bottleneck.",
-    cost: "2 barriers; 3 p S + S bytes through the memory, p reads one after another per rank",
-    needs: "one memory besides the ranks",
-    source: "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150, Sapienza \
-             University of Rome, 2025",
-    program: None,
-    build,
-};
+algorithm! {
+    /// every rank writes to a common memory, sums its part of all vectors, reads the result
+    ///
+    /// Uses one passive memory and two barriers instead of messages between ranks. The port of the memory is the
+    /// bottleneck.
+    pub ALGORITHM = Allreduce "shared_memory" {
+        cost: "2 barriers; 3 p S + S bytes through the memory, p reads one after another per rank",
+        needs: "one memory besides the ranks",
+        source:
+            "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150, Sapienza University of Rome, \
+             2025",
+        build: build,
+    }
+}
 
 fn build(shape: &Shape) -> Result<Schedule> {
     let p = shape.ranks;

@@ -10,47 +10,37 @@
 //! vectors among GPUs that all reach each other. Each contribution lands in a place of its own with its flag, so
 //! nobody waits for a barrier; `all_pairs` is the two-shot that reads, between barriers, and needs no places.
 //! With a switch that combines and copies, `one_shot_multimem` and `nvls` do the same.
-//!
-//! Sources: "MSCCLang: Microsoft Collective Communication Language" (ASPLOS 2023), All Pairs; the custom
-//! allreduce of FasterTransformer and TensorRT-LLM (NVIDIA), where the names come from.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::direct::{self, Cut, Group};
 use crate::collectives::common::forest::Lanes;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of allreduce/one_shot.
-pub static ONE_SHOT: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "one_shot",
-    summary: "every rank sends its vector to every other rank and adds up what arrives",
-    description: "One latency, however many ranks there are, for p-1 times the bytes: for the \
-                 smallest vectors among GPUs that all reach each other. Takes p vectors of memory.",
-    cost: "1 round of p-1 messages, S (p-1) bytes per rank",
-    needs: "",
-    source: "NVIDIA, custom allreduce of FasterTransformer and TensorRT-LLM",
-    program: None,
-    build: one_shot,
-};
+algorithm! {
+    /// every rank sends its vector to every other rank and adds up what arrives
+    ///
+    /// One latency, however many ranks there are, for p-1 times the bytes: for the smallest vectors among GPUs that
+    /// all reach each other. Takes p vectors of memory.
+    pub ONE_SHOT = Allreduce "one_shot" {
+        cost: "1 round of p-1 messages, S (p-1) bytes per rank",
+        source: "NVIDIA, custom allreduce of FasterTransformer and TensorRT-LLM, where the name comes from",
+        build: one_shot,
+    }
 
-/// Registry entry of allreduce/two_shot.
-pub static TWO_SHOT: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "two_shot",
-    summary: "every part goes straight to its owner, which adds, and from it to every rank",
-    description: "Two latencies and the least bytes, in many messages: for small and middling \
-                 vectors among GPUs that all reach each other. With a grid, first inside its \
-                 rows and then along its columns: nodes and rails. all_pairs is the same with \
-                 reads and barriers.",
-    cost: "2 rounds, 4 on a grid, of p-1 messages per rank, 2 S (p-1)/p bytes",
-    needs: "",
-    source: "MSCCLang: Microsoft Collective Communication Language, ASPLOS 2023",
-    program: None,
-    build: two_shot,
-};
+    /// every part goes straight to its owner, which adds, and from it to every rank
+    ///
+    /// Two latencies and the least bytes, in many messages: for small and middling vectors among GPUs that all
+    /// reach each other. With a grid, first inside its rows and then along its columns: nodes and rails. all_pairs
+    /// is the same with reads and barriers.
+    pub TWO_SHOT = Allreduce "two_shot" {
+        cost: "2 rounds, 4 on a grid, of p-1 messages per rank, 2 S (p-1)/p bytes",
+        source: "\"MSCCLang: Microsoft Collective Communication Language\" (ASPLOS 2023), All Pairs",
+        build: two_shot,
+    }
+}
 
 fn one_shot(shape: &Shape) -> Result<Schedule> {
     let p = shape.ranks;

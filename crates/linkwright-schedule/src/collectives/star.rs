@@ -19,98 +19,74 @@
 //! Where the machine multicasts, S bytes leave the root once, whatever p is. Where it does not, the
 //! executor sends p-1 messages and it is the linear broadcast. The barrier is the counter that
 //! everyone increments, written as messages.
-//!
-//! Sources: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory,
-//! practice, and experience" (Concurrency and Computation: Practice and Experience 2007); Ni and
-//! McKinley, "A survey of wormhole routing techniques in direct networks" (IEEE Computer 1993), on
-//! multicast in hardware; Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization"
-//! (International Journal of Parallel Programming 1988).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of broadcast/linear.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "linear",
-    summary: "the root sends its vector to every other rank",
-    description: "No forwarding: the root's port carries everything. The baseline, and suitable \
-                 for few ranks.",
-    cost: "1 round of p-1 messages, S (p-1) bytes from the root",
-    needs: "",
-    source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
-    program: None,
-    build: broadcast,
-};
+const OVERVIEW: &str =
+    "Chan, Heimlich, Purkayastha and van de Geijn, \"Collective communication: theory, practice, and experience\" \
+     (Concurrency and Computation: Practice and Experience 2007)";
 
-/// Registry entry of broadcast/multicast.
-pub static MULTICAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "multicast",
-    summary: "one multicast from the root to all other ranks",
-    description: "Lets the network copy; without hardware multicast it is the linear broadcast.",
-    cost: "1 round of 1 message, S bytes from the root",
-    needs: "",
-    source: "Ni and McKinley, IEEE Computer 1993",
-    program: None,
-    build: multicast,
-};
+algorithm! {
+    /// the root sends its vector to every other rank
+    ///
+    /// No forwarding: the root's port carries everything. The baseline, and suitable for few ranks.
+    pub BROADCAST = Broadcast "linear" {
+        cost: "1 round of p-1 messages, S (p-1) bytes from the root",
+        source: OVERVIEW,
+        build: broadcast,
+    }
 
-/// Registry entry of reduce/linear.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "linear",
-    summary: "every rank sends its vector to the root, which adds them one by one",
-    description: "No forwarding: the root's port and arithmetic do all the work. The baseline, \
-                 and suitable for few ranks.",
-    cost: "1 round of p-1 messages, S (p-1) bytes into the root, p-1 additions there",
-    needs: "",
-    source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
-    program: None,
-    build: reduce,
-};
+    /// one multicast from the root to all other ranks
+    ///
+    /// Lets the network copy; without hardware multicast it is the linear broadcast.
+    pub MULTICAST = Broadcast "multicast" {
+        cost: "1 round of 1 message, S bytes from the root",
+        source: "Ni and McKinley, \"A survey of wormhole routing techniques in direct networks\" (IEEE Computer 1993)",
+        build: multicast,
+    }
 
-/// Registry entry of gather/linear.
-pub static GATHER: Algorithm = Algorithm {
-    collective: Collective::Gather,
-    name: "linear",
-    summary: "every rank sends its block straight to the root",
-    description: "Every byte moves once; the root's port and its cost per message are the limit.",
-    cost: "1 round of p-1 messages, S (p-1)/p bytes into the root",
-    needs: "",
-    source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
-    program: None,
-    build: gather,
-};
+    /// every rank sends its vector to the root, which adds them one by one
+    ///
+    /// No forwarding: the root's port and arithmetic do all the work. The baseline, and suitable for few ranks.
+    pub REDUCE = Reduce "linear" {
+        cost: "1 round of p-1 messages, S (p-1) bytes into the root, p-1 additions there",
+        source: OVERVIEW,
+        build: reduce,
+    }
 
-/// Registry entry of scatter/linear.
-pub static SCATTER: Algorithm = Algorithm {
-    collective: Collective::Scatter,
-    name: "linear",
-    summary: "the root sends every rank its block directly",
-    description: "Every byte moves once; the root's port and its cost per message are the limit.",
-    cost: "1 round of p-1 messages, S (p-1)/p bytes from the root",
-    needs: "",
-    source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
-    program: None,
-    build: scatter,
-};
+    /// every rank sends its block straight to the root
+    ///
+    /// Every byte moves once; the root's port and its cost per message are the limit.
+    pub GATHER = Gather "linear" {
+        cost: "1 round of p-1 messages, S (p-1)/p bytes into the root",
+        source: OVERVIEW,
+        build: gather,
+    }
 
-/// Registry entry of barrier/linear.
-pub static BARRIER: Algorithm = Algorithm {
-    collective: Collective::Barrier,
-    name: "linear",
-    summary: "every rank reports to rank 0, which tells all",
-    description: "Two rounds through one rank: the baseline, and suitable for few ranks.",
-    cost: "2 rounds of p-1 empty messages at rank 0",
-    needs: "",
-    source: "Hensgen, Finkel and Manber, IJPP 1988",
-    program: None,
-    build: barrier,
-};
+    /// the root sends every rank its block directly
+    ///
+    /// Every byte moves once; the root's port and its cost per message are the limit.
+    pub SCATTER = Scatter "linear" {
+        cost: "1 round of p-1 messages, S (p-1)/p bytes from the root",
+        source: OVERVIEW,
+        build: scatter,
+    }
+
+    /// every rank reports to rank 0, which tells all
+    ///
+    /// Two rounds through one rank: the baseline, and suitable for few ranks.
+    pub BARRIER = Barrier "linear" {
+        cost: "2 rounds of p-1 empty messages at rank 0",
+        source:
+            "Hensgen, Finkel and Manber, \"Two algorithms for barrier synchronization\" (International Journal of \
+             Parallel Programming 1988)",
+        build: barrier,
+    }
+}
 
 /// Everyone but the root, in the order in which it deals with them.
 fn others(shape: &Shape) -> impl Iterator<Item = u32> {

@@ -17,78 +17,57 @@
 //! shorter, so fewer messages share a link: at most 1, 1, 2, 3, 6 over 32 ranks instead of 1, 2, 4,
 //! 8, 16. Half of the bytes go to a direct neighbour and the longest route, about p/3, carries one
 //! block. On a grid the steps alternate between rows and columns. Ranks beyond a power of two fold.
-//!
-//! Source: De Sensi, Bonato, Saam and Hoefler, "Swing: short-cutting rings for higher bandwidth
-//! allreduce" (NSDI 2024).
 
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::butterfly::Partners::Swing;
 use crate::collectives::common::butterfly_schedules as folded;
-use crate::spec::Collective;
 
-/// Registry entry of allreduce/swing_latency.
-pub static ALLREDUCE_LATENCY: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "swing_latency",
-    summary: "partners at distance 1, 1, 3, 5, ... in alternating directions exchange whole \
-             vectors",
-    description: "The rounds and bytes of recursive doubling over shorter routes, made for rings \
-                 and tori. Ranks beyond a power of two first fold into a partner. With a grid, \
-                 the steps alternate between its axes. Bine's allreduce of small vectors has the \
-                 same meetings.",
-    cost: "log2(p) rounds, S log2(p) bytes per rank; two rounds more off powers of two",
-    needs: "",
-    source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
-    program: None,
-    build: |shape| folded::allreduce_latency(shape, Swing),
-};
+const SOURCE: &str =
+    "De Sensi, Bonato, Saam and Hoefler, \"Swing: short-cutting rings for higher bandwidth allreduce\" (NSDI 2024)";
 
-/// Registry entry of allreduce/swing_bandwidth.
-pub static ALLREDUCE_BANDWIDTH: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
-    name: "swing_bandwidth",
-    summary: "halve the vector between partners at distance 1, 1, 3, 5, ..., then double it back",
-    description: "The rounds and bytes of Rabenseifner's algorithm over shorter routes, made for \
-                 rings and tori. Ranks beyond a power of two first fold into a partner. With a \
-                 grid, the steps alternate between its axes.",
-    cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers \
-           of two",
-    needs: "",
-    source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
-    program: None,
-    build: |shape| folded::allreduce_bandwidth(shape, Swing),
-};
+algorithm! {
+    /// partners at distance 1, 1, 3, 5, ... in alternating directions exchange whole vectors
+    ///
+    /// The rounds and bytes of recursive doubling over shorter routes, made for rings and tori. Ranks beyond a
+    /// power of two first fold into a partner. With a grid, the steps alternate between its axes. Bine's allreduce
+    /// of small vectors has the same meetings.
+    pub ALLREDUCE_LATENCY = Allreduce "swing_latency" {
+        cost: "log2(p) rounds, S log2(p) bytes per rank; two rounds more off powers of two",
+        source: SOURCE,
+        build: |shape| folded::allreduce_latency(shape, Swing),
+    }
 
-/// Registry entry of reduce_scatter/swing.
-pub static REDUCE_SCATTER: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
-    name: "swing",
-    summary: "partners at distance 1, 1, 3, 5, ... in alternating directions exchange halves",
-    description: "The rounds and bytes of recursive halving over shorter routes, made for rings \
-                 and tori. Ranks beyond a power of two fold into a partner, which costs them a \
-                 whole vector. With a grid, the steps alternate between its axes.",
-    cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
-    needs: "",
-    source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
-    program: None,
-    build: |shape| folded::reduce_scatter(shape, Swing),
-};
+    /// halve the vector between partners at distance 1, 1, 3, 5, ..., then double it back
+    ///
+    /// The rounds and bytes of Rabenseifner's algorithm over shorter routes, made for rings and tori. Ranks beyond
+    /// a power of two first fold into a partner. With a grid, the steps alternate between its axes.
+    pub ALLREDUCE_BANDWIDTH = Allreduce "swing_bandwidth" {
+        cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers of two",
+        source: SOURCE,
+        build: |shape| folded::allreduce_bandwidth(shape, Swing),
+    }
 
-/// Registry entry of allgather/swing.
-pub static ALLGATHER: Algorithm = Algorithm {
-    collective: Collective::Allgather,
-    name: "swing",
-    summary: "partners at distance ..., 5, 3, 1, 1 in alternating directions exchange all they \
-             have",
-    description: "The rounds and bytes of recursive doubling over shorter routes, made for rings \
-                 and tori. Ranks beyond a power of two get everything from a partner at the end. \
-                 With a grid, the steps alternate between its axes.",
-    cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
-    needs: "",
-    source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
-    program: None,
-    build: |shape| folded::allgather(shape, Swing),
-};
+    /// partners at distance 1, 1, 3, 5, ... in alternating directions exchange halves
+    ///
+    /// The rounds and bytes of recursive halving over shorter routes, made for rings and tori. Ranks beyond a power
+    /// of two fold into a partner, which costs them a whole vector. With a grid, the steps alternate between its
+    /// axes.
+    pub REDUCE_SCATTER = ReduceScatter "swing" {
+        cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
+        source: SOURCE,
+        build: |shape| folded::reduce_scatter(shape, Swing),
+    }
+
+    /// partners at distance ..., 5, 3, 1, 1 in alternating directions exchange all they have
+    ///
+    /// The rounds and bytes of recursive doubling over shorter routes, made for rings and tori. Ranks beyond a
+    /// power of two get everything from a partner at the end. With a grid, the steps alternate between its axes.
+    pub ALLGATHER = Allgather "swing" {
+        cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
+        source: SOURCE,
+        build: |shape| folded::allgather(shape, Swing),
+    }
+}
 
 #[cfg(test)]
 mod tests {

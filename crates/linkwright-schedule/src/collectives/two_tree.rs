@@ -10,47 +10,40 @@
 //! ([`super::binary_tree`]). Here every rank sends about as much as it receives. Cut into slices (transform
 //! `pipeline`), a large vector takes S over the rate of a port, in the rounds of a tree. Each stream has its own lane.
 //! The reduce is the broadcast backwards.
-//!
-//! Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (Parallel
-//! Computing 2009).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::Algorithm;
+use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::binary;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
-/// Registry entry of broadcast/two_tree.
-pub static BROADCAST: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
-    name: "two_tree",
-    summary: "each half of the vector flows through a binary tree of its own",
-    description:
-        "Who is a leaf of one tree is inside the other, so every rank sends about as much as it \
-                 receives. Cut into slices, the full rate of a port in the rounds of a tree.",
-    cost: "log2 p + 1 rounds, at most 1.5 S bytes per rank, S from almost all",
-    needs: "",
-    source: "Sanders, Speck and Träff, Parallel Computing 2009",
-    program: None,
-    build: |shape| build(shape, Collective::Broadcast),
-};
+const SOURCE: &str =
+    "Sanders, Speck and Träff, \"Two-tree algorithms for full bandwidth broadcast, reduction and scan\" (Parallel \
+     Computing 2009)";
 
-/// Registry entry of reduce/two_tree.
-pub static REDUCE: Algorithm = Algorithm {
-    collective: Collective::Reduce,
-    name: "two_tree",
-    summary: "each half of the vector is added up in a binary tree of its own",
-    description:
-        "Who is a leaf of one tree is inside the other, so every rank receives about as much as it \
-                 sends. Cut into slices, the full rate of a port in the rounds of a tree.",
-    cost: "log2 p + 1 rounds, S bytes per rank",
-    needs: "",
-    source: "Sanders, Speck and Träff, Parallel Computing 2009",
-    program: None,
-    build: |shape| build(shape, Collective::Reduce),
-};
+algorithm! {
+    /// each half of the vector flows through a binary tree of its own
+    ///
+    /// Who is a leaf of one tree is inside the other, so every rank sends about as much as it receives. Cut into
+    /// slices, the full rate of a port in the rounds of a tree.
+    pub BROADCAST = Broadcast "two_tree" {
+        cost: "log2 p + 1 rounds, at most 1.5 S bytes per rank, S from almost all",
+        source: SOURCE,
+        build: |shape| build(shape, Collective::Broadcast),
+    }
+
+    /// each half of the vector is added up in a binary tree of its own
+    ///
+    /// Who is a leaf of one tree is inside the other, so every rank receives about as much as it sends. Cut into
+    /// slices, the full rate of a port in the rounds of a tree.
+    pub REDUCE = Reduce "two_tree" {
+        cost: "log2 p + 1 rounds, S bytes per rank",
+        source: SOURCE,
+        build: |shape| build(shape, Collective::Reduce),
+    }
+}
 
 fn build(shape: &Shape, collective: Collective) -> Result<Schedule> {
     shape.check()?;

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from linkwright import _native
+    from linkwright.base.native_types import NetworkColumns
 
 
-def routes(network: _native._Network) -> list[tuple[str, str, list[str]]]:
+def routes(network: NetworkColumns) -> list[tuple[str, str, list[str]]]:
     """(from, to, the nodes between) of every such pair of a machine with this network."""
     names = network["nodes"]["name"]
     return [
@@ -25,7 +25,7 @@ def routes(network: _native._Network) -> list[tuple[str, str, list[str]]]:
     ]
 
 
-def _switches(network: _native._Network) -> Iterator[tuple[int, int, list[int]]]:
+def _switches(network: NetworkColumns) -> Iterator[tuple[int, int, list[int]]]:
     """(switch, the one above it, its GPUs) of PCIe switches with at least two GPUs and a way up.
 
     What leads nowhere else in its group is a NIC and no way up.

@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from linkwright import _native, machines
 from linkwright.base.errors import LinkwrightError
@@ -13,6 +14,9 @@ from linkwright.libraries.times import OneMachine, Predicted, Shape
 from linkwright.machines import Variant
 
 from . import commands, detours
+
+if TYPE_CHECKING:
+    from linkwright.base.native_types import NetworkColumns, NodeColumns
 
 
 @dataclass(frozen=True)
@@ -137,12 +141,12 @@ class System:
         return [name for name in dict.fromkeys(found) if name.startswith(stems)]
 
     @functools.cached_property
-    def _network(self) -> _native._Network | None:
+    def _network(self) -> NetworkColumns | None:
         """Nodes and edges of the machine as its file and the variant have it."""
         return self._stated.network()
 
     @functools.cached_property
-    def _nodes(self) -> _native._Nodes:
+    def _nodes(self) -> NodeColumns:
         """The nodes at the ends of links."""
         assert self._network
         return self._network["nodes"]

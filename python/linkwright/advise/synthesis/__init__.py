@@ -58,7 +58,7 @@ class Task:
         """Search; `heard` gets each improvement. Ctrl-C ends the search with the best so far."""
         asked = schedules.shape(self.experiment)
         found = _native.synthesize(
-            self.target.machine, self.experiment.collective, self.experiment.ranks, self.size_bytes,
+            self.target.machine, str(self.experiment.collective), self.experiment.ranks, self.size_bytes,
             element_bytes=asked["element_bytes"], root=asked["root"], grid=list(asked["grid"] or ()), path=self.path,
             seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
             serial_starts=self.serial_starts, fastest=self.fastest,

@@ -1,6 +1,5 @@
 """What a user of the Python interface relies on: types, docstrings with examples that run, and errors with codes."""
 
-import ast
 import doctest
 import inspect
 import re
@@ -10,122 +9,48 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native, api
-from linkwright.base import errors
+from linkwright.base import errors, native_types
 from linkwright_cases import BRIEF, invoke
 
 PACKAGE = Path(lw.__file__).parent
-STUB = ast.parse((PACKAGE / "_native.pyi").read_text(encoding="utf-8"))
 
 
 def public(names):
     return {name for name in names if not name.startswith("_")}
 
 
-# Types of the native module.
+# Types of the native module, whose stub the build writes.
 
 
-def shape_of(arguments):
-    """(kind, name, default) of each parameter of a stub."""
-    plain = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(plain) - len(arguments.defaults)) + list(map(ast.unparse, arguments.defaults))
-    plain += [arguments.vararg] if arguments.vararg else []
-    defaults += [None] if arguments.vararg else []
-    rows = [("plain", a.arg, d) for a, d in zip(plain, defaults, strict=True) if a.arg not in ("self", "cls")]
-    rows += [("plain", arguments.kwarg.arg, None)] if arguments.kwarg else []
-    keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return rows + [("keyword", a.arg, d and ast.unparse(d)) for a, d in keyword]
-
-
-def shape_of_native(function):
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return [
-        ("keyword" if p.kind is keyword else "plain", p.name, None if p.default is p.empty else repr(p.default))
-        for p in inspect.signature(function).parameters.values()
-        if p.name not in ("self", "cls")
-    ]
-
-
-def named(part):
-    """The name of a member of a class of the stub: of a function, or of an attribute that nobody can set."""
-    return part.name if isinstance(part, ast.FunctionDef) else part.target.id
-
-
-STUB_FUNCTIONS = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
-STUB_CLASSES = {
-    node.name: {named(part): part for part in node.body}
-    for node in STUB.body
-    if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-}
-
-
-def test_the_stub_names_what_the_native_module_has():
-    native = public(vars(_native))
-    constants = public(node.target.id for node in STUB.body if isinstance(node, ast.AnnAssign))
-    assert set(STUB_FUNCTIONS) | set(STUB_CLASSES) | constants == native
-    for name, members in STUB_CLASSES.items():
-        assert public(members) == public(vars(getattr(_native, name))), name
-
-
-@pytest.mark.parametrize("name", STUB_FUNCTIONS)
-def test_a_native_function_has_the_parameters_of_its_stub(name):
-    assert shape_of(STUB_FUNCTIONS[name].args) == shape_of_native(getattr(_native, name))
-
-
-@pytest.mark.parametrize("name", STUB_CLASSES)
-def test_a_native_class_has_the_members_of_its_stub(name):
-    kind = getattr(_native, name)
-    for member, stub in STUB_CLASSES[name].items():
-        found = inspect.getattr_static(kind, member)
-        if member == "__new__":
-            assert shape_of(stub.args) == shape_of_native(kind)
-        elif member.startswith("__"):
-            continue
-        elif isinstance(stub, ast.AnnAssign):
-            assert ast.unparse(stub.annotation).startswith("Final["), member
-            assert inspect.isdatadescriptor(found), member
-        elif stub.decorator_list and ast.unparse(stub.decorator_list[0]) == "property":
-            assert inspect.isdatadescriptor(found), member
-        else:
-            assert not inspect.isdatadescriptor(found), member
-            assert shape_of(stub.args) == shape_of_native(getattr(kind, member)), member
-
-
-def typed_dict(name):
-    """The keys of a TypedDict of the stub, those of its bases included."""
-    for node in STUB.body:
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            own = {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
-            return own.union(*(typed_dict(base.id) for base in node.bases if base.id.startswith("_")))
-        if isinstance(node, ast.Assign) and node.targets[0].id == name:
-            return {key.value for key in node.value.args[1].keys}
-    raise AssertionError(name)
-
-
-def test_the_stub_names_the_columns_of_native_tables():
+def test_native_types_have_the_keys_of_native_tables():
     schedule, machine = lw.schedule("allreduce", "ring", ranks=2, size="4K"), lw.machine("loggp", ranks=2)
-    tables = {
-        "_Operations": schedule.operations(),
-        "_Proved": schedule.verify(),
-        "_RankPrograms": _native.rank_programs(schedule),
-        "_Launch": _native.run_threads(schedule, {"samples": 3}),
-        "_Stream": _native.instruction_stream(schedule),
-        "_Memory": _native.schedule_memory(schedule),
-        "_Sampled": _native.sample_work(lambda _: None, {"samples": 3}),
-        "_Endpoint": machine.endpoints()[0],
-        "_Number": machine.numbers()[0],
-        "_Device": _native.devices(lw.machine("ipu-c2-server"))[0],
-        "_Algorithm": _native.algorithms()[0],
-        "_Pattern": _native.patterns()[0],
-        "_Fabric": _native.fabrics()[0],
-        "_Collective": _native.collectives()[0],
-        "_Probe": _native.probes()[0],
-        "_Axis": _native.probes()[0]["axes"][0],
-        "_Metric": _native.probes()[0]["metrics"][0],
-        "_Layer": _native.convolution_layers()[0],
-        "_ErrorEntry": _native.errors()[0],
-    }
-    for name, table in tables.items():
-        assert typed_dict(name) == set(table), name
+    tables = [
+        (native_types.OperationColumns, schedule.operations()),
+        (native_types.ProvedRow, schedule.verify()),
+        (native_types.RankProgramColumns, _native.rank_programs(schedule)),
+        (native_types.LaunchColumns, _native.run_threads(schedule, {"samples": 3})),
+        (native_types.StreamColumns, _native.instruction_stream(schedule)),
+        (native_types.MemoryColumns, _native.schedule_memory(schedule)),
+        (native_types.SampledColumns, _native.sample_work(lambda _: None, {"samples": 3})),
+        (native_types.EndpointRow, machine.endpoints()[0]),
+        (native_types.NumberRow, machine.numbers()[0]),
+        (native_types.DeviceRow, _native.devices(lw.machine("ipu-c2-server"))[0]),
+        (native_types.AlgorithmRow, _native.algorithms()[0]),
+        (native_types.PatternRow, _native.patterns()[0]),
+        (native_types.DescribedRow, _native.fabrics()[0]),
+        (native_types.CollectiveRow, _native.collectives()[0]),
+        (native_types.ProbeRow, _native.probes()[0]),
+        (native_types.AxisRow, _native.probes()[0]["axes"][0]),
+        (native_types.MetricRow, _native.probes()[0]["metrics"][0]),
+        (native_types.LayerRow, _native.convolution_layers()[0]),
+        (native_types.ErrorRow, _native.errors()[0]),
+        (native_types.DescribedRow, _native.synthesis_methods()[0]),
+        (native_types.FormatRow, _native.plan_formats()[0]),
+        (native_types.LibraryRow, lw.machine("dgx1-p100").library()),
+        (native_types.MachineNumbers, _native.machine_numbers()),
+    ]
+    for kind, table in tables:
+        assert kind.__annotations__.keys() == table.keys(), kind
 
 
 # Docstrings.
