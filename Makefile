@@ -115,7 +115,7 @@ bench: setup counts ## all that is measured: counts, the wheel, allreduce beside
 	$(PYTHON) benches/allreduce_vs_mpi.py
 	$(BIN)/python benches/simulators.py
 
-first-contact: setup ## what a GPU that was never seen can do: results in first-contact/, eight minutes (needs an NVIDIA GPU)
+first-contact: setup ## what a GPU that is new to the project can do: results in first-contact/, eight minutes (needs an NVIDIA GPU)
 	PYTHON=$(BIN)/python benches/first_contact.sh
 
 pictures: setup-dev ## take the pictures of README.md again (needs chromium), about two minutes

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a GPU that has never been seen can do, in eight minutes and without a network, ordered by worth.
+# What a GPU that is new to the project can do: the most valuable questions first, eight minutes, no network.
 #
 #     benches/first_contact.sh [FOLDER [STEP...]]        or make first-contact
 #
@@ -8,17 +8,22 @@
 # in the order of this file. Status 0 if every step that ran succeeded.
 #
 #     PYTHON                   what runs linkwright: a Python with cuda-bindings, NVRTC and NVML (default: python3)
-#     FIRST_CONTACT_WHEELS     a folder of wheels to install first, for a machine that reaches no registry
+#     FIRST_CONTACT_WHEELS     a folder of wheels to install first, for a machine without a network
 #     FIRST_CONTACT_SECONDS    when to stop (default: 480); what does not fit is skipped
 #     FIRST_CONTACT_CLOCK      a command that prints the time in seconds (default: date +%s); rehearsals use their own
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
-out=$(mkdir -p "${1:-first-contact}" && cd "${1:-first-contact}" && pwd)
+case "${1:-}" in -*) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2 ;; esac
+out=$(mkdir -p -- "${1:-first-contact}" && cd -- "${1:-first-contact}" && pwd) || exit 2
 [ $# -gt 0 ] && shift
 asked=" $* "
+for name in "$@"; do
+    grep -qE "^ *(step|measure) $name " "$0" || { echo "there is no step $name in $0" >&2; exit 2; }
+done
 python=${PYTHON:-python3}
 work=$out/results
 mkdir -p "$work"
+: >"$out/summary.txt"
 export PYTHONUNBUFFERED=1
 
 now() { eval "${FIRST_CONTACT_CLOCK:-date +%s}"; }
@@ -58,7 +63,8 @@ measure() {
 if [ -n "${FIRST_CONTACT_WHEELS:-}" ]; then
     site=$(mktemp -d)
     export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
-    step install 60 "$python" -m pip install -q --no-index --no-deps --no-compile --target "$site" "$FIRST_CONTACT_WHEELS"/*.whl
+    trap 'rm -rf "$site"' EXIT
+    "$python" -m pip install -q --no-index --no-deps --no-compile --target "$site" "$FIRST_CONTACT_WHEELS"/*.whl || exit 2
 fi
 
 # Where there is no GPU, the steps say why.

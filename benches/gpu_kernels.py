@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from linkwright.ask.experiment import Experiment
-from linkwright.executors.cuda import clocks, compiler, measure, probes
+from linkwright.executors.cuda import clocks, compiler, measure
 from linkwright.executors.cuda.device import device
 from linkwright.executors.cuda.job import DTYPES, OPS
 from linkwright.executors.process import Sampling
@@ -39,7 +39,7 @@ def compile_all() -> int:
     def compiled(names: tuple[str, ...]) -> str:
         command = [sys.executable, "-c", program, names[0], architecture, *names[1:]]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return " ".join(names) + ": " + done.stderr.strip().splitlines()[-1] if done.returncode else ""
+        return " ".join(names) + ": " + (done.stderr.strip() or "killed").splitlines()[-1] if done.returncode else ""
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         failed = [said for said in pool.map(compiled, wanted) if said]
@@ -49,7 +49,7 @@ def compile_all() -> int:
 
 
 def run_some() -> int:
-    """Run schedules and probes on a few SMs, each checked; the number that failed."""
+    """Run schedules on a few SMs, each checked; the number that failed."""
     gpu = device()
     found = clocks.measure(gpu, span_ns=2_000_000)
     whole = measure.Gpu(gpu, tuple(sorted(found.sms)), found.sms, found, clocks.Throttling(gpu.bus_id))
@@ -67,7 +67,7 @@ def run_some() -> int:
     failed = 0
     for experiment in asked:
         try:
-            answer = (probes.measure if experiment.probe else measure.run)(whole, experiment, HOW)
+            answer = measure.run(whole, experiment, HOW)
             print(f"{experiment.key}: {len(answer.values_ns)} samples")
         except Exception as error:  # the next one may work
             failed += 1
@@ -81,15 +81,16 @@ _FLAGS = re.compile(r"Write access at (store|add)_release_cluster\(|Read access 
 
 
 def sanitized(tool: str) -> int:
-    """Run under a tool of compute-sanitizer; the number of findings that are no flags of a cluster."""
+    """Run under a tool of compute-sanitizer; the number of failures, and of findings other than flags of a cluster."""
     command = ["compute-sanitizer", "--tool", tool, sys.executable, __file__, "--run"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr, sep="")
     accesses = [line for line in done.stdout.splitlines() if " access at " in line]
     flags = sum(bool(_FLAGS.search(line)) for line in accesses)
     print(f"{tool}: {len(accesses)} accesses reported, {flags} of them flags of a cluster")
-    complete = "SUMMARY" in done.stdout
-    return len(accesses) - flags + (not complete) + (tool == "memcheck" and "ERROR SUMMARY: 0" not in done.stdout)
+    failed = "sanitized/" not in done.stdout or ": 0 samples" in done.stdout or "Error:" in done.stderr
+    clean = "ERROR SUMMARY: 0 errors" in done.stdout if tool == "memcheck" else "RACECHECK SUMMARY" in done.stdout
+    return len(accesses) - flags + failed + (not clean)
 
 
 def main(how: str = "") -> int:

@@ -83,7 +83,9 @@ def reductions(nbytes: int) -> None:
     tell(f"allreduce by PyTorch in a graph, {sms} vectors, {nbytes} B bf16", median_s(graph.replay) / 100 * 1e6, "us")
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "peer"
-        build = ["nvcc", "-O3", "-gencode=arch=compute_90,code=sm_90", "-o", program, HERE / "grid_reduce_peer.cu"]
+        major, minor = torch.cuda.get_device_capability()
+        target = f"-gencode=arch=compute_{major}{minor},code=sm_{major}{minor}"
+        build = ["nvcc", "-O3", "-std=c++17", target, "-o", program, HERE / "grid_reduce_peer.cu"]
         subprocess.run(build, check=True)
         print(subprocess.run([program, str(nbytes)], check=True, capture_output=True, text=True).stdout, end="")
 

@@ -157,17 +157,18 @@ impl Replay<'_> {
             let by = op.initiator();
             let mut time = 0.0;
             for (number, &target) in schedule.targets(op).iter().enumerate() {
-                let joined = joined || number > 0 && self.memory.together;
-                time += self.copy(op, by, target, joined);
+                let begun = joined || number > 0 && self.memory.together;
+                let summed = joined && op.combine == Combine::Reduce;
+                time += self.copy(op, by, target, begun, summed);
             }
             moved.issue[id] = combining + time as u64;
         }
         moved
     }
 
-    /// Rank `by` reads the source chunks of `op` and writes them at `target`. A combination `joined` to the one before it
-    /// is added to the same sum, which is written once.
-    fn copy(&mut self, op: &Op, by: u32, target: u32, joined: bool) -> f64 {
+    /// Rank `by` reads the source chunks of `op` and writes them at `target`. What has `begun` with another operation
+    /// pays no `run`; what is `summed` with the one before it is written with that one.
+    fn copy(&mut self, op: &Op, by: u32, target: u32, begun: bool, summed: bool) -> f64 {
         let same_place = op.from == target && op.src_buffer == op.dst_buffer;
         let schedule = self.messages.schedule;
         let mut time = 0.0;
@@ -178,11 +179,11 @@ impl Replay<'_> {
             }
             for i in 0..count {
                 time += self.touch(by, (op.from, op.src_buffer), src + i, false);
-                if !joined || op.combine == Combine::Replace {
+                if !summed {
                     time += self.touch(by, (target, op.dst_buffer), dst + i, true);
                 }
             }
-            if time > before && !joined {
+            if time > before && !begun {
                 time += self.memory.run.0 as f64;
             }
         }
@@ -332,18 +333,30 @@ fn joined(messages: &Messages<'_>) -> Vec<bool> {
     joined
 }
 
-/// Whether both combine into one place, or both copy from other participants to one.
+/// Whether both combine into one place, or both copy from other participants to separate places of one; each moves one
+/// contiguous run.
 fn alike(schedule: &Schedule, first: &Op, next: &Op) -> bool {
-    let messages = first.is_message() && next.is_message() && first.to == next.to;
-    let into = |op| {
-        schedule
+    let moves = |op: &Op| matches!(op.kind, OpKind::Put | OpKind::Get) && op.from != op.to;
+    let into = |op: &Op| {
+        let mut ranges = schedule
             .chunk_ranges(op)
-            .map(|(_, dst, count)| (dst, count))
+            .map(|(_, dst, count)| (dst, dst + count));
+        ranges.next().filter(|_| ranges.next().is_none())
     };
-    messages
+    let (Some(one), Some(other)) = (into(first), into(next)) else {
+        return false;
+    };
+    let placed = match next.combine {
+        Combine::Reduce => one == other,
+        Combine::Replace => one.1 <= other.0 || other.1 <= one.0,
+    };
+    moves(first)
+        && moves(next)
+        && placed
+        && first.kind == next.kind
+        && first.to == next.to
         && first.combine == next.combine
         && first.dst_buffer == next.dst_buffer
-        && (first.combine == Combine::Replace || into(first).eq(into(next)))
 }
 
 /// Where the lines of a chunk are for a rank.

@@ -1,4 +1,4 @@
-"""The script for a GPU that was never seen, rehearsed with a clock of its own and a stand-in for Python."""
+"""The script for a GPU that is new to the project, rehearsed with a clock of its own and a stand-in for Python."""
 
 from __future__ import annotations
 

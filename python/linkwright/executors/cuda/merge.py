@@ -26,6 +26,20 @@ _WAITS, _PIECES, _RAISES = 1, 2, 3
 
 def merged(stream: Stream) -> Stream:
     """The same program with fewer instructions."""
+    return _joined(_without_empty(stream))
+
+
+def _without_empty(stream: Stream) -> Stream:
+    """Without instructions that wait for nothing, move nothing and raise nothing, as those of empty chunks; each rank
+    keeps its last one."""
+    ends = stream.instructions[:, 1:].astype(np.int64)
+    kept = np.diff(ends, axis=0, prepend=np.zeros((1, 3), np.int64)).any(axis=1)
+    kept[stream.rank_first[1:].astype(np.int64) - 1] = True
+    first = np.append(0, np.cumsum(kept)).astype(stream.rank_first.dtype)
+    return dataclasses.replace(stream, instructions=stream.instructions[kept], rank_first=first[stream.rank_first])
+
+
+def _joined(stream: Stream) -> Stream:
     ends = stream.instructions.astype(np.int64)
     counts = np.diff(ends, axis=0, prepend=np.zeros((1, 4), np.int64))
     pieces = np.zeros((len(ends), 5), np.int64)  # from, offset, to, offset, bytes
