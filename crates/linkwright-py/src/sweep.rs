@@ -6,7 +6,6 @@ use std::time::Duration;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
 use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
-use linkwright_sim::Mode;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -108,8 +107,8 @@ fn experiment(machine: &Machine, place: usize, asked: Asked<'_>) -> PyResult<Exp
             let shape = shape(&mut given)?;
             given.finish()?;
             match kind.as_str() {
-                "fold" => Question::Symmetric(key, shape, Mode::Folded),
-                "stream" => Question::Symmetric(key, shape, Mode::Streamed),
+                "fold" => Question::Folded(key, shape),
+                "stream" => Question::Streamed(key, shape),
                 _ => Question::Collective(key, shape),
             }
         }

@@ -165,6 +165,18 @@ impl Totals {
         }
     }
 
+    /// The same of one of `ranks` ranks that do the same.
+    pub(crate) fn per(self, ranks: u64) -> Self {
+        Totals {
+            transfers: self.transfers / ranks,
+            notices: self.notices / ranks,
+            bytes: self.bytes / ranks,
+            byte_hops: self.byte_hops / ranks,
+            hops: self.hops / ranks,
+            ..self
+        }
+    }
+
     /// The same of `ranks` ranks that do the same.
     pub(crate) fn times(self, ranks: u64) -> Self {
         Totals {

@@ -203,6 +203,7 @@ pub(crate) fn setup(
         nearness: machine.nearness(),
         buffer_sets: how.buffer_sets,
         serial_starts: how.serial_starts,
+        alike: false,
         stop_at: TimePs::MAX,
         until: None,
         path,

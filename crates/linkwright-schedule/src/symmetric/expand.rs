@@ -8,7 +8,7 @@ use super::folded::{Folded, Wait};
 use super::program::{hint_at, Program};
 use crate::builder::MAX_WRITTEN;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{edge_end, most_ops, Edge, Op, Remembered, Schedule};
+use crate::ir::{edge_end, most_ops, Completion, Edge, Op, Remembered, Schedule};
 use std::cmp::Reverse;
 
 impl Program {
@@ -59,14 +59,40 @@ impl Folded {
         all
     }
 
+    /// Two ranks for which one stands: what one sends, the other gets. So each meets what every rank meets, though
+    /// not from as many others.
+    pub fn twins(&self) -> Schedule {
+        let mut both = Schedule {
+            ranks: self.ranks().min(2),
+            ranges: self.program.ranges.clone(),
+            ..self.frame()
+        };
+        let ranks = both.ranks;
+        both.ops.reserve_exact(self.ops().len() * ranks as usize);
+        both.edge_start.reserve_exact(both.ops.capacity());
+        both.edges.reserve_exact(self.waits.len() * ranks as usize);
+        for (k, op) in (0u32..).zip(self.ops()) {
+            for from in 0..ranks {
+                let other = ranks - 1 - from;
+                let to = if op.to == 0 { from } else { other };
+                both.ops.push(Op { from, to, ..*op });
+                for wait in self.after(k) {
+                    let performer = match self.completion(*wait) {
+                        Some(Completion::Delivered) if wait.rank() != 0 => other,
+                        _ => from,
+                    };
+                    both.edges.push(wait.edge(wait.op() * ranks + performer));
+                }
+                both.edge_start.push(both.edges.len() as u32);
+            }
+        }
+        both
+    }
+
     /// `wait` as `rank` has it.
     #[inline]
     fn edge_at(&self, wait: Wait, rank: u32) -> Edge {
-        let id = self.id((wait.op(), self.group().act(rank, wait.rank())));
-        match wait.is_acknowledged() {
-            true => Edge::acknowledged(id),
-            false => Edge::on(id),
-        }
+        wait.edge(self.id((wait.op(), self.group().act(rank, wait.rank()))))
     }
 
     /// Whether `op` moves one chunk or none.

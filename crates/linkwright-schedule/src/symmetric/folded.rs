@@ -3,10 +3,9 @@
 //! *Instance* (k, e) is operation k of the rank at offset e. Offsets count from the observing rank; for
 //! the rank at offset x, (k, e) is (k, back(x) e).
 
-use super::program::{hint_at, Program};
+use super::program::Program;
 use super::Group;
-use crate::ir::{BufferId, Completion, Op, Schedule};
-use std::ops::Range;
+use crate::ir::{BufferId, Completion, Edge, Op, Schedule};
 
 /// An operation, and the offset of the rank that performs it.
 pub(super) type Instance = (u32, u32);
@@ -44,6 +43,15 @@ impl Wait {
         self.op & !ACKNOWLEDGED
     }
 
+    /// The same wait for operation `id` of a schedule.
+    #[inline]
+    pub(super) fn edge(self, id: u32) -> Edge {
+        match self.is_acknowledged() {
+            true => Edge::acknowledged(id),
+            false => Edge::on(id),
+        }
+    }
+
     /// Offset of the rank that performs it.
     #[inline]
     pub fn rank(self) -> u32 {
@@ -67,8 +75,6 @@ pub struct Folded {
     pub(super) program: Program,
     pub(super) wait_start: Vec<u32>,
     pub(super) waits: Vec<Wait>,
-    /// Bytes of a chunk of each buffer, where all are equal.
-    pub(super) chunk_bytes: Vec<Option<u64>>,
 }
 
 impl Folded {
@@ -104,13 +110,6 @@ impl Folded {
         }
     }
 
-    /// How far back the longest wait of any operation reaches.
-    pub fn longest_wait(&self) -> u32 {
-        let reach = |k: u32| self.after(k).iter().map(move |wait| k - wait.op()).max();
-        let ids = 0..self.ops().len() as u32;
-        ids.filter_map(reach).max().unwrap_or(0)
-    }
-
     /// What `wait` tells the rank that waits; `None` where it cannot see the completion.
     #[inline]
     pub fn completion(&self, wait: Wait) -> Option<Completion> {
@@ -131,48 +130,15 @@ impl Folded {
         k * self.ranks() + self.group().act(rank, first)
     }
 
-    /// Bytes that `op` moves where `rank` performs it, and in how many contiguous runs.
-    pub fn size_at(&self, op: &Op, rank: u32) -> (u64, u32) {
-        if !op.moves_data() {
-            return (0, 0);
-        }
-        let (program, one) = (&self.program, self.program.is_one_chunk(op));
-        if let (true, Some(bytes)) = (one, self.chunk_bytes[op.src_buffer.0 as usize]) {
-            return (bytes, 1);
-        }
-        let buffer = &program.buffers[op.src_buffer.0 as usize];
-        let bytes = |chunks: Range<u32>| {
-            let span = buffer.span(program.elements, chunks);
-            (span.end - span.start) * u64::from(program.element_bytes)
-        };
-        if one {
-            let chunk = program.chunk_at(op.src_buffer, op.src, rank);
-            return (bytes(chunk..chunk + 1), 1);
-        }
-        let runs = program.runs_at(op, rank);
-        let all = runs.iter().map(|&(src, _, count)| bytes(src..src + count));
-        (all.sum(), runs.len() as u32)
-    }
-
-    /// Whether `op` is as long at every rank, and in one run.
-    pub fn same_size(&self, op: &Op) -> bool {
-        !op.moves_data() || self.program.is_one_chunk(op) && self.even(op)
-    }
-
-    /// Whether all ranks move equally many bytes by `op`.
-    fn even(&self, op: &Op) -> bool {
-        let id = op.src_buffer.0 as usize;
-        self.chunk_bytes[id].is_some() || !self.program.relative[id]
-    }
-
     /// What tells one rank from another, and the cure; `by_runs` where the runs of a message matter.
     pub fn unequal(&self, by_runs: bool) -> Option<String> {
         let program = &self.program;
-        if !self
-            .ops()
-            .iter()
-            .all(|op| !op.moves_data() || self.even(op))
-        {
+        let buffers = program.buffers.iter().zip(&program.relative);
+        let even: Vec<bool> = buffers
+            .map(|(b, turns)| !turns || b.elements(program.elements) % u64::from(b.chunks()) == 0)
+            .collect();
+        let alike = |op: &Op| !op.moves_data() || even[op.src_buffer.0 as usize];
+        if !self.ops().iter().all(alike) {
             let step = u64::from(self.ranks()) * u64::from(program.element_bytes);
             let size = program.elements * u64::from(program.element_bytes);
             return Some(format!(
@@ -219,16 +185,6 @@ impl Folded {
             }
         }
         chunks.len() == 1 << basis.len()
-    }
-
-    /// `op` with the hint that it has where `rank` performs it.
-    #[inline]
-    pub fn hinted(&self, op: &Op, rank: u32) -> Op {
-        let to = self.group().act(rank, op.to);
-        Op {
-            hint: hint_at(op.hint, rank, to),
-            ..*op
-        }
     }
 
     /// A schedule over the same ranks and buffers, without operations.

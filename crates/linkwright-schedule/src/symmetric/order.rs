@@ -64,7 +64,6 @@ impl Program {
             cells: Cells::new(&program.buffers),
             fenced: program.ops.iter().any(|op| op.fenced),
             out: Folded {
-                chunk_bytes: program.chunk_bytes(),
                 program,
                 wait_start: Vec::with_capacity(count + 1),
                 waits: Vec::with_capacity(count),

@@ -214,15 +214,6 @@ impl Program {
         runs
     }
 
-    /// Bytes of a chunk of each buffer, where all are equal.
-    pub(super) fn chunk_bytes(&self) -> Vec<Option<u64>> {
-        let even = |buffer: &Buffer| {
-            let (total, chunks) = (buffer.elements(self.elements), u64::from(buffer.chunks()));
-            (total % chunks == 0).then_some(total / chunks * u64::from(self.element_bytes))
-        };
-        self.buffers.iter().map(even).collect()
-    }
-
     /// Whether what one rank writes by `op`, a single chunk, another reads by it.
     pub(super) fn meets_itself(&self, op: &Op) -> bool {
         let mut written = op.dst;

@@ -35,7 +35,6 @@ use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation, Totals};
 use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
-use crate::rank::Because;
 use crate::setup::Setup;
 use crate::simulated::SimulatedFabric;
 use deliveries::Deliveries;

@@ -29,7 +29,7 @@ use crate::fabric::{Fabric, Msg};
 use crate::graph::waits_for;
 use crate::outcome::{Simulation, Totals};
 use crate::prepared::Prepared;
-use crate::rank::{completes, Because, End, Lane, Rank, Undecided, MESSAGES};
+use crate::rank::{completes, End, Lane, Rank, Undecided, MESSAGES};
 use crate::setup::Issue;
 use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
@@ -84,12 +84,12 @@ struct Taken {
 struct Pass<'a, F: ?Sized> {
     prepared: &'a Prepared<'a>,
     fabric: &'a mut F,
-    ranks: Vec<Rank<Cause>>,
+    ranks: Vec<Rank>,
     times: Times,
     /// Combining and copying, locally and on arrival.
     combining: BySize,
     copying: BySize,
-    end: End<Cause>,
+    end: End,
     totals: Totals,
 }
 
