@@ -27,7 +27,10 @@ use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::collectives::program;
 use linkwright_schedule::ir::{Combine, OpKind};
 use linkwright_schedule::symmetric::Folded;
-use linkwright_schedule::Shape;
+use linkwright_schedule::{verify, Shape};
+
+/// Most ranks whose schedule is proved as a whole.
+const MOST_PROVED: u32 = 128;
 
 /// Fold algorithm `key` for `shape` as `machine` and its path need it, prove it, and simulate one rank on behalf of all;
 /// [`SimError::Unsuited`] where none can represent all.
@@ -51,7 +54,7 @@ pub fn simulate(
     }
     check_run(how, &setup.path)?;
     let folded = program.fold(setup.path.fused_combine)?;
-    folded.verify()?;
+    prove(key, shape, setup.path.fused_combine)?;
     if let Some(problem) = folded.unequal(setup.path.per_run > TimePs::ZERO) {
         return Err(unsuited(problem));
     }
@@ -86,6 +89,29 @@ pub fn simulate(
         setup,
         remark: None,
     })
+}
+
+/// Prove the schedule of all ranks; of too many, that of as few as half of them, or a quarter, ...
+fn prove(key: &str, shape: &Shape, fused: bool) -> Result<(), SimError> {
+    let mut fewer = shape.clone();
+    while fewer.ranks > MOST_PROVED {
+        fewer = halved(fewer);
+    }
+    verify(&program(key, &fewer)?.fold(fused)?.unfold())?;
+    Ok(())
+}
+
+/// The same shape with half of the ranks; a grid with half of its longest side.
+fn halved(mut shape: Shape) -> Shape {
+    shape.ranks = match shape.grid.iter_mut().max() {
+        None => shape.ranks / 2,
+        Some(side) => {
+            *side /= 2;
+            shape.grid.iter().product()
+        }
+    };
+    shape.root = shape.root.min(shape.ranks - 1);
+    shape
 }
 
 fn unsuited(problem: String) -> SimError {

@@ -34,7 +34,6 @@ mod group;
 mod order;
 mod program;
 mod step;
-mod verify;
 
 pub use folded::{Folded, Wait};
 pub use group::Group;
