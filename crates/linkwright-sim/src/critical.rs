@@ -157,7 +157,7 @@ impl Backtrack<'_> {
         let (at, mut cause) = end;
         let mut path = Segments {
             segments: Vec::new(),
-            sums: self.setup.alike.then_some([0; 5]),
+            sums: self.setup.alike.map(|_| [0; 5]),
             at,
             op: None,
         };

@@ -16,18 +16,14 @@
 
 use crate::error::SimError;
 use crate::fabrics;
-use crate::limits::{self, Demand};
-use crate::outcome::Simulation;
 use crate::placement::Placement;
-use crate::prepared::Prepared;
-use crate::run::{check_room, setup, sized, Answer, How};
-use crate::setup::{Issue, Setup};
-use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
-use linkwright_core::{EndpointId, Machine, Skew, TimePs};
+use crate::run::{answer, path, sized, Answer, How};
+use crate::setup::Issue;
+use linkwright_core::machine::{Engine, Path, Scratch};
+use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::collectives::program;
-use linkwright_schedule::ir::{Combine, OpKind};
-use linkwright_schedule::symmetric::Folded;
 use linkwright_schedule::{verify, Shape};
+use std::borrow::Cow;
 
 /// Most ranks whose schedule is proved as a whole.
 const MOST_PROVED: u32 = 128;
@@ -40,11 +36,12 @@ pub fn simulate(
     machine: &Machine,
     how: &How,
 ) -> Result<Answer, SimError> {
-    let (program, ranks) = (program(key, shape)?, shape.ranks);
-    let (machine, places) = (&of_size(machine, ranks, how)?, places(machine, ranks, how)?);
-    let setup = setup(machine, ranks, places, how)?;
-    let mut fabric = fabrics::build(machine)?;
-    if !fabric.character().endpoints_alike {
+    let program = program(key, shape)?;
+    let machine = match machine.ranks() {
+        0 => Cow::Owned(sized(machine, shape.ranks.min(2), &how.grid)?),
+        _ => Cow::Borrowed(machine),
+    };
+    if !fabrics::lend(&machine)?.character().endpoints_alike {
         return Err(unsuited(format!(
             "fabric `{}` of machine `{}`: its endpoints are not alike; use a machine with fabric `loggp` or \
              `crossbar`, or simulate every rank",
@@ -52,42 +49,22 @@ pub fn simulate(
             machine.name()
         )));
     }
-    check_run(how, &setup.path)?;
-    let folded = program.fold(setup.path.fused_combine)?;
-    prove(key, shape, setup.path.fused_combine)?;
-    if let Some(problem) = folded.unequal(setup.path.per_run > TimePs::ZERO) {
+    let path = path(&machine, how.path.as_deref())?;
+    check_run(how, path)?;
+    if machine.open_size().is_none() {
+        how.placement.place(&machine, shape.ranks, 0)?; // the others have room, too
+    }
+    prove(key, shape, path.fused_combine)?;
+    let folded = program.fold(path.fused_combine)?;
+    if let Some(problem) = folded.unequal(path.per_run > TimePs::ZERO) {
         return Err(unsuited(problem));
     }
-    let (frame, units, twins) = (folded.frame(), units(&folded), folded.twins());
+    let twins = folded.twins();
     drop(folded);
-    let both = Setup {
-        placement: setup.placement[..twins.ranks as usize].to_vec(),
-        arrivals: Vec::new(),
-        alike: true,
-        ..setup.clone()
-    };
-    check_room(&twins, machine, &both)?;
-    let prepared = Prepared::new(&twins, &both)?;
-    let found = fabric.pass(&prepared)?.ok_or_else(|| {
-        let problem = "a batch ends at the instant of an issue; simulate every rank";
-        unsuited(problem.to_string())
-    })?;
-    let simulation = of_all(found.in_range()?, ranks);
-    let chain = fabric.longest_chain(&prepared);
-    let demand = Demand::of_spec(&frame);
-    let limits = limits::problem::find(&demand, &mut *fabric, &setup, machine).limits;
-    let own = (chain, units);
-    let bounds = limits::schedule::of_frame(&frame, &*fabric, &setup, own, &simulation);
-    for each in [&limits, &bounds] {
-        each.check(&simulation, machine.fabric_kind())?;
-    }
+    let found = answer(&machine, &twins, how, Some(shape.ranks))?;
     Ok(Answer {
-        messages: None,
-        simulation,
-        limits,
-        bounds,
-        setup,
-        remark: None,
+        simulation: found.simulation.of_all(shape.ranks),
+        ..found
     })
 }
 
@@ -116,44 +93,6 @@ fn halved(mut shape: Shape) -> Shape {
 
 fn unsuited(problem: String) -> SimError {
     SimError::Unsuited { problem }
-}
-
-/// What `ranks` ranks do, of which each does what both of `twins` do.
-fn of_all(mut twins: Simulation, ranks: u32) -> Simulation {
-    let simulated = twins.finish.len() as u64;
-    twins.totals = twins.totals.per(simulated).times(u64::from(ranks));
-    twins.start.resize(ranks as usize, 0);
-    twins.finish.resize(ranks as usize, twins.finish[0]);
-    // The links of the twins represent those of all, so they have no names.
-    twins.links.names.clear();
-    twins
-}
-
-/// The machine with as many endpoints as the simulation uses.
-fn of_size(machine: &Machine, ranks: u32, how: &How) -> Result<Machine, SimError> {
-    match machine.open_size() {
-        Some(OpenSize::Count) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
-        _ => sized(machine, ranks, &how.grid),
-    }
-}
-
-/// Where the ranks are; on a machine of open size, only the twins.
-fn places(machine: &Machine, ranks: u32, how: &How) -> Result<Vec<EndpointId>, SimError> {
-    match machine.open_size() {
-        Some(_) => Ok((0..ranks.min(2)).map(EndpointId).collect()),
-        None => how.placement.place(machine, ranks, 0),
-    }
-}
-
-/// Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
-fn units(folded: &Folded) -> u64 {
-    let combining = (folded.ops().iter()).filter(|op| op.combine == Combine::Reduce);
-    let mut lanes: Vec<Option<u8>> = combining
-        .map(|op| (op.kind == OpKind::Local).then_some(op.lane))
-        .collect();
-    lanes.sort_unstable();
-    lanes.dedup();
-    lanes.len().max(1) as u64
 }
 
 /// Refuse choices that tell ranks apart, or that need the schedule of all.

@@ -42,15 +42,9 @@ impl Written<'_> {
         self
     }
 
-    /// Prefer the first axis, towards the peer.
-    pub fn along_x(self) -> Self {
-        self.0.hint = Hint::PlusX;
-        self
-    }
-
-    /// Prefer the second axis, towards the peer.
-    pub fn along_y(self) -> Self {
-        self.0.hint = Hint::PlusY;
+    /// Prefer this direction, if the peer is a higher rank, otherwise the opposite.
+    pub fn hint(self, hint: Hint) -> Self {
+        self.0.hint = hint;
         self
     }
 }
