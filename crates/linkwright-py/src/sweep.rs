@@ -22,7 +22,7 @@ use crate::schedule::Schedule;
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 /// `(kind, key, shape or axes, how)`; kind is `collective`, `pattern`, `probe`, or `schedule` for one that is
-/// given, or for a collective without a schedule `fold` or `stream`.
+/// given, or for a collective of which one rank may stand for all `fold` or `stream`.
 type Asked<'py> = (String, String, Bound<'py, PyDict>, Py<How>);
 
 /// Simulations of a list of experiments under way; iterate for `(place in the list, result)`, in the order in which

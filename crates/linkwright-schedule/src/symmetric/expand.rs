@@ -107,7 +107,7 @@ impl Folded {
         let (src, dst) = match op.moves_data() {
             true => (
                 program.chunk_at(op.src_buffer, op.src, rank),
-                program.chunk_at(op.dst_buffer, op.dst, rank),
+                program.chunk_at(op.dst_buffer, op.dst, to),
             ),
             false => (0, 0),
         };

@@ -12,7 +12,7 @@ pub(super) type Instance = (u32, u32);
 
 /// "Wait for operation `op` of the rank at offset `rank`."
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub(super) struct Wait {
     op: u32,
     rank: u32,
 }
@@ -39,7 +39,7 @@ impl Wait {
 
     /// The operation waited for.
     #[inline]
-    pub fn op(self) -> u32 {
+    pub(super) fn op(self) -> u32 {
         self.op & !ACKNOWLEDGED
     }
 
@@ -54,13 +54,13 @@ impl Wait {
 
     /// Offset of the rank that performs it.
     #[inline]
-    pub fn rank(self) -> u32 {
+    pub(super) fn rank(self) -> u32 {
         self.rank
     }
 
     /// Whether the acknowledgement is waited for, not only a free source.
     #[inline]
-    pub fn is_acknowledged(self) -> bool {
+    pub(super) fn is_acknowledged(self) -> bool {
         self.op & ACKNOWLEDGED != 0
     }
 }
@@ -79,31 +79,31 @@ pub struct Folded {
 
 impl Folded {
     /// Number of ranks for which one stands.
-    pub fn ranks(&self) -> u32 {
+    pub(super) fn ranks(&self) -> u32 {
         self.program.ranks()
     }
 
     /// How ranks see each other.
-    pub fn group(&self) -> Group {
+    pub(super) fn group(&self) -> Group {
         self.program.group
     }
 
     /// The operations of one rank, in the order in which it issues them.
     #[inline]
-    pub fn ops(&self) -> &[Op] {
+    pub(super) fn ops(&self) -> &[Op] {
         &self.program.ops
     }
 
     /// What operation `k` waits for.
     #[inline]
-    pub fn after(&self, k: u32) -> &[Wait] {
+    pub(super) fn after(&self, k: u32) -> &[Wait] {
         let (start, end) = (self.wait_start[k as usize], self.wait_start[k as usize + 1]);
         &self.waits[start as usize..end as usize]
     }
 
     /// The rank that performs `op` for the `i`-th time.
     #[inline]
-    pub fn performer(&self, op: &Op, i: u32) -> u32 {
+    pub(super) fn performer(&self, op: &Op, i: u32) -> u32 {
         match op.from {
             0 => i,
             turn => self.group().act(i, turn),
@@ -112,7 +112,7 @@ impl Folded {
 
     /// What `wait` tells the rank that waits; `None` where it cannot see the completion.
     #[inline]
-    pub fn completion(&self, wait: Wait) -> Option<Completion> {
+    pub(super) fn completion(&self, wait: Wait) -> Option<Completion> {
         let op = &self.ops()[wait.op() as usize];
         let own = wait.rank() == 0;
         if wait.is_acknowledged() || !op.is_message() {
@@ -171,7 +171,7 @@ impl Folded {
         }
         let mut chunks = Vec::new();
         for (src, dst, count) in self.program.ranges_of(op) {
-            if src != dst {
+            if src != self.group().act(op.to, dst) {
                 return false;
             }
             chunks.extend(src..src + count);
@@ -188,7 +188,7 @@ impl Folded {
     }
 
     /// A schedule over the same ranks and buffers, without operations.
-    pub fn frame(&self) -> Schedule {
+    pub(super) fn frame(&self) -> Schedule {
         let program = &self.program;
         Schedule {
             spec: program.spec,

@@ -186,8 +186,8 @@ impl Orderer {
                 }
             }
         }
-        program.written(op, |first, count| {
-            for chunk in first..first + count {
+        for (_, dst, count) in program.ranges_of(op) {
+            for chunk in dst..dst + count {
                 let cell = cells.at(op.dst_buffer, chunk);
                 let writer = cells.accesses.writer(cell);
                 if writer != NONE {
@@ -196,7 +196,7 @@ impl Orderer {
                 let reader = |reader| needs.push(((reader, op.to), Need::SourceFree));
                 cells.accesses.each_reader(cell, reader);
             }
-        });
+        }
         if op.fenced {
             self.fence_waits = (std::mem::take(&mut self.issued_since), op.lane);
         }
@@ -355,13 +355,12 @@ impl Orderer {
                 cells.accesses.add_reader(cells.at(op.src_buffer, chunk), k);
             }
         }
-        program.written(op, |first, count| {
-            for chunk in first..first + count {
-                cells
-                    .accesses
-                    .write(cells.at(op.dst_buffer, chunk), k, |_| {});
+        for (_, dst, count) in program.ranges_of(op) {
+            for chunk in dst..dst + count {
+                let cell = cells.at(op.dst_buffer, chunk);
+                cells.accesses.write(cell, k, |_| {});
             }
-        });
+        }
         if self.fenced {
             self.issued_since.push(k);
         }
