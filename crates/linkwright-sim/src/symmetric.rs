@@ -59,9 +59,7 @@ pub fn simulate(
     if let Some(problem) = folded.unequal(path.per_run > TimePs::ZERO) {
         return Err(unsuited(problem));
     }
-    let twins = folded.twins();
-    drop(folded);
-    let found = answer(&machine, &twins, how, Some(shape.ranks))?;
+    let found = answer(&machine, &folded.twins(), how, Some(shape.ranks))?;
     Ok(Answer {
         simulation: found.simulation.of_all(shape.ranks),
         ..found

@@ -61,29 +61,39 @@ impl Folded {
 
     /// Two ranks for which one stands: what one sends, the other gets. So each meets what every rank meets, though
     /// not from as many others.
-    pub fn twins(&self) -> Schedule {
-        let mut both = Schedule {
-            ranks: self.ranks().min(2),
-            ranges: self.program.ranges.clone(),
-            ..self.frame()
-        };
-        let ranks = both.ranks;
-        both.ops.reserve_exact(self.ops().len() * ranks as usize);
-        both.edge_start.reserve_exact(both.ops.capacity());
-        both.edges.reserve_exact(self.waits.len() * ranks as usize);
-        for (k, op) in (0u32..).zip(self.ops()) {
-            for from in 0..ranks {
-                let other = ranks - 1 - from;
-                let to = if op.to == 0 { from } else { other };
-                both.ops.push(Op { from, to, ..*op });
+    pub fn twins(self) -> Schedule {
+        let mut both = self.frame();
+        both.ranks = self.ranks().min(2);
+        let ranks = both.ranks as usize;
+        both.edge_start.reserve_exact(self.ops().len() * ranks);
+        both.edges.reserve_exact(self.waits.len() * ranks);
+        for k in 0..self.ops().len() as u32 {
+            for from in 0..both.ranks {
                 for wait in self.after(k) {
                     let performer = match self.completion(*wait) {
-                        Some(Completion::Delivered) if wait.rank() != 0 => other,
+                        Some(Completion::Delivered) if wait.rank() != 0 => both.ranks - 1 - from,
                         _ => from,
                     };
-                    both.edges.push(wait.edge(wait.op() * ranks + performer));
+                    both.edges
+                        .push(wait.edge(wait.op() * both.ranks + performer));
                 }
                 both.edge_start.push(both.edges.len() as u32);
+            }
+        }
+        both.ranges = self.program.ranges;
+        both.ops = self.program.ops;
+        // Each operation becomes two where they stand, the last one first.
+        let count = both.ops.len();
+        both.ops.extend_from_within(..count * (ranks - 1));
+        for k in (0..count).rev() {
+            let op = both.ops[k];
+            for from in 0..both.ranks {
+                let to = if op.to == 0 {
+                    from
+                } else {
+                    both.ranks - 1 - from
+                };
+                both.ops[k * ranks + from as usize] = Op { from, to, ..op };
             }
         }
         both
