@@ -118,3 +118,31 @@ fn check_run(how: &How, path: &Path) -> Result<(), SimError> {
     };
     Err(unsuited(format!("{problem}, or simulate every rank")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_ranks_keep_their_grid_and_their_root() {
+        let shape = Shape::new(1 << 12, 64).with_grid(64, 64).with_root(4095);
+        let quarter = halved(halved(shape));
+        assert_eq!((quarter.ranks, quarter.grid), (1 << 10, vec![32, 32]));
+        assert_eq!(quarter.root, 1023);
+        assert_eq!(halved(Shape::new(1001, 8)).ranks, 500);
+    }
+
+    #[test]
+    fn programs_of_many_ranks_are_proved_by_fewer() {
+        for (key, ranks) in [
+            ("allreduce/ring", 100_000),
+            ("alltoall/pairwise", 1000),
+            ("allgather/bruck", 1001),
+        ] {
+            prove(key, &Shape::new(ranks, 1 << 20), true).unwrap();
+            prove(key, &Shape::new(ranks, 1 << 20), false).unwrap();
+        }
+        let grid = Shape::new(1 << 12, 1 << 12).with_grid(64, 64);
+        prove("allreduce/recursive_doubling_bandwidth", &grid, true).unwrap();
+    }
+}
