@@ -368,7 +368,7 @@ impl Orderer {
 }
 
 /// Move notices to the front of their steps, see `crate::hoist`; none waits for its own step.
-fn hoist(folded: Folded) -> Folded {
+fn hoist(mut folded: Folded) -> Folded {
     let ops = folded.ops();
     if !ops.iter().any(|op| op.kind == OpKind::Notice) {
         return folded;
@@ -380,19 +380,19 @@ fn hoist(folded: Folded) -> Folded {
     for (id, &old) in (0u32..).zip(&order) {
         new_id[old as usize] = id;
     }
-    let mut program = folded.program.clone();
-    program.ops.clear();
     let (mut waits, mut wait_start) = (Vec::with_capacity(folded.waits.len()), vec![0]);
     for &old in &order {
-        program.ops.push(folded.ops()[old as usize]);
         let moved = folded.after(old).iter();
         waits.extend(moved.map(|wait| wait.with_op(new_id[wait.op() as usize])));
         wait_start.push(waits.len() as u32);
     }
+    folded.program.ops = order
+        .iter()
+        .map(|&old| folded.ops()[old as usize])
+        .collect();
     Folded {
-        program,
-        wait_start,
         waits,
+        wait_start,
         ..folded
     }
 }
