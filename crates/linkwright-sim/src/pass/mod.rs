@@ -13,7 +13,8 @@
 //! the engine's times exactly, provided that nothing depends on what the pass has not seen yet:
 //!
 //! - the answer of the fabric depends on earlier messages of the same source only
-//!   ([`Character::order_free`](crate::fabric::Character::order_free)), and a rank sends from one lane, so messages of a source leave by id;
+//!   ([`Character::order_free`](crate::fabric::Character::order_free), or all ranks do the same at the same instants), and
+//!   a rank sends from one lane, so messages of a source leave by id;
 //! - arrivals at a rank come by id, or handling them costs nothing;
 //! - a batch ends before or after an issue, not at the same instant.
 //!
