@@ -23,7 +23,7 @@ mod latency;
 pub mod limits;
 mod memory;
 mod messages;
-pub mod msg;
+mod msg;
 pub mod network;
 pub mod outcome;
 mod pass;
