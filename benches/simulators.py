@@ -50,8 +50,8 @@ GROWTH = {"ring (W1)": ["w1-64", "w1-256", "w1-1024"], "recursive doubling (W2)"
 # Programs that print a rate: package, example and its arguments.
 RATES = [
     ("linkwright-schedule", "text_speed"),
-    ("linkwright-sim", "symmetric_rate", "fold", "1048576"),
-    ("linkwright-sim", "symmetric_rate", "stream", "1024"),
+    ("linkwright-sim", "symmetric_rate", "1048576"),
+    ("linkwright-sim", "symmetric_rate", "1024"),
 ]
 # A complete pass through the Python interface, including the release; prints the median processor time.
 SURFACE = """

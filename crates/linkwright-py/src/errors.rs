@@ -210,7 +210,7 @@ kinds!(sim, SIM: SimError {
     NoBuffer => "UnsuitedError", "sim.no-buffer", "A vector that with its receive buffer is larger than the memory of a rank.";
     NoMemory => "UnsuitedError", "sim.no-memory", "A collective whose buffers together are larger than the memory of a rank.";
     NoRoom => "UnsuitedError", "sim.no-room", "A message larger than the memory at one of its ends.";
-    Unsuited => "UnsuitedError", "sim.unsuited", "A program that cannot be folded or streamed.";
+    Unsuited => "UnsuitedError", "sim.unsuited", "A program of which one rank cannot represent all.";
     Unknown => "UnknownNameError", "sim.unknown-path", "A path that the machine does not have.";
     NoDevice => "UsageError", "sim.no-device", "Chips or devices that the machine does not have.";
     Option => "UsageError", "sim.option", "An option of a simulation that makes no sense.";

@@ -6,7 +6,6 @@ use std::time::Duration;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
 use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
-use linkwright_sim::Mode;
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
 
@@ -23,7 +22,7 @@ use crate::schedule::Schedule;
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 /// `(kind, key, shape or axes, how)`; kind is `collective`, `pattern`, `probe`, or `schedule` for one that is
-/// given, or for a collective without a schedule `fold` or `stream`.
+/// given, or for a collective of which one rank may stand for all `fold` or `stream`.
 type Asked<'py> = (String, String, Named<'py>, Py<How>);
 
 /// How an experiment ended.
@@ -116,8 +115,8 @@ fn experiment(machine: &Machine, place: usize, asked: Asked<'_>) -> PyResult<Exp
             let shape = shape(&mut given)?;
             given.finish()?;
             match kind.as_str() {
-                "fold" => Question::Symmetric(key, shape, Mode::Folded),
-                "stream" => Question::Symmetric(key, shape, Mode::Streamed),
+                "fold" => Question::Folded(key, shape),
+                "stream" => Question::Streamed(key, shape),
                 _ => Question::Collective(key, shape),
             }
         }

@@ -20,7 +20,6 @@
 use crate::costs::Costs;
 use crate::fabric::{Fabric, Msg};
 use crate::messages::Messages;
-use crate::rank::Because;
 use crate::setup::Setup;
 use linkwright_schedule::ir::OpKind;
 
@@ -108,6 +107,9 @@ const ISSUE: u32 = 1 << 30;
 const COMPLETION: u32 = 2 << 30;
 
 impl Cause {
+    /// Nothing but the arrival of the rank.
+    pub const NONE: Cause = Cause(u32::MAX);
+
     /// A completion that it waited for.
     pub fn edge(op: u32) -> Self {
         Cause(op)
@@ -117,19 +119,10 @@ impl Cause {
     pub fn issue(op: u32) -> Self {
         Cause(op | ISSUE)
     }
-}
 
-impl Because for Cause {
-    type Transfer = u32;
-    const NONE: Cause = Cause(u32::MAX);
-
-    fn completion(op: u32) -> Self {
+    /// The completion of a transfer, the last of its batch.
+    pub fn completion(op: u32) -> Self {
         Cause(op | COMPLETION)
-    }
-
-    #[inline]
-    fn is_known(&self) -> bool {
-        *self != Cause::NONE
     }
 }
 
@@ -164,6 +157,7 @@ impl Backtrack<'_> {
         let (at, mut cause) = end;
         let mut path = Segments {
             segments: Vec::new(),
+            sums: self.setup.alike.map(|_| [0; 5]),
             at,
             op: None,
         };
@@ -178,10 +172,7 @@ impl Backtrack<'_> {
         }
         path.op = None;
         path.fill(first, Spent::Waiting);
-        path.segments.reverse();
-        CriticalPath {
-            segments: path.segments,
-        }
+        path.path(first)
     }
 
     fn waits_for_acknowledgement(&self, follower: u32, id: u32) -> bool {
@@ -244,28 +235,28 @@ impl Backtrack<'_> {
 
 /// What the time of one operation is cut by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moments {
-    pub kind: OpKind,
+struct Moments {
+    kind: OpKind,
     /// When its lane took it up.
-    pub issued: u64,
+    issued: u64,
     /// When the software of the issue was done, but for moving the data.
-    pub software: u64,
+    software: u64,
     /// When the fabric got it.
-    pub offered: u64,
+    offered: u64,
     /// When the fabric had delivered it.
-    pub delivered: u64,
+    delivered: u64,
     /// Combination on arrival.
-    pub combine: u64,
+    combine: u64,
     /// Handling the message before that.
-    pub receive: u64,
+    receive: u64,
     /// What its lane does when it is complete.
-    pub answer: u64,
+    answer: u64,
     /// Whether a signal follows it, without which it is not visible.
-    pub signalled: bool,
+    signalled: bool,
     /// Time of the message on an idle fabric, without its data.
-    pub latency: u64,
+    latency: u64,
     /// What its data add to that.
-    pub serialisation: u64,
+    serialisation: u64,
 }
 
 impl Default for Moments {
@@ -287,18 +278,18 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Cut the time from the issue to `b.at()`, latest stretch first. `latency_after`: what came then was the
+    /// Cut the time from the issue to `b.at`, latest stretch first. `latency_after`: what came then was the
     /// operation's completion or acknowledgement, not its delivery.
     #[inline]
-    pub fn cut(&self, latency_after: bool, b: &mut impl Backwards) {
+    fn cut(&self, latency_after: bool, b: &mut Segments) {
         match self.kind {
             OpKind::Local | OpKind::Compute => b.fill(self.issued, Spent::Compute),
             OpKind::Barrier => b.fill(self.issued, Spent::Latency),
             OpKind::Fence => {}
             OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Notice => {
                 self.cut_after(latency_after, b);
-                if b.at() > self.offered {
-                    let whole = b.at() >= self.delivered;
+                if b.at > self.offered {
+                    let whole = b.at >= self.delivered;
                     b.take(self.serialisation, self.offered, Spent::Serialisation);
                     if whole {
                         b.take(self.latency, self.offered, Spent::Latency);
@@ -313,8 +304,8 @@ impl Moments {
     }
 
     /// What follows the delivery.
-    fn cut_after(&self, latency: bool, b: &mut impl Backwards) {
-        if b.at() <= self.delivered {
+    fn cut_after(&self, latency: bool, b: &mut Segments) {
+        if b.at <= self.delivered {
             return;
         }
         if !latency {
@@ -330,49 +321,60 @@ impl Moments {
     }
 }
 
-/// Time spent, told from the end to the beginning.
-pub(crate) trait Backwards {
-    /// Beginning of the earliest stretch so far.
-    fn at(&self) -> u64;
-
-    /// The time from `from`, which is earlier, to there was spent so.
-    fn spend(&mut self, from: u64, spent: Spent);
-
-    /// A stretch from `from` to the earliest so far.
-    #[inline]
-    fn fill(&mut self, from: u64, spent: Spent) {
-        if from < self.at() {
-            self.spend(from, spent);
-        }
-    }
-
-    /// A stretch of at most `length`, not reaching back beyond `limit`.
-    #[inline]
-    fn take(&mut self, length: u64, limit: u64, spent: Spent) {
-        self.fill(limit.max(self.at().saturating_sub(length)), spent);
-    }
-}
-
 /// Segments, the last one first.
 struct Segments {
     segments: Vec<Segment>,
+    /// Of many ranks that are alike only what each cause takes, in the order of [`Spent::ALL`].
+    sums: Option<[u64; 5]>,
+    /// Beginning of the earliest stretch so far.
     at: u64,
     /// Whose time is being cut.
     op: Option<u32>,
 }
 
-impl Backwards for Segments {
-    fn at(&self) -> u64 {
-        self.at
+impl Segments {
+    /// A stretch from `from` to the earliest so far was spent so.
+    #[inline]
+    fn fill(&mut self, from: u64, spent: Spent) {
+        if from >= self.at {
+            return;
+        }
+        match &mut self.sums {
+            Some(sums) => sums[spent as usize] += self.at - from,
+            None => self.segments.push(Segment {
+                op: self.op,
+                spent,
+                from_ps: from,
+                to_ps: self.at,
+            }),
+        }
+        self.at = from;
     }
 
-    fn spend(&mut self, from: u64, spent: Spent) {
-        self.segments.push(Segment {
-            op: self.op,
-            spent,
-            from_ps: from,
-            to_ps: self.at,
-        });
-        self.at = from;
+    /// A stretch of at most `length`, not reaching back beyond `limit`.
+    #[inline]
+    fn take(&mut self, length: u64, limit: u64, spent: Spent) {
+        self.fill(limit.max(self.at.saturating_sub(length)), spent);
+    }
+
+    /// The path from `first` on; sums become one stretch for each cause.
+    fn path(mut self, first: u64) -> CriticalPath {
+        self.segments.reverse();
+        let mut at = first;
+        for (spent, length) in Spent::ALL.into_iter().zip(self.sums.unwrap_or_default()) {
+            if length > 0 {
+                let (from_ps, to_ps) = (at, at + length);
+                self.segments.push(Segment {
+                    op: None,
+                    spent,
+                    from_ps,
+                    to_ps,
+                });
+                at = to_ps;
+            }
+        }
+        CriticalPath {
+            segments: self.segments,
+        }
     }
 }

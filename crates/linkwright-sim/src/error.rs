@@ -1,6 +1,5 @@
 //! What can be wrong with a simulation.
 
-use crate::mode::Mode;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::skew::SkewError;
 use linkwright_core::{MachineError, TimePs};
@@ -155,11 +154,9 @@ pub enum SimError {
     /// A machine without the devices, or the chips, that were asked for.
     #[error("{0}")]
     NoDevice(String),
-    /// A program of which one rank cannot represent all, or that cannot be simulated while it is read.
-    #[error("cannot be {mode}: {problem}")]
+    /// A program of which one rank cannot represent all.
+    #[error("cannot be folded: {problem}")]
     Unsuited {
-        /// What was asked for.
-        mode: Mode,
         /// Why not, and the cure.
         problem: String,
     },

@@ -94,6 +94,9 @@ pub struct Conditions<'a> {
     pub channels: Option<u32>,
     /// Whether and how the busy time of links is binned.
     pub watch: Watch,
+    /// Whether all endpoints send alike messages at the same instants, so that one of them may be asked for its times
+    /// before what others send earlier is known.
+    pub alike: bool,
 }
 
 /// What is always true of a model, whatever runs on it.
@@ -103,7 +106,7 @@ pub struct Character {
     /// of the same source. Such a fabric needs no order among sources, see `linkwright-sim/src/pass/mod.rs`.
     pub order_free: bool,
     /// Whether all endpoints are alike and messages take the same time between any two of them: one endpoint
-    /// then represents all where all do the same, see `linkwright-sim/src/symmetric`.
+    /// then represents all where all do the same, see `linkwright-sim/src/symmetric.rs`.
     pub endpoints_alike: bool,
     /// Size of the packets or lines that are simulated one by one; `None` if the cost of simulating a message does not
     /// depend on its size.
@@ -148,12 +151,6 @@ pub trait Fabric {
     /// events of its own, which makes it several times faster.
     fn answer(&mut self, _now: TimePs, _m: &Msg) -> Option<Times> {
         None
-    }
-
-    /// `answer` if every endpoint sends a message like `m` at the same time, so that `m.from` receives
-    /// what `m.to` receives; called in the order of sending.
-    fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
-        self.answer(now, m)
     }
 
     /// Hardware barrier over set `group` entered by all at `now`; `None` where the machine has none.

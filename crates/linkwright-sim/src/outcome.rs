@@ -43,6 +43,17 @@ impl Simulation {
         }
     }
 
+    /// The same of `ranks` ranks that do what those simulated do.
+    pub(crate) fn of_all(mut self, ranks: u32) -> Self {
+        let (some, all) = (self.finish.len() as u64, u64::from(ranks));
+        self.totals = self.totals.of_all(some, all);
+        self.start.resize(ranks as usize, self.start[0]);
+        self.finish.resize(ranks as usize, self.finish[0]);
+        // The links of a few represent those of all, so they have no names.
+        self.links.names.clear();
+        self
+    }
+
     /// When the last rank had finished.
     pub fn end_ps(&self) -> u64 {
         self.finish.iter().copied().max().unwrap_or(0)
@@ -165,14 +176,15 @@ impl Totals {
         }
     }
 
-    /// The same of `ranks` ranks that do the same.
-    pub(crate) fn times(self, ranks: u64) -> Self {
+    /// The same of `all` ranks, where these are of `some` and all do the same.
+    fn of_all(self, some: u64, all: u64) -> Self {
+        let scaled = |count: u64| count / some * all;
         Totals {
-            transfers: self.transfers * ranks,
-            notices: self.notices * ranks,
-            bytes: self.bytes * ranks,
-            byte_hops: self.byte_hops * ranks,
-            hops: self.hops * ranks,
+            transfers: scaled(self.transfers),
+            notices: scaled(self.notices),
+            bytes: scaled(self.bytes),
+            byte_hops: scaled(self.byte_hops),
+            hops: scaled(self.hops),
             ..self
         }
     }

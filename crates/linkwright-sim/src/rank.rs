@@ -1,10 +1,11 @@
-//! A rank that does without an event queue, for the order-free pass and for rank-symmetric programs.
+//! A rank that does without an event queue, for the order-free pass.
 //!
 //! Operations are met by id, not in the order of time. A *batch* of transfers frees its lane when the last of
 //! them completes, so the operation behind it has to say whether that comes first. A *receiver* handles
 //! arrivals one after another, so they have to come in the order in which they are met, unless handling
 //! them takes no time. Where neither can be told, the engine has to simulate.
 
+use crate::critical::Cause;
 use crate::fabric::Times;
 use crate::setup::Issue;
 use linkwright_core::machine::Completion;
@@ -13,39 +14,24 @@ use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
 /// The outcome depends on what has not been met yet.
 pub(crate) struct Undecided;
 
-/// What let an operation go.
-pub(crate) trait Because: Copy {
-    /// What is remembered of a transfer.
-    type Transfer: Copy + Default;
-
-    /// Nothing but the arrival of the rank.
-    const NONE: Self;
-
-    /// The completion of the last transfer of a batch.
-    fn completion(of: Self::Transfer) -> Self;
-
-    /// Whether it is anything but the arrival of the rank.
-    fn is_known(&self) -> bool;
-}
-
 /// When the last thing happened, and why.
-pub(crate) type End<C> = (u64, C);
+pub(crate) type End = (u64, Cause);
 
 /// One queue of a rank.
 #[derive(Clone, Copy)]
-pub(crate) struct Lane<C> {
+pub(crate) struct Lane {
     pub free_at: u64,
     /// What freed it.
-    pub cause: C,
+    pub cause: Cause,
 }
 
 /// All that is known of a rank, in one place: ranks are visited in turn.
 #[derive(Clone, Copy)]
-pub(crate) struct Rank<C: Because> {
+pub(crate) struct Rank {
     /// Messages, and arithmetic.
-    pub lanes: [Lane<C>; 2],
+    pub lanes: [Lane; 2],
     /// Transfers of the lane of messages.
-    pub batch: Batch<C::Transfer>,
+    pub batch: Batch,
     pub receiver: Receiver,
     pub finish: u64,
     /// Lane of the schedule from which it sends, once known.
@@ -61,12 +47,12 @@ pub(crate) fn combines(op: &Op) -> bool {
     op.kind == OpKind::Local && op.combine == Combine::Reduce
 }
 
-impl<C: Because> Rank<C> {
+impl Rank {
     /// A rank that arrives at `at`.
     pub fn arriving(at: u64) -> Self {
         let lane = Lane {
             free_at: at,
-            cause: C::NONE,
+            cause: Cause::NONE,
         };
         Rank {
             lanes: [lane; 2],
@@ -105,7 +91,7 @@ impl<C: Because> Rank<C> {
         op: &Op,
         waits: u64,
         (issue, barrier): (Issue, u64),
-        end: &mut End<C>,
+        end: &mut End,
     ) -> Result<(), Undecided> {
         let ready = waits.max(self.lanes[MESSAGES].free_at);
         if self.batch.ends_before(op, ready, issue)? {
@@ -116,19 +102,19 @@ impl<C: Because> Rank<C> {
 
     /// When `lane` takes up an operation whose waits are over at `waits` because of `edge`, and what lets it.
     #[inline]
-    pub fn ready(&self, lane: usize, (waits, edge): (u64, C)) -> (u64, C) {
+    pub fn ready(&self, lane: usize, (waits, edge): (u64, Cause)) -> (u64, Cause) {
         let Lane { free_at, cause } = self.lanes[lane];
-        let own = waits < free_at || waits == free_at && cause.is_known();
+        let own = waits < free_at || waits == free_at && cause != Cause::NONE;
         (waits.max(free_at), if own { cause } else { edge })
     }
 
     /// All transfers of the batch are complete: the lane looks after them and is free.
     #[inline]
-    pub fn end_batch(&mut self, barrier: u64, end: &mut End<C>) {
+    pub fn end_batch(&mut self, barrier: u64, end: &mut End) {
         let Some((completes, last)) = self.batch.end() else {
             return;
         };
-        let cause = C::completion(last);
+        let cause = Cause::completion(last);
         let free_at = completes.max(self.lanes[MESSAGES].free_at) + barrier;
         self.lanes[MESSAGES] = Lane { free_at, cause };
         self.busy_until(completes, end, || cause);
@@ -137,16 +123,16 @@ impl<C: Because> Rank<C> {
 
     /// A transfer completes at `at` in the sense of the path.
     #[inline]
-    pub fn complete(&mut self, transfer: C::Transfer, at: u64, issue: Issue, end: &mut End<C>) {
+    pub fn complete(&mut self, transfer: u32, at: u64, issue: Issue, end: &mut End) {
         match issue {
-            Issue::Unlimited => self.busy_until(at, end, || C::completion(transfer)),
+            Issue::Unlimited => self.busy_until(at, end, || Cause::completion(transfer)),
             _ => self.batch.add(transfer, at),
         }
     }
 
     /// The rank was busy until `at` because of `cause`.
     #[inline]
-    pub fn busy_until(&mut self, at: u64, end: &mut End<C>, cause: impl FnOnce() -> C) {
+    pub fn busy_until(&mut self, at: u64, end: &mut End, cause: impl FnOnce() -> Cause) {
         self.finish = at.max(self.finish);
         if at > end.0 {
             *end = (at, cause());
@@ -164,19 +150,19 @@ pub(crate) fn completes(completion: Completion, times: &Times) -> u64 {
     }
 }
 
-/// Transfers of a lane under way; `T` says which one.
+/// Transfers of a lane under way.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Batch<T> {
+pub(crate) struct Batch {
     count: u32,
     /// The last of them to complete.
-    last: T,
+    last: u32,
     completes: u64,
 }
 
-impl<T: Copy> Batch<T> {
+impl Batch {
     /// One more transfer, which completes at `at` in the sense of the path.
     #[inline]
-    pub fn add(&mut self, transfer: T, at: u64) {
+    pub fn add(&mut self, transfer: u32, at: u64) {
         self.count += 1;
         if self.count == 1 || at >= self.completes {
             (self.completes, self.last) = (at, transfer);
@@ -203,7 +189,7 @@ impl<T: Copy> Batch<T> {
 
     /// When all transfers are complete, and the last of them; there are none afterwards.
     #[inline]
-    pub fn end(&mut self) -> Option<(u64, T)> {
+    pub fn end(&mut self) -> Option<(u64, u32)> {
         let ended = (self.count > 0).then_some((self.completes, self.last));
         self.count = 0;
         ended

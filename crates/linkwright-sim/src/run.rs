@@ -125,6 +125,16 @@ impl Messages {
 
 /// Simulate `schedule` on `machine`.
 pub fn ask(machine: &Machine, schedule: &Schedule, how: &How) -> Result<Answer, SimError> {
+    answer(machine, schedule, how, None)
+}
+
+/// The same; the ranks of the schedule may stand for as many as are `alike`.
+pub(crate) fn answer(
+    machine: &Machine,
+    schedule: &Schedule,
+    how: &How,
+    alike: Option<u32>,
+) -> Result<Answer, SimError> {
     check(machine, schedule.ranks, how)?;
     let machine = match machine.ranks() {
         0 => Cow::Owned(sized(machine, schedule.ranks, &how.grid)?),
@@ -133,6 +143,7 @@ pub fn ask(machine: &Machine, schedule: &Schedule, how: &How) -> Result<Answer, 
     };
     let placement = (how.placement).place(&machine, schedule.ranks, schedule.memories)?;
     let mut setup = setup(&machine, schedule.ranks, placement, how)?;
+    setup.alike = alike;
     check_room(schedule, &machine, &setup)?;
     let timed = Timed::of(schedule, &setup.path);
     if let Some(timed) = &timed {
@@ -203,6 +214,7 @@ pub(crate) fn setup(
         nearness: machine.nearness(),
         buffer_sets: how.buffer_sets,
         serial_starts: how.serial_starts,
+        alike: None,
         stop_at: TimePs::MAX,
         until: None,
         path,
@@ -417,7 +429,7 @@ pub(crate) fn check_room(
 }
 
 /// The path called `name`, or the default one.
-fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
+pub(crate) fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
     let Some(name) = name else {
         return Ok(machine.default_path());
     };

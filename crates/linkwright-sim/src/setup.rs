@@ -37,6 +37,9 @@ pub struct Setup {
     pub buffer_sets: u32,
     /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes.
     pub serial_starts: bool,
+    /// Number of ranks that all do the same at the same instants, where those of the schedule stand for them; see
+    /// `linkwright-sim/src/symmetric.rs`.
+    pub alike: Option<u32>,
     /// Makespan beyond which the simulation stops with [`SimError::Stopped`]; a slower schedule is of no interest then.
     pub stop_at: TimePs,
     /// When, by the clock on the wall, the simulation stops in the same way; nobody waits for it any longer then.
@@ -60,6 +63,7 @@ impl Setup {
             nearness: Nearness::default(),
             buffer_sets: 1,
             serial_starts: false,
+            alike: None,
             stop_at: TimePs::MAX,
             until: None,
         }
@@ -71,6 +75,7 @@ impl Setup {
             sets,
             channels: self.channels,
             watch: self.watch,
+            alike: self.alike.is_some(),
         }
     }
 

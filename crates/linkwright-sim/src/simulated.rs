@@ -13,7 +13,8 @@ use linkwright_core::TimePs;
 /// Every fabric has them. They are methods, and thus compiled for each fabric, because a call of a boxed fabric
 /// for every message costs a good part of the time of the simple models.
 pub trait SimulatedFabric: Fabric {
-    /// The order-free pass with this fabric; called only where [`Character::order_free`](crate::fabric::Character::order_free) holds.
+    /// The order-free pass with this fabric; called only where [`Character::order_free`](crate::fabric::Character::order_free)
+    /// holds, or where all ranks are alike.
     #[doc(hidden)]
     fn pass(&mut self, prepared: &Prepared<'_>) -> Result<Option<Simulation>, SimError>;
 

@@ -22,7 +22,6 @@
 //! The threads are a rayon pool of their own, so a sweep neither waits for nor disturbs another one.
 
 use crate::error::SimError;
-use crate::mode::Mode;
 use crate::probes;
 use crate::run::{ask, lowered, remark, Answer, How};
 use crate::symmetric;
@@ -55,8 +54,10 @@ pub enum Question {
     Pattern(String, Traffic),
     /// A schedule that is there already.
     Given(Arc<Schedule>),
-    /// A rank-symmetric collective by the algorithm of this key, without a schedule.
-    Symmetric(String, Shape, Mode),
+    /// A rank-symmetric collective by the algorithm of this key, where one rank represents all.
+    Folded(String, Shape),
+    /// A rank-symmetric collective: one rank represents all where it can, otherwise all are simulated.
+    Streamed(String, Shape),
     /// A probe with its values.
     Probe(Assignment),
 }
@@ -77,14 +78,12 @@ impl Question {
     fn messages(&self) -> u128 {
         let pairs = |ranks: u32| u128::from(ranks) * u128::from(ranks);
         match self {
-            Question::Collective(_, shape) | Question::Symmetric(_, shape, Mode::Streamed) => {
-                pairs(shape.ranks)
-            }
+            Question::Collective(_, shape) | Question::Streamed(_, shape) => pairs(shape.ranks),
             Question::Pattern(_, traffic) => {
                 u128::from(traffic.shape.ranks) * u128::from(traffic.count)
             }
             Question::Given(schedule) => schedule.message_count() as u128,
-            Question::Symmetric(_, shape, Mode::Folded) => shape.ranks.into(),
+            Question::Folded(_, shape) => shape.ranks.into(),
             Question::Probe(_) => 1,
         }
     }
@@ -120,12 +119,14 @@ pub type Outcome = Result<Finding, SimError>;
 pub fn answer(machine: &Machine, question: &Question, how: &How) -> Outcome {
     let built = match question {
         Question::Probe(asked) => return Ok(Finding::Answer(probes::answer(machine, asked)?)),
-        Question::Symmetric(key, shape, mode) => {
-            let program = collectives::program(key, shape)?;
-            return Ok(Finding::Times(Box::new(symmetric::simulate(
-                program, machine, how, *mode,
-            )?)));
+        Question::Folded(key, shape) => {
+            let answer = symmetric::simulate(key, shape, machine, how)?;
+            return Ok(Finding::Times(Box::new(answer)));
         }
+        Question::Streamed(key, shape) => match symmetric::simulate(key, shape, machine, how) {
+            Err(SimError::Unsuited { .. }) => Cow::Owned(collectives::build(key, shape)?),
+            answer => return Ok(Finding::Times(Box::new(answer?))),
+        },
         Question::Collective(key, shape) => Cow::Owned(collectives::build(key, shape)?),
         Question::Pattern(key, traffic) => Cow::Owned((patterns::find(key)?.build)(traffic)?),
         Question::Given(schedule) => Cow::Borrowed(&**schedule),

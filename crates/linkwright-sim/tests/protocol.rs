@@ -3,14 +3,14 @@
 mod files;
 
 use linkwright_core::machine::OpenSize;
-use linkwright_core::{Machine, Skew, TimePs};
+use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::builder::Builder;
-use linkwright_schedule::collectives::{self, build, REGISTRY};
+use linkwright_schedule::collectives::{build, REGISTRY};
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{transforms, verify, Collective, Shape};
 use linkwright_sim::run::remark;
-use linkwright_sim::{ask, lowered, symmetric, Answer, How, Mode, SimError};
+use linkwright_sim::{ask, lowered, symmetric, Answer, How, SimError};
 
 const FILE: &str = "python/linkwright/machines/wormhole-n150.toml";
 
@@ -285,29 +285,13 @@ fn a_vector_without_room_for_its_receive_buffer_is_refused() {
 fn nothing_is_folded_on_a_path_with_a_protocol() {
     let machine = simple().with_endpoints(2).unwrap();
     let shape = Shape::new(2, 1000);
-    let program = || collectives::program("allreduce/recursive_doubling_latency", &shape).unwrap();
-    for mode in [Mode::Folded, Mode::Streamed] {
-        let error = symmetric::simulate(program(), &machine, &on("kernels"), mode).unwrap_err();
-        let said = error.to_string();
-        assert!(
-            said.contains("in windows and several times") || mode == Mode::Streamed,
-            "{said}"
-        );
-        assert!(matches!(error, SimError::Unsuited { .. }), "{said}");
-    }
-    symmetric::simulate(program(), &machine, &on("put"), Mode::Folded).unwrap();
-}
-
-#[test]
-fn late_ranks_are_timed_from_their_own_arrival() {
-    let machine = n150();
-    let built = build("allreduce/shared_memory", &Shape::new(4, 4096)).unwrap();
-    let made = lower(&built, &machine, "metalium");
-    let options = How {
-        skew: "late:1:900us".parse::<Skew>().unwrap(),
-        ..on("metalium")
+    let fold = |path| {
+        let key = "allreduce/recursive_doubling_latency";
+        symmetric::simulate(key, &shape, &machine, &on(path))
     };
-    let found = ask(&machine, &made, &options).unwrap().simulation;
-    assert_eq!(found.start[1], 900_000_000);
-    assert!(found.makespan.0 > 900_000_000, "the others wait for it");
+    let error = fold("kernels").unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("in windows and several times"), "{said}");
+    assert!(matches!(error, SimError::Unsuited { .. }), "{said}");
+    fold("put").unwrap();
 }

@@ -3,9 +3,9 @@
 mod files;
 
 use linkwright_core::Machine;
-use linkwright_schedule::collectives::{build, program};
+use linkwright_schedule::collectives::build;
 use linkwright_schedule::Shape;
-use linkwright_sim::{ask, lowered, symmetric, How, Mode};
+use linkwright_sim::{ask, lowered, symmetric, How};
 
 const KEY: &str = "allreduce/recursive_doubling_latency";
 
@@ -34,9 +34,7 @@ fn the_second_exchange_waits_for_no_notice() {
 
 #[test]
 fn one_rank_cannot_stand_for_all_on_such_a_path() {
-    let program = program(KEY, &Shape::new(4, 1)).unwrap();
-    let options = How::default();
-    let refused = symmetric::simulate(program, &machine(true), &options, Mode::Folded);
+    let refused = symmetric::simulate(KEY, &Shape::new(4, 1), &machine(true), &How::default());
     let problem = refused.map(drop).unwrap_err().to_string();
     assert!(
         problem.contains("scratch of its own; use another path"),

@@ -31,7 +31,7 @@ from linkwright.cli import options
 )  # fmt: skip
 @click.option("--alternatives", is_flag=True, help="Compare the choice of a library with what it did not choose.")
 @click.option("--fold", is_flag=True, help="Simulate one rank on behalf of all, where ranks and endpoints are alike.")
-@click.option("--stream", is_flag=True, help="Simulate the algorithm while it is read: little memory, the same times.")
+@click.option("--stream", is_flag=True, help="Fold where ranks are alike, and simulate every rank where they are not.")
 @options.seed
 @click.option(
     "--trace",
@@ -90,7 +90,7 @@ def command(
     if alternatives:
         subject = options.with_alternatives(subject)
     if fold and stream:
-        raise UsageError("--fold simulates one rank, --stream all of them; give one of the two")
+        raise UsageError("--stream folds where it can, --fold refuses what it cannot fold; give one of the two")
     if subject.pattern and (fold or stream):
         raise UsageError(f"{what}: --fold and --stream are for collectives; leave them out")
     loads = {"dtype": dtype, "op": op, "root": root, "ranks": ranks, "messages": messages, "both_ways": both_ways}

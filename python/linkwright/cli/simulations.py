@@ -125,9 +125,7 @@ def _simulate_all(
 def _plan(request: Request) -> Planned:
     """The experiments on each machine; refuses impossible ones before anything runs."""
     for option in request.files if request.mode else ():
-        raise UsageError(
-            f"{option}: --{request.mode} forgets operations and links on the way; leave one of the two out"
-        )
+        raise UsageError(f"{option}: --{request.mode} may simulate one rank on behalf of all; leave one of the two out")
     if request.report:
         check_page(request.report, "--report")
     for path in request.outputs:

@@ -81,7 +81,7 @@ def resolve(
 ) -> list[Target]:
     """The targets named in a list such as `threads,wormhole-n150`: executors and described machines.
 
-    `walk` (`fold` or `stream`) simulates machines without a schedule; `most` ranks of a described machine take part
+    With `walk` (`fold` or `stream`) one rank may stand for all; `most` ranks of a described machine take part
     without a choice; `kept` has text and file name of machines that are not read again; described machines are taken as
     the `variant` has them. Raises a `UsageError` or a `ShapeError`.
     """

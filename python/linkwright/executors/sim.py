@@ -39,7 +39,7 @@ class Recipe:
     file: str  # its name, for messages
     ranks: int | None = None
     grid: tuple[int, ...] | None = None
-    walk: str | None = None  # `fold` (one rank stands for all) or `stream` (all, without a schedule)
+    walk: str | None = None  # `fold` (one rank stands for all) or `stream` (it does where it can)
     most: int = MOST_RANKS  # a machine with more endpoints is represented by 64, unless `ranks` is given
     variant: Variant = AS_DESCRIBED  # that the text is of
 
@@ -54,7 +54,7 @@ class ModelledTarget(Target):
 
     @property
     def walk(self) -> str | None:
-        """`fold` or `stream` if no schedule is simulated."""
+        """`fold` or `stream` if one rank may stand for all."""
         return self.recipe.walk
 
 
@@ -118,7 +118,7 @@ class Sim(Executor):
 
 
 def _none(machine: _native.Machine, collective: str) -> None:
-    """Plans cannot be folded or streamed, so none is the default there."""
+    """Plans cannot be folded, so none is the default there."""
 
 
 def _sized(recipe: Recipe) -> _native.Machine:

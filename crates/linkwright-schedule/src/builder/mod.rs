@@ -29,6 +29,7 @@ use crate::error::{Result, ScheduleError};
 use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, MAX_BUFFERS};
 use crate::order::{check, Draft, Orderer};
 use crate::spec::{Collective, Spec};
+pub(crate) use step::into_place;
 use step::Conflicts;
 
 pub(crate) use chunks::{list_runs, operation};

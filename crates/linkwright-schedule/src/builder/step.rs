@@ -69,7 +69,8 @@ impl Conflicts {
                         problem,
                     });
                 }
-                let local = into_place(&mut orderer.out, &op, scratch, target);
+                let local = op.landing(scratch, target);
+                let local = into_place(&mut orderer.out.ranges, &op, local);
                 locals.push(((index - first) as u32, local));
             }
         }
@@ -148,19 +149,16 @@ impl Conflicts {
     }
 }
 
-/// The local operation that brings what `op` left in `scratch` of `target` to its place.
-fn into_place(draft: &mut Schedule, op: &Op, scratch: BufferId, target: u32) -> Op {
-    let mut local = Op {
-        src: op.dst,
-        ..op.landing(scratch, target)
-    };
+/// `local`, which brings what `op` left in scratch to its place: the chunks that `op` wrote.
+pub(crate) fn into_place(ranges: &mut Vec<(u32, u32, u32)>, op: &Op, mut local: Op) -> Op {
+    local.src = op.dst;
     if op.scattered {
         let listed = op.src as usize..(op.src + op.count) as usize;
-        local.src = draft.ranges.len() as u32;
+        local.src = ranges.len() as u32;
         local.dst = local.src;
         for index in listed {
-            let (_, dst, count) = draft.ranges[index];
-            draft.ranges.push((dst, dst, count));
+            let (_, dst, count) = ranges[index];
+            ranges.push((dst, dst, count));
         }
     }
     local

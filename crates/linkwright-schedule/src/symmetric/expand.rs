@@ -8,7 +8,7 @@ use super::folded::{Folded, Wait};
 use super::program::{hint_at, Program};
 use crate::builder::MAX_WRITTEN;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{edge_end, most_ops, Edge, Op, Remembered, Schedule};
+use crate::ir::{edge_end, most_ops, Completion, Edge, Op, Remembered, Schedule};
 use std::cmp::Reverse;
 
 impl Program {
@@ -59,14 +59,50 @@ impl Folded {
         all
     }
 
+    /// Two ranks for which one stands: what one sends, the other gets. So each meets what every rank meets, though
+    /// not from as many others.
+    pub fn twins(self) -> Schedule {
+        let mut both = self.frame();
+        both.ranks = self.ranks().min(2);
+        let ranks = both.ranks as usize;
+        both.edge_start.reserve_exact(self.ops().len() * ranks);
+        both.edges.reserve_exact(self.waits.len() * ranks);
+        for k in 0..self.ops().len() as u32 {
+            for from in 0..both.ranks {
+                for wait in self.after(k) {
+                    let performer = match self.completion(*wait) {
+                        Some(Completion::Delivered) if wait.rank() != 0 => both.ranks - 1 - from,
+                        _ => from,
+                    };
+                    both.edges
+                        .push(wait.edge(wait.op() * both.ranks + performer));
+                }
+                both.edge_start.push(both.edges.len() as u32);
+            }
+        }
+        both.ranges = self.program.ranges;
+        both.ops = self.program.ops;
+        // Each operation becomes two where they stand, the last one first.
+        let count = both.ops.len();
+        both.ops.extend_from_within(..count * (ranks - 1));
+        for k in (0..count).rev() {
+            let op = both.ops[k];
+            for from in 0..both.ranks {
+                let to = if op.to == 0 {
+                    from
+                } else {
+                    both.ranks - 1 - from
+                };
+                both.ops[k * ranks + from as usize] = Op { from, to, ..op };
+            }
+        }
+        both
+    }
+
     /// `wait` as `rank` has it.
     #[inline]
     fn edge_at(&self, wait: Wait, rank: u32) -> Edge {
-        let id = self.id((wait.op(), self.group().act(rank, wait.rank())));
-        match wait.is_acknowledged() {
-            true => Edge::acknowledged(id),
-            false => Edge::on(id),
-        }
+        wait.edge(self.id((wait.op(), self.group().act(rank, wait.rank()))))
     }
 
     /// Whether `op` moves one chunk or none.
@@ -81,7 +117,7 @@ impl Folded {
         let (src, dst) = match op.moves_data() {
             true => (
                 program.chunk_at(op.src_buffer, op.src, rank),
-                program.chunk_at(op.dst_buffer, op.dst, rank),
+                program.chunk_at(op.dst_buffer, op.dst, to),
             ),
             false => (0, 0),
         };

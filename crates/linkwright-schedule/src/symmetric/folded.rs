@@ -3,17 +3,16 @@
 //! *Instance* (k, e) is operation k of the rank at offset e. Offsets count from the observing rank; for
 //! the rank at offset x, (k, e) is (k, back(x) e).
 
-use super::program::{hint_at, Program};
+use super::program::Program;
 use super::Group;
-use crate::ir::{BufferId, Completion, Op, Schedule};
-use std::ops::Range;
+use crate::ir::{BufferId, Completion, Edge, Op, Schedule};
 
 /// An operation, and the offset of the rank that performs it.
 pub(super) type Instance = (u32, u32);
 
 /// "Wait for operation `op` of the rank at offset `rank`."
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub(super) struct Wait {
     op: u32,
     rank: u32,
 }
@@ -40,19 +39,28 @@ impl Wait {
 
     /// The operation waited for.
     #[inline]
-    pub fn op(self) -> u32 {
+    pub(super) fn op(self) -> u32 {
         self.op & !ACKNOWLEDGED
+    }
+
+    /// The same wait for operation `id` of a schedule.
+    #[inline]
+    pub(super) fn edge(self, id: u32) -> Edge {
+        match self.is_acknowledged() {
+            true => Edge::acknowledged(id),
+            false => Edge::on(id),
+        }
     }
 
     /// Offset of the rank that performs it.
     #[inline]
-    pub fn rank(self) -> u32 {
+    pub(super) fn rank(self) -> u32 {
         self.rank
     }
 
     /// Whether the acknowledgement is waited for, not only a free source.
     #[inline]
-    pub fn is_acknowledged(self) -> bool {
+    pub(super) fn is_acknowledged(self) -> bool {
         self.op & ACKNOWLEDGED != 0
     }
 }
@@ -67,53 +75,44 @@ pub struct Folded {
     pub(super) program: Program,
     pub(super) wait_start: Vec<u32>,
     pub(super) waits: Vec<Wait>,
-    /// Bytes of a chunk of each buffer, where all are equal.
-    pub(super) chunk_bytes: Vec<Option<u64>>,
 }
 
 impl Folded {
     /// Number of ranks for which one stands.
-    pub fn ranks(&self) -> u32 {
+    pub(super) fn ranks(&self) -> u32 {
         self.program.ranks()
     }
 
     /// How ranks see each other.
-    pub fn group(&self) -> Group {
+    pub(super) fn group(&self) -> Group {
         self.program.group
     }
 
     /// The operations of one rank, in the order in which it issues them.
     #[inline]
-    pub fn ops(&self) -> &[Op] {
+    pub(super) fn ops(&self) -> &[Op] {
         &self.program.ops
     }
 
     /// What operation `k` waits for.
     #[inline]
-    pub fn after(&self, k: u32) -> &[Wait] {
+    pub(super) fn after(&self, k: u32) -> &[Wait] {
         let (start, end) = (self.wait_start[k as usize], self.wait_start[k as usize + 1]);
         &self.waits[start as usize..end as usize]
     }
 
     /// The rank that performs `op` for the `i`-th time.
     #[inline]
-    pub fn performer(&self, op: &Op, i: u32) -> u32 {
+    pub(super) fn performer(&self, op: &Op, i: u32) -> u32 {
         match op.from {
             0 => i,
             turn => self.group().act(i, turn),
         }
     }
 
-    /// How far back the longest wait of any operation reaches.
-    pub fn longest_wait(&self) -> u32 {
-        let reach = |k: u32| self.after(k).iter().map(move |wait| k - wait.op()).max();
-        let ids = 0..self.ops().len() as u32;
-        ids.filter_map(reach).max().unwrap_or(0)
-    }
-
     /// What `wait` tells the rank that waits; `None` where it cannot see the completion.
     #[inline]
-    pub fn completion(&self, wait: Wait) -> Option<Completion> {
+    pub(super) fn completion(&self, wait: Wait) -> Option<Completion> {
         let op = &self.ops()[wait.op() as usize];
         let own = wait.rank() == 0;
         if wait.is_acknowledged() || !op.is_message() {
@@ -131,48 +130,15 @@ impl Folded {
         k * self.ranks() + self.group().act(rank, first)
     }
 
-    /// Bytes that `op` moves where `rank` performs it, and in how many contiguous runs.
-    pub fn size_at(&self, op: &Op, rank: u32) -> (u64, u32) {
-        if !op.moves_data() {
-            return (0, 0);
-        }
-        let (program, one) = (&self.program, self.program.is_one_chunk(op));
-        if let (true, Some(bytes)) = (one, self.chunk_bytes[op.src_buffer.0 as usize]) {
-            return (bytes, 1);
-        }
-        let buffer = &program.buffers[op.src_buffer.0 as usize];
-        let bytes = |chunks: Range<u32>| {
-            let span = buffer.span(program.elements, chunks);
-            (span.end - span.start) * u64::from(program.element_bytes)
-        };
-        if one {
-            let chunk = program.chunk_at(op.src_buffer, op.src, rank);
-            return (bytes(chunk..chunk + 1), 1);
-        }
-        let runs = program.runs_at(op, rank);
-        let all = runs.iter().map(|&(src, _, count)| bytes(src..src + count));
-        (all.sum(), runs.len() as u32)
-    }
-
-    /// Whether `op` is as long at every rank, and in one run.
-    pub fn same_size(&self, op: &Op) -> bool {
-        !op.moves_data() || self.program.is_one_chunk(op) && self.even(op)
-    }
-
-    /// Whether all ranks move equally many bytes by `op`.
-    fn even(&self, op: &Op) -> bool {
-        let id = op.src_buffer.0 as usize;
-        self.chunk_bytes[id].is_some() || !self.program.relative[id]
-    }
-
     /// What tells one rank from another, and the cure; `by_runs` where the runs of a message matter.
     pub fn unequal(&self, by_runs: bool) -> Option<String> {
         let program = &self.program;
-        if !self
-            .ops()
-            .iter()
-            .all(|op| !op.moves_data() || self.even(op))
-        {
+        let buffers = program.buffers.iter().zip(&program.relative);
+        let even: Vec<bool> = buffers
+            .map(|(b, turns)| !turns || b.elements(program.elements) % u64::from(b.chunks()) == 0)
+            .collect();
+        let alike = |op: &Op| !op.moves_data() || even[op.src_buffer.0 as usize];
+        if !self.ops().iter().all(alike) {
             let step = u64::from(self.ranks()) * u64::from(program.element_bytes);
             let size = program.elements * u64::from(program.element_bytes);
             return Some(format!(
@@ -205,7 +171,7 @@ impl Folded {
         }
         let mut chunks = Vec::new();
         for (src, dst, count) in self.program.ranges_of(op) {
-            if src != dst {
+            if src != self.group().act(op.to, dst) {
                 return false;
             }
             chunks.extend(src..src + count);
@@ -221,18 +187,8 @@ impl Folded {
         chunks.len() == 1 << basis.len()
     }
 
-    /// `op` with the hint that it has where `rank` performs it.
-    #[inline]
-    pub fn hinted(&self, op: &Op, rank: u32) -> Op {
-        let to = self.group().act(rank, op.to);
-        Op {
-            hint: hint_at(op.hint, rank, to),
-            ..*op
-        }
-    }
-
     /// A schedule over the same ranks and buffers, without operations.
-    pub fn frame(&self) -> Schedule {
+    pub(super) fn frame(&self) -> Schedule {
         let program = &self.program;
         Schedule {
             spec: program.spec,

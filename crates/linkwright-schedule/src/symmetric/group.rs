@@ -66,28 +66,6 @@ impl Group {
             _ => x,
         }
     }
-
-    /// Where the interval of `len` places from `first` on goes under `x`, as intervals.
-    ///
-    /// A turn may cut it in two where it passes rank 0; flipped bits take aligned powers of two to
-    /// aligned powers of two.
-    pub fn moved(self, x: u32, first: u32, len: u32, mut each: impl FnMut(u32, u32)) {
-        if self.action == Action::Cyclic {
-            let start = self.act(first, x);
-            let head = len.min(self.ranks - start);
-            each(start, head);
-            if head < len {
-                each(0, len - head);
-            }
-            return;
-        }
-        let (mut at, mut left) = (first, len);
-        while left > 0 {
-            let aligned = 1 << at.trailing_zeros().min(31).min(left.ilog2());
-            each((at ^ x) & !(aligned - 1), aligned);
-            (at, left) = (at + aligned, left - aligned);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -105,23 +83,6 @@ mod tests {
                     assert_eq!(group.act(x, y), group.act(y, x));
                     let to = group.act(group.back(x), y);
                     assert_eq!(group.act(x, to), y);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn intervals_move_as_their_places_do() {
-        for group in [Group::cyclic(11), Group::xor(16)] {
-            let p = group.ranks();
-            for (first, x) in (0..p).flat_map(|first| (0..p).map(move |x| (first, x))) {
-                for len in 1..=p - first {
-                    let mut found = Vec::new();
-                    group.moved(x, first, len, |first, len| found.extend(first..first + len));
-                    found.sort_unstable();
-                    let mut due: Vec<u32> = (first..first + len).map(|y| group.act(x, y)).collect();
-                    due.sort_unstable();
-                    assert_eq!(found, due, "{group:?}: {len} from {first} by {x}");
                 }
             }
         }

@@ -64,7 +64,6 @@ impl Program {
             cells: Cells::new(&program.buffers),
             fenced: program.ops.iter().any(|op| op.fenced),
             out: Folded {
-                chunk_bytes: program.chunk_bytes(),
                 program,
                 wait_start: Vec::with_capacity(count + 1),
                 waits: Vec::with_capacity(count),
@@ -187,8 +186,8 @@ impl Orderer {
                 }
             }
         }
-        program.written(op, |first, count| {
-            for chunk in first..first + count {
+        for (_, dst, count) in program.ranges_of(op) {
+            for chunk in dst..dst + count {
                 let cell = cells.at(op.dst_buffer, chunk);
                 let writer = cells.accesses.writer(cell);
                 if writer != NONE {
@@ -197,7 +196,7 @@ impl Orderer {
                 let reader = |reader| needs.push(((reader, op.to), Need::SourceFree));
                 cells.accesses.each_reader(cell, reader);
             }
-        });
+        }
         if op.fenced {
             self.fence_waits = (std::mem::take(&mut self.issued_since), op.lane);
         }
@@ -356,13 +355,12 @@ impl Orderer {
                 cells.accesses.add_reader(cells.at(op.src_buffer, chunk), k);
             }
         }
-        program.written(op, |first, count| {
-            for chunk in first..first + count {
-                cells
-                    .accesses
-                    .write(cells.at(op.dst_buffer, chunk), k, |_| {});
+        for (_, dst, count) in program.ranges_of(op) {
+            for chunk in dst..dst + count {
+                let cell = cells.at(op.dst_buffer, chunk);
+                cells.accesses.write(cell, k, |_| {});
             }
-        });
+        }
         if self.fenced {
             self.issued_since.push(k);
         }
@@ -370,7 +368,7 @@ impl Orderer {
 }
 
 /// Move notices to the front of their steps, see `crate::hoist`; none waits for its own step.
-fn hoist(folded: Folded) -> Folded {
+fn hoist(mut folded: Folded) -> Folded {
     let ops = folded.ops();
     if !ops.iter().any(|op| op.kind == OpKind::Notice) {
         return folded;
@@ -382,19 +380,19 @@ fn hoist(folded: Folded) -> Folded {
     for (id, &old) in (0u32..).zip(&order) {
         new_id[old as usize] = id;
     }
-    let mut program = folded.program.clone();
-    program.ops.clear();
     let (mut waits, mut wait_start) = (Vec::with_capacity(folded.waits.len()), vec![0]);
     for &old in &order {
-        program.ops.push(folded.ops()[old as usize]);
         let moved = folded.after(old).iter();
         waits.extend(moved.map(|wait| wait.with_op(new_id[wait.op() as usize])));
         wait_start.push(waits.len() as u32);
     }
+    folded.program.ops = order
+        .iter()
+        .map(|&old| folded.ops()[old as usize])
+        .collect();
     Folded {
-        program,
-        wait_start,
         waits,
+        wait_start,
         ..folded
     }
 }

@@ -9,7 +9,7 @@ use crate::spec::{Collective, Spec};
 /// What every rank does, in the coordinates of rank 0.
 ///
 /// Operations are those of a schedule, with these meanings: `to` counts steps of the group from the
-/// rank that acts, chunks of relative buffers are seen from there, and a hint names an axis along
+/// rank that acts, chunks of relative buffers are seen from the rank that has them, and a hint names an axis along
 /// which the message goes, upwards to a higher rank and downwards to a lower one.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -42,15 +42,9 @@ impl Written<'_> {
         self
     }
 
-    /// Prefer the first axis, towards the peer.
-    pub fn along_x(self) -> Self {
-        self.0.hint = Hint::PlusX;
-        self
-    }
-
-    /// Prefer the second axis, towards the peer.
-    pub fn along_y(self) -> Self {
-        self.0.hint = Hint::PlusY;
+    /// Prefer this direction, if the peer is a higher rank, otherwise the opposite.
+    pub fn hint(self, hint: Hint) -> Self {
+        self.0.hint = hint;
         self
     }
 }
@@ -109,15 +103,19 @@ impl Program {
         self.step += 1;
     }
 
-    /// Push chunks to the rank `ahead`; `dst` is seen from here, too.
+    /// Push a chunk to the rank `ahead`; `dst` is seen from here, too.
     pub fn put(&mut self, src: Chunks, ahead: u32, dst: Chunks) -> Written<'_> {
+        let start = self.chunk_at(dst.buffer, dst.start, self.group.back(ahead));
+        let dst = Chunks { start, ..dst };
         self.write(OpKind::Put, ahead, src, dst, false)
     }
 
     /// Push the same blocks of `src` and `dst` to the rank `ahead` in one message.
     pub fn put_blocks(&mut self, src: Slot, ahead: u32, dst: Slot, blocks: &[u32]) -> Written<'_> {
-        let runs = blocks.iter().map(|&block| (block, block, 1));
-        self.scattered(OpKind::Put, src, ahead, dst, runs)
+        let back = self.group.back(ahead);
+        let run = |&block: &u32| (block, self.chunk_at(dst.0, block, back), 1);
+        let runs: Vec<_> = blocks.iter().map(run).collect();
+        self.scattered(OpKind::Put, src, ahead, dst, &runs)
     }
 
     /// Copy chunks within the rank.
@@ -127,7 +125,7 @@ impl Program {
 
     /// Copy runs (first source chunk, first destination chunk, count) within the rank.
     pub fn local_runs(&mut self, src: Slot, dst: Slot, runs: &[(u32, u32, u32)]) -> Written<'_> {
-        self.scattered(OpKind::Local, src, 0, dst, runs.iter().copied())
+        self.scattered(OpKind::Local, src, 0, dst, runs)
     }
 
     fn scattered(
@@ -136,9 +134,9 @@ impl Program {
         src: Slot,
         ahead: u32,
         dst: Slot,
-        runs: impl Iterator<Item = (u32, u32, u32)>,
+        runs: &[(u32, u32, u32)],
     ) -> Written<'_> {
-        let first = list_runs(&mut self.ranges, runs) as u32;
+        let first = list_runs(&mut self.ranges, runs.iter().copied()) as u32;
         let listed = first..self.ranges.len() as u32;
         self.write(
             kind,
@@ -174,19 +172,6 @@ impl Program {
         ranges_of(op, &self.ranges)
     }
 
-    /// The chunks that `op` writes, as the rank that has them sees them: (first, count).
-    #[inline]
-    pub(super) fn written(&self, op: &Op, mut each: impl FnMut(u32, u32)) {
-        let back = self.group.back(op.to);
-        for (_, dst, count) in self.ranges_of(op) {
-            match self.relative[op.dst_buffer.0 as usize] {
-                true if count == 1 => each(self.group.act(back, dst), 1),
-                true => self.group.moved(back, dst, count, &mut each),
-                false => each(dst, count),
-            }
-        }
-    }
-
     /// What `rank` sees as chunk `chunk` of a buffer.
     #[inline]
     pub(super) fn chunk_at(&self, buffer: BufferId, chunk: u32, rank: u32) -> u32 {
@@ -199,11 +184,11 @@ impl Program {
     /// The contiguous runs of `op` as `rank` has them. They ascend, unless it moves chunks to other
     /// places within the rank: then they keep their order.
     pub(super) fn runs_at(&self, op: &Op, rank: u32) -> Vec<(u32, u32, u32)> {
-        let mut pairs = Vec::new();
+        let (mut pairs, to) = (Vec::new(), self.group.act(rank, op.to));
         for (src, dst, count) in self.ranges_of(op) {
             pairs.extend((0..count).map(|k| {
                 let read = self.chunk_at(op.src_buffer, src + k, rank);
-                (read, self.chunk_at(op.dst_buffer, dst + k, rank))
+                (read, self.chunk_at(op.dst_buffer, dst + k, to))
             }));
         }
         if op.is_message() || pairs.iter().all(|(src, dst)| src == dst) {
@@ -214,20 +199,9 @@ impl Program {
         runs
     }
 
-    /// Bytes of a chunk of each buffer, where all are equal.
-    pub(super) fn chunk_bytes(&self) -> Vec<Option<u64>> {
-        let even = |buffer: &Buffer| {
-            let (total, chunks) = (buffer.elements(self.elements), u64::from(buffer.chunks()));
-            (total % chunks == 0).then_some(total / chunks * u64::from(self.element_bytes))
-        };
-        self.buffers.iter().map(even).collect()
-    }
-
     /// Whether what one rank writes by `op`, a single chunk, another reads by it.
     pub(super) fn meets_itself(&self, op: &Op) -> bool {
-        let mut written = op.dst;
-        self.written(op, |first, _| written = first);
-        op.to != 0 && (op.src_buffer, op.src) == (op.dst_buffer, written)
+        op.to != 0 && (op.src_buffer, op.src) == (op.dst_buffer, op.dst)
     }
 
     /// Whether `op` is one chunk.
@@ -239,9 +213,8 @@ impl Program {
 
 /// The hint of a message from `from` to `to`, where the program names an axis.
 pub(super) fn hint_at(hint: Hint, from: u32, to: u32) -> Hint {
-    match hint {
-        Hint::PlusX if to < from => Hint::MinusX,
-        Hint::PlusY if to < from => Hint::MinusY,
-        _ => hint,
+    match to < from {
+        true => hint.opposite(),
+        false => hint,
     }
 }

@@ -1,9 +1,10 @@
 //! Closing the steps of a program: conflicts go through scratch, as in `builder/step.rs`.
 //!
 //! Who accesses a chunk in a step is seen from the rank that has it: operation k of rank 0 reads its
-//! own chunks, and writes at the rank at offset `to`, which sees the writer at offset back(`to`).
+//! own chunks, and writes those of the rank at offset `to`, as that one sees them.
 
 use super::program::Program;
+use crate::builder::into_place;
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, BufferId, Combine, Op, OpKind};
 use crate::marks::Mark;
@@ -81,33 +82,28 @@ impl Steps {
     /// Whether `op` must go through scratch, and the first scratch layer free for it.
     fn conflict(&mut self, op: &Op, k: u32) -> Result<(bool, u32)> {
         let (mut conflict, mut layer) = (false, 0);
-        let mut twice = None;
         let marks = &mut self.marks;
-        self.program.written(op, |first, count| {
-            for chunk in first..first + count {
-                let mark = *marks.at(op.dst_buffer, chunk, op.step);
-                // What reads here is rank 0's; it is this very operation only if it stays there.
-                match mark.conflicts(k, op.combine, op.to == 0) {
-                    Ok(meets) => conflict |= meets,
-                    Err(_) => drop(twice.get_or_insert(chunk)),
-                }
-                layer = layer.max(mark.layers);
-            }
-        });
-        if let Some(chunk) = twice {
-            return Err(ScheduleError::DoubleWrite {
-                step: op.step,
-                participant: 0,
-                buffer: self.program.buffers[op.dst_buffer.0 as usize].name.clone(),
-                chunk,
-            });
+        let written = || {
+            self.program
+                .ranges_of(op)
+                .flat_map(|(_, dst, n)| dst..dst + n)
+        };
+        for chunk in written() {
+            let mark = *marks.at(op.dst_buffer, chunk, op.step);
+            // What reads here is rank 0's; it is this very operation only if it stays there.
+            let Ok(meets) = mark.conflicts(k, op.combine, op.to == 0) else {
+                return Err(ScheduleError::DoubleWrite {
+                    step: op.step,
+                    participant: 0,
+                    buffer: self.program.buffers[op.dst_buffer.0 as usize].name.clone(),
+                    chunk,
+                });
+            };
+            conflict |= meets;
+            layer = layer.max(mark.layers);
         }
-        if conflict {
-            self.program.written(op, |first, count| {
-                for chunk in first..first + count {
-                    marks.at(op.dst_buffer, chunk, op.step).layers = layer + 1;
-                }
-            });
+        for chunk in written().filter(|_| conflict) {
+            marks.at(op.dst_buffer, chunk, op.step).layers = layer + 1;
         }
         Ok((conflict, layer))
     }
@@ -119,26 +115,12 @@ impl Steps {
             combine: Combine::Replace,
             ..*op
         });
-        let mut placed = Vec::new();
-        (self.program).written(op, |dst, count| placed.push((dst, dst, count)));
-        let scattered = op.scattered || placed.len() > 1;
-        let ranges = &mut self.program.ranges;
-        let (src, count) = match scattered {
-            true => (ranges.len() as u32, placed.len() as u32),
-            false => (placed[0].0, placed[0].2),
-        };
-        if scattered {
-            ranges.extend(placed);
-        }
-        Op {
+        let local = Op {
             // The rank that waits for rank 0's message comes first.
             from: op.to,
-            src,
-            dst: src,
-            count,
-            scattered,
             ..op.landing(scratch, 0)
-        }
+        };
+        into_place(&mut self.program.ranges, op, local)
     }
 
     /// Combinations of messages become copies into scratch, and local ones at the end of the step.
@@ -191,11 +173,11 @@ impl Marks {
                 self.at(op.src_buffer, chunk, op.step).read(k);
             }
         }
-        program.written(op, |first, count| {
-            for chunk in first..first + count {
+        for (_, dst, count) in program.ranges_of(op) {
+            for chunk in dst..dst + count {
                 self.at(op.dst_buffer, chunk, op.step).write(k, op.combine);
             }
-        });
+        }
     }
 
     fn at(&mut self, buffer: BufferId, chunk: u32, step: u32) -> &mut Mark {

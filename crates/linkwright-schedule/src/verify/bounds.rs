@@ -198,7 +198,7 @@ fn owned(s: &Schedule, buffer: &Buffer, who: u32) -> Result<(), String> {
 
 /// If `op` names a list of chunk ranges, it is one of the `ranges`.
 #[inline]
-pub(crate) fn listed(op: &Op, ranges: usize) -> Result<(), String> {
+fn listed(op: &Op, ranges: usize) -> Result<(), String> {
     let end = u64::from(op.src) + u64::from(op.count);
     match op.scattered && (op.count == 0 || op.dst != op.src || end > ranges as u64) {
         true => Err("its list of chunk ranges does not exist".to_string()),
@@ -208,7 +208,7 @@ pub(crate) fn listed(op: &Op, ranges: usize) -> Result<(), String> {
 
 /// The buffer has `count` chunks from `start` on.
 #[inline]
-pub(crate) fn inside(buffer: &Buffer, start: u32, count: u32) -> Result<(), String> {
+fn inside(buffer: &Buffer, start: u32, count: u32) -> Result<(), String> {
     let end = u64::from(start) + u64::from(count);
     match end <= u64::from(buffer.chunks()) {
         true => Ok(()),
@@ -275,7 +275,7 @@ fn overlap(s: &Schedule, op: &Op) -> Result<(), String> {
 
 /// An operation may not write a chunk of buffer `name` twice, nor one that it reads: there is no order
 /// within it. Ranges are (first chunk, chunks).
-pub(crate) fn apart(
+fn apart(
     name: &str,
     mut written: Vec<(u32, u32)>,
     mut read: impl Iterator<Item = (u32, u32)>,

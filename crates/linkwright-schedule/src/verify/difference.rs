@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Contribution `chunk` of `len` ranks from `first` on, each counted `often`.
-pub(crate) struct Counted {
+pub(super) struct Counted {
     pub chunk: u32,
     pub first: u32,
     pub len: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Counted {
 }
 
 /// Contribution `chunk` of these ranks, each counted `often`.
-pub(crate) struct Due {
+pub(super) struct Due {
     pub chunk: u32,
     pub ranks: Range<u32>,
     pub often: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Due {
 
 /// The difference, with the contribution (rank, chunk) that is there too often, if that is what is wrong.
 /// Intervals in `found` ascend and do not overlap.
-pub(crate) fn difference(found: &[Counted], due: &Due) -> (String, Option<(u32, u32)>) {
+pub(super) fn difference(found: &[Counted], due: &Due) -> (String, Option<(u32, u32)>) {
     if found.is_empty() {
         return ("ends empty; send data there".to_string(), None);
     }

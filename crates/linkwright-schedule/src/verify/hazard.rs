@@ -15,7 +15,7 @@ pub(super) struct Hazard {
 
 /// Whether a completion seen by `waiter` is what is needed.
 #[inline]
-pub(crate) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
+pub(super) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
     match known {
         Some(Completion::Delivered) => true,
         Some(Completion::SourceFree) => need == Need::SourceFree,

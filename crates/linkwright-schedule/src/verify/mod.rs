@@ -20,7 +20,7 @@ pub(crate) mod bounds;
 mod cells;
 mod clocks;
 mod contributions;
-pub(crate) mod difference;
+mod difference;
 mod explain;
 mod happens;
 mod hazard;
@@ -31,9 +31,7 @@ mod semantics;
 mod shape;
 
 pub use contributions::proof_key;
-pub(crate) use hazard::meets;
 pub use outcome::{Verified, VerifyError};
-pub(crate) use shape::check as check_shape;
 
 use crate::ir::Schedule;
 use crate::spec::Collective;

@@ -5,7 +5,7 @@ use crate::ir::{Buffer, Owner, Schedule, MAX_CHUNKS, MAX_OPS, MAX_RANKS};
 use crate::spec::{Collective, Spec};
 
 /// Check everything but the operations.
-pub(crate) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
+pub(super) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
     counts(schedule)?;
     for id in 0..schedule.buffers.len() {
         buffer(schedule, id)?;

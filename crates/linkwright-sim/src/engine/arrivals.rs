@@ -12,7 +12,7 @@ use crate::critical::Cause;
 use crate::fabric::{Done, Event, Fabric, Times};
 use crate::graph::{Wait, NONE};
 use crate::messages::SIGNAL;
-use crate::rank::{completes, Because};
+use crate::rank::completes;
 use linkwright_core::machine::Completion;
 use linkwright_schedule::ir::{Op, OpKind};
 

@@ -10,7 +10,7 @@ use super::{Engine, Own};
 use crate::critical::Cause;
 use crate::fabric::Fabric;
 use crate::graph::NONE;
-use crate::rank::{combines, Because};
+use crate::rank::combines;
 use crate::setup::Issue;
 use linkwright_schedule::ir::{Op, OpKind};
 

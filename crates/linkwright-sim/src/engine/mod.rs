@@ -35,7 +35,6 @@ use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation, Totals};
 use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
-use crate::rank::Because;
 use crate::setup::Setup;
 use crate::simulated::SimulatedFabric;
 use deliveries::Deliveries;
@@ -107,10 +106,15 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
 ) -> Result<Simulation, SimError> {
     let prepared = Prepared::new(schedule, setup)?;
     check_stop(&prepared, fabric)?;
-    if fabric.character().order_free && setup.path.memory.is_none() {
+    let in_order = fabric.character().order_free || setup.alike.is_some();
+    if in_order && setup.path.memory.is_none() {
         if let Some(found) = fabric.pass(&prepared)? {
             return found.in_range();
         }
+    }
+    if setup.alike.is_some() {
+        let problem = "a batch ends at the instant of an issue; simulate every rank".to_string();
+        return Err(SimError::Unsuited { problem });
     }
     check_routes(&prepared.messages, fabric)?;
     check_work(&prepared.messages, fabric)?;

@@ -86,6 +86,8 @@ pub struct Crossbar {
     /// Multicasts under way, each with its targets still to come.
     multicasts: Vec<(u32, usize)>,
     links: LinkTable,
+    /// See [`Conditions::alike`].
+    alike: bool,
 }
 
 /// The fabric that `machine` describes.
@@ -117,6 +119,7 @@ impl Crossbar {
             completions: Completions::default(),
             multicasts: Vec::new(),
             links: LinkTable::new(both.collect()),
+            alike: false,
         }
     }
 
@@ -207,6 +210,7 @@ impl Fabric for Crossbar {
         self.completions.clear();
         self.multicasts.clear();
         self.links.clear(conditions.watch);
+        self.alike = conditions.alike;
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
@@ -250,14 +254,14 @@ impl Fabric for Crossbar {
         }
     }
 
-    /// Messages reach a port in the order in which they leave one, so the in port needs no events.
-    fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
-        if !matches!(m.kind, MsgKind::Put | MsgKind::Notice) {
+    /// Where endpoints send alike, messages reach a port in the order in which they leave one: the port needs no events.
+    fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
+        if !self.alike || !matches!(m.kind, MsgKind::Put | MsgKind::Notice) {
             return None;
         }
         let length = self.rate.time(Bytes(m.bytes));
         let leaves = self.take(m.from.index(), now, m.bytes, length);
-        let into = self.ports.len() / 2 + m.from.index();
+        let into = self.ports.len() / 2 + m.to.index();
         let enters = self.take(into, leaves + self.latency, m.bytes, length);
         let delivered = enters + length;
         Some(Times {

@@ -24,7 +24,8 @@
 
 use crate::fabric::CheapCopies;
 use crate::messages::Messages;
-use linkwright_schedule::ir::{Op, OpKind, Schedule};
+use crate::prepared::Prepared;
+use linkwright_schedule::ir::{Op, OpKind};
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
 
@@ -55,11 +56,17 @@ pub enum Demand {
 }
 
 impl Demand {
-    /// What the schedule of `messages` is for.
-    pub(crate) fn of(messages: &Messages<'_>) -> Self {
-        match messages.schedule.spec.collective {
-            Collective::Pattern => Demand::Pattern(flows(messages)),
-            _ => Demand::of_spec(messages.schedule),
+    /// What the schedule of `prepared` is for.
+    pub(crate) fn of(prepared: &Prepared<'_>) -> Self {
+        let schedule = prepared.messages.schedule;
+        match schedule.spec.collective {
+            Collective::Pattern => Demand::Pattern(flows(&prepared.messages)),
+            collective => Demand::Collective {
+                collective,
+                ranks: prepared.setup.alike.unwrap_or(schedule.ranks),
+                root: schedule.spec.root,
+                bytes: schedule.size_bytes(),
+            },
         }
     }
 
@@ -74,16 +81,6 @@ impl Demand {
             ranks: shape.ranks,
             root: shape.root,
             bytes: elements * u64::from(shape.element_bytes),
-        }
-    }
-
-    /// What the collective of `schedule` demands; its operations do not matter.
-    pub(crate) fn of_spec(schedule: &Schedule) -> Self {
-        Demand::Collective {
-            collective: schedule.spec.collective,
-            ranks: schedule.ranks,
-            root: schedule.spec.root,
-            bytes: schedule.size_bytes(),
         }
     }
 

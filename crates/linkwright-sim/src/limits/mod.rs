@@ -142,7 +142,7 @@ pub fn of<F: SimulatedFabric + ?Sized>(
     machine: &Machine,
 ) -> Result<(Limits, Limits), SimError> {
     let prepared = Prepared::new(schedule, setup)?;
-    let demand = Demand::of(&prepared.messages);
+    let demand = Demand::of(&prepared);
     // A multicast of a chain needs the sets of the schedule, which the problem may replace.
     let chain = fabric.longest_chain(&prepared);
     let found = problem::find(&demand, fabric, setup, machine);

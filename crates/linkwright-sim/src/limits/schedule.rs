@@ -13,7 +13,6 @@ use crate::costs::Costs;
 use crate::fabric::Fabric;
 use crate::messages::Messages;
 use crate::network::NetworkCut;
-use crate::outcome::Simulation;
 use crate::prepared::Prepared;
 use crate::setup::Setup;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
@@ -64,27 +63,6 @@ pub(crate) fn busiest_port<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric: 
     let moved = moved(messages);
     let longest = |at| longer_side((at, setup), moved[at as usize], fabric, &networks).0;
     (0..ranks).map(longest).max().unwrap_or(TimePs::ZERO)
-}
-
-/// The bounds of a rank-symmetric program: `frame` is its schedule without operations, `chain` its longest chain,
-/// `units` its arithmetic units per rank.
-pub(crate) fn of_frame<F: Fabric + ?Sized>(
-    frame: &Schedule,
-    fabric: &F,
-    setup: &Setup,
-    (chain, units): (TimePs, u64),
-    simulation: &Simulation,
-) -> Limits {
-    // The load of each endpoint, or of the one that stands for all.
-    let each = simulation.links.bytes.iter().copied().max().unwrap_or(0);
-    let networks = setup.networks.all();
-    let port = busier_side("port", (0, setup), (each, each), fabric, &networks);
-    let compute = combined(frame, setup, units);
-    Limits::known(
-        [Some(longest_chain(chain)), port, compute]
-            .into_iter()
-            .flatten(),
-    )
 }
 
 fn longest_chain(chain: TimePs) -> Limit {
@@ -218,7 +196,8 @@ fn compute(
 /// The least time in which ranks combine their shares, each in `units` places: its arithmetic unit, the handling of its
 /// arrivals, or both.
 fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> Option<Limit> {
-    let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
+    let size = schedule.size_bytes();
+    let p = u64::from(setup.alike.unwrap_or(schedule.ranks));
     if !schedule.spec.collective.reduces() || p < 2 || size == 0 {
         return None;
     }

@@ -13,7 +13,8 @@
 //! the engine's times exactly, provided that nothing depends on what the pass has not seen yet:
 //!
 //! - the answer of the fabric depends on earlier messages of the same source only
-//!   ([`Character::order_free`](crate::fabric::Character::order_free)), and a rank sends from one lane, so messages of a source leave by id;
+//!   ([`Character::order_free`](crate::fabric::Character::order_free), or all ranks do the same at the same instants), and
+//!   a rank sends from one lane, so messages of a source leave by id;
 //! - arrivals at a rank come by id, or handling them costs nothing;
 //! - a batch ends before or after an issue, not at the same instant.
 //!
@@ -29,7 +30,7 @@ use crate::fabric::{Fabric, Msg};
 use crate::graph::waits_for;
 use crate::outcome::{Simulation, Totals};
 use crate::prepared::Prepared;
-use crate::rank::{completes, Because, End, Lane, Rank, Undecided, MESSAGES};
+use crate::rank::{completes, End, Lane, Rank, Undecided, MESSAGES};
 use crate::setup::Issue;
 use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
@@ -84,12 +85,12 @@ struct Taken {
 struct Pass<'a, F: ?Sized> {
     prepared: &'a Prepared<'a>,
     fabric: &'a mut F,
-    ranks: Vec<Rank<Cause>>,
+    ranks: Vec<Rank>,
     times: Times,
     /// Combining and copying, locally and on arrival.
     combining: BySize,
     copying: BySize,
-    end: End<Cause>,
+    end: End,
     totals: Totals,
 }
 

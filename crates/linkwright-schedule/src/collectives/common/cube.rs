@@ -10,68 +10,46 @@
 //! All ranks do the same, so each schedule of [`super::butterfly_schedules`] is one program here. Ranks
 //! beyond a power of two fold into others and do less: the butterfly serves those shapes.
 
+use super::butterfly::{Butterfly, Partners};
 use super::Phase;
 use crate::builder::{Shape, Slot};
 use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
+use crate::ir::Hint;
 use crate::symmetric::{Group, Program};
 
-/// The meetings of rank 0, and with it of everyone.
-pub struct Cube {
-    /// Distance, and whether the first axis is the one it goes along.
-    steps: Vec<(u32, bool)>,
-    axes: u32,
-}
+/// The meetings of rank 0, and with it of everyone: distance and direction.
+pub struct Cube(Vec<(u32, Hint)>);
 
 impl Cube {
-    /// The cube over the grid of `shape`, or over its ranks in a line; waived unless powers of two.
-    pub fn new(algorithm: &Algorithm, shape: &Shape) -> Result<Self> {
-        shape.check()?;
-        let (columns, rows) = shape.plane().unwrap_or((shape.ranks, 1));
-        if !columns.is_power_of_two() || !rows.is_power_of_two() {
+    /// A program over the cube, over the grid of `shape` or its ranks in a line, with the steps that others need to
+    /// fold in; waived unless powers of two.
+    pub fn program(algorithm: &Algorithm, shape: &Shape) -> Result<(Self, Program)> {
+        let butterfly = Butterfly::new(shape, Partners::Doubling)?;
+        if butterfly.core().len() < shape.ranks as usize {
             let near = shape.ranks.next_power_of_two() / 2;
             return Err(algorithm.waive(format!(
                 "surplus ranks beyond a power of two do less than the others; use {near} ranks, or \
                  simulate every rank"
             )));
         }
-        let along_x = (0..columns.ilog2()).map(|i| (i, 1 << i, true));
-        let along_y = (0..rows.ilog2()).map(|i| (i, columns << i, false));
-        let mut steps: Vec<(u32, u32, bool)> = along_x.chain(along_y).collect();
-        // The axes take turns; the sort keeps the first one first.
-        steps.sort_by_key(|step| step.0);
-        Ok(Cube {
-            steps: steps
-                .into_iter()
-                .map(|(_, d, along_x)| (d, along_x))
-                .collect(),
-            axes: if rows > 1 { 2 } else { 1 },
-        })
-    }
-
-    /// A program over the cube, with the steps that others need to fold in.
-    pub fn program(algorithm: &Algorithm, shape: &Shape) -> Result<(Self, Program)> {
-        let cube = Cube::new(algorithm, shape)?;
         let mut b = Program::new(algorithm.collective, shape, Group::xor(shape.ranks))?;
-        (0..cube.axes).for_each(|_| b.step());
-        Ok((cube, b))
+        (0..butterfly.folds()).for_each(|_| b.step());
+        let meetings = (0..butterfly.steps()).map(|s| butterfly.meet(0, s));
+        Ok((Cube(meetings.collect()), b))
     }
 
     /// Exchange the one chunk of `data`, combining.
     pub fn exchange(&self, b: &mut Program, data: Slot) {
-        for s in 0..self.steps.len() {
+        for &(partner, way) in &self.0 {
             b.step();
-            let written = b.put(data.at(0), self.steps[s].0, data.at(0)).reduce();
-            match self.steps[s].1 {
-                true => written.along_x(),
-                false => written.along_y(),
-            };
+            b.put(data.at(0), partner, data.at(0)).reduce().hint(way);
         }
     }
 
     /// Halve, so that block 0 of each rank ends complete, or double the blocks 0.
     pub fn pass(&self, b: &mut Program, data: Slot, phase: Phase) {
-        let last = self.steps.len();
+        let last = self.0.len();
         for s in 0..last {
             match phase {
                 Phase::ReduceScatter => self.send(b, data, s, phase),
@@ -82,12 +60,12 @@ impl Cube {
 
     /// Step `s` of halving, or of doubling.
     fn send(&self, b: &mut Program, data: Slot, s: usize, phase: Phase) {
-        let (partner, along_x) = self.steps[s];
+        let (partner, way) = self.0[s];
         let mut blocks = match phase {
             Phase::ReduceScatter => vec![partner],
             Phase::Allgather => vec![0],
         };
-        for &(distance, _) in &self.steps[s + 1..] {
+        for &(distance, _) in &self.0[s + 1..] {
             let beyond: Vec<u32> = blocks.iter().map(|block| block ^ distance).collect();
             blocks.extend(beyond);
         }
@@ -97,10 +75,7 @@ impl Cube {
         if phase == Phase::ReduceScatter {
             written = written.reduce();
         }
-        match along_x {
-            true => written.along_x(),
-            false => written.along_y(),
-        };
+        written.hint(way);
     }
 }
 
