@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from pathlib import Path
 
+import question_cases
 from linkwright.advise.explain.system import System
 from linkwright.base import registry
 from linkwright.cli import plan
@@ -40,6 +41,7 @@ def _explained(*without: str) -> str:
 
 _SIMULATED = ("simulate", "allreduce", "--on", "wormhole-n150", "--sizes", "1K,128K")
 TEXTS = {
+    "questions.txt": question_cases.text,
     "table-measured.txt": lambda: shown(*RESULTS),
     "table-simulated.txt": lambda: _printed(*_SIMULATED),
     "table-columns.txt": lambda: _printed(*_SIMULATED, "--columns", "size,algorithm,time,hops_max,limit,limit_name"),
