@@ -12,8 +12,8 @@ from linkwright.ask import sources
 from linkwright.base import registry
 from linkwright.executors import resolve_one
 from linkwright.executors.protocol import Extent
-from linkwright.libraries.experiments import collective_experiment as collective_question
-from linkwright.libraries.experiments import own_experiment as own_question
+from linkwright.libraries.questions import collective_question as collective_question
+from linkwright.libraries.questions import own_question as own_question
 from linkwright.session.suite import load
 from linkwright.session.suite.expand import expand
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from linkwright import executors
 from linkwright.advise.cost_curve import ROUNDS, WITHIN, CostCurve, Error, Fields, error_of, rising
-from linkwright.ask.experiment import DTYPES
+from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.base.units import NS_PER_US
 from linkwright.executors import ModelledTarget
@@ -65,12 +65,12 @@ class _Problem:
         asked = expand(suite, self.target.extent)
         work = Work(self.target, Context.of(self.target, "", "cost"), {suite.parts[0].name: ()}, 0)
         found: dict[int, Point] = {}
-        for experiment, rows in in_order(asked, simulate(work, asked)):
+        for question, rows in in_order(asked, simulate(work, asked)):
             time = next((row["value"] for row in rows if row["metric"] == "time"), None)
             if not isinstance(time, int | float):  # waived or failed
                 continue
-            point = (time / NS_PER_US, experiment.algorithm)
-            size = experiment.size_bytes or 0
+            point = (time / NS_PER_US, question.algorithm)
+            size = question.size_bytes or 0
             found[size] = min(found.get(size, point), point, key=lambda each: each[0])
         return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from linkwright.ask.experiment import ALL, DEFAULT
+from linkwright.ask.question import ALL, DEFAULT
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
 
@@ -52,7 +52,7 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
     """Write the schedule that `what` names."""
     from linkwright.ask import schedules
     from linkwright.base.files import write_text
-    from linkwright.libraries.experiments import collective_experiment, own_experiment
+    from linkwright.libraries.questions import collective_question, own_question
     from linkwright.session import verification
     from linkwright.session.suite import expand
 
@@ -69,13 +69,13 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
     if subject.collective:
         if names[0] not in verification.registered()[subject.collective]:
             expand.algorithms_of(subject.collective, names)
-        made = collective_experiment(
+        made = collective_question(
             "export", subject.collective, names[0], ranks or 8, size or 64 << 10, shape["dtype"], shape["op"], **about
         )
     else:
         sized = subject.sources[0].size_bytes is not None
         asked = size or (None if sized else 64 << 10)
-        made = own_experiment("export", what, ranks or 8, asked, shape["dtype"], shape["op"], **about)
+        made = own_question("export", what, ranks or 8, asked, shape["dtype"], shape["op"], **about)
     text = schedules.of(made).export(format_key)
     if out is None:
         click.echo(text, nl=False)

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from linkwright import _native, machines
+from linkwright.ask import schedules
 from linkwright.ask.answer import ask
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.machines import Variant
 
 from .settings import Setting
@@ -136,25 +137,20 @@ def launch_each_us(machine: _native.Machine) -> float:
 
 
 def _planned(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
-    plan = library.plan(machine, experiment(machine, shape, size_bytes))
-    return Predicted(plan.time(machine).us, plan.words)
+    plan = library.plan(machine, question(machine, shape, size_bytes))
+    return Predicted(schedules.time(plan.question, machine).us, plan.words)
 
 
-def experiment(machine: _native.Machine, shape: Shape, size_bytes: int) -> Experiment:
-    """Return the experiment that simulates a collective on a machine with a library."""
-    asked = collective_experiment(
+def question(machine: _native.Machine, shape: Shape, size_bytes: int) -> Collective:
+    """Return what simulates a collective on a machine with a library; ranks are on the first GPUs of each node."""
+    asked = collective_question(
         "", shape.collective, shape.algorithm, shape.ranks, _whole(shape, size_bytes), DTYPE, "sum"
     )
-    return _placed(asked, machine, shape)
-
-
-def _placed(experiment: Experiment, machine: _native.Machine, shape: Shape) -> Experiment:
-    """Place ranks on the first GPUs of each node, if not all take part."""
     per_node = machine.ranks // shape.nodes
     if per_node == shape.gpus_per_node:
-        return experiment
+        return asked
     places = tuple(node * per_node + gpu for node in range(shape.nodes) for gpu in range(shape.gpus_per_node))
-    return replace(experiment, placement=places)
+    return replace(asked, placement=places)
 
 
 def _whole(shape: Shape, size_bytes: int) -> int:
@@ -165,14 +161,10 @@ def _whole(shape: Shape, size_bytes: int) -> int:
 
 def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
     """Predict a test of sends and receives: every rank sends to the next and receives from the previous one."""
-    sends = replace(shape, collective="alltoall")
-    experiment = collective_experiment(
-        "", "alltoall", sends.algorithm, shape.ranks, _whole(sends, size_bytes), DTYPE, "sum"
-    )
-    plan = library.plan(machine, _placed(experiment, machine, shape))
+    plan = library.plan(machine, question(machine, replace(shape, collective="alltoall"), size_bytes))
     schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size_bytes, count=1)
     # An alltoall ends with local copies; this pattern has none.
-    how = plan.how.but(launch_ps=(machine.library() or {})["launch_ps"])
+    how = schedules.how(plan.question).but(launch_ps=(machine.library() or {})["launch_ps"])
     return Predicted(ask(machine, schedule, how).time.us, plan.words)
 
 

@@ -68,19 +68,19 @@ def check(request: Request) -> Finding:
 
 def _made(request: Request) -> _native.Schedule:
     """The schedule of a request, by a registered algorithm or by a source."""
-    from linkwright.libraries.experiments import collective_experiment, own_experiment
+    from linkwright.libraries.questions import collective_question, own_question
 
     collective, _, name = request.key.partition("/")
     ranks, size = request.ranks, request.size_bytes
     how = ("f32", "sum")
     about: dict[str, Any] = {"root": request.root, "grid": request.grid}
     if collective not in registered():
-        return schedules.of(own_experiment("verify", request.key, ranks, size, *how, **about))
+        return schedules.of(own_question("verify", request.key, ranks, size, *how, **about))
     # The command line fills in what its user leaves open.
     assert ranks is not None
     assert size is not None
     if name not in registered()[collective]:
-        return schedules.of(collective_experiment("verify", collective, name, ranks, size, *how, **about))
+        return schedules.of(collective_question("verify", collective, name, ranks, size, *how, **about))
     return _native.Schedule.build(request.key, ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES, **about)
 
 

@@ -9,7 +9,7 @@ import emulator
 import numpy as np
 import pytest
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe
 from linkwright.base.errors import WaivedError
 from linkwright.executors import probes
 from linkwright.executors.cuda import compiler
@@ -21,7 +21,7 @@ needs_nvrtc = pytest.mark.skipif(not emulator.has_nvrtc(), reason="no cuda-bindi
 def asked(key: str, *, placement: tuple[int, ...] | None = None, spoil: bool = False, **axes) -> dict:
     assigned = probes.find(key).assignment(axes)
     ranks = int(assigned.get("threads", 1))
-    experiment = Experiment("test", None, key, ranks, None, None, axes=tuple(assigned.items()), placement=placement)
+    experiment = Probe("test", key, ranks, None, axes=tuple(assigned.items()), placement=placement)
     return {"experiment": experiment, "spoil": spoil}
 
 

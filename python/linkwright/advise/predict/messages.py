@@ -21,11 +21,11 @@ import numpy as np
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
-from linkwright.ask.experiment import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Experiment
+from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Collective, Pattern
 from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.suite.expand import algorithms_of
 
 if TYPE_CHECKING:
@@ -133,12 +133,12 @@ def exchange(table: Table, place: Where) -> Exchange:
 
 def _pattern(table: Table, place: Where) -> Exchange:
     name, endpoints = table["pattern"], place.endpoints
-    experiment = Experiment(
-        "app", None, name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=place.grid,
+    question = Pattern(
+        "app", name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=place.grid,
         messages=table["messages"], both_ways=table["both_ways"],
     )  # fmt: skip
     try:
-        schedule = schedules.of(experiment)
+        schedule = schedules.of(question)
     except LinkwrightError as error:
         raise table.error(str(error)) from error
     return Exchange({name: (schedule, How(path=place.path))}, _arriving(schedule, endpoints))
@@ -162,7 +162,7 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
         raise ShapeError(f"{place.endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
     choices, why = {}, ""
     for algorithm in algorithms_of(name, (ALL,) if wanted == BEST else (wanted,), own):
-        asked = collective_experiment(
+        asked = collective_question(
             "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid
         )  # fmt: skip
         try:
@@ -174,11 +174,11 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
     return Exchange(choices, size)
 
 
-def _choice(asked: Experiment, place: Where, own: bool) -> tuple[_native.Schedule, How]:
+def _choice(asked: Collective, place: Where, own: bool) -> tuple[_native.Schedule, How]:
     if not own:
         return schedules.of(asked), How(path=place.path)
     plan = library.plan(place.machine, replace(asked, placement=place.placement))
-    return plan.schedule, plan.how
+    return plan.planned.schedule, schedules.how(plan.question)
 
 
 def _listed(table: Table, place: Where) -> Exchange:

@@ -16,13 +16,13 @@ from typing import Any
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, Limit, ask
-from linkwright.ask.experiment import DTYPES, Experiment
+from linkwright.ask.question import DTYPES, Collective
 from linkwright.base.errors import ScheduleError, UsageError, unknown
 from linkwright.base.files import check_page, check_place, make_folder, write_text
 from linkwright.base.units import PS_PER_NS, format_size, format_time
 from linkwright.executors import Target
 from linkwright.executors.sim import ModelledTarget
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.insight import link_rows
 from linkwright.session.suite.expand import algorithms_of
 
@@ -38,7 +38,7 @@ class Task:
     """One search: a collective of one size on one machine."""
 
     target: ModelledTarget
-    experiment: Experiment
+    question: Collective
     size_bytes: int
     path: str | None
     seed: int
@@ -52,13 +52,13 @@ class Task:
     @property
     def name(self) -> str:
         """Collective and size, such as `allreduce 1M`."""
-        return f"{self.experiment.collective} {format_size(self.size_bytes)}"
+        return f"{self.question.collective} {format_size(self.size_bytes)}"
 
     def search(self, heard: Callable[[dict[str, Any]], None] = lambda best: None) -> Outcome:
         """Search; `heard` gets each improvement. Ctrl-C ends the search with the best so far."""
-        asked = schedules.shape(self.experiment)
+        asked = schedules.shape(self.question)
         found = _native.synthesize(
-            self.target.machine, self.experiment.collective, self.experiment.ranks, self.size_bytes,
+            self.target.machine, self.question.collective, self.question.ranks, self.size_bytes,
             element_bytes=asked["element_bytes"], root=asked["root"], grid=list(asked["grid"] or ()), path=self.path,
             seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
             serial_starts=self.serial_starts, fastest=self.fastest,
@@ -100,8 +100,8 @@ class Task:
 
     def bound(self) -> Limit | None:
         """What no schedule beats; None where nothing is known."""
-        shape = schedules.shape(self.experiment)
-        limits = _native.limits(self.target.machine, self.experiment.collective or "", shape, How(path=self.path))
+        shape = schedules.shape(self.question)
+        limits = _native.limits(self.target.machine, self.question.collective, shape, How(path=self.path))
         return next(iter(limits), None)
 
 
@@ -171,10 +171,10 @@ class Outcome:
     @property
     def row(self) -> dict[str, object]:
         """All of it, as plain values; times in ns."""
-        experiment, bound = self.task.experiment, self.bound
+        question, bound = self.task.question, self.bound
         return {
-            "collective": experiment.collective, "machine": self.task.target.machine_name, "ranks": experiment.ranks,
-            "size_bytes": experiment.size_bytes, "known_ns": self.known and self.known["time_ps"] / PS_PER_NS,
+            "collective": question.collective, "machine": self.task.target.machine_name, "ranks": question.ranks,
+            "size_bytes": question.size_bytes, "known_ns": self.known and self.known["time_ps"] / PS_PER_NS,
             "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / PS_PER_NS,
             "gain": self.gain, "bound_ns": bound and bound.time.ns, "bound": bound and bound.name,
             "method": self.best["method"], "recipe": self.best["recipe"], "issue": self.best["issue"],
@@ -276,9 +276,7 @@ def task(
             f"{collective} of {size_bytes} B: less than one element for each of {ranks} ranks; ask for {step} B or more"
         )
     any_of_it = algorithms_of(collective)[0]
-    made = collective_experiment(
-        "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid
-    )
+    made = collective_question("synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid)
     return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods, serial_starts, fastest)
 
 
@@ -288,7 +286,7 @@ def _blocked(collective: str) -> bool:
 
 def heading(task: Task) -> str:
     """The lines above the table."""
-    about = f"# {task.experiment.collective} over {task.experiment.ranks} ranks on {task.target.machine_name}"
+    about = f"# {task.question.collective} over {task.question.ranks} ranks on {task.target.machine_name}"
     return f"{about}\n" + _COLUMNS.format(*_HEADS).rstrip()
 
 
@@ -313,9 +311,9 @@ def check_outputs(
 
 def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> tuple[list[Path], list[str]]:
     """Write the schedule as `.lw` and in other formats: the files, and why a format cannot hold it."""
-    experiment = outcome.task.experiment
+    question = outcome.task.question
     size = format_size(outcome.task.size_bytes)
-    stem = f"{experiment.collective}-{outcome.task.target.machine_name}-{experiment.ranks}-{size}"
+    stem = f"{question.collective}-{outcome.task.target.machine_name}-{question.ranks}-{size}"
     files, refused = [], []
     for name in dict.fromkeys((OWN_FORMAT, *formats)):
         try:

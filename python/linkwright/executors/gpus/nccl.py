@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import WaivedError
 
 from ..cuda.probes.libraries import CURES, cupy
@@ -21,12 +21,12 @@ SAME_DATA = {"allreduce": "ring", "allgather": "ring", "broadcast": "binomial"}
 _TYPES = {"f32": "FLOAT32", "f64": "FLOAT64", "i32": "INT32", "i64": "INT64", "u8": "UINT8", "bf16": "BFLOAT16"}
 
 
-class Collective:
+class LibraryCall:
     """One repetition, ready to be enqueued."""
 
     entries = 1
 
-    def __init__(self, queues: Sequence[Queue], vectors: Vectors, experiment: Experiment, element_bytes: int):
+    def __init__(self, queues: Sequence[Queue], vectors: Vectors, experiment: Collective, element_bytes: int):
         self._nccl = cupy("nccl")
         if self._nccl is None or not self._nccl.available:
             raise WaivedError(f"gpus: waived: NCCL's collectives need {CURES['cupy']}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def schedule(found: Found, scenes: Sequence[Scene]) -> Report:
     """The page of a schedule; the first scene shows it."""
-    asked = found.experiment
+    asked = found.question
     size = units.format_size(found.size)
     return Report(
         f"{found.name} of {size} on {found.machine.name}",

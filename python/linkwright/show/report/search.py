@@ -19,11 +19,11 @@ from linkwright.show.report.spent import Spent, compared
 
 def page(outcomes: Sequence[Outcome]) -> Report:
     """The page of searches for one collective on one machine."""
-    experiment, target = outcomes[0].task.experiment, outcomes[0].task.target
+    question, target = outcomes[0].task.question, outcomes[0].task.target
     return Report(
-        f"{experiment.collective} found for {target.machine_name}",
+        f"{question.collective} found for {target.machine_name}",
         "Modelled, not measured: exact for the machine as described. Every schedule is proved.",
-        [("Machine", target.machine_name), ("Ranks", f"{experiment.ranks:,}"), ("Seed", f"{outcomes[0].task.seed}")],
+        [("Machine", target.machine_name), ("Ranks", f"{question.ranks:,}"), ("Seed", f"{outcomes[0].task.seed}")],
         sections=[
             Section("In short", [Text([_conclusion(outcomes)]), *_moving(outcomes)]),
             Section("What was found", [_found(outcomes), *_passed_over(outcomes)]),
@@ -49,7 +49,7 @@ def _gain(outcome: Outcome) -> float:
 def _moving(outcomes: Sequence[Outcome]) -> list[Item]:
     """The largest gain, over time."""
     best = max(outcomes, key=_gain)
-    if best.task.experiment.ranks > subjects.MOST_RANKS:
+    if best.task.question.ranks > subjects.MOST_RANKS:
         return []
     shown = {"best known": best.known} if best.known and _gain(best) > 1 else {}
     scenes = [_scene(best, one, words) for words, one in {**shown, "found": best.best}.items()]

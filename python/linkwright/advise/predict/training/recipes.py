@@ -16,10 +16,10 @@ from linkwright import _native
 from linkwright.advise.predict.training.workload import BYTES_PER_NUMBER
 from linkwright.ask import schedules
 from linkwright.ask.answer import How
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import ScheduleError, ShapeError, UsageError
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.suite.expand import algorithms_of
 
 BEST, USUAL = "best", "ring"
@@ -62,20 +62,20 @@ def _found(machine: _native.Machine, ranks: int, size: int, algorithm: str, path
 
 
 def _registered(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
-    experiment = _experiment(ranks, size, name)
-    schedule = schedules.of(experiment)
+    question = _asked(ranks, size, name)
+    schedule = schedules.of(question)
     if schedule.memories <= machine.memories:
         schedule = schedules.lowered(schedule, machine, path)
-    return Recipe(experiment.algorithm_key, schedule, How(path=path))
+    return Recipe(question.algorithm_key, schedule, How(path=path))
 
 
 def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
     if path is not None:
         raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
-    plan = library.plan(machine, _experiment(ranks, size, name))
-    schedule = schedules.lowered(plan.schedule, machine, plan.path)
-    return Recipe(f"{name} ({plan.words})", schedule, plan.how)
+    plan = library.plan(machine, _asked(ranks, size, name))
+    schedule = schedules.lowered(plan.planned.schedule, machine, plan.question.path)
+    return Recipe(f"{name} ({plan.words})", schedule, schedules.how(plan.question))
 
 
-def _experiment(ranks: int, size: int, name: str) -> Experiment:
-    return collective_experiment("app", "allreduce", name, ranks, size, "f32", "sum")
+def _asked(ranks: int, size: int, name: str) -> Collective:
+    return collective_question("app", "allreduce", name, ranks, size, "f32", "sum")

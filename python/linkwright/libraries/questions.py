@@ -1,17 +1,18 @@
-"""Build one experiment from the names that a user gives: a collective, or a source of their own."""
+"""Ask one question by the names that a user gives: a collective, or a source of their own."""
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from linkwright import _native
 from linkwright.ask import sources
-from linkwright.ask.experiment import DTYPES, Experiment
+from linkwright.ask.question import DTYPES, Collective, Program
 from linkwright.base.errors import UsageError, unknown
 from linkwright.libraries import library
 
 
-def collective_experiment(
+def collective_question(
     part: str,
     collective: str,
     algorithm: str,
@@ -19,29 +20,29 @@ def collective_experiment(
     size_bytes: int,
     dtype: str,
     op: str,
-    **more: object,
-) -> Experiment:
-    """Build an experiment of a collective; a block is a whole number of elements for each rank, at least one."""
+    **more: Any,
+) -> Collective:
+    """Ask for a collective; a block is a whole number of elements for each rank, at least one."""
     if collective not in collectives():
         raise unknown("collective", collective, collectives(), lists="linkwright list collectives")
     traits = collectives()[collective]
     source = source_of(collective, algorithm)
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
-    made = Experiment(
-        part, collective, algorithm, ranks, size_bytes, dtype, op=op if traits["reduces"] else None, **more
-    )
-    return sources.of(source, made) if source else made
+    reduced = op if traits["reduces"] else None
+    asked = Collective(part, algorithm, ranks, size_bytes, dtype, collective=collective, op=reduced, **more)
+    return sources.of(source, asked) if source else asked
 
 
-def own_experiment(
-    part: str, name: str, ranks: int | None, size_bytes: int | None, dtype: str, op: str, **more: object
-) -> Experiment:
-    """Build an experiment of a source, which states its collective, and its ranks and size if they are None."""
+def own_question(
+    part: str, name: str, ranks: int | None, size_bytes: int | None, dtype: str, op: str, **more: Any
+) -> Collective | Program:
+    """Ask for what a source makes, which states its collective, and its ranks and size if they are None."""
     source = sources.find(name)
-    if ranks is None and source.ranks is None:
+    count = ranks or source.ranks
+    if count is None:
         raise UsageError(f"{source.label}: serves any number of ranks; say how many with --ranks")
-    asked = Experiment(part, None, source.label, ranks or source.ranks, size_bytes, dtype, op=op, **more)
+    asked = Program(part, source.label, count, size_bytes, dtype, op=op, **more)
     return sources.of(source, asked)
 
 
