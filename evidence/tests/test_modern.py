@@ -10,7 +10,7 @@ import linkwright_evidence as studies
 from linkwright.base.errors import FileError, UsageError
 from linkwright.cli.main import status_of
 from linkwright.libraries.settings import Condition, Refusal, Setting, settle
-from linkwright.libraries.times import Model, Predicted, Shape
+from linkwright.libraries.times import Model, Predicted, Setup
 from linkwright_evidence import Options
 from linkwright_evidence.modern import cells, conditions, fit, floor
 from linkwright_evidence.outcome import Cell
@@ -159,8 +159,8 @@ def test_what_is_not_described_is_refused_with_its_reason():
 # ---- predictions and scores
 
 
-def shape_of(collective: str = "allreduce", **more: object) -> Shape:
-    return replace(Shape("hgx-h100", 1, 8, None, "nccl-2.29/ring", collective, False), **more)
+def shape_of(collective: str = "allreduce", **more: object) -> Setup:
+    return replace(Setup("hgx-h100", 1, 8, None, "nccl-2.29/ring", collective, False), **more)
 
 
 def test_one_process_takes_at_least_a_launch_for_each_gpu():

@@ -30,7 +30,7 @@ def _help() -> str:
 
 def _explained(*without: str) -> str:
     """The answer to the log of two nodes, without some of their network ports."""
-    system = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce", without)
+    system = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce", without=without)
     times = {size: 1.03 * system.time(size).time_us for size in (1 << 10, 1 << 16, 1 << 22, 1 << 26, 1 << 30)}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         log = Path("all_reduce.log")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from linkwright.base.errors import LinkwrightError
 from linkwright.libraries.settings import Condition, Refusal, Setting, settle
-from linkwright.libraries.times import Model, Predicted, Shape
+from linkwright.libraries.times import Model, Predicted, Setup
 from linkwright_evidence import Options, parallel
 
 from . import conditions, fit
@@ -37,7 +37,7 @@ def _predict(
     condition: Condition, setting: Setting, model: Model, options: Options, kinds: Iterable[str], found: list[dict],
     refused: list[dict],
 ) -> None:  # fmt: skip
-    shape = Shape.of(setting, condition.collective)
+    shape = Setup.of(setting, condition.collective)
 
     def one(size: int) -> Predicted | str:
         try:
@@ -55,7 +55,7 @@ def _predict(
     refused += [_refused(condition, reason) for reason in dict.fromkeys(reasons)]
 
 
-def _row(condition: Condition, setting: Setting, shape: Shape, size: int, answer: Predicted, fitted: bool) -> dict:
+def _row(condition: Condition, setting: Setting, shape: Setup, size: int, answer: Predicted, fitted: bool) -> dict:
     return {
         "table_id": condition.table_id,
         "size_bytes": size,

@@ -117,13 +117,6 @@ class Own:
             raise reported(str(self.error), self.error.code)
         return self.schedule
 
-    @property
-    def about(self) -> dict[str, object]:
-        """All but the schedule, as plain values."""
-        line = self.continued.to_json() if self.continued else None
-        about = {"launch_ps": self.launch_ps, "channels": self.channels, "words": self.words}
-        return {**about, "continued": line}
-
     @functools.cached_property
     def text(self) -> str | None:
         """The schedule as text."""
@@ -138,9 +131,11 @@ class Own:
 
     def to_json(self) -> dict[str, object]:
         """Plain values for another process."""
-        if self.error is None:
-            return {"text": self.text, **self.about}
-        return {"reason": str(self.error), "code": self.error.code}
+        if self.error:
+            return {"reason": str(self.error), "code": self.error.code}
+        line = self.continued.to_json() if self.continued else None
+        about = {"launch_ps": self.launch_ps, "channels": self.channels, "words": self.words, "continued": line}
+        return {"text": self.text, **about}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Own:

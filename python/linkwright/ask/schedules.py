@@ -104,13 +104,16 @@ def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | No
 
 
 def how(question: Scheduled, **more: Any) -> How:
-    """Return how the schedule of a question runs; `more` are further fields of `How`."""
+    """Return how the schedule of a question runs; `more` are other or further fields of `How`."""
     own, collective = question.own, isinstance(question, Collective)
-    return How(
-        issue=question.issue, path=question.path, skew=question.skew, placement=question.placement or None,
-        arithmetic=question.arithmetic, operations_per_s=None if collective else OPERATIONS_PER_S,
-        launch_ps=own.launch_ps if own else 0, channels=own.channels if own else None, **more,
-    )  # fmt: skip
+    fields = {name: getattr(question, name) for name in ("issue", "path", "skew", "arithmetic")}
+    fields |= {
+        "placement": question.placement or None,
+        "operations_per_s": None if collective else OPERATIONS_PER_S,
+        "launch_ps": own.launch_ps if own else 0,
+        "channels": own.channels if own else None,
+    }
+    return How(**fields | more)
 
 
 def time(question: Scheduled, machine: _native.Machine, **more: Any) -> Time:

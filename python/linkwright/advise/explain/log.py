@@ -141,9 +141,9 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
 
 
 def _time_on(system: System, machine: _native.Machine, size: int) -> float:
-    from linkwright.libraries.times import OneMachine
+    from linkwright.libraries.times import predicted
 
-    return OneMachine(machine).time(system.shape, size).time_us
+    return predicted(machine, system, size).time_us
 
 
 def heading(answer: Answer) -> str:

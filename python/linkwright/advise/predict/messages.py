@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
-from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Collective, Pattern
+from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Pattern
 from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 from linkwright.libraries import library
@@ -163,22 +163,17 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
     choices, why = {}, ""
     for algorithm in algorithms_of(name, (ALL,) if wanted == BEST else (wanted,), own):
         asked = collective_question(
-            "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid
+            "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid, path=place.path,
+            placement=place.placement,
         )  # fmt: skip
         try:
-            choices[asked.algorithm_key] = _choice(asked, place, algorithm in own)
+            made = library.plan(place.machine, asked).question if algorithm in own else asked
+            choices[asked.algorithm_key] = schedules.of(made), schedules.how(made)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:
         raise ShapeError(why)
     return Exchange(choices, size)
-
-
-def _choice(asked: Collective, place: Where, own: bool) -> tuple[_native.Schedule, How]:
-    if not own:
-        return schedules.of(asked), How(path=place.path)
-    plan = library.plan(place.machine, replace(asked, placement=place.placement))
-    return plan.planned.schedule, schedules.how(plan.question)
 
 
 def _listed(table: Table, place: Where) -> Exchange:

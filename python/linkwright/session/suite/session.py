@@ -114,18 +114,18 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
 
 def _keep_own(run: runs.Run, planned: Plans) -> None:
     """Keep the plan if schedules of the user's are in it: only where they were named may their source be executed."""
-    own = {e.own.digest: e.own.text for its in planned.values() for e in its if e.own}
-    if not any(e.own for its in planned.values() for e in its):
+    if not any(question.own for its in planned.values() for question in its):
         return
+    texts: dict[str, str] = {}
 
     def stored(question: Question) -> dict[str, object]:
-        if not (question.own and question.own.digest):
-            return question.to_json()
-        kept = {"schedule": question.own.digest, **question.own.about}
-        return question.to_json() | {"own": kept}
+        values = question.to_json()
+        if question.own and question.own.digest:
+            texts[question.own.digest] = values["own"].pop("text")
+            values["own"] = {"schedule": question.own.digest, **values["own"]}
+        return values
 
-    plan = {name: [stored(question) for question in its] for name, its in planned.items()}
-    run.keep_experiments(plan, {digest: text for digest, text in own.items() if digest and text})
+    run.keep_experiments({name: [stored(question) for question in its] for name, its in planned.items()}, texts)
 
 
 def _kept_own(run: runs.Run) -> Plans | None:
@@ -136,10 +136,9 @@ def _kept_own(run: runs.Run) -> Plans | None:
 
     def read(values: dict) -> Question:
         own = values["own"] or {}
-        if "schedule" not in own:
-            return of_json(values)
-        text = own | {"text": run.schedule(own["schedule"])}
-        return of_json(values | {"own": text})
+        if "schedule" in own:
+            own["text"] = run.schedule(own["schedule"])
+        return of_json(values)
 
     return {name: [read(values) for values in its] for name, its in plan.items()}
 

@@ -49,7 +49,7 @@ def _of_system(system: System, size: int, words: str) -> Scene | None:
         return None
     with contextlib.suppress(LinkwrightError):  # such as a hypothesis that does not serve this size
         title = f"{words}: {units.format_us(system.time(size).time_us)}"
-        return _drawn(system.described, times.question(system.described, system.shape, size), title)
+        return _drawn(system.described, times.question(system.described, system, size), title)
     return None
 
 
