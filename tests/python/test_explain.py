@@ -252,7 +252,7 @@ def test_a_plan_of_a_library_is_a_schedule():
     asked = subjects.question(machine, "allreduce/nccl-2.27/ring/simple", subjects.Asked(size=1 << 30))
     found = schedule.explain("nccl", asked, machine)
     assert found.time_us == pytest.approx(NODE.having(algorithm="nccl-2.27/ring/simple").time(1 << 30).time_us)
-    assert found.words.startswith("Ring Simple")
+    assert found.question.chosen.startswith("Ring Simple")
     assert "allreduce/nccl-2.27" in dict(found.better)
 
 

@@ -20,7 +20,8 @@ from importlib import resources
 from linkwright import machines
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.units import parse_size
-from linkwright.libraries.times import Setup, predicted
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import predicted
 from linkwright.machines import Variant
 
 from .cells import bus_rate

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from linkwright import _native
 from linkwright.base.errors import LinkwrightError
-from linkwright.libraries.settings import Condition, Refusal, Setting, settle
-from linkwright.libraries.times import Model, Predicted, Setup
+from linkwright.libraries.settings import Condition, Refusal, Setting, Setup, settle
+from linkwright.libraries.times import Model, Predicted
 from linkwright_evidence import Options, parallel, scoring
 from linkwright_evidence.outcome import Cell, Role
 
@@ -45,7 +45,7 @@ class Table:
     @property
     def shape(self) -> Setup | None:
         """What its predictions depend on besides the size; None if it is refused."""
-        return None if isinstance(self.setting, Refusal) else Setup.of(self.setting, self.condition.collective)
+        return None if isinstance(self.setting, Refusal) else self.setting.setup
 
 
 def tables(chosen: Collection[str] = (), machines: Collection[str] = (), *, faulty: bool = True) -> list[Table]:

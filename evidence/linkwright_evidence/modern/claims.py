@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from linkwright.base.errors import LinkwrightError
-from linkwright.libraries.times import Model, Setup
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import Model
 from linkwright_evidence.outcome import Cell, Claim, numbered
 
 from . import cases, floor

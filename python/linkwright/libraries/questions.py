@@ -46,6 +46,26 @@ def own_question(
     return sources.of(source, asked)
 
 
+def named(
+    part: str,
+    name: str,
+    ranks: int | None,
+    size_bytes: int | None,
+    usual: tuple[int, int],
+    dtype: str = "f32",
+    op: str = "sum",
+    **more: Any,
+) -> Collective | Program:
+    """Ask for `COLLECTIVE/ALGORITHM` or a source; `usual` are ranks and bytes that neither of them states."""
+    collective, slash, algorithm = name.partition("/")
+    if slash and collective in collectives():
+        size = usual[1] if size_bytes is None else size_bytes
+        return collective_question(part, collective, algorithm, ranks or usual[0], size, dtype, op, **more)
+    source = sources.find(name)
+    size_bytes = usual[1] if size_bytes is None and source.size_bytes is None else size_bytes
+    return own_question(part, name, ranks or source.ranks or usual[0], size_bytes, dtype, op, **more)
+
+
 def source_of(collective: str, algorithm: str) -> sources.Source | None:
     """Return the source of an algorithm; None for a registered one."""
     if (collective, algorithm) in registered() or library.is_plan(algorithm):

@@ -22,7 +22,7 @@ from linkwright.libraries import library
 from linkwright.libraries.questions import collective_question
 from linkwright.machines import Variant
 
-from .settings import Setting
+from .settings import Setup
 
 DTYPE = "f32"
 ELEMENT_BYTES = 4
@@ -40,33 +40,6 @@ class Predicted:
 
     time_us: float
     choice: str
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Everything except the size that a time depends on; tables of one setup share their predictions."""
-
-    machine: str
-    nodes: int
-    gpus_per_node: int
-    fabric: str | None
-    algorithm: str  # of the library, with what is forced: `nccl-2.27/tree`
-    collective: str
-    one_process: bool = False
-
-    @classmethod
-    def of(cls, setting: Setting, collective: str) -> Setup:
-        """Return the setup of a collective in a setting."""
-        algorithm = "/".join((f"{setting.library}-{setting.version}", *setting.forced))
-        return cls(
-            setting.machine, setting.nodes, setting.gpus_per_node, setting.fabric, algorithm, collective,
-            setting.one_process,
-        )  # fmt: skip
-
-    @property
-    def ranks(self) -> int:
-        """GPUs that take part."""
-        return self.nodes * self.gpus_per_node
 
 
 class Model:

@@ -30,7 +30,6 @@ class Found:
         name: of the schedule.
         machine: on which it runs.
         question: as it runs.
-        words: what a library chose, or "".
         time_us: the simulated time.
         limit_us: what no schedule beats; None where none is known.
         limit: which limit that is.
@@ -44,7 +43,6 @@ class Found:
     name: str
     machine: _native.Machine
     question: Scheduled
-    words: str
     time_us: float
     limit_us: float | None
     limit: str | None
@@ -76,7 +74,7 @@ def explain(name: str, question: Scheduled, machine: _native.Machine) -> Found:
     whole = ask(machine, schedule, schedules.how(question, links=True))
     time_us, limit = schedules.time(question, machine).us, whole.limit
     return Found(
-        name, machine, question, question.chosen or "", time_us, limit and limit.time_us, limit and limit.name,
+        name, machine, question, time_us, limit and limit.time_us, limit and limit.name,
         [(part, share) for part, share in sorted(whole.critical.items(), key=lambda one: -one[1]) if share >= LEAST],
         _busiest(whole), effects(machine, lambda on: schedules.time(question, on).us)[:SHOWN],
         _better(question, machine, time_us) if isinstance(question, Collective) else [],

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from linkwright import _native, machines
 from linkwright.base.errors import LinkwrightError
-from linkwright.libraries.times import Predicted, Setup, predicted
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import Predicted, predicted
 from linkwright.machines import Variant
 
 from . import commands, detours

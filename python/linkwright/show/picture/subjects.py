@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from linkwright import _native, machines
-from linkwright.ask import schedules, sources
+from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
 from linkwright.ask.question import Scheduled, check_size
 from linkwright.base import units
@@ -19,8 +20,7 @@ from linkwright.base.files import read_text
 from linkwright.base.rows import Rows, given, largest
 from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
-from linkwright.libraries import library
-from linkwright.libraries.questions import collective_question, own_question
+from linkwright.libraries import library, questions
 from linkwright.session import timeline
 from linkwright.store import run as runs
 
@@ -96,22 +96,15 @@ def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
 
 def question(machine: _native.Machine, named: str, asked: Asked) -> Scheduled:
     """`allreduce/ring`, or a source such as `own.py:bucket`, as it runs on a machine that has a size."""
-    collective, slash, algorithm = named.partition("/")
     count = asked.ranks or machine.ranks
     grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
-    how = {"root": asked.root, "grid": grid, "path": asked.path}
+    how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path}
     if asked.size is not None:
-        check_size(collective, asked.size, asked.dtype)
-    if slash and collective in _collectives():
-        size = USUAL_SIZE if asked.size is None else asked.size
-        made = collective_question("", collective, algorithm, count, size, asked.dtype, "sum", **how)
-        return library.planned(machine, None, made)
+        check_size(named.partition("/")[0], asked.size, asked.dtype)
     if named in _collectives():
         raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
-    source = sources.find(named)
-    own_size = USUAL_SIZE if asked.size is None and source.size_bytes is None else asked.size
-    ranks = asked.ranks or source.ranks or count
-    return own_question("", named, ranks, own_size, asked.dtype, "sum", **how)
+    made = questions.named("", named, asked.ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
+    return library.planned(machine, None, made)
 
 
 def of_question(machine: _native.Machine, asked: Scheduled, named: str, title: str = "") -> Scene:
