@@ -4,7 +4,7 @@ Most of the variation between runs comes from there. The process reads one JSON 
 a JSON line as soon as an experiment ends, so a process that dies costs only its current experiment.
 
     in    {"number": 2, "deadline_s": 9.5, "options": {...}, "shares": {...},
-           "work": [{experiment}, ...], "about": {...}}
+           "work": [{question}, ...], "about": {...}}
     out   {"ready": true}, then {"samples": {...}}  |  {"ended": {...}}  for each experiment
 
 The parent calls `fresh`; the module that it starts calls `serve` with what measures there.
@@ -106,17 +106,17 @@ def outcomes(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outco
     except LinkwrightError as error:
         yield from (Ended.by(error, "failed", e.key, launch.number) for e in launch.work)
         return
-    for done, experiment in enumerate(launch.work):
+    for done, question in enumerate(launch.work):
         left = end - time.monotonic()
         if left <= 0:
             return
         budget_s = launch.share_s(left, launch.work[done:])
-        outcome = _outcome(machine, experiment, launch, budget_s)
+        outcome = _outcome(machine, question, launch, budget_s)
         try:
             disturbances = machine.disturbances()
             after = machine.canary_ns(budget_s)
         except LinkwrightError as error:  # one that a GPU does not recover from in this process
-            yield Ended.by(error, "failed", experiment.key, launch.number) if isinstance(outcome, Record) else outcome
+            yield Ended.by(error, "failed", question.key, launch.number) if isinstance(outcome, Record) else outcome
             raise UnrecoverableError from error
         if isinstance(outcome, Record):
             outcome = dataclasses.replace(outcome, canary_ns=(before, after), **disturbances)
@@ -188,7 +188,7 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
             "number": launch.number,
             "deadline_s": left,
             "options": vars(launch.options),
-            "work": [experiment.to_json() for experiment in work],
+            "work": [question.to_json() for question in work],
             "shares": dict(launch.shares),
             "about": dict(about or {}),
         }
