@@ -105,7 +105,7 @@ def test_an_answer_is_checked_samples(answers, number):
     assert all(value > 0 for value in found["values_ns"])
     # The host's clock watches whether the host was disturbed; on a busy one every sample may have been.
     assert found["values_ns"] or sum(found["dropped"].values()), found
-    metrics = probes.find(ANSWERED[number]["experiment"].probe).metrics
+    metrics = probes.find(ANSWERED[number]["experiment"].algorithm).metrics
     rates = {metric.source for metric in metrics} & {"counted_rate", "moved_rate", "work_rate"}
     carried = {"counted_rate": "counted_bytes", "moved_rate": "moved_bytes", "work_rate": "work"}
     assert all(found[carried[rate]] > 0 for rate in rates)
