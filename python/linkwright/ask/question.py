@@ -207,7 +207,7 @@ class Question:
 
     def _kept(self) -> dict[str, Any]:
         """The value of every field that any question has."""
-        return {**_KEPT, **{field.name: getattr(self, field.name) for field in fields(self)}}
+        return {**_KEPT, **vars(self)}
 
     def columns(self) -> dict[str, object]:
         """The columns of its rows, as `store.schema.RESULTS` names them; the inverse is `of_row`."""
@@ -244,18 +244,14 @@ class Scheduled(Question):
     @property
     def key(self) -> str:
         """As `part/collective/algorithm/pRANKS/SIZE/DTYPE`, then what differs from the default."""
-        kept = self._kept()
-        words = [self.part, kept["collective"] or "pattern", self.algorithm, f"p{self.ranks}"]
+        words = [self.part, getattr(self, "collective", "pattern"), self.algorithm, f"p{self.ranks}"]
         words += [format_size(self.size_bytes), self.dtype]
-        words += [kept["op"]] if kept["op"] else []
+        words += [self.op] if self.op else []
         words += [f"root{self.root}"] if self.root else []
         words += [format_grid(self.grid)] if self.grid else []
         words += self._placed
-        words += [f"{name}={kept[name]}" for name in HOW if kept[name]]
-        words += [] if self.arithmetic else ["no-arithmetic"]
-        words += [f"x{kept['messages']}"] if kept["messages"] > 1 else []
-        words += ["both-ways"] if kept["both_ways"] else []
-        return "/".join(words)
+        words += [f"{name}={value}" for name in HOW if (value := getattr(self, name))]
+        return "/".join(words if self.arithmetic else [*words, "no-arithmetic"])
 
     @property
     def algorithm_key(self) -> str:
@@ -299,6 +295,12 @@ class Pattern(Scheduled):
     messages: int = 1  # per pair
     both_ways: bool = False
     rising: tuple[str, str, int] | None = None
+
+    @property
+    def key(self) -> str:
+        """That of its schedule, with the messages of a pair."""
+        words = [super().key, *([f"x{self.messages}"] if self.messages > 1 else [])]
+        return "/".join([*words, "both-ways"] if self.both_ways else words)
 
 
 @dataclass(frozen=True, kw_only=True)
