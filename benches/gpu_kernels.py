@@ -15,7 +15,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.executors.cuda import clocks, compiler, measure
 from linkwright.executors.cuda.device import device
 from linkwright.executors.cuda.job import DTYPES, OPS
@@ -54,8 +54,8 @@ def run_some() -> int:
     found = clocks.measure(gpu, span_ns=2_000_000)
     whole = measure.Gpu(gpu, tuple(sorted(found.sms)), found.sms, found, clocks.Throttling(gpu.bus_id))
 
-    def allreduce(algorithm: str, ranks: int, nbytes: int, **more: object) -> Experiment:
-        return Experiment("sanitized", "allreduce", algorithm, ranks, nbytes, "bf16", op="sum", **more)
+    def allreduce(algorithm: str, ranks: int, nbytes: int, **more: object) -> Collective:
+        return Collective("sanitized", algorithm, ranks, nbytes, "bf16", op="sum", collective="allreduce", **more)
 
     asked = [
         allreduce("ring", 4, 4096),
@@ -65,13 +65,13 @@ def run_some() -> int:
         allreduce("swing_bandwidth", 4, 4096, path="cluster"),
     ]
     failed = 0
-    for experiment in asked:
+    for question in asked:
         try:
-            answer = measure.run(whole, experiment, HOW)
-            print(f"{experiment.key}: {len(answer.values_ns)} samples")
+            answer = measure.run(whole, question, HOW)
+            print(f"{question.key}: {len(answer.values_ns)} samples")
         except Exception as error:  # the next one may work
             failed += 1
-            print(f"{experiment.key}: {type(error).__name__}: {error}")
+            print(f"{question.key}: {type(error).__name__}: {error}")
     return failed
 
 

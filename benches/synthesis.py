@@ -131,7 +131,7 @@ def measure(machine: str, collective: str, size: int, budgets: tuple[float, ...]
     plain = [one["time_ps"] for one in heard if one["method"] in PLAIN]
     known, best, bound = outcome.known, outcome.best, outcome.bound
     lasting, passed = outcome.lasting, outcome.fastest
-    return Cell(machine, collective, task.experiment.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
+    return Cell(machine, collective, task.question.size_bytes or 0, known["time_ps"] / 1e3, min(plain) / 1e3,
                 best["time_ps"] / 1e3, bound and bound.time.ns, lasting.serial if lasting else 1.0,
                 lasting and lasting.share, lasting and lasting.least, (binds(task, known), binds(task, best)),
                 best["method"], seconds, outcome.unseen, task.budget_s,
@@ -155,7 +155,8 @@ def parts(name: str) -> Parts:
 def again(task: synthesis.Task, one: dict) -> Answer:
     """Simulate once more, with its issue policy and path."""
     how = How(
-        path=one["path"] or task.path, issue=one["issue"], seed=task.seed, serial_starts=bool(task.serial_starts)
+        path=one["path"] or task.question.path, issue=one["issue"], seed=task.seed,
+        serial_starts=bool(task.serial_starts),
     )  # fmt: skip
     return ask(task.target.machine, one["schedule"], how)
 

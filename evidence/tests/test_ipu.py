@@ -183,14 +183,14 @@ def test_the_whole_study_has_claims_figures_and_verdicts():
 
 
 def test_dissect_takes_a_sample_of_every_chip():
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Pattern
     from linkwright.executors import resolve
     from linkwright.session.suite.model import on_sample
 
     (target,) = resolve("ipu-c2-server")
     assert target.extent.ranks == len(target.endpoint_names) == 64
     assert {endpoint // 1216 for endpoint in target.sample} == set(range(16))
-    pair = Experiment("latency", None, "ping_pong", 2, 8, "u8", placement=(0, 63))
+    pair = Pattern("latency", "ping_pong", 2, 8, "u8", placement=(0, 63))
     assert on_sample(target, pair).placement == (0, 63 * 304)
     (asked,) = resolve("ipu-c2-server", ranks=100)
     assert asked.sample is None

@@ -9,8 +9,8 @@ import pytest
 import linkwright_evidence as studies
 from linkwright.base.errors import FileError, UsageError
 from linkwright.cli.main import status_of
-from linkwright.libraries.settings import Condition, Refusal, Setting, settle
-from linkwright.libraries.times import Model, Predicted, Shape
+from linkwright.libraries.settings import Condition, Refusal, Setting, Setup, settle
+from linkwright.libraries.times import Model, Predicted
 from linkwright_evidence import Options
 from linkwright_evidence.modern import cells, conditions, fit, floor
 from linkwright_evidence.outcome import Cell
@@ -29,6 +29,10 @@ def settled(machine: str, gpus: int = 8, nodes: int = 1, **more: str) -> Setting
     found = settle(condition(machine, gpus, nodes, **more))
     assert isinstance(found, Setting), found
     return found
+
+
+def forced(setting: Setting) -> list[str]:
+    return setting.setup.algorithm.split("/")[1:]
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +124,13 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(tmp_path, text, message):
 )
 def test_words_become_a_machine_and_a_network(words, gpus, nodes, machine, fabric):
     found = settled(words, gpus, nodes)
-    assert (found.machine, found.fabric) == (machine, fabric)
+    assert (found.setup.machine, found.setup.fabric) == (machine, fabric)
     assert found.rules
 
 
 def test_racks_are_counted_not_trays():
     found = settled("GB200 NVL72 (2 racks)", 144, 36)
-    assert (found.nodes, found.gpus_per_node) == (2, 72)
+    assert (found.setup.nodes, found.setup.gpus_per_node) == (2, 72)
 
 
 def test_a_version_is_stated_or_assumed_and_says_so():
@@ -137,16 +141,16 @@ def test_a_version_is_stated_or_assumed_and_says_so():
 
 
 def test_an_algorithm_is_forced_only_by_its_name():
-    assert settled("B200", algo="Ring").forced == ("ring",)
-    assert settled("B200", algo="NVLS (forced by test label)", proto="Simple").forced == ("nvls", "simple")
-    assert settled("A100", algo="guide says NVLS (not possible on A100)").forced == ()
-    assert settled("H100", algo="NVLSTree (maintainer says multi-node large = NVLSTree)").forced == ()
+    assert forced(settled("B200", algo="Ring")) == ["ring"]
+    assert forced(settled("B200", algo="NVLS (forced by test label)", proto="Simple")) == ["nvls", "simple"]
+    assert forced(settled("A100", algo="guide says NVLS (not possible on A100)")) == []
+    assert forced(settled("H100", algo="NVLSTree (maintainer says multi-node large = NVLSTree)")) == []
 
 
 def test_one_process_is_read_from_the_notes():
-    assert settled("H100", notes="-g 8 single process").one_process
-    assert not settled("H100", notes="nccl-tests -t N -w 40").one_process
-    assert not settled("H100", 2, 2, notes="-g 8 single process").one_process
+    assert settled("H100", notes="-g 8 single process").setup.one_process
+    assert not settled("H100", notes="nccl-tests -t N -w 40").setup.one_process
+    assert not settled("H100", 2, 2, notes="-g 8 single process").setup.one_process
 
 
 def test_what_is_not_described_is_refused_with_its_reason():
@@ -159,8 +163,8 @@ def test_what_is_not_described_is_refused_with_its_reason():
 # ---- predictions and scores
 
 
-def shape_of(collective: str = "allreduce", **more: object) -> Shape:
-    return replace(Shape("hgx-h100", 1, 8, None, "nccl-2.29/ring", collective, False), **more)
+def shape_of(collective: str = "allreduce", **more: object) -> Setup:
+    return replace(Setup("hgx-h100", 1, 8, None, "nccl-2.29/ring", collective, False), **more)
 
 
 def test_one_process_takes_at_least_a_launch_for_each_gpu():

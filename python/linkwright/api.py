@@ -21,7 +21,7 @@ from linkwright import _native, executors, machines
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, Limit, ask
 from linkwright.ask.answer import limits as problem_limits
-from linkwright.ask.experiment import MAX_RANKS, Experiment, Own, dtype_of
+from linkwright.ask.question import MAX_RANKS, Collective, Own, Program, dtype_of
 from linkwright.ask.writing import size_in_bytes
 from linkwright.base.errors import ShapeError, UsageError, reported
 from linkwright.base.units import parse_size
@@ -29,7 +29,7 @@ from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
-from linkwright.libraries.experiments import collective_experiment, own_experiment
+from linkwright.libraries.questions import collective_question, own_question
 from linkwright.result import Result
 from linkwright.session.insight import Insight
 from linkwright.session.suite import rows
@@ -126,7 +126,7 @@ def schedule(
     """
     if not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"schedule: {ranks} ranks; 1 to {MAX_RANKS} are possible")
-    made = collective_experiment(
+    made = collective_question(
         "", collective, algorithm, ranks, size_in_bytes(size, dtype), dtype, "sum", root=root, grid=grid
     )
     return schedules.of(made, rings)
@@ -164,7 +164,7 @@ def load(
         1048576
     """
     size_bytes = None if size is None else size_in_bytes(size, dtype)
-    return schedules.of(own_experiment("", str(source), ranks, size_bytes, dtype, "sum", root=root, grid=grid))
+    return schedules.of(own_question("", str(source), ranks, size_bytes, dtype, "sum", root=root, grid=grid))
 
 
 @dataclass(frozen=True)
@@ -335,8 +335,8 @@ def simulate(
     described = on if isinstance(on, _native.Machine) else machines.load(on)
     if described.open_size and not described.ranks:
         described = described.with_endpoints(schedule.ranks)
-    experiment = _experiment(
-        schedule, own=Own(schedule), path=path, issue=issue, skew=skew, arithmetic=arithmetic,
+    question = _question(
+        schedule, path=path, issue=issue, skew=skew, arithmetic=arithmetic,
         placement=tuple(placement) if placement else None,
     )  # fmt: skip
     # Only a placement names endpoints, and a large machine has many.
@@ -345,12 +345,12 @@ def simulate(
         raise UsageError(f"bins: {bins}; at least 1 is needed, or 0 for no timeline")
     with _checked():
         how = schedules.how(
-            experiment, links=links or bins > 0, operations=trace or bins > 0, bins=bins, seed=seed,
-            serial_starts=serial_starts, messages=experiment.collective is None,
+            question, links=links or bins > 0, operations=trace or bins > 0, bins=bins, seed=seed,
+            serial_starts=serial_starts, messages=isinstance(question, Program),
         )  # fmt: skip
     answer = ask(described, schedule, how)
     context = Context("", "", described.name, "sim", names)
-    found = rows.of_simulation(context, experiment, _METRICS, answer, remarks(answer.remark))
+    found = rows.of_simulation(context, question, _METRICS, answer, remarks(answer.remark))
     return Result(found, Insight(answer))
 
 
@@ -408,13 +408,13 @@ def run(
     target = Reference().of(schedule.ranks) if on == Reference.key else executors.resolve_one(on, schedule.ranks)
     if isinstance(target, ModelledTarget):
         return simulate(schedule, target.machine, skew=skew, seed=seed)
-    experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, own=Own(schedule))
+    question = _question(schedule, op, dtype=dtype, skew=skew)
     options = Options(samples=samples, seed=seed)
     executor = target.executor
-    executors.check_obeyed(executor, experiment)
+    executors.check_obeyed(executor, question)
 
     def measure() -> list[Outcome]:
-        asked = (Launch(number, [experiment], budget_s, options) for number in range(launches))
+        asked = (Launch(number, [question], budget_s, options) for number in range(launches))
         return [outcome for launch in asked for outcome in executor.launch(target, launch, isolated=False)]
 
     outcomes = executor.share(target, measure)
@@ -423,13 +423,13 @@ def run(
     if ended:
         if ended.status == "failed":
             raise reported(ended.reason, ended.code)
-        return Result(rows.without_value(context, experiment, ended.status, ended.reason, ended.code))
+        return Result(rows.without_value(context, question, ended.status, ended.reason, ended.code))
     measured = Measured.of([outcome for outcome in outcomes if isinstance(outcome, Record)])
     if measured is None:
         raise UsageError(
             "run: every sample was disturbed by something else; stop what runs on this machine, or give more `budget_s`"
         )
-    return Result(rows.of_samples(context, experiment, _METRICS, measured))
+    return Result(rows.of_samples(context, question, _METRICS, measured))
 
 
 def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
@@ -472,10 +472,11 @@ def _is_schedule(value: object) -> _native.Schedule:
     return value
 
 
-def _experiment(schedule: _native.Schedule, **how: Any) -> Experiment:
-    """The experiment of a schedule that need not come from the registry."""
-    traffic = schedule.collective == "pattern"
+def _question(schedule: _native.Schedule, op: str | None = None, **how: Any) -> Collective | Program:
+    """The question that a schedule answers, which need not come from the registry."""
     how.setdefault("dtype", dtype_of(schedule.element_bytes))
-    return Experiment(
-        "api", None if traffic else schedule.collective, "schedule", schedule.ranks, schedule.size_bytes, **how
-    )
+    about = ("api", "schedule", schedule.ranks, schedule.size_bytes)
+    own = Own(schedule)
+    if schedule.collective == "pattern":
+        return Program(*about, own=own, op=op, **how)
+    return Collective(*about, collective=schedule.collective, own=own, op=op, **how)

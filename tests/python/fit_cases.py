@@ -5,7 +5,7 @@ import numpy as np
 from linkwright.advise.fit import points
 from linkwright.advise.fit.points import Point
 from linkwright.advise.fit.regimes import Fit
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern
 from linkwright.store import run as runs
 from linkwright.store import schema
 
@@ -18,14 +18,14 @@ def swept(ranks, others, trips, rows, collectives, algorithms):
     """Ping-pongs and messages in a row of rank 0 with `others`, and collectives on so many `ranks`, each by size."""
     for other in others:
         pair = {"placement": (0, other)}
-        yield from (Experiment("latency_by_size", None, "ping_pong", 2, size, "u8", **pair) for size in trips)
-        yield from (Experiment("bandwidth", None, "pairs", 2, size, "u8", messages=16, **pair) for size in rows)
+        yield from (Pattern("latency_by_size", "ping_pong", 2, size, "u8", **pair) for size in trips)
+        yield from (Pattern("bandwidth", "pairs", 2, size, "u8", messages=16, **pair) for size in rows)
     for count in ranks:
         for key in (*points.SEEN, *algorithms):
             collective, algorithm = key.split("/")
             op = "sum" if "reduce" in collective else None
             for size in (0,) if collective == "barrier" else collectives:
-                yield Experiment("collectives", collective, algorithm, count, size, "f32", op)
+                yield Collective("collectives", algorithm, count, size, "f32", op=op, collective=collective)
 
 
 def like(model, protocol):
@@ -53,7 +53,7 @@ def stored(root, data, machine, executor, about=None, records=(), value=lambda p
         interval = {} if records else {"ci_low": 0.98 * ns, "ci_high": 1.02 * ns}
         rows.append(schema.row(
             run=made.id, machine=machine, executor=executor, metric="time", value=ns, unit="ns", status="ok",
-            placement="topology", **interval, **point.experiment.columns(),
+            placement="topology", **interval, **point.question.columns(),
         ))  # fmt: skip
     made.write_results(rows, runs.samples_table(made, records))
     made.mark("done")

@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from pathlib import Path
 
+import question_cases
 from linkwright.advise.explain.system import System
 from linkwright.base import registry
 from linkwright.cli import plan
@@ -29,7 +30,7 @@ def _help() -> str:
 
 def _explained(*without: str) -> str:
     """The answer to the log of two nodes, without some of their network ports."""
-    system = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce", without)
+    system = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce", without=without)
     times = {size: 1.03 * system.time(size).time_us for size in (1 << 10, 1 << 16, 1 << 22, 1 << 26, 1 << 30)}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         log = Path("all_reduce.log")
@@ -40,6 +41,7 @@ def _explained(*without: str) -> str:
 
 _SIMULATED = ("simulate", "allreduce", "--on", "wormhole-n150", "--sizes", "1K,128K")
 TEXTS = {
+    "questions.txt": question_cases.text,
     "table-measured.txt": lambda: shown(*RESULTS),
     "table-simulated.txt": lambda: _printed(*_SIMULATED),
     "table-columns.txt": lambda: _printed(*_SIMULATED, "--columns", "size,algorithm,time,hops_max,limit,limit_name"),

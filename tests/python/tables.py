@@ -3,7 +3,7 @@
 import contextlib
 import io
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern, Probe
 from linkwright.base.stats import grade
 from linkwright.base.stats.bandwidth import bus_bw
 from linkwright.cli.table import LiveTable
@@ -15,11 +15,11 @@ CONTEXT = rows.Context("", "", "box", "threads", ("cpu 0", "cpu 1", "cpu 2", "cp
 
 
 def collective(algorithm, size, **more):
-    return Experiment("run", "allreduce", algorithm, 4, size, op="sum", **more)
+    return Collective("run", algorithm, 4, size, op="sum", **more, collective="allreduce")
 
 
 def pattern(size, **more):
-    return Experiment("latency_by_size", None, "ping_pong", 2, size, dtype="u8", **more)
+    return Pattern("latency_by_size", "ping_pong", 2, size, dtype="u8", **more)
 
 
 def probe(key, **axes):
@@ -28,7 +28,7 @@ def probe(key, **axes):
     named = [a for a in kind.axes if a.key == kind.size_axis or values[a.key] != a.read(a.default)]
     texts = tuple(f"{axis.key}={axis.text(values[axis.key])}" for axis in named)
     size = values[kind.size_axis] if kind.size_axis else None
-    return Experiment(key, None, key, 1, size, dtype=None, axes=tuple(values.items()), named=texts)
+    return Probe(key, key, 1, size, axes=tuple(values.items()), named=texts)
 
 
 def measured(experiment, ns, half=None, **more):
@@ -36,12 +36,12 @@ def measured(experiment, ns, half=None, **more):
     ends = {} if half is None else {"ci_low": ns * (1 - half), "ci_high": ns * (1 + half)}
     common = {"status": "ok", "n": 9, "precision": half, "grade": grade.grade(half), **ends}
     found = [CONTEXT.row(experiment, "time", value=ns, **common, **more)]
-    if experiment.collective:
+    if isinstance(experiment, Collective):
         rate = bus_bw(experiment.collective, experiment.ranks, experiment.size_bytes, ns)
         found.append(CONTEXT.row(experiment, "bus_bw", value=rate, **common))
-    elif experiment.probe:
+    elif isinstance(experiment, Probe):
         own = {"ns": ns, "B/s": 64e9 / ns, "1": 1.0}
-        for metric in probes.find(experiment.probe).metrics:
+        for metric in probes.find(experiment.algorithm).metrics:
             found.append(CONTEXT.row(experiment, metric.key, value=own[metric.unit], unit=metric.unit, **common))
     else:
         found.append(CONTEXT.row(experiment, "latency", value=ns / 2, **common))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern
 from linkwright.executors.best import NAME, Best, Host, remembered
 from linkwright.executors.bounds import CACHE_LINE, COPY_RATE, Bounds
 from linkwright.executors.measured import Measured
@@ -19,7 +19,7 @@ from linkwright.session.suite.context import Context
 from linkwright_cases import BRIEF, invoke
 
 HOST = Host("here", "a processor", 4, "threads", "this machine")
-BALL = Experiment("latency", None, "ping_pong", 2, 8, "u8")
+BALL = Pattern("latency", "ping_pong", 2, 8, "u8")
 SLOW = Best(Bounds(100.0, {1000: 2.0}), Peaks({("f32", 1): 3.0}, {(64, 1): 50.0}))
 FAST = Best(Bounds(40.0, {1000: 1.0, 2000: 5.0}), Peaks({("f32", 1): 1.0, ("f64", 2): 1.5}, {(64, 1): 20.0}))
 
@@ -101,7 +101,7 @@ def test_no_value_passes_what_was_seen_at_best():
     """A collective may be faster than its copies suggest; then it is itself the best seen."""
     found = Measured((np.array([30.0, 20.0]),), first_ns=0.0, dropped={}, notes=())
     context = Context("run", "suite", "machine", "threads", ())
-    allreduce = Experiment("c", "allreduce", "ring", 2, 8)
+    allreduce = Collective("c", "ring", 2, 8, collective="allreduce")
     for best_ns, seen in [(50.0, 25.0), (10.0, 10.0)]:
         made = rows.of_samples(context, allreduce, ("alg_bw",), found, (best_ns, CACHE_LINE))
         time, rate = (next(row for row in made if row["metric"] == metric) for metric in ("time", "alg_bw"))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern
 from linkwright.executors.bounds import CACHE_LINE, COPY_RATE, Bounds
 from linkwright.executors.measured import Measured
 
@@ -11,15 +11,15 @@ def measured(best_ns):
 
 
 def stream(size, best_ns):
-    return Experiment("b", None, "pairs", 2, size, "u8", messages=10), measured(best_ns)
+    return Pattern("b", "pairs", 2, size, "u8", messages=10), measured(best_ns)
 
 
 def ball(size=8):
-    return Experiment("l", None, "ping_pong", 2, size, "u8")
+    return Pattern("l", "ping_pong", 2, size, "u8")
 
 
 def collective(kind, size, ranks=2):
-    return Experiment("c", kind, "ring", ranks, size)
+    return Collective("c", "ring", ranks, size, collective=kind)
 
 
 @pytest.fixture
@@ -50,4 +50,4 @@ def test_times_follow_from_the_best_cache_line_and_copy(bounds, experiment, limi
 def test_what_is_not_known_has_no_limit(bounds):
     assert Bounds.of([(ball(), measured(100))]).best(ball()) is None
     assert bounds.best(collective("allreduce", 8, ranks=1)) is None
-    assert bounds.best(Experiment("p", None, "hot_spot", 4, 8)) is None
+    assert bounds.best(Pattern("p", "hot_spot", 4, 8)) is None

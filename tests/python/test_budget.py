@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import FileError
 from linkwright.base.stats.interval import MIN_VALUES
 from linkwright.executors.protocol import Extent, Launch, Options
@@ -16,7 +16,7 @@ from linkwright.store.record import Ended, Record, from_json, to_json
 
 
 def experiment(size, algorithm="ring", part="p"):
-    return Experiment(part, "allreduce", algorithm, 2, size, op="sum")
+    return Collective(part, algorithm, 2, size, collective="allreduce", op="sum")
 
 
 EXPERIMENTS = [experiment(8 * 4**k, algorithm) for k in range(6) for algorithm in ("ring", "swing")]

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Pattern
 from linkwright.executors import process
 from linkwright.executors.protocol import Launch
 from linkwright_cases import invoke
@@ -93,7 +93,7 @@ time.sleep(60)
 def test_a_repetition_longer_than_the_budget_is_stopped(tmp_path, monkeypatch):
     (tmp_path / "sleeps.py").write_text(SLEEPS)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    work = [Experiment("p", None, "pairs", 2, 8), Experiment("p", None, "pairs", 2, 16)]
+    work = [Pattern("p", "pairs", 2, 8), Pattern("p", "pairs", 2, 16)]
     began = time.monotonic()
     (ended,) = process.fresh("sleeps", Launch(0, work, 1.0, stop_s=1.0))
     assert time.monotonic() - began < 20

@@ -25,7 +25,7 @@ def launch(key, **given):
 
 def experiment(key, **given):
     axes = {axis: (value,) for axis, value in given.items()}
-    found = suite_axes.experiments("part", probes.find(key), axes, 2, 1 << 20, [None])
+    found = suite_axes.questions("part", probes.find(key), axes, 2, 1 << 20, [None])
     return next(iter(found))
 
 

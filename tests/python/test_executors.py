@@ -12,12 +12,12 @@ import pytest
 import linkwright as lw
 from linkwright import executors
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern, of_row
 from linkwright.base.errors import CudaError, UsageError
 from linkwright.base.rows import Rows
 from linkwright.executors import EXECUTORS, process
 from linkwright.executors.protocol import Executor, Extent, Launch, Options, Target
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.store import run as runs
 from linkwright.store import schema, upgrade
 from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json
@@ -76,7 +76,7 @@ class Doubling(Executor):
 
     def launch(self, target, launch, *, isolated=True):
         for experiment in launch.work:
-            if experiment.collective == "allreduce":
+            if experiment.what == "allreduce":
                 yield Record(values_ns=[2.0**launch.number] * 4, first_ns=1.0).named(experiment.key, launch.number)
             else:
                 yield Ended(experiment.key, launch.number, "waived", "an allreduce would do", "untimed")
@@ -145,7 +145,7 @@ def test_a_machine_that_is_lost_ends_a_launch_in_this_process():
         def measure(self, experiment, sampling):
             return Record(values_ns=[1.0], first_ns=1.0)
 
-    work = [collective_experiment("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (8, 16)]
+    work = [collective_question("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (8, 16)]
     (ended,) = process.here(Lost, Launch(0, work, 60.0))
     assert (ended.experiment, ended.status, ended.code) == (work[0].key, "failed", "cuda.failed")
 
@@ -171,7 +171,7 @@ def test_a_launch_that_dies_costs_one_experiment(tmp_path, monkeypatch):
         encoding="utf-8",
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    work = [collective_experiment("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (16, 8, 32)]
+    work = [collective_question("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (16, 8, 32)]
     found = list(process.fresh("dying", Launch(0, work, 60.0, Options())))
     assert [type(outcome).__name__ for outcome in found] == ["Record", "Ended", "Record"]
     assert (found[1].code, found[1].status) == ("process-ended", "failed")
@@ -183,7 +183,7 @@ def test_a_process_that_cannot_start_is_started_once(tmp_path, monkeypatch):
         f"open({str(tmp_path / 'started')!r}, 'a').write('x')\nimport no_such_module\n", encoding="utf-8"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    work = [collective_experiment("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (16, 8, 32)]
+    work = [collective_question("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (16, 8, 32)]
     found = list(process.fresh("broken", Launch(0, work, 60.0, Options())))
     assert [(outcome.experiment, outcome.status) for outcome in found] == [(e.key, "failed") for e in work]
     assert "ended with status 1 before it could measure" in found[0].reason
@@ -193,21 +193,21 @@ def test_a_process_that_cannot_start_is_started_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "experiment",
     [
-        collective_experiment(
+        collective_question(
             "c", "broadcast", "binomial", 8, 64, "f32", "sum", root=3, grid=(4, 2), skew="uniform:5us", arithmetic=False
         ),
-        Experiment("p", None, "pairs", 2, 64, "u8", placement=(3, 0), messages=16, both_ways=True),
-        Experiment("a", "allreduce", "ring", 4, 64, "f32", "sum", issue="window(2)", path="fast"),
+        Pattern("p", "pairs", 2, 64, "u8", placement=(3, 0), messages=16, both_ways=True),
+        Collective("a", "ring", 4, 64, "f32", op="sum", issue="window(2)", path="fast", collective="allreduce"),
     ],
 )  # fmt: skip
 def test_a_row_says_all_of_its_experiment(experiment):
     flags = None if experiment.arithmetic else "unwarmed,no-arithmetic"
     row = schema.row(status="ok", metric="time", flags=flags, **experiment.columns())
-    assert Experiment.of_row(row) == experiment
+    assert of_row(row) == experiment
     # Rows of the first format had these columns in the key only.
     first = {name: row[name] for name in schema.RESULTS if name not in _SINCE_2}
     old = Rows.from_records([first])
-    assert Experiment.of_row(upgrade.results(old).records()[0]) == experiment
+    assert of_row(upgrade.results(old).records()[0]) == experiment
 
 
 _SINCE_4 = {"schedule"}
@@ -254,7 +254,9 @@ def test_records_are_frozen_and_samples_are_what_was_measured():
     with pytest.raises(dataclasses.FrozenInstanceError):
         RECORD.launch = 4
     sampling = process.Sampling.of(Options(samples=5, seed=1), 2, 0.2)
-    record = schedules.run_threads(RING, Experiment("t", "allreduce", "ring", 2, 4096, "f32", "sum"), **vars(sampling))
+    record = schedules.run_threads(
+        RING, Collective("t", "ring", 2, 4096, "f32", op="sum", collective="allreduce"), **vars(sampling)
+    )
     assert len(record.values_ns) <= 5
     assert np.max(np.array([times for _, times in record.ranks_ns]), axis=0).tolist() == record.values_ns
 

@@ -120,7 +120,7 @@ def test_what_is_twice_as_good_is_simulated():
 def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
     machine = lw.machine("dgx1-p100")
     ring = lw.schedule("allreduce", "ring", ranks=8, size="64M")
-    found = schedule.explain("ring", subjects.experiment(machine, "allreduce/ring", ASKED), machine)
+    found = schedule.explain("ring", subjects.question(machine, "allreduce/ring", ASKED), machine)
     assert found.time_us == pytest.approx(lw.simulate(ring, machine).time_us)
     assert sum(share for _, share in found.spent) == pytest.approx(1, abs=0.03)
     assert found.limit_us < found.time_us
@@ -249,10 +249,10 @@ def test_markup_of_a_log_stays_text(tmp_path):
 def test_a_plan_of_a_library_is_a_schedule():
     """At 1 GiB the plan stands for a longer one; its time is that of the library."""
     machine = NODE.described
-    asked = subjects.experiment(machine, "allreduce/nccl-2.27/ring/simple", subjects.Asked(size=1 << 30))
+    asked = subjects.question(machine, "allreduce/nccl-2.27/ring/simple", subjects.Asked(size=1 << 30))
     found = schedule.explain("nccl", asked, machine)
     assert found.time_us == pytest.approx(NODE.having(algorithm="nccl-2.27/ring/simple").time(1 << 30).time_us)
-    assert found.words.startswith("Ring Simple")
+    assert found.question.chosen.startswith("Ring Simple")
     assert "allreduce/nccl-2.27" in dict(found.better)
 
 

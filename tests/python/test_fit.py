@@ -13,7 +13,7 @@ from linkwright.advise.fit import hierarchy, host, prediction
 from linkwright.advise.fit.points import SEEN, Point, points
 from linkwright.advise.fit.protocol import Protocol
 from linkwright.advise.fit.regimes import Fit, Regime, regimes
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern
 from linkwright.base.errors import StoreError
 from linkwright.show.report.sections import fitted
 from linkwright.store import run as runs
@@ -46,18 +46,18 @@ CLUSTER = replace(
 
 def experiments():
     for size in SIZES:
-        yield Experiment("latency_by_size", None, "ping_pong", 2, size, "u8")
-        yield Experiment("bandwidth", None, "pairs", 2, size, "u8", messages=16)
+        yield Pattern("latency_by_size", "ping_pong", 2, size, "u8")
+        yield Pattern("bandwidth", "pairs", 2, size, "u8", messages=16)
         for key in (*SEEN, "allreduce/ring", "allreduce/recursive_doubling_latency", "reduce_scatter/ring"):
             collective, algorithm = key.split("/")
             op = "sum" if "reduce" in collective else None
-            yield Experiment("collectives", collective, algorithm, 2, size, "f32", op)
+            yield Collective("collectives", algorithm, 2, size, "f32", op=op, collective=collective)
 
 
 def on_a_cluster():
     """The same pairs within a host and between hosts, collectives on both."""
     for experiment in experiments():
-        if experiment.collective:
+        if isinstance(experiment, Collective):
             yield from (experiment, replace(experiment, ranks=4))
         else:
             yield from (replace(experiment, placement=pair) for pair in ((0, 1), (0, 2)))
@@ -110,14 +110,14 @@ def test_no_regime_of_a_machine_file_is_faster_than_the_one_before(lines, cuts):
     same = [constant(v) for pair in lines for v in pair]
     found = [Regime(at[k], same[2 * k], same[2 * k + 1], 3, 0.0) for k in range(len(lines))]
     machine = replace(KNOWN, lines=host._lines(found)).machine()
-    ping_pong = Experiment("latency", None, "ping_pong", 2, 1024, "u8")
+    ping_pong = Pattern("latency", "ping_pong", 2, 1024, "u8")
     assert host.simulated_ns(ping_pong, machine, {}) > 0
 
 
 @pytest.mark.parametrize(("pingpong_ns", "row_ns"), [(200.0, 5.0), (20.0, 4000.0), (200.0, 1600.0)])
 def test_start_and_latency_are_never_negative(pingpong_ns, row_ns):
     """Half a ping-pong above, below and between what messages in a row take."""
-    short = Point(Experiment("l", None, "ping_pong", 2, 8, "u8"), pingpong_ns, 2 * pingpong_ns, seen=True)
+    short = Point(Pattern("l", "ping_pong", 2, 8, "u8"), pingpong_ns, 2 * pingpong_ns, seen=True)
     row = Fit(row_ns / 16, row_ns / 32, row_ns / 8)
     for fit in host._short([short], Regime(0, row, constant(1e-4), 3, 0.0), 16):
         assert 0 <= fit.low <= fit.value <= fit.high
@@ -178,7 +178,7 @@ def test_the_file_is_a_machine_whose_numbers_carry_run_and_interval():
 
 
 def test_too_few_sizes_name_the_cure():
-    few = [point for point in measured_on(KNOWN) if point.experiment.size_bytes == 8]
+    few = [point for point in measured_on(KNOWN) if point.question.size_bytes == 8]
     with pytest.raises(StoreError, match=r"1 ping-pongs and 1 sizes.*run the suite `fit`"):
         host.fit(few, "x", "x", "r")
 
@@ -193,9 +193,9 @@ def run(tmp_path):
 
 def test_a_third_of_the_sizes_and_all_but_plain_algorithms_are_held_out(run):
     judged = points(run)
-    ring = [p for p in judged if p.experiment.algorithm_key == "allreduce/ring"]
+    ring = [p for p in judged if p.question.algorithm_key == "allreduce/ring"]
     assert not any(p.seen for p in ring)
-    pairs = [p.seen for p in judged if p.experiment.algorithm_key == "pairs"]
+    pairs = [p.seen for p in judged if p.question.algorithm_key == "pairs"]
     assert pairs == [True, False, True] * 3
 
 

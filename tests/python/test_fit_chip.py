@@ -14,7 +14,7 @@ from linkwright.advise.fit import chip, host, prediction
 from linkwright.advise.fit.points import Point
 from linkwright.advise.fit.protocol import Protocol
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Scheduled
 from linkwright_cases import invoke
 
 L2_BYTES = 1 << 20
@@ -37,9 +37,9 @@ def invented(seed: int) -> chip.Chip:
     return chip.Chip("invented", "an invented GPU", "r", RANKS[-1], L2_BYTES, numbers)
 
 
-def walked(experiment: Experiment) -> float:
+def walked(question: Scheduled) -> float:
     """Times of a GPU that walks the instruction stream."""
-    return gpu_walk.time_ns(schedules.of(experiment), experiment.dtype, experiment.op, gpu_walk.Costs())
+    return gpu_walk.time_ns(schedules.of(question), question.dtype, question.op, gpu_walk.Costs())
 
 
 def measured_on(time_of, noise: float) -> list[Point]:

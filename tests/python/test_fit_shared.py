@@ -11,7 +11,7 @@ from linkwright.advise.fit import hierarchy, points, prediction, shared
 from linkwright.advise.fit.hierarchy import ANY_TWO, CacheLevel, Hierarchy
 from linkwright.advise.fit.points import Point
 from linkwright.advise.fit.protocol import Protocol
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import StoreError
 from linkwright.store.record import Record
 from linkwright_cases import invoke
@@ -87,7 +87,7 @@ def test_the_file_has_levels_and_costs_for_each():
 
 
 def test_too_few_points_name_the_cure():
-    few = [point for point in measured_on(known(FLAT, 1), 0.0) if point.experiment.collective]
+    few = [point for point in measured_on(known(FLAT, 1), 0.0) if isinstance(point.question, Collective)]
     with pytest.raises(StoreError, match="no ping-pongs between two ranks are seen; run the suite `fit`"):
         shared.fit(few, "x", "x", "r", FLAT, Protocol(starts_together=False))
     with pytest.raises(StoreError, match=r"3 ping-pongs.*12 are needed"):
@@ -101,7 +101,7 @@ def test_too_few_points_name_the_cure():
 @pytest.mark.parametrize(("collective", "releases"), [("broadcast", 1), ("allgather", 0)])
 def test_ranks_leave_a_barrier_one_after_the_other(collective, releases):
     model = known(FLAT, 1)
-    one = Experiment("p", collective, "linear", 2, 8, "u8")
+    one = Collective("p", "linear", 2, 8, "u8", collective=collective)
     together, repeated = (like(model, Protocol(starts_together=flag))(one) for flag in (True, False))
     assert repeated == pytest.approx(together + releases * model.release_ns, rel=0.01)
 
@@ -169,7 +169,7 @@ def run(tmp_path):
             state = 3 if launch == k % 3 else 1
             probe = 400 / state
             records.append(Record(
-                experiment=point.experiment.key, launch=launch, values_ns=[point.time_ns / state] * 2, first_ns=1.0,
+                experiment=point.question.key, launch=launch, values_ns=[point.time_ns / state] * 2, first_ns=1.0,
                 canary_ns=(probe, 1.1 * probe),
             ))  # fmt: skip
     about, half = environment(1, 1, 2), lambda point: point.time_ns / 2
@@ -177,10 +177,10 @@ def run(tmp_path):
 
 
 def test_only_launches_in_the_most_frequent_state_count(run):
-    far = {point.experiment.key: point.time_ns for point in measured_on(known(FLAT, 1), noise=0.0)}
+    far = {point.question.key: point.time_ns for point in measured_on(known(FLAT, 1), noise=0.0)}
     judged = points.points(run)
-    assert {p.experiment.key for p in judged} == far.keys()
-    assert all(p.time_ns == pytest.approx(far[p.experiment.key]) for p in judged)
+    assert {p.question.key for p in judged} == far.keys()
+    assert all(p.time_ns == pytest.approx(far[p.question.key]) for p in judged)
 
 
 def test_probes_of_one_state_are_not_divided():

@@ -7,13 +7,13 @@ import time
 import numpy as np
 import pytest
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Pattern
 from linkwright.executors.measured import Measured
 from linkwright.executors.threads import foreign
 from linkwright.session.suite import rows
 from linkwright.store.record import Record
 
-EXPERIMENT = Experiment("latency", None, "ping_pong", 2, 8, "u8")
+EXPERIMENT = Pattern("latency", "ping_pong", 2, 8, "u8")
 CONTEXT = rows.Context("r", "s", "box", "threads", ("a", "b"))
 
 

@@ -12,8 +12,8 @@ INLINE_TESTS = re.compile(r"^#\[cfg\((?:all\()?test", re.M)
 SHARED_IN_PYTHON: dict[str, int] = {
     "Axis": 4, "Box": 2, "Choice": 5, "Clocks": 2, "Column": 2, "Device": 2, "Finding": 2, "Graph": 3, "Group": 3,
     "Host": 3, "Level": 4, "Line": 5, "Log": 2, "Matrix": 2, "Measurer": 3, "Model": 3, "Node": 5, "Operation": 2,
-    "Outcome": 3, "Part": 3, "Place": 2, "Plan": 3, "Point": 3, "Predicted": 2, "Program": 4, "Recipe": 2,
-    "Request": 3, "Room": 2, "Row": 2, "Rule": 2, "Run": 2, "Setting": 2, "Shape": 2, "Source": 2, "State": 2,
+    "Outcome": 3, "Part": 3, "Place": 2, "Plan": 3, "Point": 3, "Predicted": 2, "Program": 3,
+    "Request": 2, "Room": 2, "Row": 2, "Rule": 2, "Run": 2, "Setting": 2, "Source": 2, "State": 2,
     "Step": 2, "Stream": 2, "Table": 4, "Task": 2, "Time": 2, "Tuner": 2,
 }  # fmt: skip
 SHARED_IN_RUST: dict[str, int] = {

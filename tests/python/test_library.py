@@ -9,12 +9,13 @@ import perfetto_reader
 from linkwright import _native
 from linkwright.advise.predict.training.gradients import Allreduce
 from linkwright.advise.predict.training.recipes import recipes
+from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
 from linkwright.base import errors, registry
 from linkwright.base.rows import Rows
 from linkwright.executors import resolve_one
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.machines import load
 from linkwright.session.suite.expand import algorithms_of, expand
 from linkwright.session.suite.load import parse
@@ -37,7 +38,7 @@ sizes = ["64K"]
 
 
 def plan(machine, collective, version, size, ranks=8, **more):
-    asked = collective_experiment("", collective, f"nccl-{version}", ranks, size, "f32", "sum", **more)
+    asked = collective_question("", collective, f"nccl-{version}", ranks, size, "f32", "sum", **more)
     return library.plan(load(machine), asked)
 
 
@@ -73,14 +74,14 @@ def test_plans_are_right_for_any_shape(collective, version, ranks):
     for size in (4 * ranks, 40_000 * ranks):
         root = {"root": ranks - 1} if collective in ("broadcast", "reduce") else {}
         made = plan(DGX1, collective, version, size, ranks, **root)
-        assert lw.verify(made.schedule).exact
-        assert made.schedule.collective == collective
-        assert lw.simulate(made.schedule, DGX1, path=made.path, issue=made.issue).time_us >= 0
+        assert lw.verify(made.planned.schedule).exact
+        assert made.planned.schedule.collective == collective
+        assert lw.simulate(made.planned.schedule, DGX1, path=made.question.path, issue=made.question.issue).time_us >= 0
 
 
 def test_the_chunks_of_a_plan_are_pipelined():
     # 64 MiB over 8 ranks: blocks of 8 MiB are eight chunks of 1 MiB with two slices each; 14 steps of 8 ranks.
-    assert plan(DGX1, "allreduce", "1.3.4", 64 << 20).schedule.messages == 14 * 8 * 16
+    assert plan(DGX1, "allreduce", "1.3.4", 64 << 20).planned.schedule.messages == 14 * 8 * 16
 
 
 def test_all_has_the_library_first():
@@ -90,7 +91,7 @@ def test_all_has_the_library_first():
 
 def names(text, machine=DGX1):
     found = expand(parse(text, "own.toml"), resolve_one(machine).extent)
-    return [(e.collective, e.algorithm, e.path, e.issue) for e in found if e.collective == "allreduce"]
+    return [(e.what, e.algorithm, e.path, e.issue) for e in found if e.what == "allreduce"]
 
 
 def test_the_default_of_a_suite():
@@ -103,7 +104,7 @@ def test_the_default_of_a_suite():
     assert len(names(SUITE + 'path = "flags"\n')) > 10
     # A collective that the library does not plan has no default.
     found = expand(parse(SUITE, "own.toml"), resolve_one(DGX1).extent)
-    assert {e.algorithm for e in found if e.collective == "alltoall"} >= {"bruck", "pairwise"}
+    assert {e.algorithm for e in found if e.what == "alltoall"} >= {"bruck", "pairwise"}
 
 
 def test_a_plan_with_two_paths_is_one_series(tmp_path):
@@ -195,11 +196,11 @@ def test_a_launch_is_paid_once_by_plans_and_by_nothing_else(tmp_path):
 
 def test_a_launch_is_overhead_on_the_critical_path_and_shifts_every_operation():
     made = plan(DGX1, "allreduce", "1.3.4", 1 << 20)
-    how = How(path=made.path, issue=made.issue, operations=True, skew="late:0:9us")
-    bare = ask(load(DGX1), made.schedule, how)
-    started = ask(load(DGX1), made.schedule, how.but(launch_ps=made.launch_ps))
+    how = How(path=made.question.path, issue=made.question.issue, operations=True, skew="late:0:9us")
+    bare = ask(load(DGX1), made.planned.schedule, how)
+    started = ask(load(DGX1), made.planned.schedule, how.but(launch_ps=made.question.own.launch_ps))
     ps = LAUNCH_US * 1_000_000
-    assert (made.launch_ps, (started.time - bare.time).ps) == (ps, ps)
+    assert (made.question.own.launch_ps, (started.time - bare.time).ps) == (ps, ps)
     assert (started.ranks.start_ps == bare.ranks.start_ps).all()
     assert (started.ranks.finish_ps - bare.ranks.finish_ps == ps).all()
     for column in ("issued_ps", "delivered_ps"):
@@ -226,9 +227,9 @@ def test_every_allreduce_of_a_training_step_is_launched():
 
 def test_training_takes_the_version_of_the_frameworks():
     (found,) = recipes(load(DGX1), 8, 1 << 20, None, None)
-    assert found.name == "nccl-2.3.5 (8 rings, flags)"
+    assert found == "nccl-2.3.5 (8 rings, flags)"
     first = load(DGX1).with_value("library.training", '"1.3.4"')
-    assert recipes(first, 8, 1 << 20, None, None)[0].name == "nccl-1.3.4 (1 ring, flags)"
+    assert next(iter(recipes(first, 8, 1 << 20, None, None))) == "nccl-1.3.4 (1 ring, flags)"
     # Other collectives of a program take the first version.
     assert library.default(load(DGX1), "allreduce") == "nccl-1.3.4"
 
@@ -236,10 +237,10 @@ def test_training_takes_the_version_of_the_frameworks():
 def test_five_gpus_have_links_but_no_ring():
     # GPU 4 has one link to GPUs 0..3, and a ring needs two neighbours; each switch of GPUs 0..3 serves two of them.
     made = plan(DGX1, "allreduce", "2.3.5", 256 << 20, 5)
-    assert (made.path, made.rings) == ("host_flags", 1)
-    assert plan(DGX1, "allreduce", "1.3.4", 256 << 20, 5).path == "flags"
-    assert plan(DGX1, "allreduce", "2.3.5", 256 << 20, 6).path == "flags"
-    result = lw.simulate(made.schedule, DGX1, path=made.path, issue=made.issue)
+    assert (made.question.path, made.planned.rings) == ("host_flags", 1)
+    assert plan(DGX1, "allreduce", "1.3.4", 256 << 20, 5).question.path == "flags"
+    assert plan(DGX1, "allreduce", "2.3.5", 256 << 20, 6).question.path == "flags"
+    result = lw.simulate(made.planned.schedule, DGX1, path=made.question.path, issue=made.question.issue)
     # Two writers share 15.75 x 0.766 GB/s; a vector passes every hop 8/5 times.
     assert result.time_us == pytest.approx((256 << 20) * 8 / 5 / (15.75e9 * 0.766 / 2) * 1e6, rel=0.01)
 
@@ -275,7 +276,7 @@ def test_supersteps_take_the_plan(tmp_path):
         return found["choice"], found["time_ns"]
 
     made = plan(DGX1, "allreduce", "1.3.4", 1 << 20)
-    alone = 1e3 * (lw.simulate(made.schedule, DGX1, path=made.path, issue=made.issue).time_us + LAUNCH_US)
+    alone = schedules.time(made.question, load(DGX1)).ns
     assert part() == ("allreduce/nccl-1.3.4", pytest.approx(alone))
     assert part(algorithm='algorithm = "best"\n') == ("allreduce/nccl-2.3.5", pytest.approx(86.7e3, rel=0.01))
     assert part(algorithm='algorithm = "ring"\n')[0] == "allreduce/ring"

@@ -12,7 +12,7 @@ import pytest
 import linkwright as lw
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Pattern
 from linkwright.base.errors import UsageError
 from linkwright.base.stats.quantile import percentiles
 from linkwright.executors.process import Sampling
@@ -165,7 +165,7 @@ def test_a_wrong_policy_in_a_suite_is_refused_before_anything_runs(tmp_path):
 
 @pytest.mark.parametrize("policy", [None, "blocking", "window(2)", "batch(2)", "unlimited"])
 def test_threads_obey_a_policy_and_move_the_right_data(policy):
-    experiment = Experiment("p", None, "hot_spot", 4, 4096, "u8", messages=4, both_ways=True, issue=policy)
+    experiment = Pattern("p", "hot_spot", 4, 4096, "u8", messages=4, both_ways=True, issue=policy)
     record = Host().measure(experiment, Sampling(3, 1, 1.0, None, seed=3))
     notes = {note.code: note.text for note in record.notes}
     assert "unchecked" not in notes
@@ -222,5 +222,5 @@ def test_the_native_half_reads_policies_as_it_writes_them():
 
 def test_matrices_of_pairs_do_not_ask_for_messages():
     """Thousands of cells need their times only."""
-    placed = Experiment("p", None, "pairs", 2, 64, "u8", placement=(0, 1))
+    placed = Pattern("p", "pairs", 2, 64, "u8", placement=(0, 1))
     assert not schedules.how(placed).messages

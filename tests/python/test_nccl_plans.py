@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 import linkwright as lw
-from linkwright.ask.experiment import Own
+from linkwright.ask import schedules
+from linkwright.ask.question import Own
 from linkwright.base import errors
 from linkwright.libraries import library, nccl
-from linkwright.libraries.experiments import collective_experiment
 from linkwright.libraries.nccl import lines, shapes
+from linkwright.libraries.questions import collective_question
 from linkwright_cases import invoke
 from nodes import node_machine, node_text
 from test_nccl_choice import A100, H100, MI300X, on
@@ -20,11 +21,15 @@ COLLECTIVES = ["allreduce", "allgather", "reduce_scatter", "broadcast", "reduce"
 
 
 def asked(collective, algorithm, ranks, size, **more):
-    return collective_experiment("", collective, algorithm, ranks, size, "f32", "sum", **more)
+    return collective_question("", collective, algorithm, ranks, size, "f32", "sum", **more)
 
 
 def plan(machine, collective="allreduce", algorithm="nccl-2.27", size=1 << 20, **more):
     return library.plan(machine, asked(collective, algorithm, machine.ranks, size, **more))
+
+
+def time(plan, machine):
+    return schedules.time(plan.question, machine)
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
@@ -33,9 +38,9 @@ def test_plans_are_right(collective, nodes):
     machine = node_machine(nodes, gpus=4)
     for size in (8, 1 << 16, 1 << 23):
         made = plan(machine, collective, size=size)
-        assert lw.verify(made.schedule).exact
-        assert (made.schedule.collective, made.path) == (collective, made.choice.protocol)
-        assert made.time(machine)
+        assert lw.verify(made.planned.schedule).exact
+        assert (made.planned.schedule.collective, made.question.path) == (collective, made.planned.choice.protocol)
+        assert time(made, machine)
 
 
 @pytest.mark.parametrize("forced", ["ring/ll", "ring/ll128", "ring/simple", "tree/ll", "tree/ll128", "tree/simple"])
@@ -43,10 +48,13 @@ def test_plans_are_right(collective, nodes):
 def test_forced_plans_are_right(forced, nodes):
     machine = node_machine(nodes, gpus=4)
     made = plan(machine, algorithm=f"nccl-2.27/{forced}", size=1 << 22)
-    assert lw.verify(made.schedule).exact
-    assert f"{made.choice.algorithm}/{made.choice.protocol}" == forced
+    assert lw.verify(made.planned.schedule).exact
+    assert f"{made.planned.choice.algorithm}/{made.planned.choice.protocol}" == forced
     # The protocol is left to the library.
-    assert plan(machine, algorithm=f"nccl-2.27/{forced.split('/')[0]}").choice.algorithm == made.choice.algorithm
+    assert (
+        plan(machine, algorithm=f"nccl-2.27/{forced.split('/')[0]}").planned.choice.algorithm
+        == made.planned.choice.algorithm
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,15 +68,15 @@ def test_reductions_in_switches_are_right(collective, algorithm, nodes):
     machine = node_machine(nodes, gpus=4, modes=("ll128", "nvls", "collnet"))
     for size in (16, 1 << 22):
         made = plan(machine, collective, f"nccl-2.27/{algorithm}", size)
-        assert lw.verify(made.schedule).exact
-        assert made.choice.algorithm == algorithm
-        assert made.time(machine)
+        assert lw.verify(made.planned.schedule).exact
+        assert made.planned.choice.algorithm == algorithm
+        assert time(made, machine)
 
 
 def test_one_gpu_per_node_gathers_by_pat():
     machine = node_machine(4, gpus=1)
     made = plan(machine, "allgather", "nccl-2.27/pat", 1 << 20)
-    assert lw.verify(made.schedule).exact
+    assert lw.verify(made.planned.schedule).exact
     # One port of 48 GB/s: two rings at 24, doubled once connected.
     assert made.words == "PAT Simple, 4 channels"
 
@@ -76,9 +84,9 @@ def test_one_gpu_per_node_gathers_by_pat():
 def test_a_ring_of_one_node_by_hand():
     """A ring stands for all: 14 steps of an eighth of 1 GiB at 450 GB/s; then the last slice is copied."""
     made = plan(node_machine(), size=1 << 30)
-    assert (made.rings, made.channels, made.words) == (1, 24, "Ring Simple, 24 channels")
+    assert (made.planned.rings, made.planned.channels, made.words) == (1, 24, "Ring Simple, 24 channels")
     expected = (14 * (1 << 30) / 8 + 24 * (1 << 20)) / 450e9 * 1e6
-    assert made.time(node_machine()).us == pytest.approx(expected, rel=0.005)
+    assert time(made, node_machine()).us == pytest.approx(expected, rel=0.005)
 
 
 KNOWN = replace(H100, threads={"simple": 40e9, "ll": 10e9, "nvls": 20e9}, flag_ps=1e6)
@@ -130,8 +138,8 @@ def test_rails_of_two_nodes_by_hand():
     """A ring for each NIC: 30 steps with a 128th of 1 GiB at 50 GB/s each."""
     machine = node_machine(2)
     made = plan(machine, algorithm="nccl-2.27/ring/simple", size=1 << 30)
-    assert (made.rings, made.channels) == (8, 2)
-    assert made.time(machine).us == pytest.approx(30 * (1 << 30) / 128 / 50e9 * 1e6, rel=0.01)
+    assert (made.planned.rings, made.planned.channels) == (8, 2)
+    assert time(made, machine).us == pytest.approx(30 * (1 << 30) / 128 / 50e9 * 1e6, rel=0.01)
 
 
 def neighbours(rings, closed):
@@ -168,7 +176,7 @@ def test_four_gpus_on_two_nics_share_them():
 
 
 def test_small_messages_take_as_many_rails_as_channels():
-    assert plan(node_machine(2), algorithm="nccl-2.27/ring/ll", size=8).rings == 1
+    assert plan(node_machine(2), algorithm="nccl-2.27/ring/ll", size=8).planned.rings == 1
 
 
 @pytest.mark.parametrize(
@@ -188,7 +196,7 @@ def test_what_the_library_does_not_have_is_refused(algorithm, problem):
 
 
 def test_any_version_can_be_asked_for():
-    assert plan(node_machine(), algorithm="nccl-2.20").choice.protocol == "ll"
+    assert plan(node_machine(), algorithm="nccl-2.20").planned.choice.protocol == "ll"
 
 
 # Many nodes.
@@ -202,10 +210,10 @@ def test_a_long_ring_is_the_line_through_two_short_ones(collective, protocol, si
     whole = plan(machine, collective, name, size)
     monkeypatch.setattr(lines, "MOST_MESSAGES", 0)
     made = plan(machine, collective, name, size)
-    assert (whole.line, made.line.times) == (None, 2 / 3)
+    assert (whole.planned.line, made.planned.line.times) == (None, 2 / 3)
     assert made.words.endswith("; rings of 6 and 12 nodes continued to 16")
-    assert made.schedule.ranks == 48
-    assert made.time(machine).ps == pytest.approx(whole.time(machine).ps, rel=0.005)
+    assert made.planned.schedule.ranks == 48
+    assert time(made, machine).ps == pytest.approx(time(whole, machine).ps, rel=0.005)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +231,8 @@ def test_a_long_pipeline_is_the_line_through_two_short_ones(collective, name, no
     assert "pipelines of 16 and 32 slices continued to " in made.words
     monkeypatch.setattr(shapes, "MOST_SIMULATED", 512)
     whole = plan(machine, collective, f"nccl-2.27/{name}", 1 << 30)
-    assert whole.line is None
-    assert made.time(machine).ps == pytest.approx(whole.time(machine).ps, rel=within)
+    assert whole.planned.line is None
+    assert time(made, machine).ps == pytest.approx(time(whole, machine).ps, rel=within)
 
 
 def test_rows_of_a_long_ring_say_so(tmp_path, monkeypatch):
@@ -237,17 +245,17 @@ def test_rows_of_a_long_ring_say_so(tmp_path, monkeypatch):
     assert found["time"]["reason"].startswith("Ring Simple, 16 channels; rings of 6 and 12 nodes continued to 16")
     assert "hops_max" not in found
     made = plan(node_machine(16, gpus=4), algorithm="nccl-2.27/ring/simple")
-    assert found["time"]["value"] == pytest.approx(made.time(node_machine(16, gpus=4)).ns)
+    assert found["time"]["value"] == pytest.approx(time(made, node_machine(16, gpus=4)).ns)
     limit = lw.limits("allreduce", machine, ranks=64, size="1M", path=found["time"]["path"])[0]
     assert (found["time"]["limit"], found["time"]["limit_name"]) == (limit.time.ns, limit.name)
 
 
 def test_a_plan_in_another_process(monkeypatch):
     monkeypatch.setattr(lines, "MOST_MESSAGES", 0)
-    own = plan(node_machine(16, gpus=2), algorithm="nccl-2.27/ring").own
+    own = plan(node_machine(16, gpus=2), algorithm="nccl-2.27/ring").question.own
     again = Own.from_json(json.loads(json.dumps(own.to_json())))
     assert again.continued.shorter.text() == own.continued.shorter.text()
-    assert (again.text, again.about) == (own.text, own.about)
+    assert again.to_json() == own.to_json()
 
 
 # What users see.

@@ -1,4 +1,4 @@
-"""No row names a condition that its executor did not obey: every field of an experiment on every executor."""
+"""No row names a condition that its executor did not obey: every field of a question on every executor."""
 
 from dataclasses import fields, replace
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import pytest
 import linkwright as lw
 from linkwright.ask import schedules
 from linkwright.ask.answer import How
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern, Probe, Program
 from linkwright.base.errors import UsageError
 from linkwright.executors import EXECUTORS, check_obeyed, resolve_one
 from linkwright.executors.mpi import ranks as mpi_ranks
@@ -18,8 +18,8 @@ from linkwright.session.suite import load
 from linkwright.session.suite.expand import expand_on
 from linkwright_cases import invoke
 
-PLAIN = Experiment("p", "broadcast", "ring", 4, 4096, "f32")
-PATTERN = Experiment("p", None, "pairs", 4, 4096, "u8")
+PLAIN = Collective("p", "ring", 4, 4096, "f32", collective="broadcast")
+PATTERN = Pattern("p", "pairs", 4, 4096, "u8")
 # What the schedule holds, by an experiment that differs in it.
 IN_SCHEDULE = {
     "collective": replace(PLAIN, collective="allgather"),
@@ -33,20 +33,21 @@ IN_SCHEDULE = {
     "grid": replace(PATTERN, algorithm="neighbour", grid=(2, 2)),
 }
 UNUSUAL = {"issue": "window(2)", "path": "other", "skew": "late:1:2us", "arithmetic": False, "placement": (1, 0)}
-# The operator is part of the data; the others name an experiment, are a probe's, or say when it is planned.
+# The operator is part of the data; the others name a question, are a probe's, or say when it is planned.
 ELSEWHERE = {"op", "part", "axes", "named", "own", "rising"}
 REFUSED = [(executor, name) for executor in EXECUTORS for name in UNUSUAL if name not in EXECUTORS[executor].obeys]
 
 
-def test_every_field_of_an_experiment_is_obeyed_somewhere():
-    assert {field.name for field in fields(Experiment)} == {*IN_SCHEDULE, *CONDITIONS, *ELSEWHERE}
+def test_every_field_of_a_question_is_obeyed_somewhere():
+    kinds = (Collective, Pattern, Program, Probe)
+    assert {field.name for kind in kinds for field in fields(kind)} == {*IN_SCHEDULE, *CONDITIONS, *ELSEWHERE}
     assert UNUSUAL.keys() == CONDITIONS.keys()
 
 
 @pytest.mark.parametrize("name", IN_SCHEDULE)
 def test_the_schedule_holds_what_no_executor_needs_to_know(name):
     differs = IN_SCHEDULE[name]
-    usual = replace(differs, **{name: None}) if name == "grid" else PATTERN if differs.collective is None else PLAIN
+    usual = replace(differs, **{name: None}) if name == "grid" else PATTERN if isinstance(differs, Pattern) else PLAIN
     assert schedules.of(differs).text() != schedules.of(usual).text()
 
 

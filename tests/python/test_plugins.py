@@ -65,7 +65,7 @@ LAUNCH = """
 import json
 from linkwright import _native, executors
 from linkwright.executor_api import Launch, Options, Record
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 tcp = executors.find("tcp")
 work = {work}
 launch = Launch(0, work, 100.0, Options(samples=2, warmup=0), shares=dict.fromkeys([e.key for e in work], {share_s}))
@@ -77,7 +77,7 @@ for outcome in tcp.launch(tcp.resolve(4, None), launch):
         found[outcome.experiment] = outcome.status, outcome.code, outcome.reason
 print(json.dumps(found))
 """
-RING = "[collective_experiment('t', 'allreduce', 'ring', 4, {size}, 'f32', 'sum')]"
+RING = "[collective_question('t', 'allreduce', 'ring', 4, {size}, 'f32', 'sum')]"
 ONE = RING.format(size=4096)
 
 
@@ -149,7 +149,7 @@ def test_dissect_asks_what_it_can_answer(installed, tmp_path):
 
 def test_every_algorithm_of_four_ranks_leaves_the_right_data(installed):
     work = """[
-        collective_experiment('t', *row['key'].split('/'), 4, 656, 'f32', 'sum') for row in _native.algorithms()
+        collective_question('t', *row['key'].split('/'), 4, 656, 'f32', 'sum') for row in _native.algorithms()
         if row['collective'] != 'barrier'
     ]"""
     found = launched(installed, work)
@@ -162,13 +162,13 @@ def test_every_algorithm_of_four_ranks_leaves_the_right_data(installed):
 
 @pytest.mark.parametrize(("dtype", "op"), [("bf16", "prod"), ("i64", "max"), ("u8", "sum")])
 def test_other_types_and_operators(installed, dtype, op):
-    work = f"[collective_experiment('t', 'allreduce', 'ring', 3, 1024, '{dtype}', '{op}')]"
+    work = f"[collective_question('t', 'allreduce', 'ring', 3, 1024, '{dtype}', '{op}')]"
     ((status, _, _),) = launched(installed, work).values()
     assert status == "ok"
 
 
 def test_long_messages_both_ways_do_not_block_each_other(installed):
-    work = "[collective_experiment('t', 'alltoall', 'linear', 4, 16 << 20, 'f32', None)]"
+    work = "[collective_question('t', 'alltoall', 'linear', 4, 16 << 20, 'f32', None)]"
     work = work.replace("linear", next(a["name"] for a in lw._native.algorithms() if a["collective"] == "alltoall"))
     ((status, _, said),) = launched(installed, work).values()
     assert status == "ok", said
@@ -200,7 +200,7 @@ def test_a_schedule_of_ones_own_with_gets_memories_and_multicasts(installed):
 
 
 def test_a_probe_is_waived(installed):
-    work = "[__import__('linkwright').ask.experiment.Experiment('t', None, 'cycle', 1, None, None, axes=())]"
+    work = "[__import__('linkwright').ask.question.Probe('t', 'cycle', 1, None, axes=())]"
     ((status, code, said),) = launched(installed, work).values()
     assert (status, code) == ("waived", "experiment.waived")
     assert "--on threads" in said

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from linkwright import _native, machines
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import of_json
 from linkwright.base import units
 from linkwright.base.errors import FileError, LinkwrightError, OutOfTimeError, UsageError, WaivedError
 from linkwright.executors import probes
@@ -73,7 +73,7 @@ def test_axes_expand_for_the_machine():
     assert len(found) == 3 * 2 * 2  # 4K, 16K, 64K
     assert found[0].key == "memory/probe/memory_latency/working_set=4K"
     assert found[-1].key == "memory/probe/memory_latency/working_set=64K/pages=2M/neighbours=3"
-    assert Experiment.from_json(json.loads(json.dumps(found[-1].to_json()))) == found[-1]
+    assert of_json(json.loads(json.dumps(found[-1].to_json()))) == found[-1]
     alone = expand(suite, Extent("measured", 1, last_cache=8 << 10))
     assert len(alone) == 3 * 2, "one endpoint has no others"
 
@@ -157,7 +157,7 @@ def test_a_probe_in_python_has_the_same_shape(monkeypatch):
             values_ns=values, first_ns=9.0, counted_bytes=16.0, columns={"share": [0.5] * setting.samples}
         )  # fmt: skip
 
-    probe = probes.Probe(
+    probe = probes.ProbeKind(
         key="echo", summary="s", description="d", source="s", waived="never", size_axis="bytes", measure=measure,
         axes=(probes.Axis("bytes", "bytes", "a size", "8"),),
         metrics=(probes.Metric("latency", "ns", "low", "m", "time"), probes.Metric("share", "1", "", "m", "column")),

@@ -12,9 +12,9 @@ import pytest
 
 import linkwright as lw
 from linkwright.ask import schedules, sources
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Program, of_json
 from linkwright.base.errors import FileError, ScheduleError, UsageError, WaivedError
-from linkwright.libraries.experiments import collective_experiment, own_experiment
+from linkwright.libraries.questions import collective_question, own_question
 from linkwright.session.suite import load
 from linkwright.store import run as runs
 from linkwright_cases import BRIEF, invoke
@@ -92,7 +92,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def of(name, ranks=4, size=4096, **more):
-    return collective_experiment("x", "allreduce", name, ranks, size, "f32", "sum", **more)
+    return collective_question("x", "allreduce", name, ranks, size, "f32", "sum", **more)
 
 
 def test_a_function_is_called_for_each_experiment_and_what_it_prints_is_no_result(folder):
@@ -341,13 +341,13 @@ def test_a_source_cannot_be_folded_and_the_row_says_so(folder):
 def test_an_experiment_with_a_schedule_survives_json_and_pickle(folder):
     experiment = of("own.py:ring")
     for copy in (
-        Experiment.from_json(json.loads(json.dumps(experiment.to_json()))),
+        of_json(json.loads(json.dumps(experiment.to_json()))),
         pickle.loads(pickle.dumps(experiment)),
     ):
         assert copy.key == experiment.key
         assert schedules.of(copy).text() == schedules.of(experiment).text()
     failing = of("own.py:raises")
-    again = Experiment.from_json(json.loads(json.dumps(failing.to_json())))
+    again = of_json(json.loads(json.dumps(failing.to_json())))
     with pytest.raises(ScheduleError, match="ZeroDivisionError"):
         schedules.of(again)
 
@@ -361,8 +361,8 @@ def test_traffic_is_marked_and_counts_the_bytes_that_move(folder):
         builder.put(rank, 0, "input", 0, into="output")
         builder.step()
     (folder / "hot.lw").write_text(builder.finish().text())
-    experiment = own_experiment("x", "hot.lw", None, None, "f32", "sum")
-    assert (experiment.collective, experiment.size_bytes) == (None, 8192)
+    experiment = own_question("x", "hot.lw", None, None, "f32", "sum")
+    assert (type(experiment), experiment.size_bytes) == (Program, 8192)
     result = invoke("simulate", "hot.lw", "--on", "loggp", "--output", "rows.csv")
     assert result.status == 0, result.err
     assert "traffic" in (folder / "rows.csv").read_text()

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwright.ask.experiment import DTYPES, OPS, Experiment
+from linkwright.ask.question import DTYPES, OPS, Collective, Pattern, of_json
 from linkwright.base import registry
 from linkwright.base.errors import FileError, UnknownNameError
 from linkwright.executors.protocol import Extent
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.suite import load
 from linkwright.session.suite.expand import expand
 from linkwright.store.schema import METRICS
@@ -28,7 +28,7 @@ def test_every_suite_expands_on_every_kind_of_machine(name, extent):
     assert suite.name == name
     experiments = expand(suite, extent)
     assert all(e.ranks <= extent.ranks for e in experiments)
-    assert [Experiment.from_json(e.to_json()) for e in experiments] == experiments
+    assert [of_json(e.to_json()) for e in experiments] == experiments
 
 
 def test_every_pair_is_every_ordered_pair():
@@ -53,10 +53,10 @@ def test_modelled_and_measured_machines_may_differ():
 
 
 def test_blocks_are_whole_elements_of_every_rank():
-    made = collective_experiment("c", "allgather", "ring", 3, 100, "f64", "sum")
+    made = collective_question("c", "allgather", "ring", 3, 100, "f64", "sum")
     assert (made.size_bytes, made.op) == (96, None)
-    assert collective_experiment("c", "allreduce", "ring", 3, 104, "f64", "sum").op == "sum"
-    assert collective_experiment("c", "allgather", "ring", 3, 8, "f64", "sum").size_bytes == 24  # not nothing
+    assert collective_question("c", "allreduce", "ring", 3, 104, "f64", "sum").op == "sum"
+    assert collective_question("c", "allgather", "ring", 3, 8, "f64", "sum").size_bytes == 24  # not nothing
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,13 @@ def test_values_are_checked_as_files_are():
 
 
 def test_keys_differ_where_experiments_differ():
-    base = Experiment("p", "allreduce", "ring", 4, 1024, op="sum")
+    base = Collective("p", "ring", 4, 1024, op="sum", collective="allreduce")
     changed = {
         "ranks": 5, "size_bytes": 8, "dtype": "u8", "op": "max", "root": 1, "grid": (2, 2),
         "placement": (1, 0, 2, 3), "issue": "window(2)", "path": "read", "skew": "uniform:1us",
-        "arithmetic": False, "messages": 2, "both_ways": True,
+        "arithmetic": False, "collective": "reduce", "algorithm": "direct",
     }  # fmt: skip
-    keys = {Experiment(**{**base.__dict__, name: value}).key for name, value in changed.items()}
+    keys = {replace(base, **{name: value}).key for name, value in changed.items()}
     assert len(keys | {base.key}) == len(changed) + 1
+    pairs = Pattern("p", "pairs", 4, 1024)
+    assert len({pairs.key, replace(pairs, messages=2).key, replace(pairs, both_ways=True).key}) == 3

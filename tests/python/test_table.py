@@ -13,8 +13,8 @@ from linkwright.store import tally
 from linkwright_cases import invoke
 from tables import BUDGET, RESULTS, collective, measured, pattern, shown, without
 
-# Help is as wide as click makes it, and --wide as it needs to be.
-OTHERS = ("help.txt", "predict-resnet.txt", "table-wide.txt")
+# Help is as wide as click makes it, and --wide as it needs to be; keys of questions stand in no table.
+OTHERS = ("help.txt", "predict-resnet.txt", "questions.txt", "table-wide.txt")
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.name)

@@ -17,7 +17,7 @@ from linkwright.advise.predict.trace.groups import meetings
 from linkwright.advise.predict.trace.order import settled
 from linkwright.advise.predict.trace.outcome import CAUSES, outcome
 from linkwright.advise.predict.trace.price import Price
-from linkwright.advise.predict.trace.replay import Program, replay, works
+from linkwright.advise.predict.trace.replay import Replayed, replay, works
 from linkwright.machines import load
 from linkwright_cases import invoke
 
@@ -29,7 +29,7 @@ def replayed(ranks, once_us=10, groups=None):
     traces = [files.parse(chakra.binary(nodes), f"step.{rank}.et") for rank, nodes in enumerate(ranks)]
     both = [settled(one) for one in traces]
     found = meetings(traces, [order for _, order in both], groups or {}, "x.toml")
-    program = Program(traces, [order for _, order in both], [before for before, _ in both], found)
+    program = Replayed(traces, [order for _, order in both], [before for before, _ in both], found)
     work = [
         one.duration_us * US if works(trace, place) else 0 for trace in traces for place, one in enumerate(trace.nodes)
     ]

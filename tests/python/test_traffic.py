@@ -7,7 +7,7 @@ import pytest
 
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Pattern
 from linkwright.base import registry
 from linkwright.base.errors import UsageError, WaivedError
 from linkwright.executors.process import Sampling
@@ -52,7 +52,7 @@ def test_the_bandwidth_is_the_bytes_of_the_schedule_over_its_time(pattern):
     served = 0
     for ranks in (2, 5, 6, 16):
         for messages, both_ways in ((1, False), (3, True)):
-            experiment = Experiment("p", None, pattern, ranks, 64, "u8", messages=messages, both_ways=both_ways)
+            experiment = Pattern("p", pattern, ranks, 64, "u8", messages=messages, both_ways=both_ways)
             try:
                 moved = int(schedules.of(experiment).operations()["bytes"].sum())
             except WaivedError:
@@ -98,7 +98,7 @@ def test_a_size_of_parts_of_elements_is_refused_everywhere(tmp_path):
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_what_patterns_move_is_compared_on_threads(pattern):
-    experiment = Experiment("p", None, pattern, 4, 100, "u8", messages=2)
+    experiment = Pattern("p", pattern, 4, 100, "u8", messages=2)
     sampling = Sampling(samples=3, warmup_at_most=1, budget_s=0.05, settle_within=None, seed=3)
     record = Host().measure(experiment, sampling)
     assert "unchecked" not in [note.code for note in record.notes]
@@ -109,7 +109,7 @@ def test_what_patterns_move_is_compared_on_threads(pattern):
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_byte_of_a_message_has_an_owner(pattern):
     """The judge compares all memory, and what arrives differs from what was there."""
-    experiment = Experiment("p", None, pattern, 4, 100, "u8")
+    experiment = Pattern("p", pattern, 4, 100, "u8")
     memory = _native.schedule_memory(schedules.of(experiment), {"dtype": "u8", "op": "sum", "seed": 3})
     assert memory["checked_elements"] > 0
     changed = int((memory["initial"] != memory["reference"]).sum())

@@ -14,7 +14,7 @@ from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
 from linkwright.base.stats.clusters import Cluster
 from linkwright.libraries import nccl
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.suite.expand import algorithms_of
 from linkwright_evidence.numbers import values
 from linkwright_evidence.outcome import Claim, numbered
@@ -133,7 +133,7 @@ def _anomaly(machines: Machines) -> Claim:
 
 
 def _alone_ps(machine: _native.Machine, algorithm: str) -> int:
-    asked = collective_experiment("", "allreduce", algorithm, GPUS, 1 << 20, "f32", "sum", grid=(2, 4))
+    asked = collective_question("", "allreduce", algorithm, GPUS, 1 << 20, "f32", "sum", grid=(2, 4))
     schedule = schedules.of(asked)
     if schedule.memories > machine.memories:
         return 0

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from linkwright import _native
+from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright_evidence.outcome import Cell
 from linkwright_evidence.published import reference_cell, reference_rows
 
@@ -61,8 +62,8 @@ def planned(
     machine: _native.Machine, version: str, kind: str, size_bytes: int, ranks: int
 ) -> tuple[float, library.Plan]:
     """Seconds of a collective as NCCL `version` does it, and how."""
-    plan = library.plan(machine, collective_experiment("", kind, f"nccl-{version}", ranks, size_bytes, "f32", "sum"))
-    return _seconds(plan.schedule, machine, plan.how), plan
+    plan = library.plan(machine, collective_question("", kind, f"nccl-{version}", ranks, size_bytes, "f32", "sum"))
+    return schedules.time(plan.question, machine).s, plan
 
 
 def lead(machines: Machines, size_bytes: int, ranks: int, way: str = PLAN) -> float:
@@ -89,7 +90,7 @@ def by_version(machine: _native.Machine, version: str, kind: str, size_bytes: in
     return {
         "machine": machine.name, "version": version, "collective": kind, "gpus": ranks, "size_bytes": size_bytes,
         "alg_bw_gib_per_s": rate, "bus_bw_gib_per_s": rate * _native.bus_factor(kind, ranks),
-        "time_us": 1e6 * seconds, "rings": str(plan.rings), "mode": plan.path,
+        "time_us": 1e6 * seconds, "rings": str(plan.planned.rings), "mode": plan.question.path,
     }  # fmt: skip
 
 
@@ -115,4 +116,4 @@ def _nccl_2(machine: _native.Machine, row: dict[str, str]) -> Cell:
     rate = LARGE_BYTES / seconds / 1e9 * _native.bus_factor("allreduce", gpus)
     cell = reference_cell(row, "NCCL 2", {"id": row["id"], "gpus": gpus}, rate)
     # That no ring of links means host memory at every hop was concluded from this number.
-    return replace(cell, role="fitted") if plan.path == "host_flags" else cell
+    return replace(cell, role="fitted") if plan.question.path == "host_flags" else cell

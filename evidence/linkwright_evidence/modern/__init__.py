@@ -135,9 +135,9 @@ def _setting(table: Table) -> dict:
     return {
         "table_id": table.id,
         "words": table.condition.machine,
-        "machine": setting.machine,
-        "fabric": setting.fabric or "",
-        "library": "/".join((f"{setting.library}-{setting.version}", *setting.forced)),
+        "machine": setting.setup.machine,
+        "fabric": setting.setup.fabric or "",
+        "library": setting.setup.algorithm,
         "site": setting.site,
         "rules": "; ".join(setting.rules),
     }

@@ -20,7 +20,8 @@ from importlib import resources
 from linkwright import machines
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.units import parse_size
-from linkwright.libraries.times import OneMachine, Shape
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import predicted
 from linkwright.machines import Variant
 
 from .cells import bus_rate
@@ -120,9 +121,9 @@ def _rate(case: Case, *, faulty: bool) -> float:
     variant = case.variant(faulty=faulty)
     machine = machines.load(case.machine, variant)
     gpus = machine.ranks // case.nodes
-    shape = Shape(case.machine, case.nodes, gpus, variant.fabric, case.algorithm, case.collective, False)
+    shape = Setup(case.machine, case.nodes, gpus, variant.fabric, case.algorithm, case.collective, False)
     size = parse_size(case.size)
-    return bus_rate(shape, size, OneMachine(machine).time(shape, size).time_us)
+    return bus_rate(shape, size, predicted(machine, shape, size).time_us)
 
 
 def claim(found: Sequence[Mapping[str, object]]) -> tuple[str, bool, str]:

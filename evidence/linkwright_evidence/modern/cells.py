@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from linkwright import _native
 from linkwright.base.errors import LinkwrightError
-from linkwright.libraries.settings import Condition, Refusal, Setting, settle
-from linkwright.libraries.times import Model, Predicted, Shape
+from linkwright.libraries.settings import Condition, Refusal, Setting, Setup, settle
+from linkwright.libraries.times import Model, Predicted
 from linkwright_evidence import Options, parallel, scoring
 from linkwright_evidence.outcome import Cell, Role
 
@@ -43,9 +43,9 @@ class Table:
         return self.condition.table_id
 
     @property
-    def shape(self) -> Shape | None:
+    def shape(self) -> Setup | None:
         """What its predictions depend on besides the size; None if it is refused."""
-        return None if isinstance(self.setting, Refusal) else Shape.of(self.setting, self.condition.collective)
+        return None if isinstance(self.setting, Refusal) else self.setting.setup
 
 
 def tables(chosen: Collection[str] = (), machines: Collection[str] = (), *, faulty: bool = True) -> list[Table]:
@@ -71,7 +71,7 @@ def sizes(table: Table, full: bool) -> list[int]:
 
 def predictions(
     model: Model, all_tables: Iterable[Table], options: Options
-) -> dict[tuple[Shape, int], Predicted | str]:
+) -> dict[tuple[Setup, int], Predicted | str]:
     """(shape, size) -> the prediction, or why there is none; shapes that tables share are simulated once."""
     asked = list(dict.fromkeys((t.shape, size) for t in all_tables if t.shape for size in sizes(t, options.full)))
     # Large ones first, so that two cores end together.
@@ -80,7 +80,7 @@ def predictions(
     return dict(zip(asked, found, strict=True))
 
 
-def _predicted(model: Model, shape: Shape, size_bytes: int) -> Predicted | str:
+def _predicted(model: Model, shape: Setup, size_bytes: int) -> Predicted | str:
     try:
         return model.time(shape, size_bytes)
     except LinkwrightError as error:
@@ -88,7 +88,7 @@ def _predicted(model: Model, shape: Shape, size_bytes: int) -> Predicted | str:
 
 
 def cells(
-    all_tables: Iterable[Table], times: Mapping[tuple[Shape, int], Predicted | str], fitted_to: Collection[str] = ()
+    all_tables: Iterable[Table], times: Mapping[tuple[Setup, int], Predicted | str], fitted_to: Collection[str] = ()
 ) -> list[Cell]:
     """The published cells with their predictions."""
     found = []
@@ -116,13 +116,13 @@ def _cell(table: Table, point: Point, predicted: Predicted, fitted_to: Collectio
     return Cell(group(shape, point.size_bytes), keys, value, reference, unit, "open", erratum, role=role)
 
 
-def bus_rate(shape: Shape, size_bytes: int, time_us: float) -> float:
+def bus_rate(shape: Setup, size_bytes: int, time_us: float) -> float:
     """10^9 B/s as nccl-tests reports them."""
     factor = 1.0 if shape.collective == "sendrecv" else _native.bus_factor(shape.collective, shape.ranks)
     return size_bytes / time_us / 1e3 * factor
 
 
-def group(shape: Shape, size_bytes: int) -> str:
+def group(shape: Setup, size_bytes: int) -> str:
     """What cells are scored together: machine, collective, one node or several, size band."""
     nodes = "1 node" if shape.nodes == 1 else "several"
     return f"{shape.machine}, {shape.collective}, {nodes}, {SMALL if size_bytes < MIB else LARGE}"
@@ -162,7 +162,7 @@ def _bias(its: list[Cell]) -> float:
     return signed[len(signed) // 2]
 
 
-def refused(all_tables: Iterable[Table], times: Mapping[tuple[Shape, int], Predicted | str]) -> list[dict]:
+def refused(all_tables: Iterable[Table], times: Mapping[tuple[Setup, int], Predicted | str]) -> list[dict]:
     """The tables without a prediction, or without some, and why."""
     rows = []
     for table in all_tables:

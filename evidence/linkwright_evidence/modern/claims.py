@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from linkwright.base.errors import LinkwrightError
-from linkwright.libraries.times import Model, Shape
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import Model
 from linkwright_evidence.outcome import Cell, Claim, numbered
 
 from . import cases, floor
@@ -69,7 +70,7 @@ def _accuracy(
     return f"{statement}, all healthy tables", value <= most, f"{words} {value:.1%} of {len(score.errors)} cells{least}"
 
 
-def _rate(model: Model, shape: Shape, size_bytes: int) -> float | None:
+def _rate(model: Model, shape: Setup, size_bytes: int) -> float | None:
     try:
         return bus_rate(shape, size_bytes, model.time(shape, size_bytes).time_us)
     except LinkwrightError:
@@ -80,7 +81,7 @@ def _headline(
     model: Model, what: str, machine: str, nodes: int, fabric: str | None, algorithm: str, collective: str, gpus: int,
     size_bytes: int, published: float,
 ) -> Made:  # fmt: skip
-    rate = _rate(model, Shape(machine, nodes, gpus, fabric, algorithm, collective, False), size_bytes)
+    rate = _rate(model, Setup(machine, nodes, gpus, fabric, algorithm, collective, False), size_bytes)
     if rate is None:
         return f"{what}, within 5 %", False, "the model has no prediction"
     return f"{what}, within 5 %", abs(rate / published - 1) <= HEADLINE, f"model: {rate:.1f}; published: {published:g}"
@@ -89,7 +90,7 @@ def _headline(
 def _above_the_ports(model: Model) -> Made:
     """A tree of two nodes sends the vector once each way, a ring nearly twice."""
     rates = [
-        _rate(model, Shape("hgx-h100", nodes, 8, "ndr-fat-tree", "nccl-2.26", "allreduce", False), 16 * GIB)
+        _rate(model, Setup("hgx-h100", nodes, 8, "ndr-fat-tree", "nccl-2.26", "allreduce", False), 16 * GIB)
         for nodes in (2, 4)
     ]
     words = ", ".join("none" if rate is None else f"{rate:.0f} GB/s" for rate in rates)
@@ -100,7 +101,7 @@ def _above_the_ports(model: Model) -> Made:
 def _crossover(model: Model) -> Made:
     statement = "eight H100 reduce by a ring up to 1 MiB and with NVLS from 2 MiB on, within a factor of two"
     low, _, high = CROSSOVER
-    shape = Shape("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce", False)
+    shape = Setup("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce", False)
     try:
         below, above = (model.time(shape, size).choice for size in (low // 2, high))
     except LinkwrightError as error:

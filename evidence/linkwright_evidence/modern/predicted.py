@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from linkwright.base.errors import LinkwrightError
-from linkwright.libraries.settings import Condition, Refusal, Setting, settle
-from linkwright.libraries.times import Model, Predicted, Shape
+from linkwright.libraries.settings import Condition, Refusal, Setting, Setup, settle
+from linkwright.libraries.times import Model, Predicted
 from linkwright_evidence import Options, parallel
 
 from . import conditions, fit
@@ -37,7 +37,7 @@ def _predict(
     condition: Condition, setting: Setting, model: Model, options: Options, kinds: Iterable[str], found: list[dict],
     refused: list[dict],
 ) -> None:  # fmt: skip
-    shape = Shape.of(setting, condition.collective)
+    shape = setting.setup
 
     def one(size: int) -> Predicted | str:
         try:
@@ -51,19 +51,19 @@ def _predict(
         if isinstance(answer, str):
             reasons.append(answer)
         else:
-            found.append(_row(condition, setting, shape, size, answer, setting.machine in kinds))
+            found.append(_row(condition, setting, shape, size, answer, shape.machine in kinds))
     refused += [_refused(condition, reason) for reason in dict.fromkeys(reasons)]
 
 
-def _row(condition: Condition, setting: Setting, shape: Shape, size: int, answer: Predicted, fitted: bool) -> dict:
+def _row(condition: Condition, setting: Setting, shape: Setup, size: int, answer: Predicted, fitted: bool) -> dict:
     return {
         "table_id": condition.table_id,
         "size_bytes": size,
         "time_us": float(f"{answer.time_us:.6g}"),
         "bus_rate_gb_per_s": float(f"{bus_rate(shape, size, answer.time_us):.6g}"),
         "fitted": fitted,
-        "machine": setting.machine,
-        "fabric": setting.fabric or "",
+        "machine": shape.machine,
+        "fabric": shape.fabric or "",
         "library": f"{setting.library}-{setting.version}",
         "choice": answer.choice,
         "rules": "; ".join(setting.rules),

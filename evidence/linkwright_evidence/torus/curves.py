@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from linkwright import _native
 from linkwright.ask.answer import ask
-from linkwright.ask.experiment import DTYPES
+from linkwright.ask.question import DTYPES
 from linkwright.machines import load
 from linkwright_evidence import Options, parallel_by_case
 from linkwright_evidence.outcome import Cell, Role

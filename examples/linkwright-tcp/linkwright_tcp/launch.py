@@ -26,6 +26,7 @@ from linkwright.executor_api import (
     ExecError,
     Note,
     OutOfTimeError,
+    Probe,
     Program,
     Record,
     WaivedError,
@@ -42,7 +43,7 @@ EXIT_S = 1.0  # for a rank to see that it is to end
 
 
 class Ranks:
-    """The processes of `count` ranks; the first few of them may do an experiment."""
+    """The processes of `count` ranks; the first few of them may do a question."""
 
     def __init__(self, count):
         self._processes, self._connections = [], []
@@ -63,10 +64,10 @@ class Ranks:
     def __len__(self):
         return len(self._processes)
 
-    def prepare(self, end, experiment, seed, cpus):
+    def prepare(self, end, question, seed, cpus):
         """From now on, as many ranks as the experiment has take part, each on one of `cpus`."""
-        self._used = self._connections[: experiment.ranks]
-        self.ask(end, "prepare", experiment, seed, cpus)
+        self._used = self._connections[: question.ranks]
+        self.ask(end, "prepare", question, seed, cpus)
 
     def ask(self, end, *command):
         """Have all ranks that take part do the same; their answers, which must be here by `end` of the clock."""
@@ -136,16 +137,16 @@ class Host:
         """Nothing watches who else uses the processors."""
         return {}
 
-    def measure(self, experiment, sampling):
-        """One experiment."""
-        if experiment.probe:
+    def measure(self, question, sampling):
+        """One question."""
+        if isinstance(question, Probe):
             raise WaivedError("tcp: waived: a probe asks one host, not messages; `--on threads` answers it")
-        Program.of(experiment, sampling.seed)  # what is wrong with the schedule is said before anything starts
-        if self._ranks is None or len(self._ranks) < experiment.ranks:
+        Program.of(question, sampling.seed)  # what is wrong with the schedule is said before anything starts
+        if self._ranks is None or len(self._ranks) < question.ranks:
             self.close()
-            self._ranks = Ranks(experiment.ranks)
+            self._ranks = Ranks(question.ranks)
         try:
-            return measured(self._ranks, experiment, sampling)
+            return measured(self._ranks, question, sampling)
         except Exception:
             self.close()  # whatever the processes still do, the next experiment begins with new ones
             raise
@@ -157,12 +158,12 @@ class Host:
         self._ranks = None
 
 
-def measured(ranks, experiment, sampling):
+def measured(ranks, question, sampling):
     """First repetition and check, warm-up and samples, check."""
     end = time.monotonic() + sampling.budget_s
     cpus = processors()
-    placed = experiment.placement or range(experiment.ranks)
-    ranks.prepare(end, experiment, sampling.seed, [cpus[number % len(cpus)] for number in placed])
+    placed = question.placement or range(question.ranks)
+    ranks.prepare(end, question, sampling.seed, [cpus[number % len(cpus)] for number in placed])
     first = ranks.repeat(end, 1)
     checked = sum(ranks.ask(end, "check")) if sampling.check else 0
     first_s = float(first.max()) / 1e9
@@ -175,9 +176,9 @@ def measured(ranks, experiment, sampling):
         ranks.repeat(end, 1)
         ranks.ask(end, "check")
     notes = [] if samples.warmed_up else [UNWARMED]
-    notes += [] if checked or experiment.collective == "barrier" else [UNCHECKED]
-    if experiment.ranks > len(cpus):
-        shared = f"oversubscribed: {experiment.ranks} ranks share {len(cpus)} processors"
+    notes += [] if checked or question.what == "barrier" else [UNCHECKED]
+    if question.ranks > len(cpus):
+        shared = f"oversubscribed: {question.ranks} ranks share {len(cpus)} processors"
         notes.append(Note("oversubscribed", shared))
     return Record(values_ns=samples.values_ns, first_ns=1e9 * first_s, notes=tuple(notes))
 

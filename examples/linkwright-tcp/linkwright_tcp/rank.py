@@ -71,10 +71,10 @@ class Rank:
         self._arrived, self._left = set(), {}  # (operation, target); operation -> completions still to come
         self._entered, self._released = 0, False
 
-    def prepare(self, experiment, seed, cpus):
-        """Compile the program of an experiment, and fill the memory."""
+    def prepare(self, question, seed, cpus):
+        """Compile the program of a question, and fill the memory."""
         os.sched_setaffinity(0, {cpus[self._me]})
-        self._program = program = Program.of(experiment, seed)
+        self._program = program = Program.of(question, seed)
         self._mine = program.issued_by(self._me)
         waits = (wait for operation in program.operations for wait in operation.waits)
         self._acknowledged = {wait.operation for wait in waits if wait.moment == "done"}

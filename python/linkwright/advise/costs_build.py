@@ -6,11 +6,11 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from linkwright import executors
 from linkwright.advise.cost_curve import ROUNDS, WITHIN, CostCurve, Error, Fields, error_of, rising
-from linkwright.ask.experiment import DTYPES
+from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.base.units import NS_PER_US
 from linkwright.executors import ModelledTarget
@@ -38,7 +38,7 @@ def fields(
         raise UsageError(f"{machine}: costs are simulated; name a described machine (`linkwright list machines`)")
     counts = list(dict.fromkeys(ranks or [target.extent.ranks]))
     made = [
-        _curve(_Problem(target, collective, count, algorithms, dtype), sizes)
+        _curve(target, collective, count, algorithms, dtype, sizes)
         for collective in dict.fromkeys(collectives)
         for count in counts
     ]
@@ -46,53 +46,48 @@ def fields(
     return target.machine_name, digest, algorithms, dtype, tuple(made)
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """One collective on one number of ranks."""
-
-    target: ModelledTarget
-    collective: str
-    ranks: int
-    algorithms: str
-    dtype: str
-
-    def fastest(self, sizes: Iterable[int]) -> dict[int, Point]:
-        """The least time at each size, by the size that is really moved."""
-        suite = one_part(
-            "cost", self.collective, collectives=(self.collective,), algorithms=tuple(self.algorithms.split(",")),
-            ranks=(self.ranks,), sizes=tuple(sizes), dtype=self.dtype,
-        )  # fmt: skip
-        asked = expand(suite, self.target.extent)
-        work = Work(self.target, Context.of(self.target, "", "cost"), {suite.parts[0].name: ()}, 0)
-        found: dict[int, Point] = {}
-        for experiment, rows in in_order(asked, simulate(work, asked)):
-            time = next((row["value"] for row in rows if row["metric"] == "time"), None)
-            if not isinstance(time, int | float):  # waived or failed
-                continue
-            point = (time / NS_PER_US, experiment.algorithm)
-            size = experiment.size_bytes or 0
-            found[size] = min(found.get(size, point), point, key=lambda each: each[0])
-        return found
+def _fastest(
+    target: ModelledTarget, collective: str, ranks: int, algorithms: str, dtype: str, sizes: Iterable[int]
+) -> dict[int, Point]:
+    """The least time at each size, in their order, by the size that is really moved."""
+    wanted = tuple(sorted(sizes))
+    if not wanted:
+        return {}
+    suite = one_part(
+        "cost", collective, collectives=(collective,), algorithms=tuple(algorithms.split(",")), ranks=(ranks,),
+        sizes=wanted, dtype=dtype,
+    )  # fmt: skip
+    asked = expand(suite, target.extent)
+    work = Work(target, Context.of(target, "", "cost"), {suite.parts[0].name: ()}, 0)
+    found: dict[int, Point] = {}
+    for question, rows in in_order(asked, simulate(work, asked)):
+        time = next((row["value"] for row in rows if row["metric"] == "time"), None)
+        if not isinstance(time, int | float):  # waived or failed
+            continue
+        point = (time / NS_PER_US, question.algorithm)
+        size = question.size_bytes or 0
+        found[size] = min(found.get(size, point), point, key=lambda each: each[0])
+    return dict(sorted(found.items()))
 
 
-def _curve(problem: _Problem, sizes: Sequence[int]) -> CostCurve:
-    points = problem.fastest(sizes)
+def _curve(
+    target: ModelledTarget, collective: str, ranks: int, algorithms: str, dtype: str, sizes: Sequence[int]
+) -> CostCurve:
+    fastest = functools.partial(_fastest, target, collective, ranks, algorithms, dtype)
+    points = fastest(sizes)
     if not points:
         raise UsageError(
-            f"{problem.collective} on {problem.ranks} ranks of {problem.target.name}: no algorithm of "
-            f"`{problem.algorithms}` has a time; `linkwright simulate` says why"
+            f"{collective} on {ranks} ranks of {target.name}: no algorithm of `{algorithms}` has a time; "
+            "`linkwright simulate` says why"
         )
-    _refine(points, functools.partial(_tried, problem))
-    curve = _made(problem, points, Error(0, 0.0, 0.0, 0.0))
-    checks = _tried(problem, {_between(a, b, 1 / 3) for a, b in _intervals(points)} - points.keys())
-    error = error_of([curve.time_us(size) for size in checks], [time for time, _ in checks.values()])
-    return _made(problem, points, error)
-
-
-def _tried(problem: _Problem, sizes: Iterable[int]) -> dict[int, Point]:
-    """Simulated sizes, in their order."""
-    wanted = sorted(sizes)
-    return dict(sorted(problem.fastest(wanted).items())) if wanted else {}
+    _refine(points, fastest)
+    ordered = tuple(sorted(points))
+    times = tuple(round(time, 6) for time in rising([points[size][0] for size in ordered]))
+    curve = CostCurve(collective, ranks, ordered, times, tuple(points[s][1] for s in ordered), Error(0, 0.0, 0.0, 0.0))
+    checks = fastest({_between(a, b, 1 / 3) for a, b in _intervals(points)} - points.keys())
+    return replace(
+        curve, error=error_of([curve.time_us(size) for size in checks], [time for time, _ in checks.values()])
+    )
 
 
 def _refine(points: dict[int, Point], simulate: Simulate) -> None:
@@ -125,9 +120,3 @@ def _between(low: int, high: int, share: float) -> int:
     step = max(DTYPES.values())
     size = low * (high / low) ** share if low else high * share
     return max(step, round(size / step) * step)
-
-
-def _made(problem: _Problem, points: dict[int, Point], error: Error) -> CostCurve:
-    sizes = tuple(sorted(points))
-    times = tuple(round(time, 6) for time in rising([points[size][0] for size in sizes]))
-    return CostCurve(problem.collective, problem.ranks, sizes, times, tuple(points[s][1] for s in sizes), error)

@@ -1,4 +1,4 @@
-"""Experiments, their schedules, and the one call that simulates them in the native half.
+"""Questions, their schedules, and the one call that simulates them in the native half.
 
 from linkwright.ask import How, ask
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # imported on first use, because experiments are read without the native half
+if TYPE_CHECKING:  # imported on first use, because questions are read without the native half
     from .answer import Answer as Answer
     from .answer import How as How
     from .answer import Limit as Limit

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from linkwright import _native
 from linkwright._native import Answer, How, Limit
-from linkwright.ask.experiment import DTYPES, check_size
+from linkwright.ask.question import DTYPES, Collective, check_size
 from linkwright.base.errors import ShapeError, unknown
 
 __all__ = ["USUAL", "Answer", "How", "Limit", "ask", "limits"]
@@ -28,6 +28,15 @@ def ask(machine: _native.Machine, schedule: _native.Schedule, how: How = USUAL) 
         SimError: the simulation cannot go on, for example because two endpoints are not connected.
     """
     return _native.ask(machine, schedule, how)
+
+
+def limits_of(machine: _native.Machine, question: Collective) -> list[Limit]:
+    """Return the lower bounds for a collective where it runs, the largest first."""
+    how = How(path=question.path, grid=question.grid, placement=question.placement or None)
+    return limits(
+        machine, question.collective, question.ranks, question.size_bytes or 0, dtype=question.dtype,
+        root=question.root, how=how,
+    )  # fmt: skip
 
 
 def limits(

@@ -1,4 +1,4 @@
-"""Turn experiments into schedules, and run schedules: the calls into the native half."""
+"""Turn questions into schedules, and run schedules: the calls into the native half."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 
 from linkwright import _native
 from linkwright._native import How
+from linkwright.ask.answer import ask
+from linkwright.ask.question import Collective, Pattern, Program, Scheduled, continued
 from linkwright.base.stats.quantile import percentiles
+from linkwright.base.units import Time
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record, remarks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from linkwright.ask.experiment import Experiment
     from linkwright.base.native_types import LaunchColumns
 
 
@@ -24,58 +26,51 @@ if TYPE_CHECKING:
 OPERATIONS_PER_S = 1e9
 
 
-def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
-    """Return the schedule of an experiment; a ring algorithm follows `rings`, by default in rank order."""
-    if experiment.own is not None:
-        return experiment.own.given()
-    if experiment.collective is None:
-        return _native.Schedule.pattern(experiment.algorithm, **shape(experiment))
-    return _native.Schedule.build(experiment.algorithm_key, **shape(experiment), rings=rings)
+def of(question: Scheduled, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
+    """Return the schedule that answers a question; a ring algorithm follows `rings`, by default in rank order."""
+    if question.own:
+        return question.own.given()
+    if isinstance(question, Pattern):
+        return _native.Schedule.pattern(question.algorithm, **shape(question))
+    return _native.Schedule.build(question.algorithm_key, **shape(question), rings=rings)
 
 
-def shape(experiment: Experiment) -> dict[str, Any]:
+def shape(question: Scheduled) -> dict[str, Any]:
     """Return the keywords for `Schedule.build` or, for a pattern, for `Schedule.pattern`."""
-    found: dict[str, Any] = {
-        "ranks": experiment.ranks,
-        "elements": experiment.elements,
-        "element_bytes": experiment.element_bytes,
-        "root": experiment.root,
-        "grid": experiment.grid,
-    }
-    if experiment.collective is None:
-        found |= {"count": experiment.messages, "both_ways": experiment.both_ways}
+    names = ("ranks", "elements", "element_bytes", "root", "grid")
+    found: dict[str, Any] = {name: getattr(question, name) for name in names}
+    if isinstance(question, Pattern):
+        found |= {"count": question.messages, "both_ways": question.both_ways}
     return found
 
 
-def moved_bytes(experiment: Experiment) -> int:
-    """Return the bytes that all messages of a traffic pattern move, both directions together."""
-    if experiment.own is not None:
-        return int(of(experiment).sent_bytes().sum())
-    return _native.pattern_bytes(experiment.algorithm, **shape(experiment))
+def moved_bytes(question: Pattern | Program) -> int:
+    """Return the bytes that all messages of traffic move, both directions together."""
+    if isinstance(question, Program):
+        return int(of(question).sent_bytes().sum())
+    return _native.pattern_bytes(question.algorithm, **shape(question))
 
 
-def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: object) -> Record:
+def run_threads(schedule: _native.Schedule, question: Scheduled, **options: object) -> Record:
     """Run one launch on threads."""
-    if experiment.placement:
+    if question.placement:
         cpus = _native.cpus()
-        options["cpus"] = [cpus[i] for i in experiment.placement]
-    found = _native.run_threads(
-        schedule,
-        {name: getattr(experiment, name) for name in ("dtype", "op", "skew", "issue")} | options,
-    )
+        options["cpus"] = [cpus[i] for i in question.placement]
+    how = {name: getattr(question, name) for name in ("dtype", "op", "skew", "issue")}
+    found = _native.run_threads(schedule, how | options)
     # Columns by (sample, rank) become one row for each rank.
     starts, finishes = (found[name].reshape(-1, found["ranks"]).T for name in ("start_ns", "finish_ns"))
-    pattern = experiment.collective is None
+    traffic = not isinstance(question, Collective)
     return Record(
         values_ns=rounded(found["slowest_ns"]),
         ranks_ns=[[rounded(s), rounded(f - s)] for s, f in zip(starts, finishes, strict=True)],
         first_ns=round(found["first_ns"], 2),
-        rank_ns=rounded(np.median(finishes - starts, axis=1)) if pattern and starts.size else (),
+        rank_ns=rounded(np.median(finishes - starts, axis=1)) if traffic and starts.size else (),
         message_ns=rounded(percentiles(found["message_ns"])),
         row_ns=found["row_ns"] and rounded(np.array(found["row_ns"])),
         batch=found["batch"],
         dropped=found["drops"],
-        notes=(*_notes(found), *_of_issue(experiment.issue)),
+        notes=(*_notes(found), *_of_issue(question.issue)),
     )
 
 
@@ -110,11 +105,24 @@ def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | No
     return _native.lower(schedule, machine, path)
 
 
-def how(experiment: Experiment, **more: Any) -> How:
-    """Return how the schedule of an experiment runs; `more` are further fields of `How`."""
-    own = experiment.own
-    return How(
-        issue=experiment.issue, path=experiment.path, skew=experiment.skew, placement=experiment.placement or None,
-        arithmetic=experiment.arithmetic, operations_per_s=None if experiment.collective else OPERATIONS_PER_S,
-        launch_ps=own.launch_ps if own else 0, channels=own.channels if own else None, **more,
-    )  # fmt: skip
+def how(question: Scheduled, **more: Any) -> How:
+    """Return how the schedule of a question runs; `more` are other or further fields of `How`."""
+    own, collective = question.own, isinstance(question, Collective)
+    fields = {name: getattr(question, name) for name in ("issue", "path", "skew", "arithmetic")}
+    fields |= {
+        "placement": question.placement or None,
+        "operations_per_s": None if collective else OPERATIONS_PER_S,
+        "launch_ps": own.launch_ps if own else 0,
+        "channels": own.channels if own else None,
+    }
+    return How(**fields | more)
+
+
+def time(question: Scheduled, machine: _native.Machine, **more: Any) -> Time:
+    """Return the simulated time of a question; of a schedule that represents a longer one, that of the longer one."""
+    own, options = question.own, how(question, **more)
+    longer = ask(machine, of(question), options).time
+    if own is None or own.continued is None:
+        return longer
+    shorter = ask(machine, own.continued.shorter, options).time
+    return Time(round(continued(shorter.ps, longer.ps, own.continued.times)))

@@ -1,10 +1,10 @@
 """User-supplied schedules, accepted wherever an algorithm is named.
 
     own.lw, plan.xml, -             a schedule or a plan of another tool, in a file or on standard input
-    own.py:bucket, package:bucket   a Python function, called for each experiment
+    own.py:bucket, package:bucket   a Python function, called for each question
     allreduce/bucket                an installed package's, by its entry point in the group `linkwright.algorithms`
 
-A source builds the schedule of each experiment in the process where it was named. Whatever runs the experiment,
+A source builds the schedule of each question in the process where it was named. Whatever runs it,
 perhaps in another process or on another machine, gets that schedule and never the source.
 """
 
@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
 from linkwright import _native
-from linkwright.ask.experiment import DTYPES, Experiment, Own, dtype_of
+from linkwright.ask.question import Collective, Own, Program, Question, changed, dtype_of
 from linkwright.base.errors import (
     FileError,
     LinkwrightError,
@@ -42,7 +42,7 @@ GROUP = "linkwright.algorithms"
 STDIN = "-"
 # Parameters that a function may have.
 PARAMETERS = ("ranks", "size", "dtype", "root", "grid")
-_FIELDS = {"size": "size_bytes"}  # parameter -> field of an experiment, where they differ
+_FIELDS = {"size": "size_bytes"}  # parameter -> field of a question, where they differ
 OWN_FORMAT = ".lw"
 # Maximum length of a text: room for some million operations.
 MAX_CHARACTERS = 1 << 28
@@ -56,9 +56,9 @@ class Source(Protocol):
     size_bytes: int | None  # None: it has no size of its own
 
     def ready(self) -> None:
-        """Load whatever builds schedules; raise errors that do not depend on the experiment."""
+        """Load whatever builds schedules; raise errors that do not depend on the question."""
 
-    def at(self, asked: Experiment) -> _native.Schedule:
+    def at(self, asked: Collective | Program) -> _native.Schedule:
         """Return the schedule for the ranks, size, data type, root and grid of `asked`."""
 
 
@@ -110,26 +110,20 @@ def packaged() -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def own(name: str, asked: Experiment) -> Experiment:
-    """`asked`, to be run by the schedule of the source `name`; an error in making it takes the schedule's place."""
-    source = find(name)
-    return of(source, asked)
-
-
-def of(source: Source, asked: Experiment) -> Experiment:
-    """`asked` by a source; where a part names no collective and no size, the schedule says them."""
+def of(source: Source, asked: Collective | Program) -> Question:
+    """Return `asked` by a source; a program becomes what its schedule is. An error takes the place of the schedule."""
     source.ready()
     try:
         schedule = source.at(asked)
     except LinkwrightError as error:
         return dataclasses.replace(asked, algorithm=source.label, own=Own(error=error))
     traffic = schedule.collective == "pattern"
-    return dataclasses.replace(
+    return changed(
         asked,
         algorithm=source.label,
         collective=None if traffic else schedule.collective,
         size_bytes=moved_bytes(schedule) if traffic else schedule.size_bytes,
-        dtype=asked.dtype if DTYPES[str(asked.dtype)] == schedule.element_bytes else dtype_of(schedule.element_bytes),
+        dtype=asked.dtype if asked.element_bytes == schedule.element_bytes else dtype_of(schedule.element_bytes),
         op=(asked.op or "sum") if schedule.collective in ("allreduce", "reduce", "reduce_scatter") else None,
         root=schedule.root,
         own=Own(schedule),
@@ -168,7 +162,7 @@ class File:
     def ready(self) -> None:
         """Do nothing: the file has been read."""
 
-    def at(self, asked: Experiment) -> _native.Schedule:
+    def at(self, asked: Collective | Program) -> _native.Schedule:
         """Return the schedule at the requested size, or at its own."""
         if asked.ranks != self.ranks:
             raise WaivedError(f"{self.label}: is a schedule for {self.ranks} ranks, not for {asked.ranks}")
@@ -183,7 +177,7 @@ class File:
         self._check_cut(made, asked)
         return made
 
-    def _check_cut(self, made: _native.Schedule, asked: Experiment) -> None:
+    def _check_cut(self, made: _native.Schedule, asked: Collective | Program) -> None:
         """Check that chunks of different buffers that meet are equally long, which is so at some sizes only."""
         elements = max(1, self.schedule.size_bytes // self.schedule.element_bytes)
         if asked.elements % elements == 0:
@@ -212,7 +206,7 @@ class Function:
         """Load the function."""
         self.load()
 
-    def at(self, asked: Experiment) -> _native.Schedule:
+    def at(self, asked: Collective | Program) -> _native.Schedule:
         """Call the function with those of `PARAMETERS` that it has, and check what it returns."""
         function = self.load()
         given = {name: getattr(asked, _FIELDS.get(name, name)) for name in PARAMETERS}
@@ -231,15 +225,15 @@ class Function:
                     f"{self.label}: was asked for {what.replace('_', ' ')} {value} and returned a schedule with "
                     f"{getattr(made, what)}; pass its parameters on to lw.Builder or lw.schedule"
                 )
-        if asked.collective and made.size_bytes != asked.size_bytes:
+        if isinstance(asked, Collective) and made.size_bytes != asked.size_bytes:
             raise ScheduleError(
                 f"{self.label}: was asked for {asked.size_bytes} B and returned a schedule of {made.size_bytes} B"
             )
         return made
 
 
-def _check_collective(label: str, schedule: _native.Schedule, asked: Experiment) -> None:
-    if asked.collective and schedule.collective != asked.collective:
+def _check_collective(label: str, schedule: _native.Schedule, asked: Collective | Program) -> None:
+    if isinstance(asked, Collective) and schedule.collective != asked.collective:
         raise UsageError(f"{label}: carries out {schedule.collective}, not {asked.collective}; name it as that")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, cast
 
 from linkwright import _native
-from linkwright.ask.experiment import DTYPES, check_whole
+from linkwright.ask.question import DTYPES, check_whole
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import format_size, parse_size
 

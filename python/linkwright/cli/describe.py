@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from linkwright import schemas
-from linkwright.ask.experiment import DTYPES
+from linkwright.ask.question import DTYPES
 from linkwright.base import registry
 from linkwright.base.errors import UsageError
 from linkwright.cli import options

@@ -10,7 +10,7 @@ from linkwright.ask import schedules, sources
 from linkwright.base.errors import LinkwrightError, UsageError
 from linkwright.base.units import counted, format_size, parse_size
 from linkwright.cli.output import print_json
-from linkwright.libraries.experiments import own_experiment
+from linkwright.libraries.questions import own_question
 from linkwright.session import verification
 
 USUAL_RANKS, USUAL_SIZE = 8, "64K"
@@ -22,7 +22,7 @@ def show(name: str, ranks: int | None, sizes: str | None, grid: tuple[int, ...] 
     if sizes and "," in sizes:
         raise UsageError(f"--sizes {sizes}: a schedule has one size; give one")
     size = sizes or (USUAL_SIZE if source.size_bytes is None else None)
-    made = own_experiment(
+    made = own_question(
         "describe", name, ranks or source.ranks or USUAL_RANKS, size and parse_size(size), "f32", "sum", grid=grid
     )
     facts = _facts(schedules.of(made)) | {"name": source.label, "size_bytes": made.size_bytes}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.ask.experiment import DTYPES
+from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
 

@@ -144,7 +144,7 @@ def _schedule(
         raise UsageError(f"{name} is a schedule; give the machine that carries it out with --on")
     asked = subjects.Asked(ranks, size=size)
     described = subjects.sized(machines.load(machine, variant), asked)
-    found = schedule.explain(name, subjects.experiment(described, name, asked), described)
+    found = schedule.explain(name, subjects.question(described, name, asked), described)
     if search_s:
         found = schedule.searched(found, machine, variant, search_s)
 

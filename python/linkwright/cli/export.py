@@ -7,9 +7,12 @@ from typing import Any
 
 import click
 
-from linkwright.ask.experiment import ALL, DEFAULT
+from linkwright.ask.question import ALL, DEFAULT
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
+
+# Ranks and bytes of a schedule.
+USUAL = (8, 64 << 10)
 
 
 @click.command(name="export")
@@ -52,7 +55,7 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
     """Write the schedule that `what` names."""
     from linkwright.ask import schedules
     from linkwright.base.files import write_text
-    from linkwright.libraries.experiments import collective_experiment, own_experiment
+    from linkwright.libraries import questions
     from linkwright.session import verification
     from linkwright.session.suite import expand
 
@@ -64,18 +67,12 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
         raise UsageError(
             f"{what}: --as {format_key} writes one schedule; name it, such as `allreduce/ring` or `own.lw`"
         )
-    ranks, size = subject.asked_ranks(shape["ranks"]), shape["size"]
-    about = {"root": shape["root"], "grid": shape["grid"]}
     if subject.collective:
         if names[0] not in verification.registered()[subject.collective]:
             expand.algorithms_of(subject.collective, names)
-        made = collective_experiment(
-            "export", subject.collective, names[0], ranks or 8, size or 64 << 10, shape["dtype"], shape["op"], **about
-        )
-    else:
-        sized = subject.sources[0].size_bytes is not None
-        asked = size or (None if sized else 64 << 10)
-        made = own_experiment("export", what, ranks or 8, asked, shape["dtype"], shape["op"], **about)
+        what = f"{subject.collective}/{names[0]}"
+    ranks, size = subject.asked_ranks(shape.pop("ranks")), shape.pop("size") or None
+    made = questions.named("export", what, ranks, size, USUAL, **shape)
     text = schedules.of(made).export(format_key)
     if out is None:
         click.echo(text, nl=False)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright.ask.experiment import HOW, Experiment
+from linkwright.ask.question import HOW, Collective, Pattern, Probe, Question, Scheduled
 from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA
@@ -40,16 +40,16 @@ class Column:
 
     key: str
     heads: tuple[str, str]
-    text: Callable[[Experiment, Metrics], str]
+    text: Callable[[Question, Metrics], str]
     summary: str
     is_text: bool = False
 
 
 def _field(key: str, summary: str, is_text: bool = False, head: str | None = None) -> Column:
-    """A column that shows a field of the experiment."""
+    """A column that shows a field of the question."""
 
-    def text(experiment: Experiment, _metrics: Metrics) -> str:
-        value = getattr(experiment, key)
+    def text(question: Question, _metrics: Metrics) -> str:
+        value = getattr(question, key, None)
         return NONE if value is None else str(value)
 
     return Column(key, (head or key, ""), text, summary, is_text)
@@ -58,7 +58,7 @@ def _field(key: str, summary: str, is_text: bool = False, head: str | None = Non
 def _of_time(key: str, heads: tuple[str, str], show: Callable[[object], str], summary: str) -> Column:
     """A column that shows a column of the row of the time."""
 
-    def text(_experiment: Experiment, metrics: Metrics) -> str:
+    def text(_question: Question, metrics: Metrics) -> str:
         value = metrics["time"][key]
         return NONE if value is None else show(value)
 
@@ -66,7 +66,7 @@ def _of_time(key: str, heads: tuple[str, str], show: Callable[[object], str], su
 
 
 def _rate(key: str, metric: str, summary: str) -> Column:
-    def text(_experiment: Experiment, metrics: Metrics) -> str:
+    def text(_question: Question, metrics: Metrics) -> str:
         row = metrics.get(metric)
         return NONE if row is None or row["value"] is None else f"{row['value'] / GIGA:.2f}"
 
@@ -77,7 +77,7 @@ def _metric(key: str) -> Column:
     """A column that shows any metric, with its unit."""
     first, _, rest = key.partition("_") if len(key) > 8 else (key, "", "")
 
-    def text(_experiment: Experiment, metrics: Metrics) -> str:
+    def text(_question: Question, metrics: Metrics) -> str:
         row = metrics.get(key)
         return NONE if row is None or row["value"] is None else shown.value(row)
 
@@ -88,11 +88,11 @@ def _share(key: str, heads: tuple[str, str], bound: str, summary: str) -> Column
     return Column(key, heads, lambda _e, metrics: wide.percent(wide.share_of(metrics["time"], bound)), summary)
 
 
-def _size(experiment: Experiment, _metrics: Metrics) -> str:
-    return NONE if experiment.size_bytes is None else units.format_size(experiment.size_bytes)
+def _size(question: Question, _metrics: Metrics) -> str:
+    return NONE if question.size_bytes is None else units.format_size(question.size_bytes)
 
 
-def _precision(_experiment: Experiment, metrics: Metrics) -> str:
+def _precision(_question: Question, metrics: Metrics) -> str:
     time = metrics["time"]
     return Styled(wide.percent(time["precision"]), COLOURS.get(str(time["grade"])))
 
@@ -100,7 +100,7 @@ def _precision(_experiment: Experiment, metrics: Metrics) -> str:
 def _status(common: Sequence[str] = ()) -> Column:
     """The column of the status; flags in `common` hold for the whole table, whose heading names them."""
 
-    def text(_experiment: Experiment, metrics: Metrics) -> str:
+    def text(_question: Question, metrics: Metrics) -> str:
         time = metrics["time"]
         word = str(time["grade"] or time["status"]) if time["status"] == "ok" else str(time["status"])
         marks = [flag for flag in wide.flags(time) if flag not in common]
@@ -109,25 +109,28 @@ def _status(common: Sequence[str] = ()) -> Column:
     return Column("status", ("status", ""), text, "grade, or why there is no value; what a reader must know")
 
 
-def _how(experiment: Experiment, _metrics: Metrics) -> str:
-    return " ".join(_hows(experiment)) or NONE
+def _how(question: Question, _metrics: Metrics) -> str:
+    return " ".join(_hows(question)) or NONE
 
 
-def _hows(experiment: Experiment) -> list[str]:
-    """What an experiment does differently from the default, in words."""
-    chosen = experiment.own.words if experiment.own else None
+def _hows(question: Question) -> list[str]:
+    """What a schedule does differently from the default, in words."""
+    if not isinstance(question, Scheduled):
+        return []
     # What a library chose says more than the path and the policy that come with it.
-    words = [chosen] if chosen else []
-    named = ("skew",) if chosen else HOW
-    words += [f"{name}={getattr(experiment, name)}" for name in named if getattr(experiment, name)]
-    words += [f"root={experiment.root}"] if experiment.root else []
-    words += [f"grid={units.format_grid(experiment.grid)}"] if experiment.grid else []
-    words += [f"x{experiment.messages}"] if experiment.messages > 1 else []
-    return words + (["both-ways"] if experiment.both_ways else [])
+    words = [question.chosen] if question.chosen else []
+    named = ("skew",) if words else HOW
+    words += [f"{name}={getattr(question, name)}" for name in named if getattr(question, name)]
+    words += [f"root={question.root}"] if question.root else []
+    words += [f"grid={units.format_grid(question.grid)}"] if question.grid else []
+    if isinstance(question, Pattern):
+        words += [f"x{question.messages}"] if question.messages > 1 else []
+        words += ["both-ways"] if question.both_ways else []
+    return words
 
 
-def _axes(experiment: Experiment, _metrics: Metrics) -> str:
-    return " ".join(experiment.named) or NONE
+def _axes(question: Question, _metrics: Metrics) -> str:
+    return " ".join(question.named if isinstance(question, Probe) else ()) or NONE
 
 
 COLUMNS: dict[str, Column] = {
@@ -191,9 +194,9 @@ def _metrics() -> Iterable[str]:
 
 @dataclass(frozen=True)
 class Line:
-    """One experiment and what was found."""
+    """One question and what was found."""
 
-    experiment: Experiment
+    question: Question
     metrics: Metrics
 
     @property
@@ -203,10 +206,9 @@ class Line:
         return float("inf") if value is None else value
 
 
-def key_of(experiment: Experiment) -> tuple[str, ...]:
-    """What the experiments of one table have in common."""
-    what = experiment.probe or experiment.collective or experiment.algorithm
-    return experiment.part, what
+def key_of(question: Question) -> tuple[str, ...]:
+    """What the questions of one table have in common."""
+    return question.part, question.what
 
 
 def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], width: int) -> list[str]:
@@ -214,9 +216,9 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     flags = [wide.flags(line.metrics["time"]) for line in group if line.metrics["time"]["value"] is not None]
     common = [flag for flag in wide.MARKS if flags and all(flag in each for each in flags)]
     columns = [_named(name, common) for name in asked] or _usual(group, axes, common)
-    probe = group[0].experiment.probe
+    probe = isinstance(group[0].question, Probe)
     ordered, fastest = (list(group), set()) if probe else _fastest_first(group)
-    rows = [[column.text(line.experiment, line.metrics) for column in columns] for line in ordered]
+    rows = [[column.text(line.question, line.metrics) for column in columns] for line in ordered]
     for number in fastest:
         rows[number] = [
             _bold(cell) if column.key in _BOLD else cell for column, cell in zip(columns, rows[number], strict=True)
@@ -226,7 +228,7 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     heads = [[column.heads[i] for column in columns] for i in (0, 1)]
     heads = [["#" + head[0], *head[1:]] for head in heads if any(head)]
     made = aligned(heads, rows, left, width, kept)
-    meanings = dict.fromkeys(filter(None, (wide.round_trips(line.experiment, line.metrics) for line in group)))
+    meanings = dict.fromkeys(filter(None, (wide.round_trips(line.question, line.metrics) for line in group)))
     top = [_heading(group, common), *(f"# {meaning}" for meaning in meanings)]
     return [*top, *map(_marked, made[: len(heads)]), *made[len(heads) :]]
 
@@ -234,23 +236,21 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
 def picks(group: Sequence[Line]) -> Iterator[str]:
     """For each size, what a library chose and whether something else of its own would have been faster."""
     for line in group:
-        at, chosen = line.experiment, line.experiment.own and line.experiment.own.words
+        at, chosen = line.question, line.question.chosen
         if not chosen or "/" in at.algorithm or line.time_ns == float("inf"):
             continue
         others = [
             other
             for other in group
-            if other.experiment.algorithm.startswith(f"{at.algorithm}/")
-            and other.experiment.algorithm.count("/") == 2
-            and (other.experiment.size_bytes, other.experiment.ranks) == (at.size_bytes, at.ranks)
+            if other.question.algorithm.startswith(f"{at.algorithm}/")
+            and other.question.algorithm.count("/") == 2
+            and (other.question.size_bytes, other.question.ranks) == (at.size_bytes, at.ranks)
         ]
         if not others:
             continue
         best = min(others, key=lambda other: other.time_ns)
         share = 1 - best.time_ns / line.time_ns
-        told = (
-            f"{best.experiment.own.words} would take {share:.0%} less" if share > LEAST_GAIN else "the fastest it has"
-        )
+        told = f"{best.question.chosen} would take {share:.0%} less" if share > LEAST_GAIN else "the fastest it has"
         yield f"{_size(at, {})}: {at.algorithm} picks {chosen}; {told}"
 
 
@@ -274,42 +274,42 @@ def _named(name: str, common: Sequence[str]) -> Column:
 
 def _usual(group: Sequence[Line], axes: Sequence[str], common: Sequence[str]) -> list[Column]:
     """The columns of `DEFAULT` that say something about this group, or those of its probe."""
-    probe = group[0].experiment.probe
-    if probe:
-        found = _of_probe(probes.find(probe), group, axes)
+    first = group[0].question
+    if isinstance(first, Probe):
+        found = _of_probe(probes.find(first.algorithm), group, axes)
     else:
         found = [COLUMNS[name] for name in DEFAULT if not _in_heading(name, group)]
     return [column for column in [*found, _status(common)] if column.key in ALWAYS or _says_something(column, group)]
 
 
-def _of_probe(probe: probes.Probe, group: Sequence[Line], asked: Sequence[str]) -> list[Column]:
+def _of_probe(probe: probes.ProbeKind, group: Sequence[Line], asked: Sequence[str]) -> list[Column]:
     """A column for each axis that is not at its default or was asked for, and for each metric."""
-    named = {text.partition("=")[0] for line in group for text in line.experiment.named} | set(asked)
+    named = {text.partition("=")[0] for line in group for text in line.question.named} | set(asked)
     columns = [_axis(probe, axis) for axis in probe.axes if axis.key in named]
     metrics = [_metric(metric.key) for metric in probe.metrics]
     return [*columns, *metrics, *(COLUMNS[name] for name in ("precision", "of_limit", "of_best_seen"))]
 
 
-def _axis(probe: probes.Probe, axis: probes.Axis) -> Column:
+def _axis(probe: probes.ProbeKind, axis: probes.Axis) -> Column:
     first, _, rest = axis.key.partition("_")
 
-    def text(experiment: Experiment, _metrics: Metrics) -> str:
-        return wide.axis_texts(probe, experiment)[axis.key]
+    def text(question: Question, _metrics: Metrics) -> str:
+        return wide.axis_texts(probe, question)[axis.key]
 
     return Column(axis.key, (first, rest.replace("_", " ")), text, axis.summary, axis.kind == "word")
 
 
 def _says_something(column: Column, group: Sequence[Line]) -> bool:
-    return any(column.text(line.experiment, line.metrics) != NONE for line in group)
+    return any(column.text(line.question, line.metrics) != NONE for line in group)
 
 
 def _in_heading(name: str, group: Sequence[Line]) -> bool:
     """Whether the heading says it for all lines."""
     if name == "algorithm":
-        return group[0].experiment.collective is None
+        return not isinstance(group[0].question, Collective)
     if name == "ranks":
-        return len({line.experiment.ranks for line in group}) == 1
-    return name == "how" and len({tuple(_hows(line.experiment)) for line in group}) == 1
+        return len({line.question.ranks for line in group}) == 1
+    return name == "how" and len({tuple(_hows(line.question)) for line in group}) == 1
 
 
 def _fastest_first(group: Sequence[Line]) -> tuple[list[Line], set[int]]:
@@ -317,13 +317,13 @@ def _fastest_first(group: Sequence[Line]) -> tuple[list[Line], set[int]]:
 
     def setting(line: Line) -> tuple[object, ...]:
         # A library chooses path and policy with the algorithm, so its plans compete with everything else.
-        hows = () if library.is_plan(line.experiment.algorithm) else _hows(line.experiment)
-        return (line.experiment.ranks, *hows)
+        hows = () if library.is_plan(line.question.algorithm) else _hows(line.question)
+        return (line.question.ranks, *hows)
 
     order = {each: number for number, each in enumerate(dict.fromkeys(map(setting, group)))}
 
     def place(line: Line) -> tuple[int, int]:
-        return order[setting(line)], line.experiment.size_bytes or 0
+        return order[setting(line)], line.question.size_bytes or 0
 
     ordered = sorted(group, key=lambda line: (place(line), line.time_ns))
     valued = [number for number, line in enumerate(ordered) if line.time_ns < float("inf")]
@@ -339,11 +339,11 @@ def _fastest_first(group: Sequence[Line]) -> tuple[list[Line], set[int]]:
 
 
 def _heading(group: Sequence[Line], common: Sequence[str]) -> str:
-    first = group[0].experiment
-    what = f"probe {first.probe}" if first.probe else first.collective or first.algorithm
-    part = [] if first.part == (first.probe or what) else [f"{first.part}:"]
-    words = [" ".join([*part, what])]
-    if not first.probe:
+    first = group[0].question
+    part = [] if first.part == first.what else [f"{first.part}:"]
+    kind = ["probe"] if isinstance(first, Probe) else []
+    words = [" ".join([*part, *kind, first.what])]
+    if isinstance(first, Scheduled):
         words += [units.counted(first.ranks, "rank")] if _in_heading("ranks", group) else []
         words += [" ".join(filter(None, [first.dtype, first.op]))]
         words += _hows(first) if _in_heading("how", group) else []

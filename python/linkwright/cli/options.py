@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.ask.experiment import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
+from linkwright.ask.question import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
 from linkwright.base import units
 from linkwright.base.errors import ShapeError, UsageError, unknown
 

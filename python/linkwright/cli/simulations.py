@@ -11,7 +11,7 @@ import click
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import ask
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Scheduled
 from linkwright.base.errors import LinkwrightError, UsageError
 from linkwright.base.files import check_page, check_place, write_text, write_whole
 from linkwright.cli.table import LiveTable
@@ -62,13 +62,13 @@ class Request:
         }
         return {option: file for option, file in files.items() if file}
 
-    def experiments(self, target: Target) -> list[Experiment]:
+    def questions(self, target: Target) -> list[Scheduled]:
         """The experiments on a machine."""
         # A plan of the machine's library brings both, so whether they are asked for decides what is expanded.
         chosen = {name: self.how[name] for name in ("path", "issue")}
         others = {name: value for name, value in self.how.items() if name not in chosen}
         suite = replace(self.suite, parts=tuple(replace(part, **chosen) for part in self.suite.parts))
-        return [replace(experiment, **others) for experiment in expand(suite, target.extent)]
+        return [replace(question, **others) for question in expand(suite, target.extent)]
 
 
 # How the file of a trace may be called.
@@ -77,7 +77,7 @@ TRACES = (".pftrace", ".perfetto-trace")
 # The most endpoints of a machine that is simulated whole: even a message between every two takes a second.
 MOST_SIMULATED = 256
 
-Planned = list[tuple[Target, list[Experiment]]]
+Planned = list[tuple[Target, list[Scheduled]]]
 
 
 def run(request: Request) -> int:
@@ -111,14 +111,14 @@ def _simulate_all(
     request: Request, planned: Planned, table: LiveTable, rows: list[Row], failed: list[LinkwrightError]
 ) -> None:
     """Simulate everything; `rows` and `failed` grow meanwhile."""
-    for target, experiments in planned:
-        table.target(target, experiments)
+    for target, questions in planned:
+        table.target(target, questions)
         metrics = {part.name: part.on(target.extent.kind).metrics for part in request.suite.parts}
         work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed)
-        ended = _recorded(work, experiments[0], request, failed) if request.files else simulated(work, experiments)
-        for done, (experiment, found) in enumerate(in_order(experiments, ended), 1):
-            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}  {experiment.key}")
-            table.rows(experiment, found)
+        ended = _recorded(work, questions[0], request, failed) if request.files else simulated(work, questions)
+        for done, (question, found) in enumerate(in_order(questions, ended), 1):
+            table.progress(0, done, f"{target.name}: {done} of {len(questions)}  {question.key}")
+            table.rows(question, found)
             rows += found
 
 
@@ -146,40 +146,38 @@ def _plan(request: Request) -> Planned:
                 f"--on {target.name}: simulate models, and this executor measures; say `linkwright run` instead, or "
                 "name a described machine (`linkwright list machines`)"
             )
-    planned = [(target, request.experiments(target)) for target in targets]
-    for target, experiments in planned:
-        for experiment in {experiment.ranks: experiment for experiment in reversed(experiments)}.values():
-            how = schedules.how(on_sample(target, experiment), seed=request.seed)
-            _native.check_how(target.machine, experiment.ranks, how)
-    count = sum(len(experiments) for _, experiments in planned)
+    planned = [(target, request.questions(target)) for target in targets]
+    for target, questions in planned:
+        for question in {question.ranks: question for question in reversed(questions)}.values():
+            how = schedules.how(on_sample(target, question), seed=request.seed)
+            _native.check_how(target.machine, question.ranks, how)
+    count = sum(len(questions) for _, questions in planned)
     for option in request.files if count != 1 else ():
         raise UsageError(f"{option}: {count} experiments were asked for; name one machine, algorithm and size")
     return planned
 
 
-def _recorded(
-    work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]
-) -> Iterator[Finished]:
+def _recorded(work: Work, question: Scheduled, request: Request, failed: list[LinkwrightError]) -> Iterator[Finished]:
     """The only experiment there is, with its files written; an error goes to `failed`."""
     try:
-        rows = _record(work, experiment, request)
+        rows = _record(work, question, request)
     except LinkwrightError as error:
         failed.append(error)
-        rows = work.rows(experiment, error)
-    yield experiment, rows
+        rows = work.rows(question, error)
+    yield question, rows
 
 
-def _record(work: Work, experiment: Experiment, request: Request) -> list[Row]:
+def _record(work: Work, question: Scheduled, request: Request) -> list[Row]:
     """The rows of one simulation, which fills the files."""
-    placed = on_sample(work.target, experiment)
+    placed = on_sample(work.target, question)
     how = schedules.how(
         placed, seed=work.seed, links=True, operations=bool(request.report), bins=BINS if request.report else 0,
         trace=bool(request.trace),
     )  # fmt: skip
-    answer = ask(work.target.machine, schedules.of(experiment), how)
+    answer = ask(work.target.machine, schedules.of(question), how)
     if request.trace:
         write_whole(request.trace, lambda file: answer.trace(str(file)))
-    rows = work.rows(experiment, answer)
+    rows = work.rows(question, answer)
     if request.links:
         from linkwright.session.insight import link_rows  # as above
 
@@ -188,7 +186,7 @@ def _record(work: Work, experiment: Experiment, request: Request) -> list[Row]:
         from linkwright.show.report import html  # as above
         from linkwright.show.report import simulation as page
 
-        write_text(request.report, html.page(page.simulation(work.target.machine, answer, experiment, rows)))
+        write_text(request.report, html.page(page.simulation(work.target.machine, answer, question, rows)))
     return rows
 
 

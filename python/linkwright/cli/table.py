@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import click
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Probe, Question, Scheduled
 from linkwright.base import units
 from linkwright.base.units import counted
 from linkwright.cli import groups
@@ -58,30 +58,30 @@ class LiveTable(Watcher):
         """On stderr, because it is no result."""
         click.echo(f"linkwright: {text}", err=True)
 
-    def target(self, target: Target, experiments: list[Experiment]) -> None:
+    def target(self, target: Target, questions: list[Question]) -> None:
         """Announce a target and begin its table."""
         self.finish()
         self._begin(target.modelled)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
         names = dict.fromkeys((target.name, target.machine_name))
-        certain = sum(not experiment.rising for experiment in experiments)
+        certain = sum(not question.rising for question in questions)
         self._note(f"{': '.join(names)}; {how}; {counted(certain)}")
         if target.partial:
             self._note(target.partial)
         if target.modelled:
             fitted, numbers = target.machine.fitted, len(target.machine.numbers())
-            paths = dict.fromkeys(e.path or target.machine.paths[0] for e in experiments)
+            paths = dict.fromkeys(getattr(e, "path", None) or target.machine.paths[0] for e in questions)
             shown = " ".join(filter(None, [target.name, target.recipe.variant.options]))
             self._note(
                 f"constants: fabric {target.machine.fabric}, path {', '.join(paths)}, {numbers} numbers "
                 f"of which {fitted} fitted; `linkwright machines show {shown}` lists them"
             )
-        plans = {target.extent.default(e.collective) for e in experiments if e.collective} - {None}
-        if plans and {e.algorithm for e in experiments} == plans:
+        plans = {target.extent.default(e.collective) for e in questions if isinstance(e, Collective)} - {None}
+        if plans and {e.algorithm for e in questions} == plans:
             named = f"{', '.join(sorted(map(str, plans)))}: the plan of this machine's library"
             self._note(f"{named}; `--algorithm all` shows the others")
-        self._progress = Progress(len(experiments), target.name)
-        if self._view.wide and not all(experiment.probe for experiment in experiments):
+        self._progress = Progress(len(questions), target.name)
+        if self._view.wide and any(isinstance(question, Scheduled) for question in questions):
             for line in wide.heads(target.modelled):  # the lines of probes have no columns
                 self._write(line)
 
@@ -98,17 +98,17 @@ class LiveTable(Watcher):
         """Count the samples that the guards set aside."""
         self._dropped.update({reason: count for reason, count in counts.items() if count})
 
-    def rows(self, experiment: Experiment, found: list[Row]) -> None:
+    def rows(self, question: Question, found: list[Row]) -> None:
         """Take the rows of one experiment; one line sums up all cells of a matrix."""
-        line = groups.Line(experiment, {str(row["metric"]): row for row in found})
+        line = groups.Line(question, {str(row["metric"]): row for row in found})
         time = line.metrics["time"]
         if time["value"] is None:
-            self._left_out.setdefault((str(time["status"]), _why(time)), []).append(experiment.key)
+            self._left_out.setdefault((str(time["status"]), _why(time)), []).append(question.key)
         else:
             self._bimodal += "mode1" in line.metrics
             if "disturbed" in wide.flags(time):
-                self._disturbed[experiment.key] = str(time["reason"])
-        if experiment.placement:
+                self._disturbed[question.key] = str(time["reason"])
+        if question.placement:
             self._add_cell(line)
             return
         self._end_matrix()
@@ -141,7 +141,7 @@ class LiveTable(Watcher):
 
     def _add(self, line: groups.Line) -> None:
         """Put a line into its table, which is printed when the next one begins."""
-        if self._group and groups.key_of(self._group[0].experiment) != groups.key_of(line.experiment):
+        if self._group and groups.key_of(self._group[0].question) != groups.key_of(line.question):
             self._end_group()
         self._group.append(line)
 
@@ -154,11 +154,11 @@ class LiveTable(Watcher):
                 self._note(told)
 
     def _write_wide(self, line: groups.Line) -> None:
-        self._under(wide.heading(line.experiment, line.metrics))
-        if line.experiment.probe:
-            self._write(wide.probe_line(line.experiment, line.metrics, self._view.axes))
+        self._under(wide.heading(line.question, line.metrics))
+        if isinstance(line.question, Probe):
+            self._write(wide.probe_line(line.question, line.metrics, self._view.axes))
         else:
-            self._write(wide.line(line.experiment, line.metrics, self._modelled))
+            self._write(wide.line(line.question, line.metrics, self._modelled))
 
     def _under(self, heading: str) -> None:
         if heading != self._heading:
@@ -167,8 +167,8 @@ class LiveTable(Watcher):
 
     def _add_cell(self, line: groups.Line) -> None:
         """Keep one cell of a matrix, which is summed up when the next thing begins."""
-        heading = wide.heading(line.experiment, {})
-        heading += "".join(f", {axis}" for axis in line.experiment.named)
+        heading = wide.heading(line.question, {})
+        heading += "".join(f", {axis}" for axis in getattr(line.question, "named", ()))
         if self._matrix and heading != self._matrix_heading:
             self._end_matrix()
         self._matrix_heading = heading

@@ -112,7 +112,7 @@ def _predicted(
         raise UsageError(f"--on {on}: measures; make a run of it (`linkwright dissect --on {on}`), then `tune --run`")
     asked = options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes)
     todo = prediction(runtime, target, wanted, ranks, asked, seed)
-    progress = Progress(len(todo.experiments), "simulating")
+    progress = Progress(len(todo.questions), "simulating")
     try:
         for done, (experiment, _) in enumerate(todo, 1):
             progress.show(done, experiment.key)

@@ -14,11 +14,10 @@ from linkwright.cli.progress import Progress
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
-    from linkwright.session.verification import Request
 
 # Rank counts of `--all`: every small one, a power of two, and squares.
 SWEEP = (*range(1, 18), 32, 64, 100)
-USUAL_RANKS, USUAL_SIZE = 8, 64 << 10
+USUAL_RANKS = 8
 
 
 @click.command(name="verify")
@@ -59,12 +58,13 @@ def command(
         raise UsageError(
             "name a collective or a source, or give --all: `linkwright verify allreduce -a ring --ranks 64`"
         )
-    requests = list(_requests(what, algorithm, ranks, size, root, grid, (machine, variant)))
-    bar = Progress(len(requests), "verify")
+    asked = list(_asked(what, algorithm, ranks))
+    bar = Progress(len(asked), "verify")
     findings = []
-    for done, request in enumerate(requests):
-        bar.show(done, request.key)
-        findings.append(check(request))
+    for done, (key, count) in enumerate(asked):
+        bar.show(done, key)
+        at = 0 if everything and root >= count else root
+        findings.append(check(key, count, size, root=at, grid=grid, machine=machine, variant=variant))
     bar.close()
     if as_json:
         print_json([finding.__dict__ for finding in findings])
@@ -73,36 +73,21 @@ def command(
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
-def _requests(
-    what: str | None,
-    algorithm: str,
-    ranks: int | None,
-    size: int | None,
-    root: int,
-    grid: tuple[int, ...] | None,
-    on: tuple[str | None, Variant],
-) -> Iterator[Request]:
-    """What is to be proved."""
+def _asked(what: str | None, algorithm: str, ranks: int | None) -> Iterator[tuple[str, int]]:
+    """What is to be proved: an algorithm or a source, and its ranks."""
     from linkwright.session.suite.expand import algorithms_of
-    from linkwright.session.verification import Request, registered
+    from linkwright.session.verification import registered
 
     if what is None:
-        size = USUAL_SIZE if size is None else size
-        for key in (f"{collective}/{name}" for collective, names in registered().items() for name in names):
-            yield from (Request(key, p, size, root if root < p else 0, grid, *on) for p in SWEEP)
+        yield from ((f"{of}/{name}", p) for of, names in registered().items() for name in names for p in SWEEP)
         return
     subject = options.subject(what, algorithm)
-    ranks = subject.asked_ranks(ranks)
+    ranks = subject.asked_ranks(ranks) or USUAL_RANKS
     if subject.collective is None:
-        if subject.ranks is None:
-            ranks = ranks or USUAL_RANKS
-        if subject.sources[0].size_bytes is None:
-            size = USUAL_SIZE if size is None else size
-        yield Request(what, ranks, size, root, grid, *on)
+        yield what, ranks
         return
     for name in algorithms_of(subject.collective, subject.axes["algorithms"]):
-        key = f"{subject.collective}/{name}"
-        yield Request(key, ranks or USUAL_RANKS, USUAL_SIZE if size is None else size, root, grid, *on)
+        yield f"{subject.collective}/{name}", ranks
 
 
 def _print(findings: list, brief: bool) -> None:

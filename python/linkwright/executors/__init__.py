@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 
 from linkwright import machines
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.base import registry
 from linkwright.base.errors import PluginError, ShapeError, UsageError, unknown
 from linkwright.base.units import format_grid
@@ -143,15 +143,15 @@ def described(recipe: Recipe) -> ModelledTarget:
     return EXECUTORS["sim"].described(recipe)
 
 
-def check_obeyed(executor: Executor, experiment: Experiment) -> None:
-    """Refuse an experiment under a condition that the executor would ignore, though its rows would name it."""
+def check_obeyed(executor: Executor, question: Question) -> None:
+    """Refuse a question under a condition that the executor would ignore, though its rows would name it."""
     for name, usual in CONDITIONS.items():
-        value = getattr(experiment, name)
+        value = getattr(question, name, usual)
         if value != usual and name not in executor.obeys:
             stated = "->".join(map(str, value)) if isinstance(value, tuple) else str(value).lower()
             able = [f"--on {key}" for key, one in EXECUTORS.items() if name in one.obeys and not one.modelled]
             raise UsageError(
-                f"{experiment.part}: `{name} = {stated}`: --on {executor.key} cannot obey it, and its rows would name "
+                f"{question.part}: `{name} = {stated}`: --on {executor.key} cannot obey it, and its rows would name "
                 f"what was not done; leave it out, or ask a described machine (suites: `modelled = {{ {name} = ... }}`)"
                 + (f" or {', '.join(able)}" if able else "")
             )

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.base import files
 from linkwright.store import environment
 
@@ -54,7 +54,7 @@ class Best:
     peaks: Peaks = field(default_factory=Peaks)
 
     @classmethod
-    def of(cls, found: Iterable[tuple[Experiment, Measured | None]], *, shares_memory: bool) -> Best:
+    def of(cls, found: Iterable[tuple[Question, Measured | None]], *, shares_memory: bool) -> Best:
         """From everything that was measured; messages only where ranks share one memory."""
         found = list(found)
         return cls(Bounds.of(found) if shares_memory else Bounds(), Peaks.of(found))
@@ -63,9 +63,9 @@ class Best:
         """The better of both, number by number."""
         return Best(self.bounds.merged(other.bounds), self.peaks.merged(other.peaks))
 
-    def time(self, experiment: Experiment, measured: Measured) -> tuple[float, str] | None:
-        """The time of an experiment in ns at best, and the name of what it follows from; None where unknown."""
-        return self.bounds.best(experiment) or self.peaks.best(experiment, measured)
+    def time(self, question: Question, measured: Measured) -> tuple[float, str] | None:
+        """The time of a question in ns at best, and the name of what it follows from; None where unknown."""
+        return self.bounds.best(question) or self.peaks.best(question, measured)
 
 
 def remembered(folder: Path, host: Host, mine: Best) -> Best:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern, Question
 
 from .measured import Measured
 
@@ -48,24 +48,19 @@ class Bounds:
     rates: dict[int, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[tuple[Experiment, Measured | None]]) -> Bounds:
+    def of(cls, found: Iterable[tuple[Question, Measured | None]]) -> Bounds:
         """From everything that was measured."""
         seen = cls()
-        for experiment, measured in found:
-            if (
-                measured is None
-                or experiment.probe
-                or experiment.collective
-                or experiment.ranks != 2
-                or experiment.both_ways
-            ):
+        for question, measured in found:
+            if measured is None:
                 continue
             best_ns = measured.summary().min
-            if experiment.algorithm == "ping_pong":
-                seen = seen.merged(cls(best_ns / experiment.messages / 2))
-            elif experiment.algorithm == "pairs":
-                carried = experiment.messages * experiment.size_bytes
-                seen = seen.merged(cls(None, {carried: carried / best_ns}))
+            match question:
+                case Pattern(algorithm="ping_pong", ranks=2, both_ways=False):
+                    seen = seen.merged(cls(best_ns / question.messages / 2))
+                case Pattern(algorithm="pairs", ranks=2, both_ways=False):
+                    carried = question.messages * question.size_bytes
+                    seen = seen.merged(cls(None, {carried: carried / best_ns}))
         return seen
 
     def merged(self, other: Bounds) -> Bounds:
@@ -75,20 +70,21 @@ class Bounds:
         rates = {carried: max(self.rates.get(carried, 0.0), other.rates.get(carried, 0.0)) for carried in both}
         return Bounds(min(lines, default=None), rates)
 
-    def best(self, experiment: Experiment) -> tuple[float, str] | None:
-        """The time of an experiment in ns at best, and the name of what it follows from; None where unknown."""
-        ranks, size = experiment.ranks, experiment.size_bytes
-        if ranks < 2 or experiment.probe or self.line_ns is None or not self.rates:
+    def best(self, question: Question) -> tuple[float, str] | None:
+        """The time of a question in ns at best, and the name of what it follows from; None where unknown."""
+        ranks, size = question.ranks, question.size_bytes
+        if ranks < 2 or self.line_ns is None or not self.rates:
             return None
-        if experiment.collective:
-            crossing = _CROSSING.get(experiment.collective, lambda p: 1.0)(ranks) * (ranks - 1) * size
-            lines_ns, copies_ns = self.line_ns, crossing / ranks / self._rate(size / ranks)
-        elif experiment.algorithm in ("ping_pong", "pairs"):
-            trips = 2 if experiment.algorithm == "ping_pong" else 1
-            carried = trips * experiment.messages * size
-            lines_ns, copies_ns = trips * self.line_ns, carried / self._rate(carried)
-        else:
-            return None
+        match question:
+            case Collective(collective=collective):
+                crossing = _CROSSING.get(collective, lambda p: 1.0)(ranks) * (ranks - 1) * size
+                lines_ns, copies_ns = self.line_ns, crossing / ranks / self._rate(size / ranks)
+            case Pattern(algorithm="ping_pong" | "pairs"):
+                trips = 2 if question.algorithm == "ping_pong" else 1
+                carried = trips * question.messages * size
+                lines_ns, copies_ns = trips * self.line_ns, carried / self._rate(carried)
+            case _:
+                return None
         return (lines_ns, CACHE_LINE) if lines_ns >= copies_ns else (copies_ns, COPY_RATE)
 
     def _rate(self, carried: float) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe, Question
 
 from .measured import Measured
 
@@ -30,17 +30,17 @@ class Peaks:
     stores: dict[tuple[int, int], float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[tuple[Experiment, Measured | None]]) -> Peaks:
+    def of(cls, found: Iterable[tuple[Question, Measured | None]]) -> Peaks:
         """From everything that was measured; the shortest time of each is its peak."""
         flops, stores = {}, {}
-        for experiment, measured in found:
-            if measured is None or not experiment.probe:
+        for question, measured in found:
+            if measured is None or not isinstance(question, Probe):
                 continue
-            axes, best_ns = dict(experiment.axes), measured.summary().min
-            if experiment.probe == "fma_peak" or experiment.probe in _PRODUCTS:
+            axes, best_ns = dict(question.axes), measured.summary().min
+            if question.algorithm == "fma_peak" or question.algorithm in _PRODUCTS:
                 key = axes["dtype"], axes["threads"]
                 flops[key] = max(measured.carried["work_rate"] / best_ns, flops.get(key, 0.0))
-            elif experiment.probe == "random" and axes["generator"] == "store":
+            elif question.algorithm == "random" and axes["generator"] == "store":
                 stores[axes["block"], axes["threads"]] = best_ns
         return cls(flops, stores)
 
@@ -53,13 +53,15 @@ class Peaks:
             stores[key] = min(time_ns, stores.get(key, time_ns))
         return Peaks(flops, stores)
 
-    def best(self, experiment: Experiment, measured: Measured) -> tuple[float, str] | None:
+    def best(self, question: Question, measured: Measured) -> tuple[float, str] | None:
         """The time of a computing probe in ns at best, and the name of what it follows from."""
-        axes = dict(experiment.axes or ())
-        if experiment.probe in _PRODUCTS:
+        if not isinstance(question, Probe):
+            return None
+        axes = dict(question.axes)
+        if question.algorithm in _PRODUCTS:
             peak = self.flops.get((axes["dtype"], axes["threads"]))
             return (measured.carried["work_rate"] / peak, FLOP_RATE) if peak else None
-        if experiment.probe == "random" and axes["generator"] != "store":
+        if question.algorithm == "random" and axes["generator"] != "store":
             store_ns = self.stores.get((axes["block"], axes["threads"]))
             return (store_ns, STORE) if store_ns else None
         return None

@@ -4,7 +4,7 @@ Most of the variation between runs comes from there. The process reads one JSON 
 a JSON line as soon as an experiment ends, so a process that dies costs only its current experiment.
 
     in    {"number": 2, "deadline_s": 9.5, "options": {...}, "shares": {...},
-           "work": [{experiment}, ...], "about": {...}}
+           "work": [{question}, ...], "about": {...}}
     out   {"ready": true}, then {"samples": {...}}  |  {"ended": {...}}  for each experiment
 
 The parent calls `fresh`; the module that it starts calls `serve` with what measures there.
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from linkwright._native import measurement
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question, of_json
 from linkwright.base.errors import LinkwrightError, OutOfTimeError, WaivedError
 from linkwright.store.record import OUT_OF_TIME, PROCESS_ENDED, Ended, Outcome, Record, from_json, to_json
 
@@ -89,8 +89,8 @@ class Measurer(Protocol):
     def disturbances(self) -> dict[str, float | None]:
         """Disturbances from outside, as fields of the record: `foreign`, `clock_change`, `clock_hz`; may be empty."""
 
-    def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
-        """One experiment: check the data, warm up, sample within `sampling.budget_s`, check again."""
+    def measure(self, question: Question, sampling: Sampling) -> Record:
+        """One question: check the data, warm up, sample within `sampling.budget_s`, check again."""
 
 
 class UnrecoverableError(Exception):
@@ -106,17 +106,17 @@ def outcomes(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outco
     except LinkwrightError as error:
         yield from (Ended.by(error, "failed", e.key, launch.number) for e in launch.work)
         return
-    for done, experiment in enumerate(launch.work):
+    for done, question in enumerate(launch.work):
         left = end - time.monotonic()
         if left <= 0:
             return
         budget_s = launch.share_s(left, launch.work[done:])
-        outcome = _outcome(machine, experiment, launch, budget_s)
+        outcome = _outcome(machine, question, launch, budget_s)
         try:
             disturbances = machine.disturbances()
             after = machine.canary_ns(budget_s)
         except LinkwrightError as error:  # one that a GPU does not recover from in this process
-            yield Ended.by(error, "failed", experiment.key, launch.number) if isinstance(outcome, Record) else outcome
+            yield Ended.by(error, "failed", question.key, launch.number) if isinstance(outcome, Record) else outcome
             raise UnrecoverableError from error
         if isinstance(outcome, Record):
             outcome = dataclasses.replace(outcome, canary_ns=(before, after), **disturbances)
@@ -130,17 +130,17 @@ def here(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outcome]:
         yield from outcomes(measurer, launch)
 
 
-def _outcome(machine: Measurer, experiment: Experiment, launch: Launch, budget_s: float) -> Outcome:
+def _outcome(machine: Measurer, question: Question, launch: Launch, budget_s: float) -> Outcome:
     try:
-        found = machine.measure(experiment, Sampling.of(launch.options, launch.number, budget_s))
-        return found.named(experiment.key, launch.number)
+        found = machine.measure(question, Sampling.of(launch.options, launch.number, budget_s))
+        return found.named(question.key, launch.number)
     except WaivedError as error:
-        return Ended.by(error, "waived", experiment.key, launch.number)
+        return Ended.by(error, "waived", question.key, launch.number)
     except OutOfTimeError as error:
-        ended = Ended.by(error, "out-of-time", experiment.key, launch.number)
+        ended = Ended.by(error, "out-of-time", question.key, launch.number)
         return dataclasses.replace(ended, need_s=error.need_s)
     except LinkwrightError as error:
-        return Ended.by(error, "failed", experiment.key, launch.number)
+        return Ended.by(error, "failed", question.key, launch.number)
 
 
 def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
@@ -158,7 +158,7 @@ def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
             asked = json.load(sys.stdin)
         except json.JSONDecodeError:  # the parent was interrupted before it had asked
             return
-        work = [Experiment.from_json(values) for values in asked["work"]]
+        work = [of_json(values) for values in asked["work"]]
         options = Options(**asked["options"])
         launch = Launch(asked["number"], work, asked["deadline_s"], options, shares=asked["shares"])
         out.write(json.dumps({"ready": True}) + "\n")
@@ -188,7 +188,7 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
             "number": launch.number,
             "deadline_s": left,
             "options": vars(launch.options),
-            "work": [experiment.to_json() for experiment in work],
+            "work": [question.to_json() for question in work],
             "shares": dict(launch.shares),
             "about": dict(about or {}),
         }

@@ -1,6 +1,6 @@
 """A schedule as an executor sees it: what each rank does, with byte offsets and waits; the data, and their check.
 
-    program = Program.of(experiment, seed)
+    program = Program.of(question, seed)
     memory = program.initial(rank)                   one array per participant, all its buffers in it
     for operation in program.issued_by(rank):        in this order
         wait for every `operation.waits`             what the rank itself can observe
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Scheduled
 from linkwright.base.errors import UsageError
 
 _MOMENTS = {code: name for name, code in _native.moment_codes()}
@@ -142,12 +142,12 @@ class Program:
         self.memory_bytes: list[int] = self.columns["memory_bytes"].tolist()
 
     @classmethod
-    def of(cls, experiment: Experiment, seed: int) -> Program:
-        """The program of an experiment, with the data of a seed (`Sampling.seed`).
+    def of(cls, question: Scheduled, seed: int) -> Program:
+        """The program of a question, with the data of a seed (`Sampling.seed`).
 
-        Every process that takes part makes it anew: the same experiment and seed give the same operations and data.
+        Every process that takes part makes it anew: the same question and seed give the same operations and data.
         """
-        return cls(schedules.of(experiment), dtype=experiment.dtype or "f32", op=experiment.op, seed=seed)
+        return cls(schedules.of(question), dtype=question.dtype, op=question.op, seed=seed)
 
     @functools.cached_property
     def operations(self) -> tuple[Operation, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.base.errors import UsageError
 from linkwright.store.record import Outcome, Record
 
@@ -31,14 +31,14 @@ LAST_CACHE = 1 << 20
 # Most ranks by default, because every pair of them is an experiment.
 MOST_RANKS = 64
 ANY = "any collective"
-# Conditions that no schedule holds, so that an executor must see to them: field of `Experiment` -> usual value.
+# Conditions that no schedule holds, so that an executor must see to them: field of a question -> usual value.
 CONDITIONS: Mapping[str, object] = {
     "issue": None, "path": None, "skew": None, "arithmetic": True, "placement": None,
 }  # fmt: skip
 
 Shared = TypeVar("Shared")
 # The time of an experiment in ns that follows from the best seen, and the name of what was seen.
-BestOf = Callable[[Experiment, Measured], tuple[float, str] | None]
+BestOf = Callable[[Question, Measured], tuple[float, str] | None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Extent:
         last_cache: bytes of the last cache; sizes of probes may be multiples of it.
         default: the own algorithm that a collective takes where none is named; None means all algorithms.
         alternatives: an own algorithm and what its library could have chosen instead, by collective and algorithm.
-        planned: an experiment of a described machine's library with its schedule; any other as it is.
+        planned: a collective by a described machine's library with its schedule; any other question as it is.
     """
 
     kind: Literal["modelled", "measured"]
@@ -63,7 +63,7 @@ class Extent:
     last_cache: int = LAST_CACHE
     default: Callable[[str], str | None] = lambda collective: None
     alternatives: Callable[[str, str], list[str]] = lambda collective, algorithm: [algorithm]
-    planned: Callable[[Experiment], Experiment] = lambda experiment: experiment
+    planned: Callable[[Question], Question] = lambda question: question
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,14 @@ class Launch:
     """
 
     number: int
-    work: Sequence[Experiment]
+    work: Sequence[Question]
     deadline_s: float
     options: Options = field(default_factory=Options)
     folder: Path | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     stop_s: float | None = None
 
-    def share_s(self, left_s: float, rest: Sequence[Experiment]) -> float:
+    def share_s(self, left_s: float, rest: Sequence[Question]) -> float:
         """Seconds for the first of the experiments that are left; time that it saves goes to the others."""
         return min(left_s, self.shares.get(rest[0].key, left_s / len(rest)))
 
@@ -208,7 +208,7 @@ class Executor(Protocol):
         """The algorithms of its library or device for a collective."""
         return [own.key for own in self.own if {collective, ANY} & set(own.collectives)]
 
-    def best_seen(self, target: Target, found: Iterable[tuple[Experiment, Measured | None]], folder: Path) -> BestOf:
+    def best_seen(self, target: Target, found: Iterable[tuple[Question, Measured | None]], folder: Path) -> BestOf:
         """What the host gave at best, over this run in `folder` and its earlier runs next to it."""
         from . import best
 

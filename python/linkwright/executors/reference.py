@@ -30,12 +30,12 @@ class Reference(Executor):
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """Run each schedule once and compare what its postcondition names."""
-        for experiment in launch.work:
-            options = {"dtype": experiment.dtype, "op": experiment.op or "sum", "seed": launch.options.seed}
+        for question in launch.work:
+            options = {"dtype": question.dtype, "op": question.op or "sum", "seed": launch.options.seed}
             try:
-                checked = _native.schedule_memory(schedules.of(experiment), options)["checked_elements"]
+                checked = _native.schedule_memory(schedules.of(question), options)["checked_elements"]
             except LinkwrightError as error:
-                yield Ended.by(error, "failed", experiment.key, launch.number)
+                yield Ended.by(error, "failed", question.key, launch.number)
                 continue
             reason = f"{checked} elements compared, all right; reference takes no time"
-            yield Ended(experiment.key, launch.number, "waived", reason, "untimed")
+            yield Ended(question.key, launch.number, "waived", reason, "untimed")

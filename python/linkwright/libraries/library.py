@@ -14,67 +14,34 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from linkwright import _native
-from linkwright.ask.answer import How, ask
-from linkwright.ask.experiment import Continued, Own, continued
+from linkwright.ask.question import Collective, Continued, Own, Question
 from linkwright.base.errors import FileError, UnknownNameError, WaivedError, unknown
-from linkwright.base.units import Time
+from linkwright.base.units import counted
 from linkwright.libraries import nccl, rccl
+from linkwright.libraries.nccl.plans import Planned
 
 if TYPE_CHECKING:
-    from linkwright.ask.experiment import Experiment
     from linkwright.base.native_types import LibraryRow
-    from linkwright.libraries.nccl.choice import Choice
-    from linkwright.libraries.nccl.lines import Line
 
 LIBRARIES = {"nccl": nccl, "rccl": rccl}
+Asked = TypeVar("Asked", bound=Question)
 ALTERNATIVES = "all"  # after a slash: the choice of the library, and everything that it did not choose
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One collective as a library carries it out."""
+    """One collective as a library carries it out: with schedule, path and issue policy, and what the library chose."""
 
-    algorithm: str
-    schedule: _native.Schedule
-    path: str
-    issue: str
-    rings: int
-    launch_ps: int  # to start it on every rank
-    channels: int | None = None  # equal channels that each message represents
-    choice: Choice | None = None  # what a model of the library chose
-    line: Line | None = None  # set if two short rings represent a longer one; the schedule is the longer of them
-
-    @property
-    def how(self) -> How:
-        """Options for the simulation."""
-        return How(path=self.path, issue=self.issue, launch_ps=self.launch_ps, channels=self.channels)
+    question: Collective
+    planned: Planned
 
     @property
     def words(self) -> str:
         """The choice, such as `8 rings, flags` or `Tree LL, 16 channels`."""
-        if self.choice:
-            return "; ".join(filter(None, [self.choice.words, self.line and self.line.words]))
-        return f"{self.rings} ring{'s' if self.rings > 1 else ''}, {self.path}"
-
-    @property
-    def own(self) -> Own:
-        """The schedule as an experiment holds it."""
-        continued = Continued(self.line.shorter, self.line.times) if self.line else None
-        return Own(self.schedule, None, self.launch_ps, self.channels, self.choice and self.words, continued)
-
-    def time(self, machine: _native.Machine, **more: Any) -> Time:
-        """Return its simulated time on a machine; `more` are fields of `How`."""
-        how = self.how.but(**more)
-        times = [
-            ask(machine, schedule, how).time
-            for schedule in filter(None, (self.schedule, self.line and self.line.shorter))
-        ]
-        if len(times) == 1:
-            return times[0]
-        return Time(round(continued(times[1].ps, times[0].ps, self.line.times)))
+        return self.planned.words or f"{counted(self.planned.rings, 'ring')}, {self.question.path}"
 
 
 def algorithms(machine: _native.Machine, collective: str | None = None) -> list[str]:
@@ -124,45 +91,40 @@ def of_training(machine: _native.Machine) -> str | None:
     return f"{stated['name']}-{stated['training']}" if stated and default(machine, "allreduce") else None
 
 
-def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
+def plan(machine: _native.Machine, asked: Collective) -> Plan:
     """Plan a collective whose algorithm belongs to the library.
 
     `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` forces it in part, `nccl-2.27/tree/ll` wholly.
     """
-    stem, *forced = experiment.algorithm.split("/")
-    known = algorithms(machine, experiment.collective)
-    if not _serves(machine, experiment.collective, stem) or len(forced) > 2:
-        raise unknown(f"plan of {experiment.collective}", experiment.algorithm, known, where=machine.name)
+    stem, *forced = asked.algorithm.split("/")
+    known = algorithms(machine, asked.collective)
+    if not _serves(machine, asked.collective, stem) or len(forced) > 2:
+        raise unknown(f"plan of {asked.collective}", asked.algorithm, known, where=machine.name)
     stated = machine.library()
     name, _, version = stem.partition("-")
-    made = LIBRARIES[name].planned(machine, version, (*forced, None, None)[:2], experiment)
+    made = LIBRARIES[name].planned(machine, version, (*forced, None, None)[:2], asked)
     if made.mode not in stated["modes"]:
-        raise WaivedError(
-            f"{experiment.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}"
-        )
-    path = stated["modes"][made.mode]
-    return Plan(
-        experiment.algorithm, made.schedule, path, made.issue, made.rings, stated["launch_ps"] + made.drain_ps,
-        made.channels, made.choice, made.line,
-    )  # fmt: skip
+        raise WaivedError(f"{asked.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}")
+    continued = Continued(made.line.shorter, made.line.times) if made.line else None
+    own = Own(made.schedule, None, stated["launch_ps"] + made.drain_ps, made.channels, made.words, continued)
+    return Plan(replace(asked, path=stated["modes"][made.mode], issue=made.issue, own=own), made)
 
 
-def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Experiment) -> Experiment:
+def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Asked) -> Asked:
     """Return `asked` with the library's schedule, path and issue policy, if its algorithm belongs to the library.
 
     With a `sample` of a large machine, rank r is at endpoint `sample[r]`.
     """
-    if not asked.collective or not is_plan(asked.algorithm):
+    if not isinstance(asked, Collective) or not is_plan(asked.algorithm):
         return asked
     if asked.path or asked.issue:
         error = WaivedError(f"{asked.algorithm}: chooses path and issue policy itself; leave --path and --issue out")
         return replace(asked, own=Own(error=error))
     at = tuple(sample[: asked.ranks]) if sample else asked.placement
     try:
-        made = plan(machine, replace(asked, placement=at))
+        return replace(plan(machine, replace(asked, placement=at)).question, placement=asked.placement)
     except (WaivedError, UnknownNameError) as error:  # forced to what does not work here, or is not there
         return replace(asked, own=Own(error=error))
-    return replace(asked, path=made.path, issue=made.issue, own=made.own)
 
 
 def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:

@@ -68,18 +68,41 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The described machine of a condition, and how its library was started."""
+class Setup:
+    """Everything except the size that a time depends on; tables of one setup share their predictions.
 
-    machine: str  # machine file
+    Attributes:
+        machine: name or path of a machine file.
+        nodes: copies of it.
+        gpus_per_node: GPUs that take part, of each.
+        fabric: the network between several nodes.
+        algorithm: of the library, with what is forced: `nccl-2.27/tree`.
+        collective: our key, or `sendrecv`.
+        one_process: whether one process starts the work of all GPUs of a node.
+    """
+
+    machine: str
+    nodes: int
+    gpus_per_node: int
+    fabric: str | None
+    algorithm: str
+    collective: str
+    one_process: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """GPUs that take part."""
+        return self.nodes * self.gpus_per_node
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The setup of a condition, and what else its description says."""
+
+    setup: Setup
     generation: str
-    nodes: int  # copies of it
-    gpus_per_node: int  # that take part, of each
-    fabric: str | None  # of several nodes
     library: str  # `nccl`, `rccl`, `oneccl`
     version: str
-    forced: tuple[str, ...]  # algorithm, protocol
-    one_process: bool
     site: str
     rules: tuple[str, ...]
 
@@ -109,12 +132,11 @@ def settle(condition: Condition) -> Setting | Refusal:
     fabric, why = _fabric(condition, node) if nodes > 1 else (None, "")
     version, stated = _version(condition, node)
     one, process = _process(condition)
-    return Setting(
-        machine=node["machine"], generation=node["generation"], nodes=nodes, gpus_per_node=gpus, fabric=fabric,
-        library=node.get("library", "nccl"), version=version, forced=_forced(condition),
-        one_process=one and gpus > 1, site=_site(condition),
-        rules=tuple(filter(None, (node["why"], why, stated, process))),
-    )  # fmt: skip
+    library = node.get("library", "nccl")
+    algorithm = "/".join((f"{library}-{version}", *_forced(condition)))
+    setup = Setup(node["machine"], nodes, gpus, fabric, algorithm, condition.collective, one and gpus > 1)
+    rules = tuple(filter(None, (node["why"], why, stated, process)))
+    return Setting(setup, node["generation"], library, version, _site(condition), rules)
 
 
 def _domains(condition: Condition, machine: str) -> tuple[int, int]:

@@ -10,21 +10,25 @@ A process that drives g GPUs starts them one after another, so a call takes at l
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from linkwright import _native, machines
+from linkwright.ask import schedules
 from linkwright.ask.answer import ask
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.machines import Variant
 
-from .settings import Setting
+from .settings import Setup
 
 DTYPE = "f32"
 ELEMENT_BYTES = 4
 MACHINES = 64  # size of the cache
+# The library chooses for the GPUs that take part; what it chose is simulated on the first endpoints of the machine.
+SIMULATED_ON: dict[str, Any] = {"placement": None}
 # Numbers of a machine that a fit or an ablation changes: key -> value as in a machine file.
 Changes = Mapping[str, str]
 NOTHING: Changes = {}
@@ -38,79 +42,30 @@ class Predicted:
     choice: str
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Everything except the size that a time depends on; tables of one shape share their predictions."""
-
-    machine: str
-    nodes: int
-    gpus_per_node: int
-    fabric: str | None
-    algorithm: str  # of the library, with what is forced: `nccl-2.27/tree`
-    collective: str
-    one_process: bool
-
-    @classmethod
-    def of(cls, setting: Setting, collective: str) -> Shape:
-        """Return the shape of a collective in a setting."""
-        algorithm = "/".join((f"{setting.library}-{setting.version}", *setting.forced))
-        return cls(
-            setting.machine, setting.nodes, setting.gpus_per_node, setting.fabric, algorithm, collective,
-            setting.one_process,
-        )  # fmt: skip
-
-    @property
-    def ranks(self) -> int:
-        """GPUs that take part."""
-        return self.nodes * self.gpus_per_node
-
-
 class Model:
     """The described machines, with some of their numbers changed; caches what it has simulated."""
 
     def __init__(self, changes: Changes = NOTHING) -> None:
         self._changes = changes
         self._machines: dict[tuple[str, int, str | None], _native.Machine] = {}
-        self._cells: dict[tuple[Shape, int], Predicted] = {}
+        self._cells: dict[tuple[Setup, int], Predicted] = {}
 
-    def time(self, shape: Shape, size_bytes: int) -> Predicted:
+    def time(self, setup: Setup, size_bytes: int) -> Predicted:
         """Return the time of a collective, size as nccl-tests counts it; raise if the library cannot do it there."""
-        key = (shape, size_bytes)
+        key = (setup, size_bytes)
         if key not in self._cells:
-            self._cells[key] = self._simulated(shape, size_bytes)
+            self._cells[key] = predicted(self.machine(setup), setup, size_bytes)
         return self._cells[key]
 
-    def machine(self, shape: Shape) -> _native.Machine:
+    def machine(self, setup: Setup) -> _native.Machine:
         """The composed machine."""
-        key = (shape.machine, shape.nodes, shape.fabric)
+        key = (setup.machine, setup.nodes, setup.fabric)
         if key not in self._machines:
             found, known = _composed(*key)
             for name, value in self._changes.items():
                 found = found.with_value(name, value) if name in known else found
             self._machines[key] = found
         return self._machines[key]
-
-    def _simulated(self, shape: Shape, size_bytes: int) -> Predicted:
-        machine = self.machine(shape)
-        found = _way(machine, shape)(machine, shape, size_bytes)
-        if not shape.one_process:
-            return found
-        floor = shape.gpus_per_node * launch_each_us(machine)
-        return Predicted(
-            max(found.time_us, floor), found.choice if found.time_us > floor else f"{found.choice}; launches"
-        )
-
-
-class OneMachine(Model):
-    """A model with one machine, whatever a shape asks for."""
-
-    def __init__(self, machine: _native.Machine) -> None:
-        super().__init__()
-        self._given = machine
-
-    def machine(self, shape: Shape) -> _native.Machine:
-        """The given machine."""
-        return self._given
 
 
 @functools.lru_cache(MACHINES)
@@ -120,13 +75,14 @@ def _composed(machine: str, nodes: int, fabric: str | None) -> tuple[_native.Mac
     return found, frozenset(row["key"] for row in found.numbers())
 
 
-Way = Callable[[_native.Machine, Shape, int], Predicted]
-
-
-def _way(machine: _native.Machine, shape: Shape) -> Way:
+def predicted(machine: _native.Machine, setup: Setup, size_bytes: int) -> Predicted:
+    """Return the time of a collective on the machine of a setup; raise if the library cannot do it there."""
     if machine.library() is None:
-        return _plain
-    return _neighbours if shape.collective == "sendrecv" else _planned
+        found = _plain(machine, setup, size_bytes)
+    else:
+        found = (_neighbours if setup.collective == "sendrecv" else _planned)(machine, setup, size_bytes)
+    floor = setup.gpus_per_node * launch_each_us(machine) if setup.one_process else 0.0
+    return found if found.time_us > floor or not setup.one_process else Predicted(floor, f"{found.choice}; launches")
 
 
 def launch_each_us(machine: _native.Machine) -> float:
@@ -135,44 +91,35 @@ def launch_each_us(machine: _native.Machine) -> float:
     return rows.get("facts.launch_each", 0.0)
 
 
-def _planned(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
-    plan = library.plan(machine, experiment(machine, shape, size_bytes))
-    return Predicted(plan.time(machine).us, plan.words)
+def _planned(machine: _native.Machine, setup: Setup, size_bytes: int) -> Predicted:
+    plan = library.plan(machine, question(machine, setup, size_bytes))
+    return Predicted(schedules.time(plan.question, machine, **SIMULATED_ON).us, plan.words)
 
 
-def experiment(machine: _native.Machine, shape: Shape, size_bytes: int) -> Experiment:
-    """Return the experiment that simulates a collective on a machine with a library."""
-    asked = collective_experiment(
-        "", shape.collective, shape.algorithm, shape.ranks, _whole(shape, size_bytes), DTYPE, "sum"
+def question(machine: _native.Machine, setup: Setup, size_bytes: int) -> Collective:
+    """Return what simulates a collective on a machine with a library; ranks are on the first GPUs of each node."""
+    asked = collective_question(
+        "", setup.collective, setup.algorithm, setup.ranks, _whole(setup, size_bytes), DTYPE, "sum"
     )
-    return _placed(asked, machine, shape)
+    per_node = machine.ranks // setup.nodes
+    if per_node == setup.gpus_per_node:
+        return asked
+    places = tuple(node * per_node + gpu for node in range(setup.nodes) for gpu in range(setup.gpus_per_node))
+    return replace(asked, placement=places)
 
 
-def _placed(experiment: Experiment, machine: _native.Machine, shape: Shape) -> Experiment:
-    """Place ranks on the first GPUs of each node, if not all take part."""
-    per_node = machine.ranks // shape.nodes
-    if per_node == shape.gpus_per_node:
-        return experiment
-    places = tuple(node * per_node + gpu for node in range(shape.nodes) for gpu in range(shape.gpus_per_node))
-    return replace(experiment, placement=places)
-
-
-def _whole(shape: Shape, size_bytes: int) -> int:
+def _whole(setup: Setup, size_bytes: int) -> int:
     """Round the size up to whole elements, at least one for each rank if the collective divides them among ranks."""
-    least = shape.ranks if shape.collective in ("allgather", "reduce_scatter", "alltoall", "gather", "scatter") else 1
+    least = setup.ranks if setup.collective in ("allgather", "reduce_scatter", "alltoall", "gather", "scatter") else 1
     return max(least, -(-size_bytes // ELEMENT_BYTES)) * ELEMENT_BYTES
 
 
-def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
+def _neighbours(machine: _native.Machine, setup: Setup, size_bytes: int) -> Predicted:
     """Predict a test of sends and receives: every rank sends to the next and receives from the previous one."""
-    sends = replace(shape, collective="alltoall")
-    experiment = collective_experiment(
-        "", "alltoall", sends.algorithm, shape.ranks, _whole(sends, size_bytes), DTYPE, "sum"
-    )
-    plan = library.plan(machine, _placed(experiment, machine, shape))
-    schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size_bytes, count=1)
+    plan = library.plan(machine, question(machine, replace(setup, collective="alltoall"), size_bytes))
+    schedule = _native.Schedule.pattern("pattern/neighbour", setup.ranks, size_bytes, count=1)
     # An alltoall ends with local copies; this pattern has none.
-    how = plan.how.but(launch_ps=(machine.library() or {})["launch_ps"])
+    how = schedules.how(plan.question, **SIMULATED_ON, launch_ps=(machine.library() or {})["launch_ps"])
     return Predicted(ask(machine, schedule, how).time.us, plan.words)
 
 
@@ -180,12 +127,12 @@ def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Pred
 PLAIN = {"allreduce": "ring", "allgather": "ring", "reduce_scatter": "ring", "broadcast": "ring", "reduce": "ring"}
 
 
-def _plain(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
+def _plain(machine: _native.Machine, setup: Setup, size_bytes: int) -> Predicted:
     """Predict a ring in rank order, or all messages at once."""
-    size = _whole(shape, size_bytes)
-    if shape.collective == "sendrecv":
-        schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size, count=1)
+    size = _whole(setup, size_bytes)
+    if setup.collective == "sendrecv":
+        schedule = _native.Schedule.pattern("pattern/neighbour", setup.ranks, size, count=1)
     else:
-        key = f"{shape.collective}/{PLAIN.get(shape.collective, 'linear')}"
-        schedule = _native.Schedule.build(key, shape.ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES)
-    return Predicted(ask(machine, schedule).time.us, "a plain ring" if shape.collective in PLAIN else "all at once")
+        key = f"{setup.collective}/{PLAIN.get(setup.collective, 'linear')}"
+        schedule = _native.Schedule.build(key, setup.ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES)
+    return Predicted(ask(machine, schedule).time.us, "a plain ring" if setup.collective in PLAIN else "all at once")

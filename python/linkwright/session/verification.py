@@ -14,27 +14,7 @@ from linkwright.machines import AS_DESCRIBED, Variant
 
 # A proof is about chunks; elements only decide how long they are.
 ELEMENT_BYTES = 4
-
-
-@dataclass(frozen=True)
-class Request:
-    """An algorithm or a source, and a shape."""
-
-    key: str  # `collective/name`, or of a source that says its collective itself its name alone
-    ranks: int | None  # None: those of a schedule in a file
-    size_bytes: int | None
-    root: int = 0
-    grid: tuple[int, ...] | None = None
-    machine: str | None = None
-    variant: Variant = AS_DESCRIBED  # of the machine
-
-    @property
-    def label(self) -> str:
-        """What tables call it."""
-        collective, slash, name = self.key.partition("/")
-        if collective not in registered():
-            return sources.find(self.key).label
-        return f"{collective}{slash}{sources.find(name).label}" if sources.is_source(name) else self.key
+USUAL_SIZE = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -48,40 +28,52 @@ class Finding:
     proved: Mapping[str, object] | None = None
 
 
-def check(request: Request) -> Finding:
-    """Build and verify; a wrong schedule is a finding, an algorithm that cannot serve the shape is waived."""
-    ranks = request.ranks
+def check(
+    key: str, ranks: int, size_bytes: int | None, *, root: int = 0, grid: tuple[int, ...] | None = None,
+    machine: str | None = None, variant: Variant = AS_DESCRIBED,
+) -> Finding:  # fmt: skip
+    """Build and verify; a wrong schedule is a finding, an algorithm that cannot serve the shape is waived.
+
+    Args:
+        key: `collective/name`, or a source that says its collective itself.
+        ranks: that take part.
+        size_bytes: of the message; None: that of a file, or the usual one.
+        root: of a rooted collective.
+        grid: sides of the ranks.
+        machine: for whose default path the schedule is lowered first, as the `variant` has it.
+    """
     try:
-        schedule = _made(request)
+        schedule = _made(key, ranks, size_bytes, root=root, grid=grid)
         ranks = schedule.ranks
-        if request.machine:
-            schedule = _native.lower(schedule, _sized(request))
+        if machine:
+            schedule = _native.lower(schedule, _sized(machine, ranks, grid, variant))
         proved = schedule.verify()
     except WaivedError as error:
-        return Finding(request.label, ranks, "waived", str(error))
+        return Finding(_label(key), ranks, "waived", str(error))
     except LinkwrightError as error:
         if error.exit_status == 2:
             raise
-        return Finding(request.label, ranks, "failed", str(error))
-    return Finding(request.label, ranks, "ok", describe(proved), proved)
+        return Finding(_label(key), ranks, "failed", str(error))
+    return Finding(_label(key), ranks, "ok", describe(proved), proved)
 
 
-def _made(request: Request) -> _native.Schedule:
-    """The schedule of a request, by a registered algorithm or by a source."""
-    from linkwright.libraries.experiments import collective_experiment, own_experiment
+def _made(key: str, ranks: int, size_bytes: int | None, **about: Any) -> _native.Schedule:
+    """The schedule of a registered algorithm or of a source."""
+    from linkwright.libraries import questions
 
-    collective, _, name = request.key.partition("/")
-    ranks, size = request.ranks, request.size_bytes
-    how = ("f32", "sum")
-    about: dict[str, Any] = {"root": request.root, "grid": request.grid}
+    collective, _, name = key.partition("/")
+    if name not in registered().get(collective, ()):
+        return schedules.of(questions.named("verify", key, ranks, size_bytes, (ranks, USUAL_SIZE), **about))
+    elements = (USUAL_SIZE if size_bytes is None else size_bytes) // ELEMENT_BYTES
+    return _native.Schedule.build(key, ranks, elements, element_bytes=ELEMENT_BYTES, **about)
+
+
+def _label(key: str) -> str:
+    """What tables call it."""
+    collective, slash, name = key.partition("/")
     if collective not in registered():
-        return schedules.of(own_experiment("verify", request.key, ranks, size, *how, **about))
-    # The command line fills in what its user leaves open.
-    assert ranks is not None
-    assert size is not None
-    if name not in registered()[collective]:
-        return schedules.of(collective_experiment("verify", collective, name, ranks, size, *how, **about))
-    return _native.Schedule.build(request.key, ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES, **about)
+        return sources.find(key).label
+    return f"{collective}{slash}{sources.find(name).label}" if sources.is_source(name) else key
 
 
 @functools.cache
@@ -100,11 +92,11 @@ def describe(proved: Mapping[str, object]) -> str:
     return f"{counts}; {proved['hazards']} hazards ordered; {how}"
 
 
-def _sized(request: Request) -> _native.Machine:
+def _sized(machine: str, ranks: int, grid: tuple[int, ...] | None, variant: Variant) -> _native.Machine:
     from linkwright.executors import resolve
     from linkwright.executors.sim import ModelledTarget
 
-    (target,) = resolve(str(request.machine), request.ranks, request.grid, variant=request.variant)
+    (target,) = resolve(machine, ranks, grid, variant=variant)
     if not isinstance(target, ModelledTarget):
-        raise UsageError(f"--on {request.machine}: an executor measures; name a described machine to verify for it")
+        raise UsageError(f"--on {machine}: an executor measures; name a described machine to verify for it")
     return target.machine

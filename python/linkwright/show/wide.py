@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwright.ask.experiment import DTYPES, Experiment
+from linkwright.ask.question import Collective, Pattern, Probe, Question, Scheduled
 from linkwright.base.units import GIGA, NS_PER_US
 from linkwright.executors import probes
 from linkwright.session.suite.context import Row
@@ -108,50 +108,48 @@ def heads(modelled: bool) -> list[str]:
     ]
 
 
-def round_trips(experiment: Experiment, metrics: Metrics) -> str | None:
+def round_trips(question: Question, metrics: Metrics) -> str | None:
     """What `time` and `latency` mean of a pattern that goes to and fro; None of anything else."""
-    if "latency" not in metrics or experiment.probe:
+    if "latency" not in metrics or not isinstance(question, Pattern):
         return None
-    trips = "a round trip" if experiment.messages == 1 else f"{experiment.messages} round trips"
+    trips = "a round trip" if question.messages == 1 else f"{question.messages} round trips"
     return f"time is that of {trips}, latency half of one"
 
 
-def heading(experiment: Experiment, metrics: Metrics) -> str:
+def heading(question: Question, metrics: Metrics) -> str:
     """The line above those of one algorithm or probe."""
-    if experiment.probe:
-        own = "" if experiment.part == experiment.probe else f"{experiment.part}: "
-        return f"# {own}probe {experiment.probe}"
-    meaning = round_trips(experiment, metrics)
-    return f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks" + (
-        f"; {meaning}" if meaning else ""
-    )
+    if not isinstance(question, Scheduled):
+        own = "" if question.part == question.what else f"{question.part}: "
+        return f"# {own}probe {question.what}"
+    meaning = round_trips(question, metrics)
+    return f"# {question.part}: {question.algorithm_key}, {question.ranks} ranks" + (f"; {meaning}" if meaning else "")
 
 
-def line(experiment: Experiment, metrics: Metrics, modelled: bool) -> str:
+def line(question: Scheduled, metrics: Metrics, modelled: bool) -> str:
     """The line of a collective or a pattern."""
     rate = metrics.get("alg_bw") or metrics.get("bandwidth")
     checked = not modelled and "unchecked" not in flags(metrics["time"])
     values = (
-        f"{experiment.size_bytes:>12} {experiment.size_bytes // DTYPES[experiment.dtype]:>11}",
-        f"{experiment.dtype:>6} {experiment.op or 'none':>6} {_root(experiment):>5}",
+        f"{question.size_bytes:>12} {question.elements:>11}",
+        f"{question.dtype:>6} {question.op or 'none':>6} {_root(question):>5}",
         f"{_us(metrics['time']):>10} {_gb(rate):>8} {_gb(metrics.get('bus_bw')):>8}",
         f"{'0' if checked else '-':>6}",
     )
     return " ".join(values) + "".join(f" {text(metrics):>{width}}" for _, _, width, text in columns(modelled))
 
 
-def probe_line(experiment: Experiment, metrics: Metrics, asked: Sequence[str]) -> str:
+def probe_line(question: Probe, metrics: Metrics, asked: Sequence[str]) -> str:
     """A probe does not fit the columns of nccl-tests: `# working_set=64K  latency 3.69 ns [3.66, 3.71]  ok`."""
-    probe = probes.find(experiment.algorithm)
+    probe = probes.find(question.algorithm)
     own = [metrics[m.key] for m in probe.metrics if m.key in metrics]
-    axes = [f"{key}={text}" for key, text in axis_texts(probe, experiment).items() if key in asked]
-    named = list(dict.fromkeys([*experiment.named, *axes]))
+    axes = [f"{key}={text}" for key, text in axis_texts(probe, question).items() if key in asked]
+    named = list(dict.fromkeys([*question.named, *axes]))
     return "#   " + "  ".join(["  ".join(named) or "defaults", *map(_with_interval, own), _status(metrics)])
 
 
-def axis_texts(probe: probes.Probe, experiment: Experiment) -> dict[str, str]:
+def axis_texts(probe: probes.ProbeKind, question: Probe) -> dict[str, str]:
     """The value of every axis of a probe as people write it."""
-    return {key: probe.axis(key).text(value) for key, value in experiment.axes or ()}
+    return {key: probe.axis(key).text(value) for key, value in question.axes}
 
 
 def _with_interval(row: Row) -> str:
@@ -166,9 +164,9 @@ def _is_rate(row: Row) -> bool:
     return str(row["unit"]).endswith("/s")
 
 
-def _root(experiment: Experiment) -> int:
+def _root(question: Scheduled) -> int:
     """The root, or -1 for a collective without one, as nccl-tests prints it."""
     from linkwright import _native
 
     rooted = {row["key"] for row in _native.collectives() if row["rooted"]}
-    return experiment.root if experiment.collective in rooted else -1
+    return question.root if isinstance(question, Collective) and question.collective in rooted else -1

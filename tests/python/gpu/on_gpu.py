@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe, Question, of_json
 from linkwright.base.errors import LinkwrightError
 from linkwright.executors.cuda import clocks, measure, probes, stream
 from linkwright.executors.cuda.device import Device, device, devices
@@ -46,16 +46,16 @@ def on_one() -> None:
     whole = measure.Gpu(gpu, sms, found.sms, found, clocks.Throttling(gpu.bus_id))
     print(json.dumps({"environment": gpu.environment(), "sms": sms, "calibration": found.calibration()}))
     words = recorded(gpu)
-    run = lambda experiment: (probes.measure if experiment.probe else measure.run)(whole, experiment, HOW)  # noqa: E731
+    run = lambda experiment: (probes.measure if isinstance(experiment, Probe) else measure.run)(whole, experiment, HOW)  # noqa: E731
     answer(run, spoiled)
     print(json.dumps(words))
 
 
-def answer(run: Callable[[Experiment], Record], spoil: Callable[[], AbstractContextManager]) -> None:
+def answer(run: Callable[[Question], Record], spoil: Callable[[], AbstractContextManager]) -> None:
     for request in json.load(sys.stdin):
         with spoil() if request.get("spoil") else nullcontext():
             try:
-                print(json.dumps({"found": vars(run(Experiment.from_json(request["experiment"])))}))
+                print(json.dumps({"found": vars(run(of_json(request["experiment"])))}))
             except LinkwrightError as error:
                 print(json.dumps({"error": [type(error).__name__, str(error)]}))
 

@@ -14,7 +14,7 @@ import pytest
 from test_gpu_probes import needs_nvrtc
 
 from linkwright import _native
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern
 from linkwright.base import registry
 from linkwright.base.errors import CudaError
 from linkwright.cli.main import status_of
@@ -22,11 +22,12 @@ from linkwright.executors.cuda import clocks
 from linkwright.show.report.runs import Run
 
 
-def allreduce(ranks: int, size: int = 256, **more) -> Experiment:
-    return Experiment("test", "allreduce", more.pop("algorithm", "ring"), ranks, size, "f32", op="sum", **more)
+def allreduce(ranks: int, size: int = 256, **more) -> Collective:
+    algorithm = more.pop("algorithm", "ring")
+    return Collective("test", algorithm, ranks, size, "f32", collective="allreduce", op="sum", **more)
 
 
-PING_PONG = Experiment("test", None, "ping_pong", 2, 8, "u8", placement=(1, 6))
+PING_PONG = Pattern("test", "ping_pong", 2, 8, "u8", placement=(1, 6))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import emulator
 import numpy as np
 import pytest
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe
 from linkwright.base.errors import WaivedError
 from linkwright.executors import probes
 from linkwright.executors.cuda import compiler
@@ -21,7 +21,7 @@ needs_nvrtc = pytest.mark.skipif(not emulator.has_nvrtc(), reason="no cuda-bindi
 def asked(key: str, *, placement: tuple[int, ...] | None = None, spoil: bool = False, **axes) -> dict:
     assigned = probes.find(key).assignment(axes)
     ranks = int(assigned.get("threads", 1))
-    experiment = Experiment("test", None, key, ranks, None, None, axes=tuple(assigned.items()), placement=placement)
+    experiment = Probe("test", key, ranks, None, axes=tuple(assigned.items()), placement=placement)
     return {"experiment": experiment, "spoil": spoil}
 
 
@@ -105,7 +105,7 @@ def test_an_answer_is_checked_samples(answers, number):
     assert all(value > 0 for value in found["values_ns"])
     # The host's clock watches whether the host was disturbed; on a busy one every sample may have been.
     assert found["values_ns"] or sum(found["dropped"].values()), found
-    metrics = probes.find(ANSWERED[number]["experiment"].probe).metrics
+    metrics = probes.find(ANSWERED[number]["experiment"].algorithm).metrics
     rates = {metric.source for metric in metrics} & {"counted_rate", "moved_rate", "work_rate"}
     carried = {"counted_rate": "counted_bytes", "moved_rate": "moved_bytes", "work_rate": "work"}
     assert all(found[carried[rate]] > 0 for rate in rates)

@@ -14,7 +14,7 @@ import pytest
 from test_gpu_probes import needs_nvrtc
 
 from linkwright import _native
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern, Probe
 from linkwright.executors.cuda import walk
 from linkwright.executors.gpus import measure, order
 from linkwright.store.record import Record
@@ -23,14 +23,14 @@ STAND_INS = emulator.HERE / "stand_ins"
 WITHOUT_CUPY = {"PYTHONPATH": str(emulator.HERE / "absent")}
 
 
-def collective(key: str, ranks: int, size: int = 480, dtype: str = "f32", **more) -> Experiment:
+def collective(key: str, ranks: int, size: int = 480, dtype: str = "f32", **more) -> Collective:
     name, _, algorithm = key.partition("/")
     op = "sum" if "reduce" in name else None
-    return Experiment("test", name, algorithm, ranks, size, dtype, op=more.pop("op", op), **more)
+    return Collective("test", algorithm, ranks, size, dtype, op=more.pop("op", op), **more, collective=name)
 
 
-def pattern(name: str, size: int = 64, **more) -> Experiment:
-    return Experiment("test", None, name, 2, size, "u8", **more)
+def pattern(name: str, size: int = 64, **more) -> Pattern:
+    return Pattern("test", name, 2, size, "u8", **more)
 
 
 ANSWERED = [
@@ -96,7 +96,7 @@ def test_without_waiting_for_each_other_data_are_wrong():
         ("GPU 0 cannot reach the memory of GPU 1", 2, collective("allreduce/ring", 2), {"FAKE_NO_PEER": "1"}),
         ("there is no path `eth`; use `peer` or `staged`", 2, collective("allreduce/ring", 2, path="eth"), {}),
         ("a quarter of a GPU's memory", 2, collective("allreduce/ring", 2, 1 << 29), {}),
-        ("between GPUs it is not measured", 2, Experiment("test", None, "matmul", 2, None, None, axes=()), {}),
+        ("between GPUs it is not measured", 2, Probe("test", "matmul", 2, None, axes=()), {}),
     ],
 )
 def test_what_cannot_be_is_waived(reason, gpus, experiment, environment):

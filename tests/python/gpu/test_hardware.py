@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linkwright import _native
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import WaivedError
 from linkwright.executors import probes
 from linkwright.executors.cuda import clocks, job, measure, native
@@ -123,7 +123,7 @@ def test_several_gpus_reduce_as_reference_does(algorithm, path):
     from linkwright.executors.gpus.node import Node
 
     found = devices("gpus")
-    asked = Experiment("test", "allreduce", algorithm, len(found), 1 << 20, "f32", op="sum", path=path)
+    asked = Collective("test", algorithm, len(found), 1 << 20, "f32", op="sum", path=path, collective="allreduce")
     how = Sampling(samples=8, warmup_at_most=2, budget_s=2.0, settle_within=None, seed=0)
     try:
         answer = several.run(Node(found), asked, how)
@@ -136,6 +136,6 @@ def test_several_gpus_reduce_as_reference_does(algorithm, path):
 
 def test_samples_are_plausible(gpu):
     how = Sampling(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
-    found = measure.run(gpu, Experiment("test", "allreduce", "ring", 8, 4096, "f32", op="sum"), how)
+    found = measure.run(gpu, Collective("test", "ring", 8, 4096, "f32", op="sum", collective="allreduce"), how)
     # Fourteen messages, each of which crosses the L2 at least once.
     assert 14 * 200 < np.median(found.values_ns) < 1e6

@@ -8,7 +8,7 @@ from linkwright.ask import schedules
 from linkwright.base import registry
 from linkwright.base.errors import LinkwrightError, WaivedError
 from linkwright.executors.mpi.world import world
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 
 job = world()
 compared, wrong = 0, []
@@ -18,7 +18,7 @@ for ranks in (2, 4, 7):
     group, communicators = job.group(range(ranks))
     for algorithm in registry.entries("algorithms"):
         for size_bytes in (ranks * 4, 4000):
-            experiment = collective_experiment(
+            experiment = collective_question(
                 "parity", algorithm["collective"], algorithm["name"], ranks, size_bytes, "i32", "sum"
             )
             try:

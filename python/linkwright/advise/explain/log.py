@@ -141,9 +141,9 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
 
 
 def _time_on(system: System, machine: _native.Machine, size: int) -> float:
-    from linkwright.libraries.times import OneMachine
+    from linkwright.libraries.times import predicted
 
-    return OneMachine(machine).time(system.shape, size).time_us
+    return predicted(machine, system, size).time_us
 
 
 def heading(answer: Answer) -> str:
@@ -261,9 +261,10 @@ def _system(
         if machine is None:
             raise UsageError(f"{found.reason}; give a machine with --on (`linkwright list machines`)")
         return _given(machine, nodes, ranks, fabric, collective, facts.version or ""), f"given: {machine}"
-    name, network = machine or found.machine, fabric or found.fabric
+    setup = found.setup
+    name, network = machine or setup.machine, fabric or setup.fabric
     system = System(
-        name, found.nodes, found.gpus_per_node, network, _algorithm(name, found.library, found.version, collective),
+        name, setup.nodes, setup.gpus_per_node, network, _algorithm(name, found.library, found.version, collective),
         collective,
     )  # fmt: skip
     rules = [rule for rule in found.rules if not (fabric and rule.endswith("mostly has"))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import Answer, ask
-from linkwright.ask.experiment import Experiment, continued
+from linkwright.ask.question import Collective, Scheduled
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.units import PS_PER_US
 from linkwright.libraries import library
@@ -29,8 +29,7 @@ class Found:
     Attributes:
         name: of the schedule.
         machine: on which it runs.
-        experiment: as it runs.
-        words: what a library chose, or "".
+        question: as it runs.
         time_us: the simulated time.
         limit_us: what no schedule beats; None where none is known.
         limit: which limit that is.
@@ -43,8 +42,7 @@ class Found:
 
     name: str
     machine: _native.Machine
-    experiment: Experiment
-    words: str
+    question: Scheduled
     time_us: float
     limit_us: float | None
     limit: str | None
@@ -57,45 +55,30 @@ class Found:
     @property
     def size(self) -> int:
         """Bytes of the message."""
-        return self.experiment.size_bytes or 0
+        return self.question.size_bytes or 0
 
 
-def explain(name: str, experiment: Experiment, machine: _native.Machine) -> Found:
+def explain(name: str, question: Scheduled, machine: _native.Machine) -> Found:
     """What is to be said of a schedule.
 
     Args:
         name: what it is called.
-        experiment: as it runs; of a library, as it planned it.
+        question: as it runs; of a library, as it planned it.
         machine: described, with a size.
 
     Raises:
         LinkwrightError: the machine cannot carry it out.
     """
-    schedule = schedules.of(experiment)
+    schedule = schedules.of(question)
     schedule.verify()
-    experiment = replace(experiment, size_bytes=experiment.size_bytes or schedule.size_bytes)
-    whole = _simulated(schedule, experiment, machine, links=True)
-    time_us, limit = time(schedule, experiment, machine), whole.limit
+    whole = ask(machine, schedule, schedules.how(question, links=True))
+    time_us, limit = schedules.time(question, machine).us, whole.limit
     return Found(
-        name, machine, experiment, (experiment.own and experiment.own.words) or "", time_us,
-        limit and limit.time_us, limit and limit.name,
+        name, machine, question, time_us, limit and limit.time_us, limit and limit.name,
         [(part, share) for part, share in sorted(whole.critical.items(), key=lambda one: -one[1]) if share >= LEAST],
-        _busiest(whole), effects(machine, lambda on: time(schedule, experiment, on))[:SHOWN],
-        _better(replace(experiment, collective=schedule.collective), machine, time_us),
+        _busiest(whole), effects(machine, lambda on: schedules.time(question, on).us)[:SHOWN],
+        _better(question, machine, time_us) if isinstance(question, Collective) else [],
     )  # fmt: skip
-
-
-def time(schedule: _native.Schedule, experiment: Experiment, machine: _native.Machine) -> float:
-    """How long it takes, in us; of a schedule that stands for a longer one, what the longer one takes."""
-    longer = _simulated(schedule, experiment, machine).time.us
-    line = experiment.own.continued if experiment.own else None
-    if line is None:
-        return longer
-    return continued(_simulated(line.shorter, experiment, machine).time.us, longer, line.times)
-
-
-def _simulated(schedule: _native.Schedule, experiment: Experiment, machine: _native.Machine, **more: object) -> Answer:
-    return ask(machine, schedule, schedules.how(experiment, **more))
 
 
 def _busiest(whole: Answer) -> list[tuple[str, float]]:
@@ -104,29 +87,31 @@ def _busiest(whole: Answer) -> list[tuple[str, float]]:
     return [(name, time / whole.time.ps) for name, time in busy[:3] if time]
 
 
-def launch_ps(experiment: Experiment) -> int:
+def launch_ps(question: Scheduled) -> int:
     """What a library takes to start it."""
-    return experiment.own.launch_ps if experiment.own else 0
+    return question.own.launch_ps if question.own else 0
 
 
-def _better(asked: Experiment, machine: _native.Machine, time_us: float) -> list[tuple[str, float]]:
+def by_algorithm(question: Collective, algorithm: str) -> Collective:
+    """The same by another algorithm of the registry, on the machine's first path, or by a plan of its library."""
+    return replace(question, algorithm=algorithm, path=None, issue=None, own=None)
+
+
+def _better(asked: Collective, machine: _native.Machine, time_us: float) -> list[tuple[str, float]]:
     """The known algorithms that are faster: registered ones on the machine's first path, and those of its library.
 
     Beside a plan of a library, all others are started as it is.
     """
-    if asked.collective is None:
-        return []
-    launch = launch_ps(asked)
+    launch_us = launch_ps(asked) / PS_PER_US
     found = []
     for algorithm in _known(machine, asked.collective):
-        other = replace(asked, algorithm=algorithm, path=None, issue=None, own=None)
         try:
-            planned = library.planned(machine, None, other)
-            takes = time(schedules.of(planned), planned, machine) + (0 if planned.own else launch / PS_PER_US)
+            other = library.planned(machine, None, by_algorithm(asked, algorithm))
+            takes = schedules.time(other, machine).us + (0 if other.own else launch_us)
         except LinkwrightError:
             continue
         if takes < time_us * (1 - LEAST):
-            found.append((f"{asked.collective}/{algorithm}", takes))
+            found.append((other.algorithm_key, takes))
     return sorted(found, key=lambda one: one[1])[:SHOWN]
 
 
@@ -138,10 +123,9 @@ def _known(machine: _native.Machine, collective: str) -> Iterator[str]:
 
 
 def searched(found: Found, on: str, variant: Variant, search_s: float) -> Found:
-    """The same with what a search on this machine finds; nothing for a pattern."""
-    asked = found.experiment
-    collective = schedules.of(asked).collective
-    if collective is None:
+    """The same with what a search on this machine finds; nothing for traffic."""
+    asked = found.question
+    if not isinstance(asked, Collective):
         return found
-    looked = faster.search(on, variant, collective, asked.ranks, found.size, search_s, launch_ps(asked))
+    looked = faster.search(on, variant, asked.collective, asked.ranks, found.size, search_s, launch_ps(asked))
     return replace(found, faster=looked)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from linkwright import _native, machines
 from linkwright.base.errors import LinkwrightError
-from linkwright.libraries.times import OneMachine, Predicted, Shape
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import Predicted, predicted
 from linkwright.machines import Variant
 
 from . import commands, detours
@@ -20,46 +21,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class System:
-    """What a time depends on besides the size.
+class System(Setup):
+    """What a time depends on besides the size: a setup, and what is wrong with it.
 
     Attributes:
-        machine: name or path of a machine file.
-        nodes: copies of it.
-        gpus: ranks on each.
-        fabric: the network between several nodes.
-        algorithm: the library, with what is forced, such as `nccl-2.27/ring`.
-        collective: our key.
         without: links, classes or nodes of the graph that are gone.
         degrade: (link, class or node, factor of its rate).
-        one_process: whether one process starts the work of all ranks of a node.
         scales: (key of the machine file, factor of its number).
         detours: whether GPUs of one PCIe switch reach each other through the one above it.
     """
 
-    machine: str
-    nodes: int
-    gpus: int
-    fabric: str | None
-    algorithm: str
-    collective: str
     without: tuple[str, ...] = ()
     degrade: tuple[tuple[str, float], ...] = ()
-    one_process: bool = False
     scales: tuple[tuple[str, float], ...] = ()
     detours: bool = False
-
-    @property
-    def ranks(self) -> int:
-        """How many take part."""
-        return self.nodes * self.gpus
-
-    @property
-    def shape(self) -> Shape:
-        """What the model of measured conditions calls it."""
-        return Shape(
-            self.machine, self.nodes, self.gpus, self.fabric, self.algorithm, self.collective, self.one_process
-        )
 
     @property
     def variant(self) -> Variant:
@@ -92,8 +67,8 @@ class System:
         return found
 
     @functools.cached_property
-    def _model(self) -> OneMachine:
-        return OneMachine(self.described)
+    def _times(self) -> dict[int, Predicted]:
+        return {}
 
     def time(self, size_bytes: int) -> Predicted:
         """The time of the collective, size as nccl-tests counts it.
@@ -101,7 +76,9 @@ class System:
         Raises:
             LinkwrightError: the machine, or the library on it, cannot do it.
         """
-        return self._model.time(self.shape, size_bytes)
+        if size_bytes not in self._times:
+            self._times[size_bytes] = predicted(self.described, self, size_bytes)
+        return self._times[size_bytes]
 
     def times(self, sizes: Sequence[int]) -> dict[int, float]:
         """Size -> us, of the sizes that the system can do."""

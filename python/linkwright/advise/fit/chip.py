@@ -63,7 +63,7 @@ class Chip(MachineFile):
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, l2_bytes: int, protocol: Protocol) -> Chip:
     """The model of the GPU with these points, fitted to some of those that are `seen`."""
-    ranks = max(point.experiment.ranks for point in points)
+    ranks = max(point.question.ranks for point in points)
     seen = _looked_at(points)
     check_enough(seen, run)
 
@@ -78,21 +78,21 @@ def fit(points: Sequence[Point], name: str, of: str, run: str, l2_bytes: int, pr
 
 def _looked_at(points: Sequence[Point]) -> list[Point]:
     """Points seen on the fewest, the median and the most SMs; the numbers in between add nothing."""
-    counts = sorted({p.experiment.ranks for p in points if p.seen})
+    counts = sorted({p.question.ranks for p in points if p.seen})
     kept = {counts[0], counts[len(counts) // 2], counts[-1]} if counts else set()
-    return [p for p in points if p.seen and p.experiment.ranks in kept]
+    return [p for p in points if p.seen and p.question.ranks in kept]
 
 
 def _begin(seen: Sequence[Point], run: str) -> dict[str, float]:
     """First guesses: what single sweeps show on their own."""
     trips, rows = sweeps(seen, run, "SMs")
-    shortest = min(trips, key=lambda p: p.experiment.size_bytes)
-    half_ns = shortest.time_ns / (2 * shortest.experiment.messages)
+    shortest = min(trips, key=lambda p: p.question.size_bytes)
+    half_ns = shortest.time_ns / (2 * shortest.question.messages)
     # A byte is read and written.
-    byte_ns = min(p.time_ns / (2 * p.experiment.messages * p.experiment.size_bytes) for p in rows)
+    byte_ns = min(p.time_ns / (2 * p.question.messages * p.question.size_bytes) for p in rows)
     begin = {key: share * half_ns for key, share in _BEGIN.items()}
     begin |= {key: factor * byte_ns for key, factor in _BEGIN_RATES.items()}
-    return begin | {"total": _BINDING * byte_ns / max(p.experiment.ranks for p in seen)}
+    return begin | {"total": _BINDING * byte_ns / max(p.question.ranks for p in seen)}
 
 
 _EVIDENCE = {

@@ -24,7 +24,7 @@ import numpy as np
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import ask
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Scheduled
 from linkwright.base.errors import StoreError
 
 from .hierarchy import FLAT, Hierarchy
@@ -179,14 +179,14 @@ def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierar
             "`dissect` at a higher level"
         )
     found = _regimes(rows)
-    start, latency = _short(ping_pongs, found[0], rows[0].experiment.messages)
+    start, latency = _short(ping_pongs, found[0], rows[0].question.messages)
     levels = [Level(nearest, latency, _lines(found))]
     levels += [_farther(distance, *sweeps[distance], start) for distance in farther]
     *nearer, last = levels
-    ranks = max([point.experiment.ranks for point in points] + [hierarchy.ranks])
+    ranks = max([point.question.ranks for point in points] + [hierarchy.ranks])
     begin = constants(_BEGIN)
     model = Model(slug(name), of, run, ranks, start, last.latency, last.lines, begin, tuple(nearer), hierarchy)
-    return _with_arithmetic(model, [point for point in seen if point.experiment.collective])
+    return _with_arithmetic(model, [point for point in seen if isinstance(point.question, Collective)])
 
 
 def slug(name: str) -> str:
@@ -194,35 +194,35 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "host"
 
 
-def simulated_ns(experiment: Experiment, machine: _native.Machine, prepared: dict) -> float:
+def simulated_ns(question: Scheduled, machine: _native.Machine, prepared: dict) -> float:
     """Time of an experiment on `machine`; `prepared` keeps schedules between calls."""
-    key = experiment.key
+    key = question.key
     if key not in prepared:
-        prepared[key] = schedules.lowered(schedules.of(experiment), machine, None)
-    return ask(machine, prepared[key], schedules.how(experiment)).slowest.ns
+        prepared[key] = schedules.lowered(schedules.of(question), machine, None)
+    return ask(machine, prepared[key], schedules.how(question)).slowest.ns
 
 
 def _sweep(points: Sequence[Point], pattern: str) -> list[Point]:
     """The longest sweep of a pattern between two ranks, by ascending size."""
     sweeps: dict[tuple, list[Point]] = {}
     for point in points:
-        e = point.experiment
+        e = point.question
         if e.algorithm_key == pattern and e.ranks == 2 and not e.both_ways and e.size_bytes:
             sweeps.setdefault(point.sweep, []).append(point)
     longest = max(sweeps.values(), key=len, default=[])
-    return sorted(longest, key=lambda point: point.experiment.size_bytes)
+    return sorted(longest, key=lambda point: point.question.size_bytes)
 
 
 def _distance(point: Point, hierarchy: Hierarchy) -> str:
     """What the first two ranks of an experiment share."""
-    a, b = (point.experiment.placement or (0, 1))[:2]
+    a, b = (point.question.placement or (0, 1))[:2]
     return hierarchy.shared(a, b)
 
 
 def _farther(name: str, ping_pongs: list[Point], rows: list[Point], start: Fit) -> Level:
     """Messages between ranks that are farther apart; the nearest ranks have given the software's `start`."""
     found = _regimes(rows)
-    own_start, latency = _short(ping_pongs, found[0], rows[0].experiment.messages)
+    own_start, latency = _short(ping_pongs, found[0], rows[0].question.messages)
     # A longer start between these ranks occupies the source, as the bytes do.
     more = max(0.0, own_start.value - start.value)
     beside = Fit(more, max(0.0, own_start.low - start.high), max(more, own_start.high - start.low))
@@ -236,15 +236,15 @@ def _plus(a: Fit, b: Fit) -> Fit:
 
 def _regimes(rows: Sequence[Point]) -> list[Regime]:
     """The regimes of one message of a row, by size."""
-    columns = [(p.experiment.size_bytes, p.experiment.messages, p.time_ns, p.error_ns) for p in rows]
+    columns = [(p.question.size_bytes, p.question.messages, p.time_ns, p.error_ns) for p in rows]
     sizes, counts, times_ns, errors_ns = np.array(columns, dtype=float).T
     return regimes(sizes, times_ns / counts, errors_ns / counts)
 
 
 def _short(ping_pongs: Sequence[Point], first: Regime, in_a_row: int) -> tuple[Fit, Fit]:
     """`start` and L of the shortest messages, whose bytes cost less than a tenth of the rest."""
-    short = [p for p in ping_pongs if p.experiment.size_bytes * first.ns_per_byte.value < first.start_ns.value / 10]
-    trips = [(p.time_ns / (2 * p.experiment.messages), p.error_ns / (2 * p.experiment.messages)) for p in short]
+    short = [p for p in ping_pongs if p.question.size_bytes * first.ns_per_byte.value < first.start_ns.value / 10]
+    trips = [(p.time_ns / (2 * p.question.messages), p.error_ns / (2 * p.question.messages)) for p in short]
     half, error = np.median(trips or [(first.start_ns.value, first.start_ns.value)], axis=0)
     rest = 1 - 1 / in_a_row if in_a_row > 1 else 0.5  # one message cannot separate the two: halves
 
@@ -286,7 +286,7 @@ def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
 
     def residuals(logs: np.ndarray) -> np.ndarray:
         machine = trial(logs).machine()
-        times = [simulated_ns(point.experiment, machine, prepared) for point in points]
+        times = [simulated_ns(point.question, machine, prepared) for point in points]
         return np.log(np.array(times) / [point.time_ns for point in points]) / errors
 
     begin = np.log(list(_BEGIN.values()))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwright import _native
-from linkwright.ask.experiment import Experiment, Own
+from linkwright.ask.question import Collective, Own, Pattern, of_row
 from linkwright.base.errors import StoreError, unknown
 from linkwright.base.rows import given
 from linkwright.base.stats.interval import median_interval
@@ -47,7 +47,7 @@ STATES_DIFFER = 1.6
 class Point:
     """One measured experiment."""
 
-    experiment: Experiment
+    question: Collective | Pattern
     time_ns: float
     error_ns: float  # half of the interval, at least `LEAST_ERROR`
     seen: bool
@@ -55,8 +55,9 @@ class Point:
     @property
     def sweep(self) -> tuple:
         """What all sizes of one sweep share."""
-        e = self.experiment
-        return (e.part, e.algorithm_key, e.ranks, e.messages, e.both_ways, e.placement, e.op, e.dtype)
+        e = self.question
+        traffic = (e.messages, e.both_ways) if isinstance(e, Pattern) else ()
+        return (e.part, e.algorithm_key, e.ranks, *traffic, e.placement, e.op, e.dtype)
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def points(run: Run, machine: str | None = None) -> list[Point]:
     found = [_point(run, row, values) for row, values in zip(rows, inside, strict=True) if state is None or len(values)]
     sweeps: dict[tuple, list[int]] = {}
     for point in found:
-        sweeps.setdefault(point.sweep, []).append(point.experiment.size_bytes)
+        sweeps.setdefault(point.sweep, []).append(point.question.size_bytes)
     return [_judged(point, sorted(sweeps[point.sweep])) for point in found]
 
 
@@ -174,7 +175,7 @@ def _of(state: State | None, launches: Iterable[tuple[float, tuple[float, float]
 
 def _point(run: Run, row: dict, values: np.ndarray) -> Point:
     own = Own(_native.Schedule.parse(run.schedule(row["schedule"]))) if row["schedule"] else None
-    experiment = Experiment.of_row(row, own)
+    question = of_row(row, own)
     if len(values):
         time_ns, ends = float(np.median(values)), median_interval(values)
     else:
@@ -184,12 +185,12 @@ def _point(run: Run, row: dict, values: np.ndarray) -> Point:
         half = max(UNKNOWN_ERROR * time_ns, spread)
     else:
         half = (ends[1] - ends[0]) / 2
-    return Point(experiment, time_ns, max(half, LEAST_ERROR * time_ns), seen=False)
+    return Point(question, time_ns, max(half, LEAST_ERROR * time_ns), seen=False)
 
 
 def _judged(point: Point, sizes: list[int]) -> Point:
     """Every third size is held out, from the second on, so the ends of a sweep are seen."""
-    experiment = point.experiment
-    held_out = len(sizes) >= 3 and sizes.index(experiment.size_bytes) % 3 == 1
-    plain = experiment.collective is None or experiment.algorithm_key in SEEN
+    question = point.question
+    held_out = len(sizes) >= 3 and sizes.index(question.size_bytes) % 3 == 1
+    plain = isinstance(question, Pattern) or question.algorithm_key in SEEN
     return replace(point, seen=plain and not held_out)

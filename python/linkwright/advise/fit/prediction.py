@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwright.ask.question import Collective
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.files import make_folder, write_text
 from linkwright.store import documents
@@ -64,14 +65,14 @@ def predict(model: Model, points: Sequence[Point], protocol: Protocol) -> list[P
     machine = model.machine()
     found = []
     for point in points:
-        e = point.experiment
+        e = point.question
         try:
             predicted_ns, reason = protocol.time_ns(e, machine, model.release_ns, model.kind), None
         except LinkwrightError as error:
             predicted_ns, reason = None, str(error)
         found.append(
             Predicted(
-                e.key, e.collective, e.algorithm, e.ranks, e.size_bytes, point.seen,
+                e.key, e.what if isinstance(e, Collective) else None, e.algorithm, e.ranks, e.size_bytes, point.seen,
                 point.time_ns, point.error_ns, predicted_ns, reason,
             )
         )  # fmt: skip

@@ -86,8 +86,8 @@ def sweeps(seen: Sequence[Point], run: str, ends: str) -> tuple[list[Point], lis
     """The ping-pongs and the messages in a row between two ranks; `ends` is what the ranks are, in messages."""
     found = []
     for pattern, name in (("ping_pong", "ping-pongs"), ("pairs", "messages in a row")):
-        experiments = ((point, point.experiment) for point in seen)
-        found.append([p for p, e in experiments if e.algorithm_key == pattern and e.ranks == 2 and e.size_bytes])
+        questions = ((point, point.question) for point in seen)
+        found.append([p for p, e in questions if e.algorithm_key == pattern and e.ranks == 2 and e.size_bytes])
         if not found[-1]:
             raise StoreError(
                 f"run {run}: no {name} between two {ends} are seen; run the suite `fit` with a longer --time-budget"
@@ -98,7 +98,7 @@ def sweeps(seen: Sequence[Point], run: str, ends: str) -> tuple[list[Point], lis
 def protocol_times_ns(trial: MachineFile, points: Sequence[Point], protocol: Protocol) -> list[float]:
     """The times of the points on a trial model, taken as the executor takes them."""
     machine = trial.machine()
-    return [protocol.time_ns(p.experiment, machine, trial.release_ns, trial.kind) for p in points]
+    return [protocol.time_ns(p.question, machine, trial.release_ns, trial.kind) for p in points]
 
 
 def cost(points: Sequence[Point], times_ns: Sequence[float]) -> float:

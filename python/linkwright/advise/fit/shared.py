@@ -109,10 +109,10 @@ class Shared(MachineFile):
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy, protocol: Protocol) -> Shared:
     """The model of the host with these points, fitted to those that are `seen`."""
-    ranks = max(point.experiment.ranks for point in points)
+    ranks = max(point.question.ranks for point in points)
     spinning = hierarchy.ranks
     # Ranks that share a processor take turns by the clock of the kernel, which is no property of the caches.
-    seen = [point for point in points if point.seen and point.experiment.ranks <= spinning]
+    seen = [point for point in points if point.seen and point.question.ranks <= spinning]
     check_enough(seen, run)
     begin = _begin(seen, run, hierarchy)
 
@@ -145,7 +145,7 @@ def _both_ways(fits: Mapping[str, Fit]) -> dict[str, Fit]:
 def _begin(seen: Sequence[Point], run: str, hierarchy: Hierarchy) -> dict[str, float]:
     """First guesses: what single sweeps show on their own."""
     trips, rows = (
-        sorted((p.experiment.size_bytes, p.time_ns, p.experiment.messages) for p in sweep)
+        sorted((p.question.size_bytes, p.time_ns, p.question.messages) for p in sweep)
         for sweep in sweeps(seen, run, "ranks")
     )
     half_ns = trips[0][1] / 2

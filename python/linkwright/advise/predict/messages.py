@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +21,11 @@ import numpy as np
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
-from linkwright.ask.experiment import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Experiment
+from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Pattern
 from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.suite.expand import algorithms_of
 
 if TYPE_CHECKING:
@@ -133,12 +133,12 @@ def exchange(table: Table, place: Where) -> Exchange:
 
 def _pattern(table: Table, place: Where) -> Exchange:
     name, endpoints = table["pattern"], place.endpoints
-    experiment = Experiment(
-        "app", None, name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=place.grid,
+    question = Pattern(
+        "app", name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=place.grid,
         messages=table["messages"], both_ways=table["both_ways"],
     )  # fmt: skip
     try:
-        schedule = schedules.of(experiment)
+        schedule = schedules.of(question)
     except LinkwrightError as error:
         raise table.error(str(error)) from error
     return Exchange({name: (schedule, How(path=place.path))}, _arriving(schedule, endpoints))
@@ -162,23 +162,18 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
         raise ShapeError(f"{place.endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
     choices, why = {}, ""
     for algorithm in algorithms_of(name, (ALL,) if wanted == BEST else (wanted,), own):
-        asked = collective_experiment(
-            "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid
+        asked = collective_question(
+            "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid, path=place.path,
+            placement=place.placement,
         )  # fmt: skip
         try:
-            choices[asked.algorithm_key] = _choice(asked, place, algorithm in own)
+            made = library.plan(place.machine, asked).question if algorithm in own else asked
+            choices[asked.algorithm_key] = schedules.of(made), schedules.how(made)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:
         raise ShapeError(why)
     return Exchange(choices, size)
-
-
-def _choice(asked: Experiment, place: Where, own: bool) -> tuple[_native.Schedule, How]:
-    if not own:
-        return schedules.of(asked), How(path=place.path)
-    plan = library.plan(place.machine, replace(asked, placement=place.placement))
-    return plan.schedule, plan.how
 
 
 def _listed(table: Table, place: Where) -> Exchange:

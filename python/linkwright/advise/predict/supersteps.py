@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from linkwright.advise.predict import Forecast, Part, Room, head_keys
 from linkwright.advise.predict.messages import MESSAGE, Exchange, Where, exchange
 from linkwright.advise.predict.rates import DTYPES, Rates, capacity_bytes
-from linkwright.ask.experiment import MAX_RANKS
+from linkwright.ask.question import MAX_RANKS
 from linkwright.base.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Tables, whole
 
 if TYPE_CHECKING:

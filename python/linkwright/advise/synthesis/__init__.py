@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from linkwright import _native
-from linkwright.ask import schedules
-from linkwright.ask.answer import How, Limit, ask
-from linkwright.ask.experiment import DTYPES, Experiment
+from linkwright.ask.answer import How, Limit, ask, limits_of
+from linkwright.ask.question import DTYPES, Collective
 from linkwright.base.errors import ScheduleError, UsageError, unknown
 from linkwright.base.files import check_page, check_place, make_folder, write_text
 from linkwright.base.units import PS_PER_NS, format_size, format_time
 from linkwright.executors import Target
 from linkwright.executors.sim import ModelledTarget
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.insight import link_rows
 from linkwright.session.suite.expand import algorithms_of
 
@@ -35,12 +34,10 @@ _HEADS = ("size", "best known", "found", "gain", "lasts", "bound", "method", "re
 
 @dataclass(frozen=True)
 class Task:
-    """One search: a collective of one size on one machine."""
+    """One search: for the schedule that answers a question on one machine."""
 
     target: ModelledTarget
-    experiment: Experiment
-    size_bytes: int
-    path: str | None
+    question: Collective
     seed: int
     budget_s: float
     methods: tuple[str, ...]
@@ -52,14 +49,19 @@ class Task:
     @property
     def name(self) -> str:
         """Collective and size, such as `allreduce 1M`."""
-        return f"{self.experiment.collective} {format_size(self.size_bytes)}"
+        return f"{self.question.collective} {self.size}"
+
+    @property
+    def size(self) -> str:
+        """The message size as people write it."""
+        return format_size(self.question.size_bytes or 0)
 
     def search(self, heard: Callable[[dict[str, Any]], None] = lambda best: None) -> Outcome:
         """Search; `heard` gets each improvement. Ctrl-C ends the search with the best so far."""
-        asked = schedules.shape(self.experiment)
+        asked = self.question
         found = _native.synthesize(
-            self.target.machine, str(self.experiment.collective), self.experiment.ranks, self.size_bytes,
-            element_bytes=asked["element_bytes"], root=asked["root"], grid=list(asked["grid"] or ()), path=self.path,
+            self.target.machine, asked.collective, asked.ranks, asked.size_bytes or 0,
+            element_bytes=asked.element_bytes, root=asked.root, grid=list(asked.grid or ()), path=asked.path,
             seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
             serial_starts=self.serial_starts, fastest=self.fastest,
         )  # fmt: skip
@@ -85,7 +87,7 @@ class Task:
     def binds(self, one: Mapping[str, Any]) -> dict[str, object]:
         """What its time goes on: shares of the critical path by cause, and the busiest link with its busy share."""
         how = How(
-            path=one["path"] or self.path, issue=one["issue"], seed=self.seed, links=True,
+            path=one["path"] or self.question.path, issue=one["issue"], seed=self.seed, links=True,
             serial_starts=self.serial_starts,
         )  # fmt: skip
         answer = ask(self.target.machine, one["schedule"], how)
@@ -100,9 +102,7 @@ class Task:
 
     def bound(self) -> Limit | None:
         """What no schedule beats; None where nothing is known."""
-        shape = schedules.shape(self.experiment)
-        limits = _native.limits(self.target.machine, self.experiment.collective or "", shape, How(path=self.path))
-        return next(iter(limits), None)
+        return next(iter(limits_of(self.target.machine, self.question)), None)
 
 
 @dataclass(frozen=True)
@@ -171,14 +171,14 @@ class Outcome:
     @property
     def row(self) -> dict[str, object]:
         """All of it, as plain values; times in ns."""
-        experiment, bound = self.task.experiment, self.bound
+        question, bound = self.task.question, self.bound
         return {
-            "collective": experiment.collective, "machine": self.task.target.machine_name, "ranks": experiment.ranks,
-            "size_bytes": experiment.size_bytes, "known_ns": self.known and self.known["time_ps"] / PS_PER_NS,
+            "collective": question.collective, "machine": self.task.target.machine_name, "ranks": question.ranks,
+            "size_bytes": question.size_bytes, "known_ns": self.known and self.known["time_ps"] / PS_PER_NS,
             "known": self.known and self.known["recipe"], "found_ns": self.best["time_ps"] / PS_PER_NS,
             "gain": self.gain, "bound_ns": bound and bound.time.ns, "bound": bound and bound.name,
             "method": self.best["method"], "recipe": self.best["recipe"], "issue": self.best["issue"],
-            "path": self.best["path"] or self.task.path, "tried": self.tried, "known_unseen": self.unseen,
+            "path": self.best["path"] or self.task.question.path, "tried": self.tried, "known_unseen": self.unseen,
             "serial_starts": self.task.serial_starts, "seed": self.task.seed,
             "interrupted": self.interrupted, "lasting": self.best["lasting"],
             "fastest": self.fastest and {
@@ -202,7 +202,7 @@ class Outcome:
         row = self.row
         gain = f"{self.gain:.2f} x" if self.gain else ""
         return _COLUMNS.format(
-            format_size(self.task.size_bytes), _time(row["known_ns"]), _time(row["found_ns"]), gain,
+            self.task.size, _time(row["known_ns"]), _time(row["found_ns"]), gain,
             self.lasting.short if self.lasting else "", _time(row["bound_ns"]), row["method"],
             f"{row['recipe']} ({row['issue']})",
         ).rstrip()  # fmt: skip
@@ -276,10 +276,10 @@ def task(
             f"{collective} of {size_bytes} B: less than one element for each of {ranks} ranks; ask for {step} B or more"
         )
     any_of_it = algorithms_of(collective)[0]
-    made = collective_experiment(
-        "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid
+    made = collective_question(
+        "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid, path=path
     )
-    return Task(target, made, made.size_bytes or 0, path, seed, budget_s, methods, serial_starts, fastest)
+    return Task(target, made, seed, budget_s, methods, serial_starts, fastest)
 
 
 def _blocked(collective: str) -> bool:
@@ -288,7 +288,7 @@ def _blocked(collective: str) -> bool:
 
 def heading(task: Task) -> str:
     """The lines above the table."""
-    about = f"# {task.experiment.collective} over {task.experiment.ranks} ranks on {task.target.machine_name}"
+    about = f"# {task.question.collective} over {task.question.ranks} ranks on {task.target.machine_name}"
     return f"{about}\n" + _COLUMNS.format(*_HEADS).rstrip()
 
 
@@ -313,9 +313,8 @@ def check_outputs(
 
 def write(outcome: Outcome, folder: Path, formats: tuple[str, ...]) -> tuple[list[Path], list[str]]:
     """Write the schedule as `.lw` and in other formats: the files, and why a format cannot hold it."""
-    experiment = outcome.task.experiment
-    size = format_size(outcome.task.size_bytes)
-    stem = f"{experiment.collective}-{outcome.task.target.machine_name}-{experiment.ranks}-{size}"
+    task = outcome.task
+    stem = f"{task.question.collective}-{task.target.machine_name}-{task.question.ranks}-{task.size}"
     files, refused = [], []
     for name in dict.fromkeys((OWN_FORMAT, *formats)):
         try:

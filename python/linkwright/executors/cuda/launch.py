@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe, Question
 from linkwright.base.units import NS_PER_S
 from linkwright.store.record import Record
 
@@ -44,11 +44,11 @@ class Measurer:
             "clock_hz": round(self._clocks.rate * NS_PER_S, -6),
         }
 
-    def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
+    def measure(self, experiment: Question, sampling: Sampling) -> Record:
         """One experiment."""
         assert self._clocks is not None, "the canary comes first"
         gpu = measure.Gpu(self._device, self._sms, self._clocks.sms, self._clocks, self._throttling)
-        if experiment.probe:
+        if isinstance(experiment, Probe):
             from . import probes
 
             return probes.measure(gpu, experiment, sampling)

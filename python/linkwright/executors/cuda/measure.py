@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Scheduled
 from linkwright.base.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.store.record import UNCHECKED, UNWARMED, Record, remarks
 
@@ -54,7 +54,7 @@ class Gpu:
     throttling: Throttling
 
 
-def run(gpu: Gpu, experiment: Experiment, how: Sampling) -> Record:
+def run(gpu: Gpu, experiment: Scheduled, how: Sampling) -> Record:
     """One launch."""
     walk = Walk(gpu, experiment, how)
     with gpu.device.loaded(walk.job) as loaded:
@@ -64,7 +64,7 @@ def run(gpu: Gpu, experiment: Experiment, how: Sampling) -> Record:
 class Walk:
     """A schedule ready to be walked, or the native algorithm instead: stream, data, placement."""
 
-    def __init__(self, gpu: Gpu, experiment: Experiment, how: Sampling):
+    def __init__(self, gpu: Gpu, experiment: Scheduled, how: Sampling):
         own = experiment.algorithm == NATIVE
         schedule = _native.without_aggregations(schedules.of(native.same_data(experiment) if own else experiment))
         self.ranks = schedule.ranks
@@ -91,7 +91,7 @@ class Walk:
         return np.round(drawn).astype(np.uint64).reshape(REPETITIONS, self.ranks)
 
 
-def _in_cluster(device: Device, experiment: Experiment) -> bool:
+def _in_cluster(device: Device, experiment: Scheduled) -> bool:
     if experiment.path in (None, GLOBAL_MEMORY):
         return False
     if experiment.path != CLUSTER:
@@ -108,7 +108,7 @@ def _in_cluster(device: Device, experiment: Experiment) -> bool:
     return True
 
 
-def _sms(gpu: Gpu, experiment: Experiment) -> list[int]:
+def _sms(gpu: Gpu, experiment: Scheduled) -> list[int]:
     chosen = experiment.placement or range(experiment.ranks)
     if len(chosen) > len(gpu.sms):
         raise WaivedError(f"cuda: waived: {len(chosen)} ranks need as many SMs; {len(gpu.sms)} take part")

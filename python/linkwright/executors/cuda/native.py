@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import WaivedError
 
 from .job import DTYPES, HEAD_BYTES, LINE_WORDS, OPS, PACK_BYTES, Job, Placement, known_kind, ranks_words
@@ -21,7 +21,7 @@ from .stream import Stream
 _SAME_DATA = "ring"
 
 
-def same_data(experiment: Experiment) -> Experiment:
+def same_data(experiment: Collective) -> Collective:
     """The experiment with a schedule that works on the same data."""
     return dataclasses.replace(experiment, algorithm=_SAME_DATA)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.store.record import Record
 
 from ..cuda import launch
@@ -29,11 +29,11 @@ class Measurer(launch.Measurer):
         found[0].make_current()
         super().__init__(gpu=found[0])
 
-    def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
+    def measure(self, question: Question, sampling: Sampling) -> Record:
         """One experiment."""
         try:
             with libraries.refusals("gpus"):
-                return run(self._node, experiment, sampling)
+                return run(self._node, question, sampling)
         finally:
             self._node.devices[0].make_current()
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.experiment import DTYPES, Experiment
+from linkwright.ask.question import DTYPES, Collective, Probe, Question
 from linkwright.base.errors import WaivedError
 from linkwright.base.units import NS_PER_MS
 from linkwright.store.record import UNCHECKED, Record, remarks
@@ -36,9 +36,9 @@ from ..cuda.device import Device
 from ..cuda.probes.sampling import collected
 from ..process import Sampling
 from .names import LEAST, NCCL, STAGED
-from .nccl import SAME_DATA, Collective
+from .nccl import SAME_DATA, LibraryCall
 from .node import Node, Queue
-from .program import Program, Vectors
+from .program import Commands, Vectors
 
 # Length of a sample, unless a queue has room for fewer repetitions.
 SAMPLE_NS = 1e5
@@ -50,31 +50,31 @@ _LESS = "some samples took less than empty repetitions and count as 0"
 _RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is unknown"
 
 
-def run(node: Node, experiment: Experiment, how: Sampling) -> Record:
+def run(node: Node, question: Question, how: Sampling) -> Record:
     """One launch."""
     if len(node.devices) < LEAST:
         raise WaivedError(
             "gpus: waived: this node shows one GPU, and messages need two; CUDA_VISIBLE_DEVICES may hide some"
         )
-    if experiment.probe:
+    if isinstance(question, Probe):
         raise WaivedError(
-            f"probe {experiment.probe}: waived: between GPUs it is not measured; `--on cuda` asks one of them"
+            f"probe {question.algorithm}: waived: between GPUs it is not measured; `--on cuda` asks one of them"
         )
-    native = experiment.algorithm == NCCL
-    if native and experiment.path == STAGED:
+    native = question.algorithm == NCCL
+    if native and question.path == STAGED:
         raise WaivedError(f"gpus: waived: NCCL finds its own way, not path `{STAGED}`; leave the path out")
-    node.take(experiment.path)
-    chosen = experiment.placement or range(experiment.ranks)
+    node.take(question.path)
+    chosen = question.placement or range(question.ranks)
     devices = [node.devices[endpoint] for endpoint in chosen]
-    schedule = _native.without_aggregations(schedules.of(_with_data(experiment) if native else experiment))
-    stream = streams.encode(schedule, experiment.dtype, experiment.op)
+    schedule = _native.without_aggregations(schedules.of(_with_data(question) if native else question))
+    stream = streams.encode(schedule, question.dtype, question.op)
     _fits(devices, stream.rank_bytes)
-    memory = streams.memory(schedule, experiment.dtype, experiment.op, how.seed)
+    memory = streams.memory(schedule, question.dtype, question.op, how.seed)
     with _queues(devices) as queues, closing(Vectors(devices, stream, memory)) as vectors:
         if native:
-            made = Collective(queues, vectors, experiment, DTYPES[experiment.dtype])
+            made = LibraryCall(queues, vectors, question, DTYPES[question.dtype])
         else:
-            made = Program(queues, vectors, stream, experiment.dtype, experiment.op)
+            made = Commands(queues, vectors, stream, question.dtype, question.op)
         with closing(made), closing(Gate(queues)) as gate:
             return _Launch(node, gate, made, vectors, lambda found: memory.check(stream, found, "gpus"), how).measure()
 
@@ -89,8 +89,8 @@ def _fits(devices: list[Device], nbytes: int) -> None:
         )
 
 
-def _with_data(experiment: Experiment) -> Experiment:
-    return dataclasses.replace(experiment, algorithm=SAME_DATA[str(experiment.collective)])
+def _with_data(question: Collective) -> Collective:
+    return dataclasses.replace(question, algorithm=SAME_DATA[question.collective])
 
 
 @contextmanager
@@ -173,7 +173,7 @@ class Gate:
 
 
 class _Launch:
-    def __init__(self, node: Node, gate: Gate, made: Program | Collective, vectors: Vectors, check, how: Sampling):
+    def __init__(self, node: Node, gate: Gate, made: Commands | LibraryCall, vectors: Vectors, check, how: Sampling):
         self._node, self._gate, self._made, self._vectors = node, gate, made, vectors
         self._check, self._how = check, how
         # Each repetition joins all queues: a mark, and a wait for each of them.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import WaivedError
 
 from ..cuda.probes.libraries import CURES, cupy
@@ -21,21 +21,21 @@ SAME_DATA = {"allreduce": "ring", "allgather": "ring", "broadcast": "binomial"}
 _TYPES = {"f32": "FLOAT32", "f64": "FLOAT64", "i32": "INT32", "i64": "INT64", "u8": "UINT8", "bf16": "BFLOAT16"}
 
 
-class Collective:
+class LibraryCall:
     """One repetition, ready to be enqueued."""
 
     entries = 1
 
-    def __init__(self, queues: Sequence[Queue], vectors: Vectors, experiment: Experiment, element_bytes: int):
+    def __init__(self, queues: Sequence[Queue], vectors: Vectors, question: Collective, element_bytes: int):
         self._nccl = cupy("nccl")
         if self._nccl is None or not self._nccl.available:
             raise WaivedError(f"gpus: waived: NCCL's collectives need {CURES['cupy']}")
         self._queues = queues
         devices = tuple(queue.device.number for queue in queues)
-        start = getattr(self, f"_{experiment.collective}")
-        kind = getattr(self._nccl, f"NCCL_{_TYPES[experiment.dtype]}")
+        start = getattr(self, f"_{question.collective}")
+        kind = getattr(self._nccl, f"NCCL_{_TYPES[question.dtype]}")
         self._calls = [
-            start(comm, address, int(queue.handle), kind, experiment, element_bytes)
+            start(comm, address, int(queue.handle), kind, question, element_bytes)
             for comm, address, queue in zip(_communicators(devices), vectors.addresses, queues, strict=True)
         ]
 
@@ -55,19 +55,19 @@ class Collective:
     def close(self) -> None:
         """Nothing: communicators serve the next experiment."""
 
-    def _allreduce(self, comm, address, stream, kind, experiment, element_bytes) -> Callable[[], None]:
-        op = getattr(self._nccl, f"NCCL_{experiment.op.upper()}")
-        count = experiment.size_bytes // element_bytes
+    def _allreduce(self, comm, address, stream, kind, question, element_bytes) -> Callable[[], None]:
+        op = getattr(self._nccl, f"NCCL_{question.op.upper()}")
+        count = question.size_bytes // element_bytes
         return lambda: comm.allReduce(address, address, count, kind, op, stream)
 
-    def _allgather(self, comm, address, stream, kind, experiment, element_bytes) -> Callable[[], None]:
-        block = experiment.size_bytes // experiment.ranks
+    def _allgather(self, comm, address, stream, kind, question, element_bytes) -> Callable[[], None]:
+        block = question.size_bytes // question.ranks
         own = address + comm.rank_id() * block
         return lambda: comm.allGather(own, address, block // element_bytes, kind, stream)
 
-    def _broadcast(self, comm, address, stream, kind, experiment, element_bytes) -> Callable[[], None]:
-        count = experiment.size_bytes // element_bytes
-        return lambda: comm.broadcast(address, address, count, kind, experiment.root, stream)
+    def _broadcast(self, comm, address, stream, kind, question, element_bytes) -> Callable[[], None]:
+        count = question.size_bytes // element_bytes
+        return lambda: comm.broadcast(address, address, count, kind, question.root, stream)
 
 
 @functools.cache

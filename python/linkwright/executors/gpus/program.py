@@ -65,7 +65,7 @@ class Vectors:
         return list(zip(self._ends, self._ends[1:], strict=False))
 
 
-class Program:
+class Commands:
     """One repetition, ready to be enqueued."""
 
     notes = ()

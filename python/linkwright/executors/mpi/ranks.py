@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Probe, Question, Scheduled, of_json
 from linkwright.base.errors import LinkwrightError, MpiError, WaivedError
 from linkwright.base.stats.quantile import percentiles
 from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, Record, remarks
@@ -48,23 +48,23 @@ _START_NOTES = {
 def launch(world: World, launch: Launch) -> Iterator[Outcome]:
     """The outcomes of one round of the list, at rank 0."""
     end = time.monotonic() + launch.deadline_s
-    for experiment in launch.work:
-        if experiment.probe:
-            yield Ended(experiment.key, launch.number, "waived", NO_PROBES, "not-on-mpi")
-    work = [experiment for experiment in launch.work if not experiment.probe]
-    for done, experiment in enumerate(work):
+    for question in launch.work:
+        if isinstance(question, Probe):
+            yield Ended(question.key, launch.number, "waived", NO_PROBES, "not-on-mpi")
+    work = [question for question in launch.work if not isinstance(question, Probe)]
+    for done, question in enumerate(work):
         left = end - time.monotonic()
         if left <= 0:
             return
         order = {
-            "experiment": experiment.to_json(),
+            "experiment": question.to_json(),
             "folder": str(launch.folder.resolve()) if launch.folder else None,
             "launch": launch.number,
             "sampling": Sampling.of(launch.options, launch.number, launch.share_s(left, work[done:])),
         }
         world.comm.bcast(order)
         answers = world.comm.gather(_answer(world, order))
-        yield _outcome(experiment, launch.number, [answer for answer in answers if answer is not None])
+        yield _outcome(question, launch.number, [answer for answer in answers if answer is not None])
 
 
 def share(world: World, work: Callable[[], Shared]) -> Shared:
@@ -133,13 +133,13 @@ class _Answer:
 
 def _answer(world: World, order: dict) -> _Answer | None:
     """This rank's part of an experiment; None if it has none."""
-    experiment = Experiment.from_json(order["experiment"])
-    members = experiment.placement or tuple(range(experiment.ranks))
+    question = of_json(order["experiment"])
+    members = question.placement or tuple(range(question.ranks))
     if world.rank not in members:
         return None
     clocks = Clocks()
     try:
-        found = _run(world, members, experiment, order["sampling"])
+        found = _run(world, members, question, order["sampling"])
     except MpiError as error:
         _abort(world, f"linkwright: rank {world.rank} on {world.places[world.rank].host}: {error}")
     except LinkwrightError as error:
@@ -147,7 +147,7 @@ def _answer(world: World, order: dict) -> _Answer | None:
     except Exception:
         _abort(world, traceback.format_exc())
     if order["folder"]:
-        samples.append(order["folder"], world.rank, experiment.key, order["launch"], members.index(world.rank), found)
+        samples.append(order["folder"], world.rank, question.key, order["launch"], members.index(world.rank), found)
     return _Answer(found, clock_change=clocks.change(), clock_hz=clocks.slowest_hz)
 
 
@@ -156,26 +156,26 @@ def _abort(world: World, message: str) -> None:
     world.comm.Abort(1)
 
 
-def _run(world: World, members: tuple[int, ...], experiment: Experiment, sampling: Sampling) -> dict:
-    options = {"dtype": experiment.dtype, "op": experiment.op, "skew": experiment.skew, **vars(sampling)}
-    native = experiment.algorithm in (NATIVE, NATIVE_IN_PLACE)
-    if native and experiment.issue:
+def _run(world: World, members: tuple[int, ...], question: Scheduled, sampling: Sampling) -> dict:
+    options = {"dtype": question.dtype, "op": question.op, "skew": question.skew, **vars(sampling)}
+    native = question.algorithm in (NATIVE, NATIVE_IN_PLACE)
+    if native and question.issue:
         raise WaivedError(
             "mpi: waived: the library's own collective issues messages as it likes, not by "
-            f"`issue = {experiment.issue}`; leave the policy out, or ask for another algorithm"
+            f"`issue = {question.issue}`; leave the policy out, or ask for another algorithm"
         )
-    schedule = None if native else schedules.of(experiment)
+    schedule = None if native else schedules.of(question)
     if schedule is not None:
         schedule.verify()
     group, communicators = world.group(members)
     try:
         if schedule is not None:
-            return group.run(schedule, {**options, "issue": experiment.issue})
+            return group.run(schedule, {**options, "issue": question.issue})
         return group.run_native(
-            experiment.collective,
-            experiment.elements,
-            root=experiment.root,
-            in_place=experiment.algorithm == NATIVE_IN_PLACE,
+            question.collective,
+            question.elements,
+            root=question.root,
+            in_place=question.algorithm == NATIVE_IN_PLACE,
             options=options,
         )
     finally:
@@ -183,9 +183,9 @@ def _run(world: World, members: tuple[int, ...], experiment: Experiment, samplin
             communicator.Free()
 
 
-def _outcome(experiment: Experiment, number: int, answers: list[_Answer]) -> Outcome:
-    """The outcome of an experiment from the answers of all ranks."""
-    key = experiment.key
+def _outcome(question: Question, number: int, answers: list[_Answer]) -> Outcome:
+    """The outcome of a question from the answers of all ranks."""
+    key = question.key
     errors = [answer.error for answer in answers if answer.error]
     failures = [error for error in errors if not isinstance(error, WaivedError)]
     if failures:  # the failing rank gives the reason, the others only say that some rank failed
@@ -195,13 +195,13 @@ def _outcome(experiment: Experiment, number: int, answers: list[_Answer]) -> Out
         return Ended.by(errors[0], "waived", key, number)
     found = answers[0].found
     latencies = np.concatenate([answer.found["message_ns"] for answer in answers])
-    pattern = experiment.collective is None
+    traffic = not isinstance(question, Collective)
     return Record(
         experiment=key,
         launch=number,
         values_ns=schedules.rounded(found["slowest_ns"]),
         first_ns=round(found["first_ns"], 2),
-        rank_ns=schedules.rounded([_median_ns(answer.found) for answer in answers]) if pattern else (),
+        rank_ns=schedules.rounded([_median_ns(answer.found) for answer in answers]) if traffic else (),
         message_ns=schedules.rounded(percentiles(latencies)),
         batch=found["batch"],
         dropped=found["drops"],

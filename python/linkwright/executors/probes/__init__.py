@@ -4,8 +4,8 @@ The catalogue is in `linkwright-core`; most probes are measured natively. A prob
 module of this package with a constant `PROBE` and an entry in `MODULES`:
 
     PROBE = described("matmul", measure=measure)           # described in the catalogue, so it may have a model
-    PROBE = Probe(key="pipe_round_trip", ..., measure=measure)    # described here, without one
-    PROBES = (Probe(...), ...)                             # several of a kind
+    PROBE = ProbeKind(key="pipe_round_trip", ..., measure=measure)    # described here, without one
+    PROBES = (ProbeKind(...), ...)                             # several of a kind
 
     def measure(axes, setting) -> Record                   # one launch; see `native` for what it returns
 
@@ -84,7 +84,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeKind:
     """A question: what may be varied, what is found, and who answers."""
 
     key: str
@@ -114,7 +114,7 @@ class Probe:
         return {axis.key: axis.read(given.get(axis.key, axis.default)) for axis in self.axes}
 
 
-def described(key: str, measure: Callable[[Axes, Setting], Record] | None = None) -> Probe:
+def described(key: str, measure: Callable[[Axes, Setting], Record] | None = None) -> ProbeKind:
     """The probe of the catalogue called `key`, measured by `measure`."""
     return replace(_catalogue()[key], measure=measure)
 
@@ -185,17 +185,17 @@ def modelled(found: Mapping) -> Modelled:
 
 
 @functools.cache
-def registry() -> dict[str, Probe]:
+def registry() -> dict[str, ProbeKind]:
     """Every probe by key: the catalogue in its order, then those described in Python."""
     probes = dict(_catalogue())
     for name in MODULES:
         module = importlib.import_module(f"{__name__}.{name}")
-        found: tuple[Probe, ...] = getattr(module, "PROBES", None) or (module.PROBE,)
+        found: tuple[ProbeKind, ...] = getattr(module, "PROBES", None) or (module.PROBE,)
         probes |= {probe.key: probe for probe in found}
     return probes
 
 
-def find(key: str) -> Probe:
+def find(key: str) -> ProbeKind:
     """The probe called `key`, or `probe/key`."""
     name = key.removeprefix("probe/")
     if name not in registry():
@@ -209,13 +209,13 @@ def entries() -> list[dict[str, object]]:
 
 
 @functools.cache
-def _catalogue() -> dict[str, Probe]:
+def _catalogue() -> dict[str, ProbeKind]:
     return {row["key"]: _from_native(row) for row in _native.probes()}
 
 
-def _from_native(row: dict) -> Probe:
+def _from_native(row: dict) -> ProbeKind:
     key, measured = row["key"], row["measured"]
-    return Probe(
+    return ProbeKind(
         key=key,
         summary=row["summary"],
         description=row["description"],
@@ -230,7 +230,7 @@ def _from_native(row: dict) -> Probe:
     )
 
 
-def _entry(probe: Probe) -> dict[str, object]:
+def _entry(probe: ProbeKind) -> dict[str, object]:
     answered = [*(["measured"] if probe.measure else []), *(["modelled"] if probe.modelled else [])]
     values = {a.key: "|".join(a.words) if a.kind == "word" else a.kind for a in probe.axes}
     return {

@@ -10,7 +10,7 @@ import functools
 
 from linkwright.base.errors import WaivedError
 
-from . import Axes, Axis, Metric, Probe, Setting
+from . import Axes, Axis, Metric, ProbeKind, Setting
 
 _LATENCY = Metric("latency", "ns", "low", "time of one operation", "time")
 _ORDERS = ("random", "stride_128", "stride_4096")
@@ -38,8 +38,10 @@ def _on_a_gpu(key: str, axes: Axes, setting: Setting) -> dict:
     raise WaivedError(f"probe {key}: waived: only the SMs of a GPU answer it; measure it with --on cuda")
 
 
-def _probe(key: str, summary: str, description: str, axes: tuple[Axis, ...], source: str, waived: str, **more) -> Probe:
-    return Probe(
+def _probe(
+    key: str, summary: str, description: str, axes: tuple[Axis, ...], source: str, waived: str, **more
+) -> ProbeKind:
+    return ProbeKind(
         key=key, summary=summary, description=description, axes=axes, source=source, waived=waived,
         metrics=more.pop("metrics", (_LATENCY,)), measure=functools.partial(_on_a_gpu, key), **more,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import dataclasses
 
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe, Question
 from linkwright.executors import probes
 from linkwright.store.record import Record
 
@@ -34,21 +34,21 @@ class Host:
             "clock_hz": self._clocks.slowest_hz,
         }
 
-    def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
-        """One experiment."""
-        if experiment.probe:
-            return _probe(experiment, sampling)
-        return schedules.run_threads(schedules.of(experiment), experiment, **vars(sampling))
+    def measure(self, question: Question, sampling: Sampling) -> Record:
+        """One question."""
+        if isinstance(question, Probe):
+            return _probe(question, sampling)
+        return schedules.run_threads(schedules.of(question), question, **vars(sampling))
 
 
-def _probe(experiment: Experiment, sampling: Sampling) -> Record:
+def _probe(question: Probe, sampling: Sampling) -> Record:
     """A probe on its placement; the processors that it does not name follow, for those that it works with."""
     cpus = _native.cpus()
-    first = [cpus[i] for i in experiment.placement or ()]
+    first = [cpus[i] for i in question.placement or ()]
     how = dataclasses.asdict(sampling)
     del how["check"]  # a probe has nothing to compare
     setting = probes.Setting(cpus=(*first, *(cpu for cpu in cpus if cpu not in first)), **how)
-    return probes.measure(experiment.algorithm, dict(experiment.axes or ()), setting)
+    return probes.measure(question.algorithm, dict(question.axes), setting)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import ask
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base import registry
 from linkwright.base.errors import FileError, UsageError
 from linkwright.base.units import NS_PER_US, format_size
@@ -155,7 +155,7 @@ def _off(machine: _native.Machine, points: list[_Point]) -> float:
 def _ns(machine: _native.Machine, row: Imported) -> float:
     """The time of what the library would choose, its launch included, in ns."""
     plan, *_ = library.algorithms(machine, row.collective)
-    asked = Experiment("api", row.collective, plan, row.ranks, row.size_bytes, dtype=row.dtype)
+    asked = Collective("api", plan, row.ranks, row.size_bytes, row.dtype, collective=row.collective)
     asked = library.planned(machine, None, asked)
     if asked.own is None or asked.own.schedule is None:
         raise UsageError(f"{row.collective} of {row.size_bytes} B: {plan} has no plan of that; give another log")

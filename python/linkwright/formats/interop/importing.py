@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Pattern
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.stats import bandwidth
 from linkwright.base.units import NS_PER_S
@@ -90,9 +90,10 @@ def _metrics(item: Imported) -> Iterator[tuple[str, float]]:
 
 def _row(run: str, item: Imported, metric: str, value: float) -> dict:
     kind = "a mean" if item.count == 1 else f"the median of {item.count} means,"
-    measured = Experiment(
-        "imported", item.collective, item.algorithm, item.ranks, item.size_bytes, item.dtype, item.op, item.root
-    )
+    about = ("imported", item.algorithm, item.ranks, item.size_bytes, item.dtype)
+    measured: Collective | Pattern = Pattern(*about, root=item.root)
+    if item.collective:
+        measured = Collective(*about, root=item.root, collective=item.collective, op=item.op)
     return schema.row(
         **measured.columns(), run=run, machine=item.machine, executor=item.executor, placement="topology",
         metric=metric, value=value, unit=schema.METRICS[metric][0], status="ok",

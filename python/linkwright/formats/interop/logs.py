@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from linkwright.ask.experiment import DTYPES, MAX_RANKS
+from linkwright.ask.question import DTYPES, MAX_RANKS
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, MAX_BYTES, NS_PER_US, counted, format_size
 from linkwright.formats import logs

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective
 from linkwright.base.errors import UsageError, unknown
 from linkwright.executors import ModelledTarget
 from linkwright.libraries import library
@@ -24,7 +24,7 @@ class Prediction:
 
     runtime: Runtime
     target: ModelledTarget
-    experiments: list[Experiment]
+    questions: list[Collective]
     seed: int
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -33,16 +33,16 @@ class Prediction:
         work = Work(
             self.target, Context.of(self.target, "", "tune"), dict.fromkeys(self.runtime.algorithms, ()), self.seed
         )
-        for experiment, rows in in_order(self.experiments, simulate(work, self.experiments)):
+        for question, rows in in_order(self.questions, simulate(work, self.questions)):
             self.rows += rows
-            yield experiment, rows
+            yield question, rows
 
     def channels(self, *asked: object) -> int | None:
         """Channels of a library's plan, by collective, algorithm, ranks and size in bytes."""
-        for e in self.experiments:
+        for e in self.questions:
             if asked == (e.collective, e.algorithm, e.ranks, e.size_bytes):
-                made = library.plan(self.target.machine, replace(e, own=None, path=None, issue=None))
-                return made.choice.channels if made.choice else None
+                plan = library.plan(self.target.machine, replace(e, own=None, path=None, issue=None))
+                return plan.planned.choice.channels if plan.planned.choice else None
         return None
 
 
@@ -57,7 +57,7 @@ def prediction(
     parts = [_part(runtime, target, name, ranks, sizes) for name in collectives or runtime.algorithms]
     suite = Suite("tune", f"what {runtime.key} could choose", tuple(filter(None, parts)))
     found = expand(suite, target.extent)
-    known = [e for e in found if runtime.word(e.collective or "", e.algorithm, e.ranks)]
+    known = [e for e in found if isinstance(e, Collective) and runtime.word(e.collective, e.algorithm, e.ranks)]
     if not known:
         why = f"`{target.machine.name}` has no library {runtime.library}" if runtime.library else "nothing fits it"
         raise UsageError(f"--for {runtime.key}: {why}, so there is nothing to choose among; name another runtime")

@@ -17,7 +17,7 @@ from linkwright.libraries.nccl.protocol import low_latency, plan
 from linkwright.libraries.nccl.search import Ring, closes, hop_matrix, rings
 
 if TYPE_CHECKING:
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Collective
 
 # Those whose ring algorithm exists in the registry.
 COLLECTIVES = ("allreduce", "broadcast", "reduce", "allgather", "reduce_scatter")
@@ -26,16 +26,16 @@ MACHINES = 16  # whose rings are remembered
 
 
 def planned(
-    machine: _native.Machine, links: int, version: str, experiment: Experiment
+    machine: _native.Machine, links: int, version: str, question: Collective
 ) -> tuple[_native.Schedule, str, str, int]:
     """(schedule, mode, issue policy, number of rings) of a collective; rings take one link of network `links` a hop."""
-    collective, ranks, size_bytes = str(experiment.collective), experiment.ranks, int(experiment.size_bytes or 0)
-    found, closes = _rings(machine, links, version, experiment.placement or tuple(range(ranks)))
+    collective, ranks, size_bytes = question.collective, question.ranks, int(question.size_bytes or 0)
+    found, closes = _rings(machine, links, version, question.placement or tuple(range(ranks)))
     fast = version == "2.3.5" and collective == "allreduce" and closes
     few = low_latency(size_bytes, ranks, len(found)) if fast else None
     found = found[:few] if few else found
     cut = plan(version, collective, size_bytes, ranks, len(found))
-    schedule = schedules.of(replace(experiment, algorithm="ring"), found).pipeline(cut.slices)
+    schedule = schedules.of(replace(question, algorithm="ring"), found).pipeline(cut.slices)
     mode = LOW_LATENCY if few else NORMAL if closes else NO_RING
     return schedule, mode, cut.issue, len(found)
 

@@ -18,7 +18,7 @@ from linkwright.libraries.nccl.search import VERSIONS as EARLY
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Collective
 
 VERSIONS = (*EARLY, *reversed(constants.versions()))
 REDUCED = ("allreduce", "broadcast", "reduce", "allgather", "reduce_scatter")
@@ -42,6 +42,13 @@ class Planned:
     line: Line | None = None  # in place of a schedule that is too long
     drain_ps: int = 0  # from the last message to the last byte in its place
 
+    @property
+    def words(self) -> str | None:
+        """What a model of the library chose, in words."""
+        if self.choice is None:
+            return None
+        return f"{self.choice.words}; {self.line.words}" if self.line else self.choice.words
+
 
 def collectives(version: str) -> tuple[str, ...]:
     """The collectives that a version plans."""
@@ -62,15 +69,15 @@ def required_modes(version: str) -> tuple[str, ...]:
 
 
 def planned(
-    machine: _native.Machine, version: str, forced: tuple[str | None, str | None], experiment: Experiment
+    machine: _native.Machine, version: str, forced: tuple[str | None, str | None], question: Collective
 ) -> Planned:
     """The plan of a collective; `forced` are an algorithm and a protocol that are not left to the library."""
     if version in EARLY:
-        return _early(machine, version, experiment)
-    places = experiment.placement or tuple(range(experiment.ranks))
+        return _early(machine, version, question)
+    places = question.placement or tuple(range(question.ranks))
     seen = hardware(machine, places)
-    choice = chooser(version, seen).choose(str(experiment.collective), int(experiment.size_bytes or 0), *forced)
-    return carried_out(choice, seen, experiment)
+    choice = chooser(version, seen).choose(question.collective, int(question.size_bytes or 0), *forced)
+    return carried_out(choice, seen, question)
 
 
 def alternatives(machine: _native.Machine, version: str, collective: str) -> list[tuple[str, str]]:
@@ -81,20 +88,20 @@ def alternatives(machine: _native.Machine, version: str, collective: str) -> lis
     return list(chooser(version, seen).table(collective))
 
 
-def carried_out(choice: Choice, seen: Hardware, experiment: Experiment) -> Planned:
+def carried_out(choice: Choice, seen: Hardware, question: Collective) -> Planned:
     """The schedule of a choice."""
-    made = shapes.shape(choice, seen, experiment)
-    replaced = line(choice, seen, made, experiment.elements, experiment.element_bytes)
-    schedule = replaced.longer if replaced else made.of(experiment.elements, experiment.element_bytes)
+    made = shapes.shape(choice, seen, question)
+    replaced = line(choice, seen, made, question.elements, question.element_bytes)
+    schedule = replaced.longer if replaced else made.of(question.elements, question.element_bytes)
     return Planned(
         schedule,
         mode(choice),
-        shapes.issue(choice, str(experiment.collective)),
+        shapes.issue(choice, question.collective),
         len(made.rings or (0,)),
         shapes.bundle(choice, made),
         choice,
         replaced,
-        shapes.drain_ps(choice, seen, experiment),
+        shapes.drain_ps(choice, seen, question),
     )
 
 
@@ -105,9 +112,9 @@ def mode(choice: Choice) -> str:
     return "collnet" if choice.algorithm.startswith("collnet") else choice.protocol
 
 
-def _early(machine: _native.Machine, version: str, experiment: Experiment) -> Planned:
+def _early(machine: _native.Machine, version: str, question: Collective) -> Planned:
     stated = machine.library()
     assert stated is not None
     if stated["links"] is None:
         raise FileError(f"{machine.name}: library: rings of NCCL {version} follow links; add `links`, a network")
-    return Planned(*early.planned(machine, stated["links"], version, experiment))
+    return Planned(*early.planned(machine, stated["links"], version, question))

@@ -34,7 +34,7 @@ from linkwright.libraries.nccl.hardware import Hardware
 from linkwright.libraries.nccl.search import search
 
 if TYPE_CHECKING:
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Collective
 
 # Slices of one message that a library cuts at most, as far as it matters; pipelines are long.
 MOST_SLICES = {
@@ -69,18 +69,18 @@ class Shape:
         return _built(self).resized(elements, element_bytes)
 
 
-def shape(choice: Choice, hardware: Hardware, experiment: Experiment) -> Shape:
+def shape(choice: Choice, hardware: Hardware, question: Collective) -> Shape:
     """The schedule by which all channels of a choice together carry out a collective."""
-    collective, size_bytes = str(experiment.collective), int(experiment.size_bytes or 0)
+    collective, size_bytes = question.collective, int(question.size_bytes or 0)
     key = f"{collective}/{REGISTERED[choice.algorithm]}"
     if key not in _registered():
         raise WaivedError(f"{key}: no schedule does what the library chooses here")
-    rings = rails(hardware, experiment.ranks, choice) if choice.algorithm in ("ring", "tree") else None
-    grid = (hardware.gpus, hardware.nodes) if _is_grid(choice, hardware, experiment.ranks) else None
+    rings = rails(hardware, question.ranks, choice) if choice.algorithm in ("ring", "tree") else None
+    grid = (hardware.gpus, hardware.nodes) if _is_grid(choice, hardware, question.ranks) else None
     if choice.algorithm == "tree" and grid is None:
         rings = None
     cut = min(slices(choice, hardware, collective, size_bytes), simulated(choice, hardware, collective))
-    return Shape(key, experiment.ranks, experiment.root, grid, rings, cut)
+    return Shape(key, question.ranks, question.root, grid, rings, cut)
 
 
 def rails(hardware: Hardware, ranks: int, choice: Choice) -> Rings | None:
@@ -163,7 +163,7 @@ def _kind(choice: Choice, collective: str) -> str:
     return "pipeline" if choice.algorithm == "ring" and collective in ROOTED_PIPELINES else choice.algorithm
 
 
-def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
+def drain_ps(choice: Choice, hardware: Hardware, question: Collective) -> int:
     """What threads do while no link is used.
 
     ring in a node   the last step, out of a buffer: the same threads send the next chunk only then
@@ -171,7 +171,7 @@ def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
     grouped sends    what a GPU has for itself, and the last chunk of each peer
     switch           flags of all peers, once for each round of chunks
     """
-    collective, size_bytes = str(experiment.collective), int(experiment.size_bytes or 0)
+    collective, size_bytes = question.collective, int(question.size_bytes or 0)
     if choice.algorithm in ("nvls", "nvls_tree"):
         return round(_flags_ps(choice, hardware, size_bytes))
     if choice.algorithm not in ("ring", "p2p"):

@@ -20,7 +20,7 @@ from linkwright.libraries.rccl.rates import SERVED, Tuner
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Collective
 
 NAME = "RCCL"
 VERSIONS = constants.versions()
@@ -71,9 +71,9 @@ def alternatives(machine: _native.Machine, version: str, collective: str) -> lis
 
 
 def planned(
-    machine: _native.Machine, version: str, forced: tuple[str | None, str | None], experiment: Experiment
+    machine: _native.Machine, version: str, forced: tuple[str | None, str | None], question: Collective
 ) -> Planned:
     """The plan of a collective; `forced` are an algorithm and a protocol that are not left to the library."""
-    seen = hardware(machine, experiment.placement or tuple(range(experiment.ranks)))
-    choice = chooser(version, seen).choose(str(experiment.collective), int(experiment.size_bytes or 0), *forced)
-    return carried_out(choice, seen, experiment)
+    seen = hardware(machine, question.placement or tuple(range(question.ranks)))
+    choice = chooser(version, seen).choose(question.collective, int(question.size_bytes or 0), *forced)
+    return carried_out(choice, seen, question)

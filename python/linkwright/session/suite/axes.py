@@ -15,22 +15,22 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe
 from linkwright.base import units
 from linkwright.base.errors import FileError
-from linkwright.executors.probes import Axis, Probe, Value
+from linkwright.executors.probes import Axis, ProbeKind, Value
 
 _MULTIPLE = re.compile(r"(\d+)\s*\*\s*last_cache", re.ASCII)
 
 
-def experiments(
+def questions(
     part: str,
-    probe: Probe,
+    probe: ProbeKind,
     axes: Mapping[str, object],
     ranks: int,
     last_cache: int,
     placements: Sequence[tuple[int, ...] | None],
-) -> Iterator[Experiment]:
+) -> Iterator[Probe]:
     """Every combination of the values of the axes, on every placement; `(None,)` is topology order only."""
     for key in axes:
         probe.axis(key)
@@ -42,14 +42,14 @@ def experiments(
         assigned = dict(zip((axis.key for axis in probe.axes), chosen, strict=True))
         shown = {axis: axis.text(assigned[axis.key]) for axis in probe.axes}
         named = [axis for axis, text in shown.items() if axis.key == probe.size_axis or text != axis.default]
-        yield Experiment(
-            part, None, probe.key, int(assigned.get("threads", len(placement) if placement else 1)),
-            assigned[probe.size_axis] if probe.size_axis else None, dtype=None, placement=placement,
+        yield Probe(
+            part, probe.key, int(assigned.get("threads", len(placement) if placement else 1)),
+            assigned[probe.size_axis] if probe.size_axis else None, placement=placement,
             axes=tuple(assigned.items()), named=tuple(f"{axis.key}={shown[axis]}" for axis in named),
         )  # fmt: skip
 
 
-def label(probe: Probe, assigned: dict[str, Value]) -> str:
+def label(probe: ProbeKind, assigned: dict[str, Value]) -> str:
     """The values without a column of their own: `order=random pages=4K`."""
     own = (axis for axis in probe.axes if axis.key not in (probe.size_axis, "threads"))
     return " ".join(f"{axis.key}={axis.text(assigned[axis.key])}" for axis in own)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Collective, Question
 from linkwright.base.stats.interval import MIN_VALUES
 from linkwright.executors.measured import Measured
 
@@ -25,9 +25,9 @@ LEAST_S = 0.009
 FILL_BYTES_PER_S = 0.3e9
 
 
-def estimate_s(experiment: Experiment) -> float:
+def estimate_s(question: Question) -> float:
     """Seconds that an experiment takes in a launch, before anything is known of the machine."""
-    return LEAST_S + (experiment.size_bytes or 0) * experiment.ranks / FILL_BYTES_PER_S
+    return LEAST_S + (question.size_bytes or 0) * question.ranks / FILL_BYTES_PER_S
 
 
 @dataclass
@@ -37,21 +37,21 @@ class Needs:
     by_key: dict[str, float] = field(default_factory=dict)
     launch_s: float = LAUNCH_S
 
-    def of(self, experiment: Experiment) -> float:
+    def of(self, question: Question) -> float:
         """Seconds in a launch: what it took the last time, or the estimate."""
-        return self.by_key.get(experiment.key) or estimate_s(experiment)
+        return self.by_key.get(question.key) or estimate_s(question)
 
-    def launch_of(self, experiments: Iterable[Experiment]) -> float:
+    def launch_of(self, questions: Iterable[Question]) -> float:
         """Seconds of one launch of these."""
-        return self.launch_s + sum(map(self.of, experiments))
+        return self.launch_s + sum(map(self.of, questions))
 
 
 @dataclass(frozen=True)
 class Plan:
     """What will be measured, said before it is."""
 
-    started: tuple[Experiment, ...]
-    left_out: tuple[Experiment, ...]  # there is no time for an interval of these
+    started: tuple[Question, ...]
+    left_out: tuple[Question, ...]  # there is no time for an interval of these
     launches: int  # of each experiment, about
     enough_s: float  # the budget that would do for all
 
@@ -67,17 +67,17 @@ class Plan:
         ]
 
 
-def plan(experiments: Sequence[Experiment], budget_s: float, needs: Needs) -> Plan:
+def plan(questions: Sequence[Question], budget_s: float, needs: Needs) -> Plan:
     """What the budget buys, as far as it can be told beforehand."""
-    started = affordable(experiments, budget_s, MIN_VALUES, needs)
-    chosen = {experiment.key for experiment in started}
-    left_out = tuple(experiment for experiment in experiments if experiment.key not in chosen)
+    started = affordable(questions, budget_s, MIN_VALUES, needs)
+    chosen = {question.key for question in started}
+    left_out = tuple(question for question in questions if question.key not in chosen)
     launches = int(budget_s / needs.launch_of(started))
-    enough_s = MIN_VALUES * needs.launch_of(experiments)
+    enough_s = MIN_VALUES * needs.launch_of(questions)
     return Plan(tuple(started), left_out, max(1, min(launches, MAX_LAUNCHES)), 5.0 * math.ceil(enough_s / 5))
 
 
-def shares_s(experiments: Sequence[Experiment], first: Sequence[Experiment], left_s: float) -> dict[str, float]:
+def shares_s(questions: Sequence[Question], first: Sequence[Question], left_s: float) -> dict[str, float]:
     """Seconds that each experiment may sample in a launch, by key; `first`: those of the first launch.
 
     Launches differ more than the samples of one launch, so the shares aim at `GOOD_LAUNCHES` short launches; but no
@@ -85,66 +85,66 @@ def shares_s(experiments: Sequence[Experiment], first: Sequence[Experiment], lef
     """
     estimates_s = sum(map(estimate_s, first))
     scale = max(1.0, (left_s / GOOD_LAUNCHES - LAUNCH_S) / estimates_s)
-    return {experiment.key: scale * estimate_s(experiment) for experiment in experiments}
+    return {question.key: scale * estimate_s(question) for question in questions}
 
 
-def affordable(experiments: Sequence[Experiment], left_s: float, launches: int, needs: Needs) -> list[Experiment]:
+def affordable(questions: Sequence[Question], left_s: float, launches: int, needs: Needs) -> list[Question]:
     """The experiments for which there is time for that many launches, in their order; at least the cheapest one."""
     rest = left_s / launches - needs.launch_s
     chosen: set[str] = set()
-    for experiment in sorted(experiments, key=needs.of):
-        rest -= needs.of(experiment)
+    for question in sorted(questions, key=needs.of):
+        rest -= needs.of(question)
         if chosen and rest < 0:
             break
-        chosen.add(experiment.key)
-    return [experiment for experiment in experiments if experiment.key in chosen]
+        chosen.add(question.key)
+    return [question for question in questions if question.key in chosen]
 
 
 def by_worth(
-    wanted: Sequence[Experiment],
-    experiments: Iterable[Experiment],
+    wanted: Sequence[Question],
+    questions: Iterable[Question],
     measured: Callable[[str], Measured | None],
     left_s: float,
     needs: Needs,
-) -> list[Experiment]:
+) -> list[Question]:
     """The wanted ones for which one more launch has time: what matters first, the widest interval first.
 
     What matters is judged among all `experiments`: the fastest algorithm may be precise already.
     """
-    found = {experiment: measured(experiment.key) for experiment in experiments}
+    found = {question: measured(question.key) for question in questions}
     fastest = _fastest(found)
 
-    def worth(experiment: Experiment) -> tuple[bool, float]:
-        its = found[experiment]
+    def worth(question: Question) -> tuple[bool, float]:
+        its = found[question]
         precision = its.summary().precision if its else None
-        return (not _matters(experiment, its, fastest), -math.inf if precision is None else -precision)
+        return (not _matters(question, its, fastest), -math.inf if precision is None else -precision)
 
     rest, chosen = left_s - needs.launch_s, []
-    for experiment in sorted(wanted, key=worth):
-        if needs.of(experiment) <= rest:
-            rest -= needs.of(experiment)
-            chosen.append(experiment)
+    for question in sorted(wanted, key=worth):
+        if needs.of(question) <= rest:
+            rest -= needs.of(question)
+            chosen.append(question)
     return chosen
 
 
-def _group(experiment: Experiment) -> tuple[object, ...]:
-    """Algorithms that answer one question."""
-    return (experiment.part, experiment.collective, experiment.ranks, experiment.size_bytes, experiment.root)
+def _group(question: Collective) -> tuple[object, ...]:
+    """What algorithms compete for."""
+    return (question.part, question.collective, question.ranks, question.size_bytes, question.root)
 
 
-def _fastest(found: dict[Experiment, Measured | None]) -> dict[tuple[object, ...], float]:
+def _fastest(found: dict[Question, Measured | None]) -> dict[tuple[object, ...], float]:
     """The latest time that the fastest algorithm of each group may have, in ns."""
     least: dict[tuple[object, ...], float] = {}
-    for experiment, measured in found.items():
-        if experiment.collective and measured:
+    for question, measured in found.items():
+        if isinstance(question, Collective) and measured:
             summary = measured.summary()
             most = summary.ci_high or summary.max
-            least[_group(experiment)] = min(most, least.get(_group(experiment), math.inf))
+            least[_group(question)] = min(most, least.get(_group(question), math.inf))
     return least
 
 
-def _matters(experiment: Experiment, measured: Measured | None, fastest: dict[tuple[object, ...], float]) -> bool:
-    if not experiment.collective or measured is None:
+def _matters(question: Question, measured: Measured | None, fastest: dict[tuple[object, ...], float]) -> bool:
+    if not isinstance(question, Collective) or measured is None:
         return True
     summary = measured.summary()
-    return (summary.ci_low or summary.min) <= fastest[_group(experiment)]
+    return (summary.ci_low or summary.min) <= fastest[_group(question)]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from linkwright.ask import sources
-from linkwright.ask.experiment import ALL, DEFAULT, Experiment
+from linkwright.ask.question import ALL, DEFAULT, Pattern, Question
 from linkwright.base.errors import ShapeError, UsageError, unknown
 from linkwright.executors import check_obeyed, elsewhere, probes
 from linkwright.executors.protocol import Extent, Target
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment, collectives, own_experiment, registered, source_of
+from linkwright.libraries.questions import collective_question, collectives, own_question, registered, source_of
 
 from . import axes
 from .load import RANKS, Part, Suite
@@ -27,20 +27,20 @@ MOST_EXPERIMENTS = 1_000_000
 OWN = "own"
 
 
-def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
+def expand(suite: Suite, extent: Extent, only: Callable[[Question], bool] = lambda _: True) -> list[Question]:
     """All experiments of `suite` on a machine of this extent for which `only` is true."""
     found = (e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e))
     return list(_told_apart(found).values())
 
 
-def _told_apart(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
+def _told_apart(questions: Iterable[Question]) -> dict[str, Question]:
     """The experiments by their keys; one that is asked for twice, as by two equal sizes, is run once."""
-    seen: dict[str, Experiment] = {}
-    for experiment in experiments:
-        first = seen.setdefault(experiment.key, experiment)
-        if first is not experiment and first != experiment:
+    seen: dict[str, Question] = {}
+    for question in questions:
+        first = seen.setdefault(question.key, question)
+        if first is not question and first != question:
             raise UsageError(
-                f"two schedules are called {experiment.algorithm}, so their results could not be told apart; "
+                f"two schedules are called {question.algorithm}, so their results could not be told apart; "
                 "rename one of the files or functions"
             )
         if len(seen) > MOST_EXPERIMENTS:
@@ -55,11 +55,11 @@ def _too_many() -> UsageError:
     )
 
 
-def expand_on(suite: Suite, target: Target, level: str) -> list[Experiment]:
+def expand_on(suite: Suite, target: Target, level: str) -> list[Question]:
     """The experiments of `suite` on a target; refuses conditions that its executor would ignore."""
     found = expand(suite.at(level), target.extent)
-    for experiment in found:
-        check_obeyed(target.executor, experiment)
+    for question in found:
+        check_obeyed(target.executor, question)
     return found
 
 
@@ -80,19 +80,19 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = (ALL,), own: Sequen
     return list(dict.fromkeys(named))
 
 
-def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
+def _part(part: Part, extent: Extent) -> Iterator[Question]:
     if part.probe:
-        found = axes.experiments(
+        found = axes.questions(
             part.name, probes.find(part.probe), part.axes, extent.ranks, extent.last_cache, _placements(part, extent)
         )
         # A suite may name more threads than a machine has, as it may name more ranks.
-        return (experiment for experiment in found if experiment.ranks <= extent.ranks)
+        return (question for question in found if question.ranks <= extent.ranks)
     if part.schedules:
         return _schedules(part, extent)
     return _pattern(part, extent) if part.pattern else _collective(part, extent)
 
 
-def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
+def _collective(part: Part, extent: Extent) -> Iterator[Question]:
     seen = set()
     for collective in collectives() if "all" in part.collectives else part.collectives:
         if collective not in collectives():
@@ -101,7 +101,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
         placed = ((name, ranks) for name in names for ranks in _ranks(part, extent, source_of(collective, name)))
         for (algorithm, ranks), size in itertools.product(placed, part.sizes):
             _check_root(part, ranks)
-            made = collective_experiment(
+            made = collective_question(
                 part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
                 grid=_grid(extent, ranks),
                 root=part.root if collectives()[collective]["rooted"] else 0,
@@ -130,26 +130,25 @@ def _with_alternatives(names: Sequence[str], extent: Extent, collective: str, ow
         yield from extent.alternatives(collective, stem) if rest == library.ALTERNATIVES else (name,)
 
 
-def _schedules(part: Part, extent: Extent) -> Iterator[Experiment]:
+def _schedules(part: Part, extent: Extent) -> Iterator[Question]:
     seen = set()
     for name in part.schedules:
         source = sources.find(name)
         for ranks, size in itertools.product(_ranks(part, extent, source), part.sizes or (source.size_bytes,)):
-            grid = extent.grid if extent.grid and ranks == math.prod(extent.grid) else None
-            size = None if size == source.size_bytes else size
-            made = own_experiment(
-                part.name, name, ranks, size, part.dtype, part.op, **_how(part), grid=grid, root=part.root
-            )
+            made = own_question(
+                part.name, name, ranks, None if size == source.size_bytes else size, part.dtype, part.op, **_how(part),
+                grid=_grid(extent, ranks), root=part.root,
+            )  # fmt: skip
             if made.key not in seen:
                 seen.add(made.key)
                 yield made
 
 
-def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
+def _pattern(part: Part, extent: Extent) -> Iterator[Question]:
     for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
         _check_root(part, ranks)
-        made = Experiment(
-            part.name, None, part.pattern, ranks, size, part.dtype, root=part.root, placement=pair,
+        made = Pattern(
+            part.name, part.pattern, ranks, size, part.dtype, root=part.root, placement=pair,
             grid=_grid(extent, ranks), messages=part.messages, both_ways=part.both_ways, **_how(part),
         )  # fmt: skip
         yield made
@@ -157,7 +156,7 @@ def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
             yield from _further(made, part.sizes[-2], part.rising_to)
 
 
-def _further(last: Experiment, before: int, rising_to: int) -> Iterator[Experiment]:
+def _further(last: Pattern, before: int, rising_to: int) -> Iterator[Pattern]:
     """The sweep that ends with `last`, continued with the same factor: each size for when the rate rose up to there."""
     factor = last.size_bytes // before
     seen = replace(last, size_bytes=before)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from linkwright.ask.experiment import DEFAULT, DTYPES, MAX_RANKS, MOST_MESSAGES, OPS, check_whole
+from linkwright.ask.question import DEFAULT, DTYPES, MAX_RANKS, MOST_MESSAGES, OPS, check_whole
 from linkwright.ask.sources import within
 from linkwright.base import registry, toml
 from linkwright.base.errors import FileError, ShapeError, UsageError

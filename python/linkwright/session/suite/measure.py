@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.base.stats.interval import MIN_VALUES
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
@@ -57,10 +57,10 @@ class State:
         """All launches of an experiment together; None if no launch kept a sample."""
         return Measured.of(self.records(key))
 
-    def wants(self, experiment: Experiment, launch: int, target: float) -> bool:
+    def wants(self, question: Question, launch: int, target: float) -> bool:
         """Whether launch number `launch` should measure this experiment, to come within `target`."""
-        key = experiment.key
-        if experiment.rising and not self.rises(*experiment.rising):
+        key = question.key
+        if question.rising and not self.rises(*question.rising):
             return False
         if key in self.ended or launch in self.launches.get(key, ()):
             return False
@@ -78,7 +78,7 @@ class State:
 
 
 def measure(
-    experiments: list[Experiment],
+    questions: list[Question],
     budget_s: float,
     target: float,
     options: Options,
@@ -91,7 +91,7 @@ def measure(
     """Run launches until all experiments are within the target, ended, or the time budget is used up."""
     end, needs, shares = time.monotonic() + budget_s, Needs(), {}
     for number in range(MAX_LAUNCHES):
-        work = [e for e in experiments if state.wants(e, number, target)]
+        work = [e for e in questions if state.wants(e, number, target)]
         left = end - time.monotonic()
         if not work and number < MIN_VALUES:
             continue  # a resumed run has these launches already
@@ -101,17 +101,17 @@ def measure(
         if missing > 1:
             work = affordable(work, left, missing, needs)
         else:
-            work = by_worth(work, experiments, state.measured, left, needs)
+            work = by_worth(work, questions, state.measured, left, needs)
         if not work:
             return
         if missing == MIN_VALUES:
             # What has no time for all launches of an interval is not started later either.
             started = {e.key for e in work} | state.launches.keys()
-            experiments = [e for e in experiments if e.key in started or e.rising]
+            questions = [e for e in questions if e.key in started or e.rising]
         random.Random(f"{options.seed}/{number}").shuffle(work)
         # The first tells how long a launch takes to start, so it should be short itself.
         work.insert(0, work.pop(work.index(min(work, key=needs.of))))
-        shares = shares or shares_s(experiments, work, left)
+        shares = shares or shares_s(questions, work, left)
         stop_s = left + max(GRACE_S, GRACE * budget_s)
         asked = Launch(number, work, left / missing, options, folder, shares, stop_s)
         for done, outcome in enumerate(_timed(launch(asked), work, needs), 1):
@@ -122,9 +122,9 @@ def measure(
             progress(number, done, f"launch {number + 1}: {done} of {len(work)}  {outcome.experiment}")
 
 
-def _timed(outcomes: Iterator[Outcome], work: list[Experiment], needs: Needs) -> Iterator[Outcome]:
+def _timed(outcomes: Iterator[Outcome], work: list[Question], needs: Needs) -> Iterator[Outcome]:
     """The same outcomes; what each took is what it will need."""
-    expected = {experiment.key: needs.of(experiment) for experiment in work}
+    expected = {question.key: needs.of(question) for question in work}
     before, first = time.monotonic(), True
     for outcome in outcomes:
         took = time.monotonic() - before

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.answer import USUAL, Answer, How, Limit, limits
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.answer import USUAL, Answer, How, Limit, limits_of
+from linkwright.ask.question import Collective, Probe, Question, Scheduled
 from linkwright.base.errors import BackendError, LinkwrightError, UnsuitedError, WaivedError
 from linkwright.executors import ModelledTarget, probes
 from linkwright.store.record import Note, remarks
@@ -24,7 +24,7 @@ from linkwright.store.record import Note, remarks
 from . import rows
 from .context import Context, Row
 
-Finished = tuple[Experiment, list[Row]]
+Finished = tuple[Question, list[Row]]
 # Errors that waive an experiment and are not failures.
 _WAIVED = (WaivedError, UnsuitedError)
 # The caveat on values whose ranks were not simulated one by one.
@@ -41,89 +41,80 @@ class Work:
     seed: int
 
     def rows(
-        self, experiment: Experiment, answer: Answer | dict | Exception, line: rows.Line | None = None
+        self, question: Question, answer: Answer | dict | Exception, line: rows.Line | None = None
     ) -> list[rows.Row]:
         """The rows of an answer; an error becomes a row that gives the reason."""
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
-            return rows.without_value(self.context, experiment, status, str(answer), answer.code)
+            return rows.without_value(self.context, question, status, str(answer), answer.code)
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, dict):
-            return rows.of_modelled_probe(self.context, experiment, probes.modelled(answer))
-        words = experiment.own.words if experiment.own else None
+            return rows.of_modelled_probe(self.context, question, probes.modelled(answer))
         folded = [FOLDED] if self.target.walk == "fold" else []
-        notes = [*folded, *remarks(words, None if line else answer.remark)]
-        return rows.of_simulation(self.context, experiment, self.metrics[experiment.part], answer, notes, line)
+        notes = [*folded, *remarks(question.chosen, None if line else answer.remark)]
+        return rows.of_simulation(self.context, question, self.metrics[question.part], answer, notes, line)
 
-    def continued(
-        self, experiment: Experiment, shorter: Answer | Exception, longer: Answer | Exception
-    ) -> list[rows.Row]:
+    def continued(self, question: Question, shorter: Answer | Exception, longer: Answer | Exception) -> list[rows.Row]:
         """The rows of an experiment whose time is on a straight line through two others."""
         if isinstance(shorter, Exception) or isinstance(longer, Exception):
-            return self.rows(experiment, shorter if isinstance(shorter, Exception) else longer)
-        assert experiment.own
-        assert experiment.own.continued
-        line = rows.Line(shorter, experiment.own.continued.times, self._limit(experiment))
-        return self.rows(experiment, longer, line)
+            return self.rows(question, shorter if isinstance(shorter, Exception) else longer)
+        assert isinstance(question, Collective)
+        assert question.own
+        assert question.own.continued
+        line = rows.Line(shorter, question.own.continued.times, self._limit(question))
+        return self.rows(question, longer, line)
 
-    def _limit(self, experiment: Experiment) -> Limit | None:
+    def _limit(self, question: Collective) -> Limit | None:
         """What no schedule of this collective beats here."""
-        assert experiment.collective
-        assert experiment.size_bytes
-        how = How(path=experiment.path, grid=experiment.grid, placement=experiment.placement or None)
-        found = limits(
-            self.target.machine, experiment.collective, experiment.ranks, experiment.size_bytes,
-            dtype=experiment.dtype or "f32", root=experiment.root, how=how,
-        )  # fmt: skip
-        return next(iter(found), None)
+        return next(iter(limits_of(self.target.machine, question)), None)
 
 
-def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> Iterator[Finished]:
+def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterator[Finished]:
     """The rows of `experiments` as they end, on `jobs` threads of this process, 0 for one on each processor."""
     asked = []
-    for experiment in experiments:
-        if experiment.own and (reason := _unusable(work.target, experiment)):
-            yield experiment, work.rows(experiment, reason)
-        elif experiment.probe and not probes.find(experiment.probe).modelled:
-            yield experiment, work.rows(experiment, probes.without_model(experiment.probe))
+    for question in questions:
+        if question.own and (reason := _unusable(work.target, question)):
+            yield question, work.rows(question, reason)
+        elif isinstance(question, Probe) and not probes.find(question.algorithm).modelled:
+            yield question, work.rows(question, probes.without_model(question.algorithm))
         else:
-            asked += [experiment, *_shorter(experiment)]
+            asked += [question, *_shorter(question)]
     if not asked:
         return
     running = _native.Simulations(work.target.machine, [_asked(work, e) for e in asked], jobs)
     waiting: dict[str, tuple[int, Answer | Exception]] = {}  # one of the two schedules of a straight line
     try:
         for place, answer in running:
-            experiment = asked[place]
-            if experiment.own and experiment.own.continued:
-                first = waiting.setdefault(experiment.key, (place, answer))
+            question = asked[place]
+            if question.own and question.own.continued:
+                first = waiting.setdefault(question.key, (place, answer))
                 if first[0] == place:
                     continue
                 shorter, longer = (found for _, found in sorted([first, (place, answer)], key=lambda f: -f[0]))
                 yield asked[min(first[0], place)], work.continued(asked[min(first[0], place)], shorter, longer)
             else:
-                yield experiment, work.rows(experiment, answer)
+                yield question, work.rows(question, answer)
     finally:
         running.stop()
 
 
-def _shorter(experiment: Experiment) -> list[Experiment]:
+def _shorter(question: Question) -> list[Question]:
     """The same with the shorter schedule of a straight line, if it is on one."""
-    own = experiment.own
+    own = question.own
     if not own or not own.continued:
         return []
-    return [dataclasses.replace(experiment, own=dataclasses.replace(own, schedule=own.continued.shorter))]
+    return [dataclasses.replace(question, own=dataclasses.replace(own, schedule=own.continued.shorter))]
 
 
-def in_order(experiments: Sequence[Experiment], found: Iterable[Finished]) -> Iterator[Finished]:
+def in_order(questions: Sequence[Question], found: Iterable[Finished]) -> Iterator[Finished]:
     """`found` in the order of `experiments`; if cut short, also those that ended after a gap, then the error."""
     waiting: dict[str, Finished] = {}
-    remaining = iter(experiments)
+    remaining = iter(questions)
     missing = next(remaining, None)
     try:
-        for experiment, its_rows in found:
-            waiting[experiment.key] = experiment, its_rows
+        for question, its_rows in found:
+            waiting[question.key] = question, its_rows
             while missing is not None and missing.key in waiting:
                 yield waiting.pop(missing.key)
                 missing = next(remaining, None)
@@ -132,12 +123,12 @@ def in_order(experiments: Sequence[Experiment], found: Iterable[Finished]) -> It
         raise
 
 
-def _unusable(target: ModelledTarget, experiment: Experiment) -> LinkwrightError | None:
+def _unusable(target: ModelledTarget, question: Question) -> LinkwrightError | None:
     """Why a schedule of the user's cannot be simulated as the target wants it."""
-    assert experiment.own is not None
-    if experiment.own.error or not target.walk:
-        return experiment.own.error
-    return UnsuitedError(f"{experiment.algorithm}: --{target.walk} needs the program of a registered algorithm")
+    assert question.own is not None
+    if question.own.error or not target.walk:
+        return question.own.error
+    return UnsuitedError(f"{question.algorithm}: --{target.walk} needs the program of a registered algorithm")
 
 
 def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[Row]]:
@@ -149,22 +140,23 @@ def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[Ro
     return known
 
 
-def on_sample(target: ModelledTarget, experiment: Experiment) -> Experiment:
+def on_sample(target: ModelledTarget, question: Scheduled) -> Scheduled:
     """The experiment on the endpoints that represent the machine; its rows still name ranks."""
     if target.sample is None:
-        return experiment
-    ranks = experiment.placement or range(experiment.ranks)
-    return dataclasses.replace(experiment, placement=tuple(target.sample[rank] for rank in ranks))
+        return question
+    ranks = question.placement or range(question.ranks)
+    return dataclasses.replace(question, placement=tuple(target.sample[rank] for rank in ranks))
 
 
-def _asked(work: Work, experiment: Experiment) -> tuple[str, str, dict, How]:
+def _asked(work: Work, question: Question) -> tuple[str, str, dict, How]:
     """An experiment as the native half takes it."""
-    if experiment.probe:
-        return "probe", experiment.probe, dict(experiment.axes or ()), USUAL
+    if isinstance(question, Probe):
+        return "probe", question.algorithm, dict(question.axes), USUAL
+    collective = isinstance(question, Collective)
     # One of thousands of pairs needs its time only.
-    messages = not (experiment.collective or experiment.placement)
-    how = schedules.how(on_sample(work.target, experiment), messages=messages, seed=work.seed)
-    if experiment.own:
-        return "schedule", experiment.algorithm, {"schedule": experiment.own.given()}, how
-    kind = (work.target.walk or "collective") if experiment.collective else "pattern"
-    return kind, experiment.algorithm_key, schedules.shape(experiment), how
+    messages = not (collective or question.placement)
+    how = schedules.how(on_sample(work.target, question), messages=messages, seed=work.seed)
+    if question.own:
+        return "schedule", question.algorithm, {"schedule": question.own.given()}, how
+    kind = (work.target.walk or "collective") if collective else "pattern"
+    return kind, question.algorithm_key, schedules.shape(question), how

@@ -10,7 +10,7 @@ from linkwright.executors import probes
 from linkwright.store.schema import COMPARED, COMPARED_NAMES
 
 if TYPE_CHECKING:
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Probe
 
     from .context import Context, Row
 
@@ -22,7 +22,7 @@ Column = Mapping[str, float | None]
 
 def derived(
     context: Context,
-    experiment: Experiment,
+    question: Probe,
     time: Row,
     bytes_of: Mapping[str, float],
     columns: Mapping[str, Column],
@@ -35,7 +35,7 @@ def derived(
     watts = drawn_w or context.watts
     said = f"at {drawn_w:.4g} W drawn, by NVML's energy counter" if drawn_w else f"at a nominal {watts or 0:g} W"
     common = {key: time[key] for key in (*SAID, "n")}
-    for metric in probes.find(experiment.algorithm).metrics:
+    for metric in probes.find(question.algorithm).metrics:
         if metric.source == "time":
             values = {key: time[key] for key in ("value", "ci_low", "ci_high", *COMPARED, *COMPARED_NAMES)}
         elif metric.source == "column":
@@ -43,9 +43,9 @@ def derived(
         else:
             values = _rate(bytes_of[metric.source], time)
         if values is not None:
-            yield context.measured(experiment, metric.key, unit=metric.unit, **values, **common)
+            yield context.measured(question, metric.key, unit=metric.unit, **values, **common)
             if watts and metric.source == "work_rate":
-                yield _per_watt(context, experiment, metric, {**values, **common}, watts, said)
+                yield _per_watt(context, question, metric, {**values, **common}, watts, said)
 
 
 def _rate(carried: float, time: Row) -> dict[str, object] | None:
@@ -66,12 +66,12 @@ def _rate(carried: float, time: Row) -> dict[str, object] | None:
 
 
 def _per_watt(
-    context: Context, experiment: Experiment, metric: probes.Metric, rate: dict[str, object], watts: float, said: str
+    context: Context, question: Probe, metric: probes.Metric, rate: dict[str, object], watts: float, said: str
 ) -> Row:
     """Efficiency; the interval is that of the rate."""
     kept = ("value", "ci_low", "ci_high", *COMPARED)
     ends = {key: None if rate[key] is None else rate[key] / watts for key in kept}
     reason = "; ".join(filter(None, [rate["reason"], said]))
     return context.measured(
-        experiment, f"{metric.key}_per_watt", unit=f"{metric.unit}/W", **{**rate, **ends, "reason": reason}
+        question, f"{metric.key}_per_watt", unit=f"{metric.unit}/W", **{**rate, **ends, "reason": reason}
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.ask import schedules
 from linkwright.ask.answer import Answer, Limit
-from linkwright.ask.experiment import Experiment, continued
+from linkwright.ask.question import Collective, Probe, Program, Question, Scheduled, continued
 from linkwright.base.stats import bandwidth
 from linkwright.base.stats.quantile import quantile
 from linkwright.base.stats.summary import summarise
@@ -28,11 +28,9 @@ NO_ARITHMETIC = Note("no-arithmetic", "without arithmetic")
 TRAFFIC = Note("traffic", "traffic: order is proved, contents mean nothing")
 
 
-def without_value(
-    context: Context, experiment: Experiment, status: str, reason: str, code: str | None = None
-) -> list[Row]:
+def without_value(context: Context, question: Question, status: str, reason: str, code: str | None = None) -> list[Row]:
     """The row of an experiment that gave no number: of any status but `ok`."""
-    return [context.row(experiment, "time", status=status, reason=reason, code=code)]
+    return [context.row(question, "time", status=status, reason=reason, code=code)]
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,14 @@ class Line:
 
 def of_simulation(
     context: Context,
-    experiment: Experiment,
+    question: Scheduled,
     metrics: Sequence[str],
     answer: Answer,
     notes: Sequence[Note] = (),
     line: Line | None = None,
 ) -> list[Row]:
     """Rows of a modelled experiment: exact, so without interval; `notes` are caveats."""
-    ok = _said([*_of_kind(experiment), *([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
+    ok = _said([*_of_kind(question), *([] if question.arithmetic else [NO_ARITHMETIC]), *notes])
     ranks, time_ns = in_ns(answer.ranks.finish_ps - answer.ranks.start_ps), answer.slowest.ns
     limit, bound, counts = answer.limit, answer.bound, _counts(answer)
     if line:
@@ -65,9 +63,9 @@ def of_simulation(
         "limit": limit and limit.time.ns, "limit_name": limit and limit.name,
         "bound": bound and bound.time.ns, "bound_name": bound and bound.name,
     }  # fmt: skip
-    rows = [context.row(experiment, "time", value=time_ns, **known, **ok)]
-    rows += _derived(context, experiment, metrics, rows[0], answer.counts.bytes)
-    if experiment.placement:
+    rows = [context.row(question, "time", value=time_ns, **known, **ok)]
+    rows += _derived(context, question, metrics, rows[0], answer.counts.bytes)
+    if question.placement:
         return rows  # one of thousands of cells of a matrix: its time is what it is for
     ordered, middle = np.sort(ranks), len(ranks) // 2
     spread = {
@@ -76,14 +74,14 @@ def of_simulation(
         "time_rank_median": (ordered[middle] + ordered[~middle]) / 2,
         "time_rank_p95": quantile(ordered, 0.95),
     }
-    rows += [context.row(experiment, m, value=float(v), **ok) for m, v in {**spread, **counts}.items()]
+    rows += [context.row(question, m, value=float(v), **ok) for m, v in {**spread, **counts}.items()]
     if answer.how.messages:
         loads = load_rows.modelled(answer.messages.sent_bytes, ranks, in_ns(answer.messages.latency_ps))
-        rows += [context.row(experiment, metric, **columns, **ok) for metric, columns in loads]
+        rows += [context.row(question, metric, **columns, **ok) for metric, columns in loads]
     shares = answer.critical
     if not line and any(shares.values()):
         cause = max(shares, key=shares.__getitem__)
-        rows.append(context.row(experiment, "critical_share", value=shares[cause], status="ok", reason=cause))
+        rows.append(context.row(question, "critical_share", value=shares[cause], status="ok", reason=cause))
     return rows
 
 
@@ -98,12 +96,12 @@ def _counts(answer: Answer) -> dict[str, float]:
     }
 
 
-def of_modelled_probe(context: Context, experiment: Experiment, found: probes.Modelled) -> list[Row]:
+def of_modelled_probe(context: Context, question: Probe, found: probes.Modelled) -> list[Row]:
     """Rows of a probe that a described machine answers: exact, so without interval."""
-    time = context.row(experiment, "time", value=found.time_ns, status="ok")
+    time = context.row(question, "time", value=found.time_ns, status="ok")
     columns = {metric: {"value": value} for metric, value in found.columns.items()}
     carried = {"counted_rate": found.counted_bytes, "moved_rate": found.moved_bytes, "work_rate": found.work}
-    return [time, *probe_rows.derived(context, experiment, time, carried, columns)]
+    return [time, *probe_rows.derived(context, question, time, carried, columns)]
 
 
 def _canary_medians(found: Measured) -> dict[str, float]:
@@ -123,7 +121,7 @@ def _row_medians(found: Measured) -> dict[str, float]:
 
 def of_samples(
     context: Context,
-    experiment: Experiment,
+    question: Question,
     metrics: Sequence[str],
     found: Measured,
     best: tuple[float, str] | None = None,
@@ -139,22 +137,22 @@ def of_samples(
                 "two-modes", " and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches"
             )
         )
-    common = _said([*_of_kind(experiment), *([found.disturbance] if found.disturbance else []), *notes])
+    common = _said([*_of_kind(question), *([found.disturbance] if found.disturbance else []), *notes])
     common |= {"n": summary.launches}
     known = dict(zip(("limit", "limit_name"), found.limit, strict=True)) if found.limit else {}
     if best:
         # The value itself has been seen, however noise hid what it follows from.
         known |= {"best_seen": min(best[0], summary.median), "best_seen_name": best[1]}
     time = context.measured(
-        experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **known, **common
+        question, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **known, **common
     )
-    if experiment.probe:
+    if isinstance(question, Probe):
         columns = {metric: _column(launches) for metric, launches in found.columns.items()}
-        rows = [time, *probe_rows.derived(context, experiment, time, found.carried, columns, found.watts)]
+        rows = [time, *probe_rows.derived(context, question, time, found.carried, columns, found.watts)]
     else:
-        moved = 0 if experiment.collective else schedules.moved_bytes(experiment)
-        rows = [time, *_derived(context, experiment, metrics, time, moved)]
-        rows += _loads(context, experiment, found, common)
+        moved = 0 if isinstance(question, Collective) else schedules.moved_bytes(question)
+        rows = [time, *_derived(context, question, metrics, time, moved)]
+        rows += _loads(context, question, found, common)
     spread = {
         "time_min": summary.min,
         "time_p95": summary.p95,
@@ -166,36 +164,34 @@ def of_samples(
         **_row_medians(found),
         **({"clock": float(np.median(found.clocks_hz))} if found.clocks_hz else {}),
     }
-    rows += [context.row(experiment, metric, value=value, **common) for metric, value in spread.items()]
+    rows += [context.row(question, metric, value=value, **common) for metric, value in spread.items()]
     dropped = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items() if count) or None
-    rows.append(
-        context.row(experiment, "dropped", value=float(sum(found.dropped.values())), status="ok", reason=dropped)
-    )
+    rows.append(context.row(question, "dropped", value=float(sum(found.dropped.values())), status="ok", reason=dropped))
     if found.starts:
         methods = ", ".join(dict.fromkeys(method for _, method in found.starts))
         worst = max(error for error, _ in found.starts)
-        rows.append(context.row(experiment, "sync_residual", value=worst, status="ok", reason=methods))
+        rows.append(context.row(question, "sync_residual", value=worst, status="ok", reason=methods))
     if len(summary.modes) == 2:
         for number, mode in enumerate(summary.modes, 1):
             low, high = mode.interval or (None, None)
             shown = {"value": mode.median, "ci_low": low, "ci_high": high}
-            rows.append(context.measured(experiment, f"mode{number}", **shown, **common))
-            rows.append(context.row(experiment, f"mode{number}_share", value=mode.share, **common))
+            rows.append(context.measured(question, f"mode{number}", **shown, **common))
+            rows.append(context.row(question, f"mode{number}_share", value=mode.share, **common))
     return rows
 
 
-def _loads(context: Context, experiment: Experiment, found: Measured, common: Row) -> Iterable[Row]:
+def _loads(context: Context, question: Question, found: Measured, common: Row) -> Iterable[Row]:
     """Rates of endpoints and latencies of messages of a pattern; not of one of many pairs of endpoints."""
-    if experiment.collective or experiment.placement:
+    if isinstance(question, Collective) or question.placement:
         return
-    sent = schedules.of(experiment).sent_bytes()
+    sent = schedules.of(question).sent_bytes()
     for metric, columns in load_rows.measured(sent, found.rank_ns, found.message_ns):
-        yield context.measured(experiment, metric, **columns, **common)
+        yield context.measured(question, metric, **columns, **common)
 
 
-def _of_kind(experiment: Experiment) -> tuple[Note, ...]:
+def _of_kind(question: Question) -> tuple[Note, ...]:
     """What any value of the experiment says."""
-    return (TRAFFIC,) if experiment.own and not experiment.collective else ()
+    return (TRAFFIC,) if isinstance(question, Program) else ()
 
 
 def _column(launches: Sequence[np.ndarray]) -> dict[str, float | None]:
@@ -215,29 +211,30 @@ def _said(notes: Sequence[Note]) -> Row:
 
 
 def _derived(
-    context: Context, experiment: Experiment, metrics: Sequence[str], time: Row, pattern_bytes: int
+    context: Context, question: Question, metrics: Sequence[str], time: Row, pattern_bytes: int
 ) -> Iterable[Row]:
     """Latency and rates follow from the row of the time, with its interval and what it is compared with."""
-    moved = experiment.size_bytes if experiment.collective else pattern_bytes
+    moved = question.size_bytes if isinstance(question, Collective) else pattern_bytes
     copied = {key: time[key] for key in (*SAID, "n", *COMPARED_NAMES)}
     ends = {key: time[key] for key in ("value", *COMPARED)}
     for metric in metrics:
         if metric == "latency":
-            trips = 2 * experiment.messages
+            trips = 2 * question.messages
             one_way = {key: time[key] and time[key] / trips for key in ("value", "ci_low", "ci_high", *COMPARED)}
-            yield context.measured(experiment, metric, **one_way, **copied)
+            yield context.measured(question, metric, **one_way, **copied)
         elif metric in ("bandwidth", "alg_bw", "bus_bw"):
-            rates = {key: _rate(metric, experiment, moved, ns) for key, ns in ends.items()}
+            rates = {key: _rate(metric, question, moved, ns) for key, ns in ends.items()}
             # The shortest time is the highest rate.
-            rates["ci_low"] = _rate(metric, experiment, moved, time["ci_high"])
-            rates["ci_high"] = _rate(metric, experiment, moved, time["ci_low"])
+            rates["ci_low"] = _rate(metric, question, moved, time["ci_high"])
+            rates["ci_high"] = _rate(metric, question, moved, time["ci_low"])
             if rates["value"] is not None:
-                yield context.measured(experiment, metric, **rates, **copied)
+                yield context.measured(question, metric, **rates, **copied)
 
 
-def _rate(metric: str, experiment: Experiment, moved: int, time_ns: float | None) -> float | None:
-    if time_ns is None or (experiment.collective and experiment.ranks == 1):
+def _rate(metric: str, question: Question, moved: int, time_ns: float | None) -> float | None:
+    collective = question.what if isinstance(question, Collective) else ""
+    if time_ns is None or (collective and question.ranks == 1):
         return None  # one rank moves nothing, so it has no rate
     if metric == "bus_bw":
-        return bandwidth.bus_bw(experiment.collective or "", experiment.ranks, experiment.size_bytes, time_ns)
+        return bandwidth.bus_bw(collective, question.ranks, question.size_bytes, time_ns)
     return bandwidth.alg_bw(moved, time_ns)

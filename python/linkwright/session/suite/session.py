@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import machines
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question, of_json
 from linkwright.base.errors import BackendError, StoreError, UsageError
 from linkwright.base.files import read_text
 from linkwright.base.stats.grade import TARGET
@@ -42,7 +42,7 @@ from .sweeps import half_peaks
 from .watcher import Watcher
 
 # Target, as typed after --on -> its experiments.
-Plans = dict[str, list[Experiment]]
+Plans = dict[str, list[Question]]
 # Modelled experiments take milliseconds, so their records go to the disk in batches.
 JOURNAL_EVERY_S = 0.25
 
@@ -114,18 +114,18 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
 
 def _keep_own(run: runs.Run, planned: Plans) -> None:
     """Keep the plan if schedules of the user's are in it: only where they were named may their source be executed."""
-    own = {e.own.digest: e.own.text for its in planned.values() for e in its if e.own}
-    if not any(e.own for its in planned.values() for e in its):
+    if not any(question.own for its in planned.values() for question in its):
         return
+    texts: dict[str, str] = {}
 
-    def stored(experiment: Experiment) -> dict[str, object]:
-        if not (experiment.own and experiment.own.digest):
-            return experiment.to_json()
-        kept = {"schedule": experiment.own.digest, **experiment.own.about}
-        return experiment.to_json() | {"own": kept}
+    def stored(question: Question) -> dict[str, object]:
+        values = question.to_json()
+        if question.own and question.own.digest:
+            texts[question.own.digest] = values["own"].pop("text")
+            values["own"] = {"schedule": question.own.digest, **values["own"]}
+        return values
 
-    plan = {name: [stored(experiment) for experiment in its] for name, its in planned.items()}
-    run.keep_experiments(plan, {digest: text for digest, text in own.items() if digest and text})
+    run.keep_experiments({name: [stored(question) for question in its] for name, its in planned.items()}, texts)
 
 
 def _kept_own(run: runs.Run) -> Plans | None:
@@ -134,12 +134,11 @@ def _kept_own(run: runs.Run) -> Plans | None:
     if plan is None:
         return None
 
-    def read(values: dict) -> Experiment:
+    def read(values: dict) -> Question:
         own = values["own"] or {}
-        if "schedule" not in own:
-            return Experiment.from_json(values)
-        text = own | {"text": run.schedule(own["schedule"])}
-        return Experiment.from_json(values | {"own": text})
+        if "schedule" in own:
+            own["text"] = run.schedule(own["schedule"])
+        return of_json(values)
 
     return {name: [read(values) for values in its] for name, its in plan.items()}
 
@@ -212,19 +211,19 @@ def _execute(
         records = run.records()
         try:
             for target in targets:
-                experiments = planned[target.name]
-                watcher.target(target, experiments)
+                questions = planned[target.name]
+                watcher.target(target, questions)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
                 context = Context.of(target, run.id, suite.name, request.watts, request.target)
                 if target.modelled:
                     work = Work(target, context, metrics, request.seed)
-                    executed = _model(work, experiments, records, journal, watcher, backend)
+                    executed = _model(work, questions, records, journal, watcher, backend)
                 else:
-                    executed = _measure(target, context, experiments, metrics, run, request, records, journal, watcher)
+                    executed = _measure(target, context, questions, metrics, run, request, records, journal, watcher)
                 with closing(executed):  # while the journal is open, whatever interrupts
-                    for experiment, its_rows in executed:
+                    for question, its_rows in executed:
                         found += its_rows
-                        watcher.rows(experiment, its_rows)
+                        watcher.rows(question, its_rows)
         except KeyboardInterrupt:
             interrupted = True
         except BackendError as error:
@@ -255,7 +254,7 @@ def _save(run: runs.Run, found: list[Row], targets: list[Target], *, done: bool)
             target.executor.discard(target, run.folder)
 
 
-def _measure(target, context, experiments, metrics, run, request, records, journal, watcher) -> Iterator[Finished]:
+def _measure(target, context, questions, metrics, run, request, records, journal, watcher) -> Iterator[Finished]:
     """Launches, then the rows of every experiment in the order of the plan."""
     state, executor = State(), target.executor
     for record in records:
@@ -263,67 +262,65 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
     options = Options(request.samples, request.warmup, request.check, request.seed)
     executor.begin(target, run.id, run.folder.parent)
     interrupted = False
-    certain = [e for e in experiments if e.key not in state.launches and not e.rising]
+    certain = [e for e in questions if e.key not in state.launches and not e.rising]
     planned = plan(certain, request.budget_s, Needs())
     watcher.planned(planned, request.budget_s)
     try:
         launch = functools.partial(executor.launch, target)
         told = watcher.progress
-        measure(experiments, request.budget_s, request.target, options, state, journal, told, launch, run.folder)
+        measure(questions, request.budget_s, request.target, options, state, journal, told, launch, run.folder)
     except KeyboardInterrupt:
         interrupted = True
-    found = [(experiment, state.measured(experiment.key)) for experiment in experiments]
+    found = [(question, state.measured(question.key)) for question in questions]
     best = executor.best_seen(target, found, run.folder)
-    for experiment, measured in found:
-        if ended := state.ended.get(experiment.key):
-            yield experiment, rows.without_value(context, experiment, ended.status, ended.reason, ended.code)
+    for question, measured in found:
+        if ended := state.ended.get(question.key):
+            yield question, rows.without_value(context, question, ended.status, ended.reason, ended.code)
         elif measured:
             watcher.dropped(measured.dropped)
-            at_best = best(experiment, measured)
-            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, at_best)
-        elif not interrupted and (not experiment.rising or state.rises(*experiment.rising)):
-            dropped = dropped_samples(state.records(experiment.key))
-            yield experiment, _without_samples(context, experiment, dropped, state.short.get(experiment.key), planned)
+            at_best = best(question, measured)
+            yield question, rows.of_samples(context, question, metrics[question.part], measured, at_best)
+        elif not interrupted and (not question.rising or state.rises(*question.rising)):
+            dropped = dropped_samples(state.records(question.key))
+            yield question, _without_samples(context, question, dropped, state.short.get(question.key), planned)
     if interrupted:
         raise KeyboardInterrupt
 
 
 def _without_samples(
-    context: Context, experiment: Experiment, dropped: Mapping[str, int], short: Ended | None, planned: Plan
+    context: Context, question: Question, dropped: Mapping[str, int], short: Ended | None, planned: Plan
 ) -> list[Row]:
     """The row of an experiment that no launch kept a sample of."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     if counts:
         reason = f"every sample was disturbed ({counts}); stop what else runs on this machine"
-        return rows.without_value(context, experiment, "disturbed", reason, ALL_DISTURBED)
+        return rows.without_value(context, question, "disturbed", reason, ALL_DISTURBED)
     if short:
-        return rows.without_value(context, experiment, short.status, short.reason, short.code)
+        return rows.without_value(context, question, short.status, short.reason, short.code)
     reason = "the time budget does not suffice for the launches of an interval, so it was not started"
     if planned.left_out:
         reason += f"; --time-budget {planned.enough_s:.0f}s would do for all"
-    return rows.without_value(context, experiment, "out-of-time", reason, OUT_OF_TIME)
+    return rows.without_value(context, question, "out-of-time", reason, OUT_OF_TIME)
 
 
 def _model(
-    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, backend: Backend
+    work: Work, questions: list[Question], records: list[dict], journal: Journal, watcher: Watcher, backend: Backend
 ) -> Iterator[Finished]:
     """What is known already, and what `backend` finds of the rest, in the order of the plan."""
     known = known_rows(records, work.target)
 
     def found() -> Iterator[Finished]:
-        yield from ((e, known[e.key]) for e in experiments if e.key in known)
-        missing = [e for e in experiments if e.key not in known]
+        yield from ((e, known[e.key]) for e in questions if e.key in known)
+        missing = [e for e in questions if e.key not in known]
         with _Bunch(journal) as bunch:
-            for done, (experiment, its_rows) in enumerate(
-                backend.run(work, missing), len(experiments) - len(missing) + 1
-            ):
+            for done, (question, its_rows) in enumerate(backend.run(work, missing), len(questions) - len(missing) + 1):
                 bunch.add(its_rows)
                 watcher.progress(
-                    0, done, f"{work.target.name}: {done} of {len(experiments)}{backend.note}  {experiment.key}"
+                    0, done, f"{work.target.name}: {done} of {len(questions)}{backend.note}  {question.key}"
                 )
-                yield experiment, its_rows
+                yield question, its_rows
 
-    return in_order(experiments, found())
+    return in_order(questions, found())
 
 
 class _Bunch:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Question
     from linkwright.executors import Target
 
     from .budget import Plan
@@ -22,7 +22,7 @@ class Watcher:
     def dropped(self, counts: Mapping[str, int]) -> None:
         """Samples of the next experiment were set aside, counted by reason."""
 
-    def target(self, target: Target, experiments: list[Experiment]) -> None:
+    def target(self, target: Target, questions: list[Question]) -> None:
         """The experiments of a target begin."""
 
     def planned(self, plan: Plan, budget_s: float) -> None:
@@ -31,5 +31,5 @@ class Watcher:
     def progress(self, launch: int, done: int, text: str) -> None:
         """One more experiment of a launch, or one more modelled one, is done."""
 
-    def rows(self, experiment: Experiment, found: list[Row]) -> None:
+    def rows(self, question: Question, found: list[Row]) -> None:
         """The rows of an experiment are final; called in the order of the plan."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from linkwright import _native
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from linkwright.advise.explain.log import Answer
     from linkwright.advise.explain.schedule import Found
     from linkwright.advise.explain.system import System
-    from linkwright.ask.experiment import Experiment
+    from linkwright.ask.question import Scheduled
     from linkwright.show.picture.scene import Scene
     from linkwright.store.run import Run
 
@@ -50,21 +49,21 @@ def _of_system(system: System, size: int, words: str) -> Scene | None:
         return None
     with contextlib.suppress(LinkwrightError):  # such as a hypothesis that does not serve this size
         title = f"{words}: {units.format_us(system.time(size).time_us)}"
-        return _drawn(system.described, times.experiment(system.described, system.shape, size), title)
+        return _drawn(system.described, times.question(system.described, system, size), title)
     return None
 
 
 def of_schedule(found: Found) -> list[Scene]:
     """The schedule, and beside it the fastest known one where that can be drawn."""
-    asked, machine = found.experiment, found.machine
+    from linkwright.advise.explain import schedule
+
+    asked, machine = found.question, found.machine
     scenes = [_drawn(machine, asked, f"{found.name}: {units.format_us(found.time_us)}")]
     if found.faster and all(found.faster.time_us <= time_us for _, time_us in found.better):
         scenes.append(_of_found(machine, found.faster))
         return [scene for scene in scenes if scene is not None] if scenes[0] else []
     for name, time_us in found.better[:1]:
-        other = replace(
-            asked, collective=name.partition("/")[0], algorithm=name.partition("/")[2], path=None, issue=None, own=None
-        )
+        other = schedule.by_algorithm(asked, name.partition("/")[2])
         scenes.append(_drawn(machine, other, f"{name}: {units.format_us(time_us)}"))
     return [scene for scene in scenes if scene is not None] if scenes[0] else []
 
@@ -87,11 +86,11 @@ def of_run(run: Run, experiment: str | None = None) -> list[Scene]:
     return []
 
 
-def _drawn(machine: _native.Machine, asked: Experiment, title: str) -> Scene | None:
+def _drawn(machine: _native.Machine, asked: Scheduled, title: str) -> Scene | None:
     from linkwright.show.picture import subjects
 
     if asked.ranks > subjects.MOST_RANKS:
         return None
     with contextlib.suppress(LinkwrightError):  # such as a schedule with too many operations
-        return subjects.of_experiment(machine, asked, asked.algorithm or "", title)
+        return subjects.of_question(machine, asked, asked.algorithm, title)
     return None

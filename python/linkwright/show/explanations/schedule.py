@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def schedule(found: Found, scenes: Sequence[Scene]) -> Report:
     """The page of a schedule; the first scene shows it."""
-    asked = found.experiment
+    asked = found.question
     size = units.format_size(found.size)
     return Report(
         f"{found.name} of {size} on {found.machine.name}",
@@ -28,7 +28,7 @@ def schedule(found: Found, scenes: Sequence[Scene]) -> Report:
             ("Machine", found.machine.name),
             ("Ranks", f"{asked.ranks:,}"),
             ("Size", size),
-            *([("Chosen by the library", found.words)] if found.words else []),
+            *([("Chosen by the library", asked.chosen)] if asked.chosen else []),
         ],
         sections=[
             Section("In short", [_conclusion(found), *_moving(scenes)]),

@@ -100,8 +100,8 @@ def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:
 
 def of_schedule(found: Found) -> Iterator[str]:
     """The answer to a schedule."""
-    asked = found.experiment
-    chosen = f": {found.words}" if found.words else ""
+    asked = found.question
+    chosen = f": {asked.chosen}" if asked.chosen else ""
     yield from _wrapped(
         f"{found.name} on {found.machine.name}, {asked.ranks} ranks, {units.format_size(found.size)}{chosen}"
     )

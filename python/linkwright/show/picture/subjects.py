@@ -6,21 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from linkwright import _native, machines
-from linkwright.ask import schedules, sources
+from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
-from linkwright.ask.experiment import Experiment, check_size
+from linkwright.ask.question import Scheduled, check_size
 from linkwright.base import units
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.files import read_text
 from linkwright.base.rows import Rows, given, largest
 from linkwright.executors import EXECUTORS
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
-from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment, own_experiment
+from linkwright.libraries import library, questions
 from linkwright.session import timeline
 from linkwright.store import run as runs
 
@@ -91,31 +91,24 @@ def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
 
 def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
     """`allreduce/ring`, or a source such as `own.py:bucket`, on a machine."""
-    return of_experiment(machine, experiment(machine, named, asked), named)
+    return of_question(machine, question(machine, named, asked), named)
 
 
-def experiment(machine: _native.Machine, named: str, asked: Asked) -> Experiment:
+def question(machine: _native.Machine, named: str, asked: Asked) -> Scheduled:
     """`allreduce/ring`, or a source such as `own.py:bucket`, as it runs on a machine that has a size."""
-    collective, slash, algorithm = named.partition("/")
     count = asked.ranks or machine.ranks
     grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
-    how = {"root": asked.root, "grid": grid, "path": asked.path}
+    how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path}
     if asked.size is not None:
-        check_size(collective, asked.size, asked.dtype)
-    if slash and collective in _collectives():
-        size = USUAL_SIZE if asked.size is None else asked.size
-        made = collective_experiment("", collective, algorithm, count, size, asked.dtype, "sum", **how)
-        return library.planned(machine, None, made)
+        check_size(named.partition("/")[0], asked.size, asked.dtype)
     if named in _collectives():
         raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
-    source = sources.find(named)
-    own_size = USUAL_SIZE if asked.size is None and source.size_bytes is None else asked.size
-    ranks = asked.ranks or source.ranks or count
-    return own_experiment("", named, ranks, own_size, asked.dtype, "sum", **how)
+    made = questions.named("", named, asked.ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
+    return library.planned(machine, None, made)
 
 
-def of_experiment(machine: _native.Machine, asked: Experiment, named: str, title: str = "") -> Scene:
-    """An experiment on a machine that has a size; `named` is what it is called, `title` what stands above it."""
+def of_question(machine: _native.Machine, asked: Scheduled, named: str, title: str = "") -> Scene:
+    """A question on a machine that has a size; `named` is what it is called, `title` what stands above it."""
     planned = asked if asked.own else library.planned(machine, None, asked)
     return of_built(machine, schedules.of(planned), schedules.how(planned), named, title, planned.placement)
 

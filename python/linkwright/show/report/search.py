@@ -9,7 +9,7 @@ from typing import Any
 from linkwright.advise.synthesis import Lasting, Outcome
 from linkwright.ask.answer import How
 from linkwright.base.errors import LinkwrightError
-from linkwright.base.units import PS_PER_S, format_size
+from linkwright.base.units import PS_PER_S
 from linkwright.show.picture import subjects
 from linkwright.show.picture.scene import Scene
 from linkwright.show.report import quantity
@@ -19,11 +19,11 @@ from linkwright.show.report.spent import Spent, compared
 
 def page(outcomes: Sequence[Outcome]) -> Report:
     """The page of searches for one collective on one machine."""
-    experiment, target = outcomes[0].task.experiment, outcomes[0].task.target
+    question, target = outcomes[0].task.question, outcomes[0].task.target
     return Report(
-        f"{experiment.collective} found for {target.machine_name}",
+        f"{question.collective} found for {target.machine_name}",
         "Modelled, not measured: exact for the machine as described. Every schedule is proved.",
-        [("Machine", target.machine_name), ("Ranks", f"{experiment.ranks:,}"), ("Seed", f"{outcomes[0].task.seed}")],
+        [("Machine", target.machine_name), ("Ranks", f"{question.ranks:,}"), ("Seed", f"{outcomes[0].task.seed}")],
         sections=[
             Section("In short", [Text([_conclusion(outcomes)]), *_moving(outcomes)]),
             Section("What was found", [_found(outcomes), *_passed_over(outcomes)]),
@@ -34,7 +34,7 @@ def page(outcomes: Sequence[Outcome]) -> Report:
 
 def _conclusion(outcomes: Sequence[Outcome]) -> str:
     best = max(outcomes, key=_gain)
-    size, time = format_size(best.task.size_bytes), _duration(best.best["time_ps"])
+    size, time = best.task.size, _duration(best.best["time_ps"])
     if _gain(best) < 1.005:
         return f"Nothing that was found is faster than the best known schedule; at {size} that takes {time}."
     known = _duration(best.known["time_ps"]) if best.known else "nothing"
@@ -49,7 +49,7 @@ def _gain(outcome: Outcome) -> float:
 def _moving(outcomes: Sequence[Outcome]) -> list[Item]:
     """The largest gain, over time."""
     best = max(outcomes, key=_gain)
-    if best.task.experiment.ranks > subjects.MOST_RANKS:
+    if best.task.question.ranks > subjects.MOST_RANKS:
         return []
     shown = {"best known": best.known} if best.known and _gain(best) > 1 else {}
     scenes = [_scene(best, one, words) for words, one in {**shown, "found": best.best}.items()]
@@ -59,8 +59,8 @@ def _moving(outcomes: Sequence[Outcome]) -> list[Item]:
 
 def _scene(outcome: Outcome, one: Mapping[str, Any], words: str) -> Scene | None:
     task = outcome.task
-    how = How(path=one["path"] or task.path, issue=one["issue"], serial_starts=bool(task.serial_starts))
-    title = f"{words}: {one['recipe']}, {format_size(task.size_bytes)}, {_duration(one['time_ps'])}"
+    how = How(path=one["path"] or task.question.path, issue=one["issue"], serial_starts=bool(task.serial_starts))
+    title = f"{words}: {one['recipe']}, {task.size}, {_duration(one['time_ps'])}"
     with contextlib.suppress(LinkwrightError):  # such as a schedule with too many operations
         return subjects.of_built(task.target.machine, one["schedule"], how, one["recipe"], title)
     return None
@@ -90,7 +90,7 @@ def _passed(outcome: Outcome, one: Mapping[str, Any]) -> str:
     how = f"{_duration(one['time_ps'])}, {gain:.2f} times as fast as the best known" + (
         f" ({lasting.long})" if lasting else ""
     )
-    size, what = format_size(outcome.task.size_bytes), f"{one['method']}, {one['recipe']} ({one['issue']})"
+    size, what = outcome.task.size, f"{one['method']}, {one['recipe']} ({one['issue']})"
     return f"At {size}, a faster schedule was passed over, because its gain {why}: {how}. It is {what}."
 
 
@@ -100,7 +100,7 @@ def _row(outcome: Outcome) -> list[Cell | str]:
     known = outcome.known["time_ps"] if outcome.known else None
     over = found / bound if bound else None
     return [
-        Cell(format_size(outcome.task.size_bytes), outcome.task.size_bytes),
+        Cell(outcome.task.size, outcome.task.question.size_bytes),
         _time(known, outcome.known["recipe"] if outcome.known else ""),
         _time(found),
         Cell(f"{outcome.gain:.2f}", outcome.gain) if outcome.gain else "",
@@ -114,7 +114,7 @@ def _row(outcome: Outcome) -> list[Cell | str]:
 
 def _why(outcome: Outcome) -> Table:
     """What the time is spent on, before and after."""
-    size = format_size(outcome.task.size_bytes)
+    size = outcome.task.size
     after: Any = outcome.task.binds(outcome.best)
     before: Any = outcome.task.binds(outcome.known) if outcome.known else {"critical_path": {}, "busiest_link": None}
     known = Spent("Best known", (outcome.known["time_ps"] if outcome.known else 0) / PS_PER_S, before["critical_path"])

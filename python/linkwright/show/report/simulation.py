@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.ask import answer as ask
+from linkwright.ask.question import Collective, Scheduled
 from linkwright.base import units
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.units import NS_PER_S, NS_PER_US
@@ -25,19 +26,18 @@ from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.ask.experiment import Experiment
 
 Row = Mapping[str, Any]
 _SEVERAL = 1.5  # times as long as one run: several
 BUSIEST, MOST_LINKS, MOST_STEPS = 20, 1000, 500  # rows of tables: the busiest links, and the first operations
 
 
-def simulation(machine: _native.Machine, answer: ask.Answer, experiment: Experiment, rows: Sequence[Row]) -> Report:
+def simulation(machine: _native.Machine, answer: ask.Answer, question: Scheduled, rows: Sequence[Row]) -> Report:
     """The page of an answer that kept `operations`, `links` and `bins`."""
     time = next(row for row in rows if row["metric"] == "time")
     insight = Insight(answer)
-    what = experiment.collective or "pattern"
-    title = f"{what} by {experiment.algorithm} on {machine.name}"
+    what = question.what if isinstance(question, Collective) else "pattern"
+    title = f"{what} by {question.algorithm} on {machine.name}"
     told = f"{title}: {_duration(time['value'])}"
     sections = [
         Section(
@@ -48,23 +48,22 @@ def simulation(machine: _native.Machine, answer: ask.Answer, experiment: Experim
             ],
         ),
         Section("Figures", [_figures(rows)]),
-        *_limits(machine, experiment, time),
+        *_limits(machine, question, time),
         Section("What the time is spent on", [_causes(insight), *_path(insight)]),
         Section("Links", _links(insight)),
     ]
     return Report(
-        title, "Modelled, not measured: exact for the machine as described.", _facts(experiment), sections=sections
+        title, "Modelled, not measured: exact for the machine as described.", _facts(question), sections=sections
     )
 
 
-def _facts(experiment: Experiment) -> list[tuple[str, str]]:
-    how = experiment.own.words if experiment.own else None
+def _facts(question: Scheduled) -> list[tuple[str, str]]:
     return [
-        ("Ranks", f"{experiment.ranks:,}"),
-        *([("Size", quantity.size(experiment.size_bytes))] if experiment.size_bytes is not None else []),
-        ("Data type", str(experiment.dtype)),
-        *([("Chosen by the library", how)] if how else []),
-        *([("Path", experiment.path)] if experiment.path else []),
+        ("Ranks", f"{question.ranks:,}"),
+        *([("Size", quantity.size(question.size_bytes))] if question.size_bytes is not None else []),
+        ("Data type", question.dtype),
+        *([("Chosen by the library", question.chosen)] if question.chosen else []),
+        *([("Path", question.path)] if question.path else []),
     ]
 
 
@@ -111,10 +110,10 @@ def _figure(row: Row) -> Cell:
     return Cell(shown.value(row), row["value"])
 
 
-def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list[Section]:
+def _limits(machine: _native.Machine, question: Scheduled, time: Row) -> list[Section]:
     """What no algorithm beats, and what this schedule does not; nothing for a pattern."""
     items: list[Item] = []
-    limits = _known(machine, experiment)
+    limits = _known(machine, question)
     if limits:
         columns = [Column("Limit"), Column("Time", "s", numeric=True), Column("Of the time", "%", numeric=True)]
         body = [
@@ -133,15 +132,9 @@ def _limits(machine: _native.Machine, experiment: Experiment, time: Row) -> list
     return [Section("Limits", items)] if items else []
 
 
-def _known(machine: _native.Machine, experiment: Experiment) -> list[ask.Limit]:
-    if experiment.collective is None:
-        return []
-    at = experiment
+def _known(machine: _native.Machine, question: Scheduled) -> list[ask.Limit]:
     try:
-        how = ask.How(path=at.path, grid=at.grid, placement=at.placement or None)
-        return ask.limits(
-            machine, at.collective, at.ranks, at.size_bytes or 0, dtype=at.dtype or "u8", root=at.root, how=how
-        )
+        return ask.limits_of(machine, question) if isinstance(question, Collective) else []
     except LinkwrightError:  # such as a collective without a limit
         return []
 

@@ -10,7 +10,7 @@ from .kind import Case, Hypothesis
 
 
 def _cases(system: System) -> Iterator[Case]:
-    if not system.one_process and system.described.library() and system.gpus > 1:
+    if not system.one_process and system.described.library() and system.gpus_per_node > 1:
         yield Case(
             "one process drives all GPUs of a node", system.having(one_process=True), "one process",
             "small sizes wait for a launch on each GPU in turn", "the log says nGpus 8: -g 8 instead of -g 1",

@@ -27,10 +27,9 @@ from linkwright.advise.predict.trace.nodes import COMPUTE, MEMORY, MOST_MICROS, 
 from linkwright.advise.predict.trace.order import settled
 from linkwright.advise.predict.trace.outcome import Outcome, outcome
 from linkwright.advise.predict.trace.price import Prices
-from linkwright.advise.predict.trace.replay import Program as Replayed
-from linkwright.advise.predict.trace.replay import replay, works
+from linkwright.advise.predict.trace.replay import Replayed, replay, works
 from linkwright.ask import sources
-from linkwright.ask.experiment import DTYPES, MAX_RANKS
+from linkwright.ask.question import DTYPES, MAX_RANKS
 from linkwright.base.errors import FileError, unknown
 from linkwright.base.toml import AMOUNT, TEXT, Choice, Key, Many, Named, OneTable, Place, Table, read, whole
 from linkwright.base.units import counted

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from linkwright.advise.predict.trace.groups import MESSAGE, Meeting
 from linkwright.advise.predict.trace.price import Price
-from linkwright.advise.predict.trace.replay import DEVICE, HOST, MEMORY_UNIT, NOT_YET, Program, Replay, unit_of
+from linkwright.advise.predict.trace.replay import DEVICE, HOST, MEMORY_UNIT, NOT_YET, Replay, Replayed, unit_of
 from linkwright.base.units import PS_PER_NS
 
 CAUSES = ("computation", "memory", "communication", "waiting", "host")
@@ -118,7 +118,7 @@ class Outcome:
 
 
 def outcome(
-    app: str, machine: str, program: Program, times: Replay, prices: Sequence[Price], notes: tuple[str, ...]
+    app: str, machine: str, program: Replayed, times: Replay, prices: Sequence[Price], notes: tuple[str, ...]
 ) -> Outcome:
     """What a replay says."""
     step_ps = max(times.end_ps)
@@ -127,7 +127,7 @@ def outcome(
     return Outcome(app, machine, program.first[-1], step_ps, ranks, path, rows, notes)
 
 
-def _by_rank(program: Program, times: Replay, step_ps: int) -> list[tuple[int, ...]]:
+def _by_rank(program: Replayed, times: Replay, step_ps: int) -> list[tuple[int, ...]]:
     found = []
     for first, trace in zip(program.first, program.traces, strict=False):
         changes: list[tuple[int, int, int]] = []  # time, cause, +1 or -1
@@ -158,7 +158,7 @@ def _swept(changes: list[tuple[int, int, int]], end: int) -> tuple[int, ...]:
     return tuple(spent)
 
 
-def _path(program: Program, times: Replay) -> list[Segment]:
+def _path(program: Replayed, times: Replay) -> list[Segment]:
     """The critical path in the order of time, with equal neighbours as one."""
     activity = max(range(len(times.end_ps)), key=lambda one: (times.end_ps[one], -one))
     count, chain = program.first[-1], []
@@ -180,7 +180,7 @@ def _path(program: Program, times: Replay) -> list[Segment]:
     return found
 
 
-def _segments(program: Program, times: Replay, chain: Sequence[int], count: int) -> Iterator[Segment]:
+def _segments(program: Replayed, times: Replay, chain: Sequence[int], count: int) -> Iterator[Segment]:
     ranks = [rank for rank, trace in enumerate(program.traces) for _ in trace.nodes]
     for activity in chain:
         time_ps = times.end_ps[activity] - times.start_ps[activity]

@@ -26,7 +26,7 @@ NOT_YET = -1
 
 
 @dataclass(frozen=True)
-class Program:
+class Replayed:
     """What is replayed; activities are the nodes, rank after rank, and then the meetings."""
 
     traces: Sequence[Trace]
@@ -61,7 +61,7 @@ def unit_of(trace: Trace, place: int) -> int:
     return MEMORY_UNIT if node.type in MEMORY else DEVICE
 
 
-def replay(program: Program, work_ps: Sequence[int], meeting_ps: Sequence[int]) -> Replay:
+def replay(program: Replayed, work_ps: Sequence[int], meeting_ps: Sequence[int]) -> Replay:
     """Run everything; `work_ps` is the time of every node that computes, `meeting_ps` that of every meeting."""
     run = _Run(program, work_ps, meeting_ps)
     run.all()
@@ -69,7 +69,7 @@ def replay(program: Program, work_ps: Sequence[int], meeting_ps: Sequence[int]) 
 
 
 class _Run:
-    def __init__(self, program: Program, work_ps: Sequence[int], meeting_ps: Sequence[int]):
+    def __init__(self, program: Replayed, work_ps: Sequence[int], meeting_ps: Sequence[int]):
         self.program, self.first = program, program.first
         count = self.first[-1]
         self._duration = [*work_ps, *meeting_ps]

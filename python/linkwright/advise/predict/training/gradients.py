@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.advise.predict.training import hierarchical
-from linkwright.advise.predict.training.recipes import Recipe, recipes
-from linkwright.ask.answer import ask
+from linkwright.advise.predict.training.recipes import recipes
+from linkwright.ask.answer import How, ask
 from linkwright.base import units
 from linkwright.base.errors import SimError, UsageError
 
@@ -62,7 +62,7 @@ class Allreduce:
     def __init__(self, machine: _native.Machine, ranks: int, algorithm: str | None, path: str | None):
         self._machine, self._ranks = machine, ranks
         self._how = (algorithm, path)
-        self._recipes: dict[int, list[Recipe]] = {}
+        self._recipes: dict[int, dict[str, tuple[_native.Schedule, How]]] = {}
         self._known: dict[tuple[int, tuple[float, ...]], Reduced] = {}
 
     def balanced(self, size: int) -> Reduced:
@@ -95,16 +95,16 @@ class Allreduce:
         skew = "list:" + ",".join(f"{ns:.3f}ns" for ns in late) if any(late) else None
         tried = []
         choices = self._recipes[size]
-        for recipe in choices:
+        for name, (schedule, how) in choices.items():
             try:
-                answer = ask(self._machine, recipe.schedule, recipe.how.but(skew=skew))
+                answer = ask(self._machine, schedule, how.but(skew=skew))
             except SimError:
                 # Some of several algorithms may need memories or pairs that the path does not reach.
                 if len(choices) == 1:
                     raise
                 continue
             finish_ns = units.in_ns(answer.ranks.finish_ps).tolist()
-            tried.append((max(finish_ns), Reduced(finish_ns, answer.critical, recipe.name)))
+            tried.append((max(finish_ns), Reduced(finish_ns, answer.critical, name)))
         if not tried:
             raise UsageError(f"{self._machine.name}: no allreduce algorithm works on this path; choose another --path")
         return min(tried, key=lambda one: one[0])[1]

@@ -10,34 +10,25 @@ hierarchical                 not here: one node and one column of devices tell t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from linkwright import _native
 from linkwright.advise.predict.training.workload import BYTES_PER_NUMBER
 from linkwright.ask import schedules
 from linkwright.ask.answer import How
-from linkwright.ask.experiment import Experiment
 from linkwright.base.errors import ScheduleError, ShapeError, UsageError
 from linkwright.libraries import library
-from linkwright.libraries.experiments import collective_experiment
+from linkwright.libraries.questions import collective_question
 from linkwright.session.suite.expand import algorithms_of
 
 BEST, USUAL = "best", "ring"
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """One way to do an allreduce, ready to be simulated."""
-
-    name: str
-    schedule: _native.Schedule
-    how: How
-
-
-def recipes(machine: _native.Machine, ranks: int, size: int, algorithm: str | None, path: str | None) -> list[Recipe]:
-    """Ways of an allreduce of `size` bytes; more than one for `best` only."""
+def recipes(
+    machine: _native.Machine, ranks: int, size: int, algorithm: str | None, path: str | None
+) -> dict[str, tuple[_native.Schedule, How]]:
+    """Ways of an allreduce of `size` bytes by their names, ready to be simulated; several for `best` only."""
     whole = -(-size // BYTES_PER_NUMBER) * BYTES_PER_NUMBER
-    found = list(_found(machine, ranks, whole, algorithm or _default(machine, path), path))
+    found = dict(_found(machine, ranks, whole, algorithm or _default(machine, path), path))
     if not found:
         raise UsageError(f"{machine.name}: no allreduce algorithm works on {ranks} devices; choose another --algorithm")
     return found
@@ -47,35 +38,23 @@ def _default(machine: _native.Machine, path: str | None) -> str:
     return USUAL if path else library.of_training(machine) or USUAL
 
 
-def _found(machine: _native.Machine, ranks: int, size: int, algorithm: str, path: str | None) -> Iterator[Recipe]:
+def _found(
+    machine: _native.Machine, ranks: int, size: int, algorithm: str, path: str | None
+) -> Iterator[tuple[str, tuple[_native.Schedule, How]]]:
     best = algorithm == BEST
     own = [] if best and path else library.algorithms(machine, "allreduce")
     for name in algorithms_of("allreduce", ("all",) if best else (algorithm,), own):
+        asked = collective_question("app", "allreduce", name, ranks, size, "f32", "sum", path=path)
+        told = asked.algorithm_key
         try:
-            made = (_planned if name in own else _registered)(machine, ranks, size, name, path)
+            if name in own:
+                if path is not None:
+                    raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
+                plan = library.plan(machine, asked)
+                asked, told = plan.question, f"{name} ({plan.words})"
+            schedule = schedules.of(asked)
+            if schedule.memories <= machine.memories:
+                yield told, (schedules.lowered(schedule, machine, asked.path), schedules.how(asked))
         except (ScheduleError, ShapeError):
             if not best:
                 raise
-            continue
-        if made.schedule.memories <= machine.memories:
-            yield made
-
-
-def _registered(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
-    experiment = _experiment(ranks, size, name)
-    schedule = schedules.of(experiment)
-    if schedule.memories <= machine.memories:
-        schedule = schedules.lowered(schedule, machine, path)
-    return Recipe(experiment.algorithm_key, schedule, How(path=path))
-
-
-def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
-    if path is not None:
-        raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
-    plan = library.plan(machine, _experiment(ranks, size, name))
-    schedule = schedules.lowered(plan.schedule, machine, plan.path)
-    return Recipe(f"{name} ({plan.words})", schedule, plan.how)
-
-
-def _experiment(ranks: int, size: int, name: str) -> Experiment:
-    return collective_experiment("app", "allreduce", name, ranks, size, "f32", "sum")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright.advise.predict import head_keys
-from linkwright.ask.experiment import DTYPES
+from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.base.toml import AMOUNT, SIZE, TEXT, Choice, Either, Key, Many, OneTable, Tables, only, whole
 from linkwright.base.units import MAX_BYTES

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Probe
 from linkwright.base.errors import WaivedError
 from linkwright.executors.process import Sampling
 from linkwright.store.record import Record
@@ -28,19 +28,19 @@ REGISTRY = {
 }  # fmt: skip
 
 
-def measure(gpu: Gpu, experiment: Experiment, how: Sampling) -> Record:
+def measure(gpu: Gpu, experiment: Probe, how: Sampling) -> Record:
     """One launch of a probe: on the SMs of its placement first, then on the others."""
-    if experiment.probe not in REGISTRY:
+    if experiment.algorithm not in REGISTRY:
         raise WaivedError(
-            f"probe {experiment.probe}: waived: on a GPU it is not measured; `--on threads` asks the processors of the "
-            "host"
+            f"probe {experiment.algorithm}: waived: on a GPU it is not measured; `--on threads` asks the processors of "
+            "the host"
         )
     chosen = [gpu.sms[endpoint] for endpoint in experiment.placement or ()]
     sms = [*chosen, *(sm for sm in gpu.sms if sm not in chosen)]
-    module, _, function = REGISTRY[experiment.probe].partition(".")
+    module, _, function = REGISTRY[experiment.algorithm].partition(".")
     answer = getattr(importlib.import_module(f"{__name__}.{module}"), function)
     try:
-        with libraries.refusals(f"probe {experiment.probe}"):
-            return answer(gpu, dict(experiment.axes or ()), sms, how)
+        with libraries.refusals(f"probe {experiment.algorithm}"):
+            return answer(gpu, dict(experiment.axes), sms, how)
     finally:
         libraries.release()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.session.suite.model import Finished, Work
 
 from . import dask, local
@@ -27,7 +27,7 @@ class Backend(Protocol):
     command: str  # the verb, with options, that resumes a run on it
     note: str  # an addition to the line of progress
 
-    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Finished]:
+    def run(self, work: Work, questions: Sequence[Question]) -> Iterator[Finished]:
         """The rows of each experiment, as they end."""
 
     def about(self) -> dict[str, object]:

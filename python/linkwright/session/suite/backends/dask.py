@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.base.errors import BackendError, UsageError
 from linkwright.base.extras import install
 from linkwright.executors import ModelledTarget, Recipe, described
@@ -72,7 +72,7 @@ class Task:
     context: Context
     metrics: Mapping[str, Sequence[str]]
     seed: int
-    experiments: tuple[Experiment, ...]
+    questions: tuple[Question, ...]
 
 
 def run_task(task: Task) -> list[Finished]:
@@ -82,7 +82,7 @@ def run_task(task: Task) -> list[Finished]:
 
         raise BackendError(_stranger(get_worker().address, version(), task.version))
     work = Work(_target(task.recipe), task.context, task.metrics, task.seed)
-    return list(simulate(work, task.experiments, jobs=1))
+    return list(simulate(work, task.questions, jobs=1))
 
 
 @functools.lru_cache(maxsize=4)
@@ -121,15 +121,15 @@ class Dask:
         addresses = sorted(self._client.nthreads())
         return {"key": "dask", "scheduler": self._scheduler, "workers": addresses, "grain": self._grain}
 
-    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Finished]:
+    def run(self, work: Work, questions: Sequence[Question]) -> Iterator[Finished]:
         """The rows of each experiment, task by task as they end; those whose task killed workers come last."""
-        grain = self._grain or -(-len(experiments) // MOST_TASKS) or 1
-        batches = [tuple(experiments[i : i + grain]) for i in range(0, len(experiments), grain)]
+        grain = self._grain or -(-len(questions) // MOST_TASKS) or 1
+        batches = [tuple(questions[i : i + grain]) for i in range(0, len(questions), grain)]
         asked = {}
         for batch in batches:
             future = self._submit(work, batch)
             asked[future.key] = (future, batch)
-        suspects: list[Experiment] = []
+        suspects: list[Question] = []
         try:
             for future, result in self._ended([future for future, _ in asked.values()]):
                 _, batch = asked.pop(future.key)
@@ -141,18 +141,18 @@ class Dask:
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self._client.cancel([future for future, _ in asked.values()])
-        for experiment in suspects:
-            yield from self._alone(work, experiment)
+        for question in suspects:
+            yield from self._alone(work, question)
 
-    def _alone(self, work: Work, experiment: Experiment) -> list[Finished]:
+    def _alone(self, work: Work, question: Question) -> list[Finished]:
         """Run an experiment whose task killed workers alone, so that nothing else can be to blame."""
-        ((future, result),) = self._ended([self._submit(work, (experiment,))])
+        ((future, result),) = self._ended([self._submit(work, (question,))])
         if not _killed(future):
             return self._found(future, result)
         reason = "every worker that ran it was killed, as happens when memory runs out; give workers more of it"
-        return [(experiment, rows.without_value(work.context, experiment, "failed", reason, "worker-killed"))]
+        return [(question, rows.without_value(work.context, question, "failed", reason, "worker-killed"))]
 
-    def _submit(self, work: Work, batch: tuple[Experiment, ...]) -> Future:
+    def _submit(self, work: Work, batch: tuple[Question, ...]) -> Future:
         task = Task(version(), work.target.recipe, work.context, work.metrics, work.seed, batch)
         return self._client.submit(run_task, task, pure=False)
 

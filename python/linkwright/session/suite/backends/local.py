@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright.ask.experiment import Experiment
+from linkwright.ask.question import Question
 from linkwright.session.suite.model import Finished, Work, simulate
 
 ENTRY = {
@@ -28,9 +28,9 @@ class Local:
     command = "dissect"
     note = ""
 
-    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Finished]:
+    def run(self, work: Work, questions: Sequence[Question]) -> Iterator[Finished]:
         """The rows of each experiment, as they end."""
-        return simulate(work, experiments, self.jobs)
+        return simulate(work, questions, self.jobs)
 
     def about(self) -> dict[str, object]:
         """What the environment of a run says of it."""
