@@ -155,7 +155,8 @@ def parts(name: str) -> Parts:
 def again(task: synthesis.Task, one: dict) -> Answer:
     """Simulate once more, with its issue policy and path."""
     how = How(
-        path=one["path"] or task.question.path, issue=one["issue"], seed=task.seed, serial_starts=bool(task.serial_starts)
+        path=one["path"] or task.question.path, issue=one["issue"], seed=task.seed,
+        serial_starts=bool(task.serial_starts),
     )  # fmt: skip
     return ask(task.target.machine, one["schedule"], how)
 
