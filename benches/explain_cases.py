@@ -38,8 +38,8 @@ def explained(case: Case) -> logs.Answer:
     variant = case.variant(faulty=False)
     ranks = machines.load(case.machine, variant).ranks
     system = System(
-        case.machine, case.nodes, ranks // case.nodes, case.fabric, case.algorithm, case.collective, variant.without,
-        variant.degrade,
+        case.machine, case.nodes, ranks // case.nodes, case.fabric, case.algorithm, case.collective,
+        without=variant.without, degrade=variant.degrade,
     )  # fmt: skip
     size = parse_size(case.size)
     time = size * logs.bus_factor(system) / case.posted / 1e3

@@ -191,7 +191,7 @@ def test_an_experiment_that_kills_workers_fails_alone(tmp_path, cluster, expecte
     harmless = dask.run_task
 
     def deadly(task):  # sent by value
-        if any("alltoall/linear/p16/64K" in experiment.key for experiment in task.experiments):
+        if any("alltoall/linear/p16/64K" in experiment.key for experiment in task.questions):
             os.kill(os.getpid(), signal.SIGKILL)
         return harmless(task)
 
