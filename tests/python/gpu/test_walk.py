@@ -83,9 +83,24 @@ def test_combinations_into_one_place_are_one_instruction(ranks):
     emulator.run(jobs[1:3], cases.SMS, *emulator.TSAN, environment=emulator.TSAN_ENDS)
 
 
-def test_what_lies_within_a_pack_or_between_flags_is_not_folded():
-    for case in (cases.build("allreduce/shared_memory", 4, 20), cases.build("allreduce/ring", 4, 64)):
-        assert not (merged(case.stream).instructions[:, 0] == FOLD).any()
+def test_what_flags_separate_is_not_folded():
+    codes = merged(cases.build("allreduce/ring", 4, 64).stream).instructions[:, 0]
+    assert not np.isin(codes, (FOLD, FOLD_ELEMENTS)).any()
+
+
+def test_what_is_not_whole_packs_is_folded_by_elements():
+    """Chunks of 5 elements of 4 bytes; of 8 they are two packs."""
+    codes = merged(cases.build("allreduce/shared_memory", 4, 20).stream).instructions[:, 0]
+    assert (codes == FOLD_ELEMENTS).any()
+    assert not (codes == FOLD).any()
+    codes = merged(cases.build("allreduce/shared_memory", 4, 32).stream).instructions[:, 0]
+    assert (codes == FOLD).any()
+    assert not (codes == FOLD_ELEMENTS).any()
+
+
+def test_instructions_of_empty_chunks_are_left_out():
+    """Two elements on 64 ranks: fold, arrive, copy, and what ends a rank."""
+    assert np.diff(merged(cases.build("allreduce/all_pairs", 64, 2).stream).rank_first).max() <= 5
 
 
 def test_reading_from_all_others_is_one_instruction():

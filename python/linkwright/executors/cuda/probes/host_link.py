@@ -61,9 +61,11 @@ def _queued(gpu: Gpu, to_device: bool, copy: tuple[int, int, int], queued: int, 
         for _ in range(queued):
             device.call(call, *places, nbytes, 0)
 
+    first_ns = float(device.elapsed_ns(batch)[0]) / queued
     # Of the batches that are enqueued at once only the first waits for the host.
     found = collected(gpu.throttling, lambda: device.elapsed_ns(batch, _BATCHES)[1:] / queued, how)
-    return dataclasses.replace(found, batch=queued, counted_bytes=nbytes, moved_bytes=nbytes)
+    known = {"batch": queued, "counted_bytes": nbytes, "moved_bytes": nbytes, "first_ns": round(first_ns, 4)}
+    return dataclasses.replace(found, **known).noted(*remarks(_CALLS))
 
 
 @contextmanager
