@@ -334,3 +334,12 @@ def test_a_found_schedule_stands_in_text_and_page(tmp_path):
 
 def test_a_run_is_not_searched():
     assert "--search says nothing of a run" in invoke("explain", "latest", "--search", "1s").err
+
+
+def test_sizes_of_one_rank_are_those_of_all_that_take_part(tmp_path):
+    """An alltoall of OSU states the block of one rank, and not how many ranks there were."""
+    log = tmp_path / "osu.txt"
+    log.write_text(osu("All-to-All Personalized Exchange Latency"), encoding="utf-8")
+    done = invoke("explain", str(log), "--on", "leonardo-mpi", "--nodes", "4", "--ranks", "4", "--fabric", "hdr-hosts")
+    assert done.status == 0, done.err
+    assert "4M " in done.out  # 1 MiB of each of four

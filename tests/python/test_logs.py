@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import re
 import signal
 import tracemalloc
 
@@ -133,6 +134,24 @@ def test_facts_are_typed(read):
     assert facts.algorithm == "Ring"
     assert facts.protocol is None
     assert facts.transports == {"NET/IB/GDRDMA": len(SIZES)}
+
+
+def test_a_host_that_lists_a_gpu_twice_is_two_nodes_of_one_name(read):
+    """Ranks do not share a GPU."""
+    lines = nccl(ranks=16).splitlines(keepends=True)
+    text = "".join(
+        re.sub(r"on node\d device +(\d+) ", lambda found: f"on localhost device {int(found[1]) % 8} ", line)
+        for line in lines
+    )
+    (table,) = read(text).tables
+    assert (table.ranks, table.nodes) == (16, 2)
+
+
+def test_a_process_has_as_many_ranks_as_it_was_started_with(read):
+    """Only the line of rank 0 was kept: of one process with eight GPUs, each with one thread."""
+    lines = nccl(ranks=8).replace("nGpus 1", "nGpus 8").splitlines(keepends=True)
+    (table,) = read("".join(line for line in lines if not re.match(r"# +Rank +[1-7] ", line))).tables
+    assert (table.ranks, table.nodes) == (8, 1)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 _RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
-    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]{0,40}\]\s+(.+)"
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]{0,40}\]\s+(.+)"
 )
+# What a process of nccl-tests was started with: its threads, and the GPUs of each.
+_PROCESS = re.compile(r"\bnThread\s+(\d{1,6})\s+nGpus\s+(\d{1,6})\b")
 _VERSION = re.compile(r"\b([NR]CCL) version[ :]+(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl-library=(\d+)")
 _SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set by environment to\s+)([\w^:.,/+-]*[\w+-])")
@@ -63,7 +65,9 @@ class Group:
         ranks: how many they are; 0 if nothing says.
         nodes: on how many nodes, as a library says; 0 if it does not.
         devices: the name of a device -> how many of them have one.
-        hosts: the hosts of a list of devices.
+        gpus: a host and the number of a GPU there -> how many ranks of a list have it. Ranks do not share a GPU, so two
+            nodes have the name of a host that lists one twice.
+        hosts: the nodes of that list: a name, and which of the nodes of that name.
         places: the ranks of that list.
         measured: whether a row of theirs was read.
     """
@@ -71,7 +75,8 @@ class Group:
     ranks: int = 0
     nodes: int = 0
     devices: dict[str, int] = field(default_factory=dict)
-    hosts: set[str] = field(default_factory=set)
+    gpus: dict[tuple[str, str], int] = field(default_factory=dict)
+    hosts: set[tuple[str, int]] = field(default_factory=set)
     places: set[int] = field(default_factory=set)
     measured: bool = False
 
@@ -87,6 +92,7 @@ class Gathered:
         self.facts = Facts()
         self._latest = Group()
         self._groups: dict[str, Group] = {}
+        self._of_process: dict[str, int] = {}
 
     def group(self, label: str) -> Group:
         """The group of a task: the one whose devices the task has listed, or the last that anybody listed."""
@@ -96,7 +102,11 @@ class Gathered:
         """Take what a line says; whether it says anything."""
         if "Rank" in line and (match := _RANK.search(line)):
             named = _DEVICE.search(line)
-            return self._device(label, int(match[1]), *((named[2], named[3].strip()[:200]) if named else ("", "")))
+            return self._device(label, int(match[1]), *named.groups()[1:] if named else ("", "", ""))
+        if "nGpus" in line and (match := _PROCESS.search(line)):
+            if len(self._of_process) < _MOST_NAMES:
+                self._of_process[label] = min(int(match[1]) * int(match[2]), _MOST_COUNT)
+            return True
         if "CCL" not in line and " via " not in line and "nccl-library" not in line:
             return False
         found = False
@@ -109,17 +119,20 @@ class Gathered:
                 self.facts.settings[name], found = value[:200], True
         return self._connection(label, line) or found
 
-    def _device(self, label: str, rank: int, host: str, name: str) -> bool:
+    def _device(self, label: str, rank: int, host: str, number: str, name: str) -> bool:
+        name = name.strip()[:200]
         group = self._groups.get(label)
         if group is None or rank in group.places:
             group = self._latest = Group()
             if len(self._groups) < _MOST_NAMES or label in self._groups:
                 self._groups[label] = group
-        group.ranks = max(group.ranks, min(rank + 1, _MOST_COUNT))
+        # A log may have kept the lines of some ranks only; a process has as many as it was started with.
+        group.ranks = max(group.ranks, min(rank + 1, _MOST_COUNT), self._of_process.get(label, 0))
         if len(group.places) < _MOST_COUNT and len(self.facts.devices) < _MOST_NAMES:
             group.places.add(rank)
             if host:
-                group.hosts.add(host)
+                group.gpus[host, number] = again = group.gpus.get((host, number), 0) + 1
+                group.hosts.add((host, again))
                 group.devices[name] = group.devices.get(name, 0) + 1
                 self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
                 self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
