@@ -170,8 +170,19 @@ def test_an_alltoall_without_a_name_is_not_checked_in_place(read):
 
 
 def test_rates_too_small_to_tell_leave_the_collective_open(read):
-    (table,) = read(nccl(title=False, sizes=(8, 1024))).tables
+    (table,) = read(nccl(title=False, sizes=(8, 64))).tables
     assert (table.collective, table.inferred) == (None, False)
+
+
+def test_rates_below_1_may_still_tell_an_allreduce(read):
+    """0.18 GB/s is at least 0.175; size / time is 0.102."""
+    (table,) = read(nccl(title=False, sizes=(8, 1024))).tables
+    assert (table.collective, table.inferred) == ("allreduce", True)
+
+
+def test_an_alltoallv_of_osu_sends_equal_blocks(read):
+    (table,) = read(osu("All-to-Allv Personalized Exchange Latency")).tables
+    assert (table.collective, table.per_rank) == ("alltoall", True)
 
 
 def test_several_tables_of_one_file(read):

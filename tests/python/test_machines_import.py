@@ -60,10 +60,11 @@ def node_machine(*asked):
     return load("./mine.toml")
 
 
+@pytest.mark.parametrize("file", ["tree.topology.conf", "tree.scontrol.txt"])
 @pytest.mark.parametrize("algorithm", [("allreduce", "ring"), ("alltoall", "pairwise")])
-def test_nodes_on_a_listed_tree_are_those_of_a_composed_one(here, algorithm):
+def test_nodes_on_a_listed_tree_are_those_of_a_composed_one(here, algorithm, file):
     # Two leaves of two nodes with eight ports each, without taper: as the network file makes it of its parameters.
-    listed = node_machine("tree.topology.conf")
+    listed = node_machine(file)
     composed = load("hgx-h100", Variant(nodes=4, fabric="ndr-fat-tree,nodes_per_leaf=2"))
     schedule = lw.schedule(*algorithm, ranks=32, size="1M")
     assert lw.simulate(schedule, listed).time_us == lw.simulate(schedule, composed).time_us

@@ -1,4 +1,4 @@
-"""Slurm's `topology.conf`, of the plugins topology/tree and topology/block.
+"""Slurm's `topology.conf`, of the plugins topology/tree and topology/block, and what `scontrol show topology` prints.
 
     SwitchName=s0 Nodes=dev[0-5]               BlockName=b1 Nodes=node[01-04]
     SwitchName=s1 Nodes=dev[6-11]              BlockName=b2 Nodes=node[05-08]
@@ -8,6 +8,8 @@ The file says which nodes are near each other and nothing of rates: `LinkSpeed` 
 it, too. So ports have an assumed rate, and trunks are as wide as the ports below them: a tree without taper. Switches
 above the same switches, as the spines of a fat tree, stand as one. Blocks have a switch each, and those of one block of
 the next size have one above them.
+
+`scontrol` adds the level of each switch, and to a switch of switches all nodes below it, which it does not join itself.
 
 Source: Slurm, topology.conf(5) and the topology guide.
 """
@@ -33,7 +35,7 @@ from linkwright.formats.discovery.wiring import (
 )
 
 KEYS = {
-    "switchname": ("switches", "nodes", "linkspeed"),
+    "switchname": ("switches", "nodes", "linkspeed", "level"),
     "blockname": ("nodes",),
     "blocksizes": (),
 }
@@ -90,6 +92,8 @@ def _lines(text: str, file: str) -> tuple[list[Switch], list[int]]:
         if name in found:
             raise FileError(f"{where}: {name} stands in {found[name].where.rpartition(': ')[2]}, too; keep one")
         lists = {key: hostlists.expand(words[key], where) for key in ("nodes", "switches") if key in words}
+        if "level" in words and lists.get("switches"):
+            lists.pop("nodes", None)
         found[name] = Switch(name, where, **lists)
         bounded(len(found), MOST_SWITCHES, file, "switches")
     if not found:

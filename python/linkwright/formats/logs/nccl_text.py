@@ -21,6 +21,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from linkwright.base.units import KILO
+
 from .facts import Gathered, Group
 from .kinds import Log, LogRow, LogTable, Origin, TextReader
 from .lines import (
@@ -57,6 +59,8 @@ _UNIT = re.compile(r"\(([\w/]{1,12})\)")
 _SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
 _UNITS = dict.fromkeys(("ns", "us", "ms", "s"), "time") | dict.fromkeys(("MB/s", "GB/s", "TB/s"), "rate")
 _UNITS |= {"B": "size", "elements": "count"}
+# Half of the last digit of a rate, in 10^9 B/s.
+_ROUNDED = 0.005
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
 
 
@@ -262,7 +266,7 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
     """The collective by its rates; None if several are possible."""
     rated = [row for row in table.rows if row.algbw and row.busbw and row.algbw >= 1 and not row.in_place]
     if not rated:
-        return None
+        return "allreduce" if table.reduction and _more_than_once(table) else None
     last = rated[-1]
     factor = (last.busbw or 0) / (last.algbw or 1)
     n = ranks or 0
@@ -276,6 +280,16 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
     in_place = [row for row in table.rows if row.in_place]
     unchecked = all(row.wrong is None for row in in_place) and any(row.wrong is not None for row in rated)
     return "alltoall" if unchecked or not in_place else "allgather"
+
+
+def _more_than_once(table: _Table) -> bool:
+    """Whether busbw is above size / time even where rates are too small for their two digits after the point."""
+    rows = [row for row in table.rows if row.time and row.size and row.busbw and not row.in_place]
+    most = max(rows, key=lambda row: row.busbw or 0, default=None)
+    if most is None:
+        return False
+    algbw = most.size / (most.time or 1) / KILO
+    return (most.busbw or 0) - _ROUNDED > 1.02 * algbw
 
 
 def _known(text: str) -> bool:

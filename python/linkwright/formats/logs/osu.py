@@ -30,8 +30,9 @@ _RATES = {"MB/s": 1e-3, "GB/s": 1.0}
 _RUNTIME = re.compile(r"(?:mpi|[nr]ccl)(?:-(?:cuda|rocm|openacc|managed))?\s+")
 _COLLECTIVES = {
     "allreduce": "allreduce", "allgather": "allgather", "reduce_scatter": "reduce_scatter", "reduce": "reduce",
-    "alltoall": "alltoall", "all-to-all personalized exchange": "alltoall", "broadcast": "broadcast",
-    "bcast": "broadcast", "gather": "gather", "scatter": "scatter", "barrier": "barrier",
+    "alltoall": "alltoall", "all-to-all personalized exchange": "alltoall",
+    "all-to-allv personalized exchange": "alltoall",  # its blocks are equal
+    "broadcast": "broadcast", "bcast": "broadcast", "gather": "gather", "scatter": "scatter", "barrier": "barrier",
 }  # fmt: skip
 _PAIRS: dict[str, Quantity] = {"latency": "latency", "bandwidth": "bandwidth"}
 PER_RANK = ("allgather", "alltoall", "gather", "scatter")
