@@ -9,7 +9,7 @@
 //!   twins                    A <-> B
 //! ```
 //!
-//! The order-free pass (`pass/`) simulates the [`Folded::twins`] like any schedule. The times are those of every rank,
+//! The order-free pass (`pass/`) simulates the `Folded::twins` like any schedule. The times are those of every rank,
 //! and the totals are those of one rank times their number. This needs a fabric whose endpoints are alike, ranks that
 //! arrive together, and operations that take equally long at every rank. What the pass leaves to the engine is refused
 //! here: where several things happen at one instant, the engine goes by ids, which tell ranks apart.
