@@ -284,12 +284,11 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
 
 def _more_than_once(table: _Table) -> bool:
     """Whether busbw is above size / time even where rates are too small for their two digits after the point."""
-    rows = [row for row in table.rows if row.time and row.size and row.busbw and not row.in_place]
-    most = max(rows, key=lambda row: row.busbw or 0, default=None)
-    if most is None:
-        return False
-    algbw = most.size / (most.time or 1) / KILO
-    return (most.busbw or 0) - _ROUNDED > 1.02 * algbw
+    return any(
+        row.busbw - _ROUNDED > 1.02 * row.size / row.time / KILO
+        for row in table.rows
+        if row.time and row.size and row.busbw and not row.in_place
+    )
 
 
 def _known(text: str) -> bool:
