@@ -18,7 +18,8 @@ out=$(mkdir -p -- "${1:-first-contact}" && cd -- "${1:-first-contact}" && pwd) |
 [ $# -gt 0 ] && shift
 asked=" $* "
 for name in "$@"; do
-    grep -qE "^ *(step|measure) $name " "$0" || { echo "there is no step $name in $0" >&2; exit 2; }
+    awk '$1 == "step" || $1 == "measure" { print $2 }' "$0" | grep -qxF -- "$name" ||
+        { echo "$0 has no step called $name" >&2; exit 2; }
 done
 python=${PYTHON:-python3}
 work=$out/results

@@ -1,4 +1,4 @@
-"""What PyTorch and cooperative groups reach on a GPU, to lay beside what linkwright measures there.
+"""What PyTorch and cooperative groups reach on a GPU, for comparison with what linkwright measures there.
 
     python benches/gpu_peers.py
 

@@ -54,3 +54,9 @@ def test_every_step_of_a_whole_contact_has_a_name_of_its_own(tmp_path):
     contact(tmp_path, seconds=100_000, tick=1)
     names = [line.split()[0] for line in summary(tmp_path)[:-1]]
     assert len(names) == len(set(names)) > 20
+
+
+def test_a_step_that_does_not_exist_is_refused(tmp_path):
+    for name in ("hbn", "ring", "ring-.", "."):
+        done = contact(tmp_path, name, seconds=100, tick=1)
+        assert (done.returncode, f"has no step called {name}" in done.stderr) == (2, True)
