@@ -427,7 +427,7 @@ def run(
     measured = Measured.of([outcome for outcome in outcomes if isinstance(outcome, Record)])
     if measured is None:
         raise UsageError(
-            "run: every sample was disturbed by something else; stop what runs on this machine, or give more `budget_s`"
+            "run: every sample was disturbed; stop other programs on this machine, or give more `budget_s`"
         )
     return Result(rows.of_samples(context, question, _METRICS, measured))
 
@@ -466,7 +466,7 @@ def _is_schedule(value: object) -> _native.Schedule:
     """The value, if it is a schedule."""
     if not isinstance(value, _native.Schedule):
         raise UsageError(
-            f"{value!r:.60} is not a schedule; make one with lw.schedule(...) or lw.Builder(...), for example "
+            f"{value!r:.60} is not a schedule; create one with lw.schedule(...) or lw.Builder(...), for example "
             'lw.schedule("allreduce", "ring", ranks=4, size="4K")'
         )
     return value

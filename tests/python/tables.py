@@ -64,7 +64,7 @@ def shown(*found):
     return out.getvalue()
 
 
-BUDGET = "the time budget does not suffice for the launches of an interval, so it was not started"
+BUDGET = "not started: the time budget is too short for the launches of an interval"
 BUSY = "others kept up to 1.5 processors busy in every launch"
 RESULTS = (
     measured(collective("ring", 8), 812.4, 0.021, best_seen=300.0, best_seen_name="cache_line", flags="unpinned"),

@@ -13,4 +13,6 @@ def test_a_machine_that_stays_says_nothing():
 
 def test_a_machine_that_moved_is_named_with_its_worst_launch():
     text = moved([(100.0, 130.0), (100.0, 350.0), (100.0, 101.0)])
-    assert text == "the machine moved during 2 of 3 launches: a round trip took 100 ns before and 350 ns after"
+    assert (
+        text == "the machine's speed changed during 2 of 3 launches: a round trip took 100 ns before and 350 ns after"
+    )

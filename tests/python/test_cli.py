@@ -83,7 +83,7 @@ def test_names_are_completed_from_the_registries(words, completed):
     [
         (["lst"], "unknown verb `lst`; did you mean `list`?"),
         (["describe", "rign"], "unknown name `rign`"),
-        (["machines", "show", "ipu-c2-server", "--rules", "--devices"], "ask for one at a time"),
+        (["machines", "show", "ipu-c2-server", "--rules", "--devices"], "give one of the two"),
         (["machines", "show", "loggp", "--devices"], "linkwright: machine loggp has a fabric of kind loggp and no"),
         (["machines", "show", "ipu-c2-chip", "--device", "1"], "linkwright: machine ipu-c2-chip is one chip"),
         (["machines", "show", "ipu-c2-board", "--device", "1,77"], "linkwright: there is no chip 77"),
@@ -250,8 +250,8 @@ def test_former_verbs_are_neither_listed_nor_completed():
         ("run memory_latency -p 2,4", "takes one number of ranks"),
         ("run allreduce -x working_set=4K", "--axis: only probes have it"),
         ("run allreduce --every-pair", "--every-pair: only probes have it"),
-        ("draw latest --report --size 8", "--report is for a run; leave out '--size'"),
-        ("draw latest other --report", "--report is of one run; 2 are given"),
+        ("draw latest --report --size 8", "--report needs a run; leave out '--size'"),
+        ("draw latest other --report", "--report takes one run; 2 are given"),
         ("draw loggp", "Missing option '--out'; or give --report, of a run"),
     ],
 )

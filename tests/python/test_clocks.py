@@ -75,5 +75,5 @@ def test_the_table_ends_with_what_was_set_aside(capsys):
     table.finish()
     printed = capsys.readouterr().out
     assert "# samples set aside: 8 clock\n" in printed
-    said = f"no undisturbed launch: {EXPERIMENT.key}: others kept up to 1.25 processors busy in every launch"
+    said = f"every launch disturbed: {EXPERIMENT.key}: others kept up to 1.25 processors busy in every launch"
     assert said in printed.replace("\n#  ", "")

@@ -266,7 +266,7 @@ def test_what_is_taken_away_is_gone(pair):
     [
         ({"nodes": 0}, "--nodes 0: a cluster has 1 to 65,536 nodes"),
         ({"nodes": 65_537}, "--nodes 65537: a cluster has 1 to 65,536 nodes"),
-        ({"nodes": None}, "a network joins nodes; say how many with --nodes"),
+        ({"nodes": None}, "a network connects nodes; give their number with --nodes"),
         ({"parameters": "tapper=2", "shape": "fat_tree"}, "unknown parameter of wires `tapper`; did you mean `taper`?"),
         ({"parameters": "taper=2"}, "unknown parameter of wires `taper`; known: `forwarding`, `gpudirect`"),
         ({"parameters": "taper=x", "shape": "fat_tree"}, "taper is `x`; write a number above 0, such as `taper=2`"),
@@ -483,15 +483,15 @@ def test_every_verb_takes_variants(pair):
     assert "net_simple" in invoke("machines", "show", *on[1:]).out
     measured = invoke("run", "allreduce", "--on", "threads", "--nodes", "2", "-p", "2")
     assert measured.status == 2
-    assert "--on threads: an executor takes the machine as it is" in measured.err
+    assert "--on threads: an executor measures the machine as it is" in measured.err
     refused = invoke("describe", "ring", "--nodes", "2")
-    assert "--nodes is about a limit; add --limit" in refused.err
+    assert "--nodes applies to a limit; add --limit" in refused.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["torus-2d", "--nodes", "2"], "--nodes 2: torus-2d.toml has no [cluster], so it is no node"),
+        (["torus-2d", "--nodes", "2"], "--nodes 2: torus-2d.toml has no [cluster], so it is not the node"),
         (["crossbar", "--without", "nvlink"], "--without and --degrade are for `flow` fabrics with links"),
         (["wormhole-n150", "--without", "NoC 7"], "unknown network `NoC 7`; did you mean `NoC 0`"),
         (["wormhole-n150", "--without", "NoC 0", "--without", "NoC 1"], "no network is left"),

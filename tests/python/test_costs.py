@@ -90,7 +90,7 @@ def test_what_a_table_does_not_hold_is_refused_with_the_cure(table, asked, said)
         ({"machine": 3}, "`machine` is not text"),
         ({"curves": [{}]}, "is missing"),
         ({"time_us": [2.0, 1.0]}, "a time falls"),
-        ({"time_us": [1.0, float("nan")]}, "NaN is no number"),
+        ({"time_us": [1.0, float("nan")]}, "NaN is not a number"),
         ({"bytes": [8, 8]}, "bytes must rise"),
         ({"bytes": [8.0, 9.5]}, "whole numbers"),
         ({"algorithm": ["ring"]}, "points are missing"),
@@ -117,7 +117,7 @@ def test_rubbish_is_refused(tmp_path, content):
 def test_another_suffix_is_refused_with_the_cure(table, tmp_path):
     for use in (table.save, lw.CostTable.load):
         with pytest.raises(
-            lw.UsageError, match=r"is a .json file; write one with `linkwright plan cost --out FILE.json`"
+            lw.UsageError, match=r"is a .json file; create one with `linkwright plan cost --out FILE.json`"
         ):
             use(tmp_path / "costs.npz")
 

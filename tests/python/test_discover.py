@@ -89,7 +89,7 @@ def test_discover_reads_lstopo_without_a_display(tmp_path, monkeypatch):
     [
         ("echo 'No devices were found' >&2; exit 6", "nvidia-smi topo -m: status 6: No devices were found\n"),
         ("exit 9", "nvidia-smi topo -m: status 9\n"),
-        (r"printf '\377\376 GPU0'", "has no line that begins GPU0 GPU1"),
+        (r"printf '\377\376 GPU0'", "has no line that begins with GPU0 GPU1"),
         ("", "nvidia-smi of this host: is empty"),
     ],
 )

@@ -188,5 +188,5 @@ def unfinished():
 @pytest.mark.parametrize("call", [lw.verify, lambda wrong: lw.simulate(wrong, "loggp"), lambda wrong: lw.run(wrong)])
 @pytest.mark.parametrize("wrong", ["allreduce", 3, None])
 def test_what_is_not_a_schedule_is_refused_with_the_cure(call, wrong):
-    with pytest.raises(errors.UsageError, match=r"is not a schedule; make one with lw\.schedule"):
+    with pytest.raises(errors.UsageError, match=r"is not a schedule; create one with lw\.schedule"):
         call(wrong)

@@ -130,8 +130,8 @@ def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
 
 # What is wrong with a machine of our own, the log that it gives, and the words of the true cause.
 OWN = {
-    "dgx1-p100": (DGX1.lacking("GPU 2 - GPU 3"), SIZES[::3], "one link between GPUs is gone"),
-    "gx8-p100": (GX8.having(detours=True), SIZES[::3], "through the processor and not through their switch"),
+    "dgx1-p100": (DGX1.lacking("GPU 2 - GPU 3"), SIZES[::3], "one link between GPUs is missing"),
+    "gx8-p100": (GX8.having(detours=True), SIZES[::3], "through the processor instead of their switch"),
     "wormhole-n150": (CHIP.lacking("NoC 0"), [1 << 15, 1 << 17], "NoC 0 carries nothing"),
 }
 
@@ -143,7 +143,7 @@ def test_the_true_cause_is_among_the_first_three(tmp_path, machine):
     file = written(tmp_path, system, sizes, name="P", factor=1.02, version="2.3.5")
     answer = invoke("explain", str(file), "--on", machine)
     assert answer.status == 0, answer.err
-    places = " ".join(answer.out.partition("what would give your numbers")[2].partition("4. ")[0].split())
+    places = " ".join(answer.out.partition("simulated causes of your numbers")[2].partition("4. ")[0].split())
     assert cause in places
 
 
@@ -220,7 +220,7 @@ def test_the_machine_may_be_given(log):
 @pytest.mark.parametrize(
     ("text", "words", "says"),
     [
-        (nccl(devices=False), (), "does not say how many ranks"),
+        (nccl(devices=False), (), "does not state the number of ranks"),
         (nccl(devices=False), ("--ranks", "8"), "names no device"),
         (nccl(name="Abacus 9000"), (), "no rule knows the machine `Abacus 9000`"),
         (nccl(), ("--ranks", "9", "--nodes", "2"), "every node has as many"),
@@ -269,7 +269,7 @@ def test_a_collective_alone_is_no_schedule():
 
 
 def test_a_schedule_needs_a_machine():
-    assert "give the machine that carries it out with --on" in invoke("explain", "allreduce/ring").err
+    assert "name the machine that runs it with --on" in invoke("explain", "allreduce/ring").err
     answer = invoke("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M")
     assert "hamiltonian_rings_bidirectional" in answer.out
     assert "--table says nothing of a schedule" in invoke("explain", "allreduce/ring", "--table", "1").err

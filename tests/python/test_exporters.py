@@ -192,7 +192,7 @@ def test_an_algorithm_without_a_time_at_a_size_is_not_used_there(tmp_path):
     by = {8: {LATENCY: 100.0}, 64: {RING: 100.0}}
     assert rules(tmp_path, times(by, 0.01)) == [
         f"0 {LATENCY}, the only one with a time",
-        f"64 {RING}, {LATENCY} has no time here",
+        f"64 {RING}, {LATENCY} was not timed here",
     ]
 
 

@@ -89,7 +89,7 @@ def test_the_graph_of_nccl_counts_channels(tmp_path):
 
 
 def test_nvidia_smi_needs_the_gpu_where_links_do_not_tell():
-    with pytest.raises(FileError, match="4 NVLinks between two GPUs, which several GPUs have; say which it is"):
+    with pytest.raises(FileError, match="4 NVLinks between two GPUs, which several GPUs have; name yours"):
         node("quad.nvidia.txt")
     found = node("quad.nvidia.txt", "A100-SXM4-40GB")
     assert set(found.peers.values()) == {4}
@@ -101,7 +101,7 @@ def test_nvidia_smi_needs_the_gpu_where_links_do_not_tell():
 
 
 def test_rocm_smi_joins_pairs_of_weight_15():
-    with pytest.raises(FileError, match="does not say which GPUs these are"):
+    with pytest.raises(FileError, match="does not report the GPU model"):
         node("line.rocm.txt")
     found = node("line.rocm.txt", "AMD Instinct MI250X")
     assert found.peers == {("GPU 0", "GPU 1"): 1, ("GPU 1", "GPU 2"): 1}
@@ -123,8 +123,8 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
         ("two_h100.nccl.xml", "0000:8a:00.0", "0000:0a:00.0", "GPU 1 has bus id 0000:0a:00.0, as GPU 0 has"),
         ("two_h100.nccl.xml", 'sm="90"', 'sm="61"', "unknown GPU sm61; known: V100"),
         ("two_h100.nccl.xml", 'count="9"', 'count="99"', "198 links between GPU 0 and NVSwitch"),
-        ("two_h100.nccl.xml", 'count="9"', 'count="x"', "count='x' is no whole number"),
-        ("two_h100.nccl.xml", "32.0 GT/s", "31.0 GT/s", "is that of no PCIe generation"),
+        ("two_h100.nccl.xml", 'count="9"', 'count="x"', "count='x' is not a whole number"),
+        ("two_h100.nccl.xml", "32.0 GT/s", "31.0 GT/s", "does not belong to a PCIe generation"),
         (
             "line.rccl.xml",
             '<xgmi target="0000:c1:00.0" count="4"',
@@ -134,10 +134,10 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
         ("line.rccl.xml", 'target="0000:c9:00.0"', 'target="0000:ff:00.0"', "which is not in the file"),
         ("quad.nvidia.txt", "GPU3\tNV4", "GPU3\tNV2", "GPU0 to GPU3 is NV4, and GPU3 to GPU0 is NV2"),
         ("quad.nvidia.txt", "NIC1\tPXB", "NICx\tPXB", "no row for NIC1; cut file?"),
-        ("quad.nvidia.txt", "GPU2\tNV4\tNV4", "GPU2\tNV4\tNW4", "`NW4` is no connection"),
+        ("quad.nvidia.txt", "GPU2\tNV4\tNV4", "GPU2\tNV4\tNW4", "`NW4` is not a connection"),
         ("line.rocm.txt", "GPU2   30", "GPU7   30", "no row of 3 GPUs"),
         ("two_l40s.hwloc.xml", "0000:03:00.0", "0000:02:00.0", "two GPUs with bus id"),
-        ("two_l40s.hwloc.xml", "[10de:26b9]", "[10de:0000]", "no GPU that is known"),
+        ("two_l40s.hwloc.xml", "[10de:26b9]", "[10de:0000]", "lists no known GPU"),
         ("two_l40s.hwloc.xml", '"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY b "c">]>', "document type"),
         ("two_l40s.hwloc.xml", 'version="2.0"', 'version="&b;"', "not valid XML"),
         ("two_l40s.hwloc.xml", "</topology>", "", "not valid XML"),
@@ -147,7 +147,7 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
             'target="0000:ff:00.0" count="1"',
             "GPU 1 has a link to 0000:ff:00.0, which is not in the file; complete",
         ),
-        ("tray.nccl.xml", 'bw="45000"', 'bw="0"', "bw=0, count=5; a link that is there"),
+        ("tray.nccl.xml", 'bw="45000"', 'bw="0"', "bw=0, count=5; an existing link"),
         ("tray.nccl.xml", "0009:06:00.0", "0008:06:00.0", "as GPU 0 has; are they parts of one"),
         ("line.rocm.txt", "GPU1   XGMI", "GPU1   PCIE", "GPU0 to GPU1 is XGMI, and back PCIE"),
         ("line.rocm.txt", "= Weight between", "= Hops between", "has no table `Weight between two GPUs`"),
@@ -176,7 +176,7 @@ def test_the_verb_writes_a_file_and_never_over_one(tmp_path, monkeypatch):
     assert "--on ./here.toml" in done.out
     again = invoke("machines", "import", str(FOLDER / "two_h100.nccl.xml"))
     assert again.status == 2
-    assert "is there already" in again.err
+    assert "exists already" in again.err
     assert str(FOLDER) not in (tmp_path / "here.toml").read_text(encoding="utf-8")
 
 
@@ -192,7 +192,7 @@ def test_what_is_not_known_is_refused_and_nothing_is_written(tmp_path, monkeypat
 
 def test_a_gpu_belongs_to_hosts_only():
     tree = (FOLDER.parent / "networks" / "tree.topology.conf").read_text(encoding="utf-8")
-    with pytest.raises(UsageError, match="describes no host with GPUs"):
+    with pytest.raises(UsageError, match="does not describe a host with GPUs"):
         importing.machine_file(tree, "x", name="here", gpu="H100")
 
 
@@ -298,11 +298,11 @@ def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
     [
         (LOG.format(small=9.5, large=2000), "is faster than its nvlink links can be"),
         (LOG.format(small=9.5, large=3100).replace("#   Rank  1 Group  0\n", ""), "is of 1 ranks"),
-        ("# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n8    1.46\n", "is of no collective among"),
+        ("# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n8    1.46\n", "holds none of the collectives"),
         (
             "\n".join(line for line in LOG.format(small=9.5, large=9).replace("1073741824", " 131072 ").splitlines()
                       if not line.startswith("           8")),
-            "tells nothing of start-ups or rates",
+            "determines neither start-ups nor rates",
         ),
     ],
 )  # fmt: skip
@@ -372,9 +372,9 @@ def test_hwloc_states_links_by_their_bandwidth():
     ("old", "new", "message"),
     [
         ("1000000 100000 0", "1000000 50000 0", "GPU 0 to GPU 1 is 50000 MB/s, and back 100000; is a link down"),
-        ("OSDev:22", "OSDev:99", "no object OSDev:99 is in the file"),
+        ("OSDev:22", "OSDev:99", "the file lacks object OSDev:99"),
         ("OSDev:22", "", "16 numbers for 3 objects"),
-        ("50000", "36000", "36000 MB/s is no whole number of links of A100, 25 GB/s each"),
+        ("50000", "36000", "36000 MB/s is not a whole number of links of A100, 25 GB/s each"),
         ("100000", "1e5", "cut file"),
     ],
 )
@@ -404,11 +404,14 @@ def test_switches_are_those_of_boards(pci, gpu, links):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["graph.nccl.xml"], "is NCCL's graph, which describes no host; give the topology of the same run first"),
+        (
+            ["graph.nccl.xml"],
+            "is NCCL's graph, which does not describe a host; give the topology of the same run first",
+        ),
         (["two_h100.nccl.xml", "two_l40s.hwloc.xml"], "two_l40s.hwloc.xml: line 2: a document type"),
         (["two_h100.nccl.xml", "--collective", "allreduce"], "give the log with --fit"),
-        (["two_h100.nccl.xml", "--gpu", "B300"], "the GPUs of two_h100.nccl.xml are H100 by what it states"),
-        (["two_l40s.hwloc.xml", "--gpu", "H100"], "are PCIe card by what it states"),
+        (["two_h100.nccl.xml", "--gpu", "B300"], "two_h100.nccl.xml states that its GPUs are H100"),
+        (["two_l40s.hwloc.xml", "--gpu", "H100"], "states that its GPUs are PCIe card"),
     ],
 )
 def test_what_contradicts_itself_writes_nothing(tmp_path, monkeypatch, arguments, message):

@@ -37,26 +37,26 @@ def test_the_good_ones_are_read(tmp_path):
 
 
 BAD_OSU = [
-    *((find, put, f"log.txt:{line}: a size or a value is no number") for find, put, line in (
+    *((find, put, f"log.txt:{line}: a size or a value is not a number") for find, put, line in (
         ("4    1.46", "1e300 1.46", 3), ("4    1.46", f"{1 << 63} 1.46", 3), ("4    1.46", "16.5 1.46", 3),
         ("8    1.50", "8 1e308", 4), ("8    1.50", "8 nan", 4), ("8    1.50", "8 1_0", 4), ("8    1.50", "8 ٣", 4),
         ("8    1.50", f"8 {'9' * 5000}", 4),
     )),
     ("16   1.61", f"{1 << 55} 1.61", f"log.txt:5: size {1 << 55} is beyond 1125899906842624"),
     ("Allreduce Latency", "Allfrobnicate Latency", "log.txt:1: the test `MPI Allfrobnicate"),
-    ("16   1.61\n", "16   1.61", "log.txt:5: the last line has no end"),
+    ("16   1.61\n", "16   1.61", "log.txt:5: the last line is not terminated"),
     ("16   1.61\n", "4   1.61\n", "log.txt:5: size 4 follows 8"),
 ]  # fmt: skip
 BAD_NCCL = [
     ("all_reduce_perf", "all_frob_perf", "log.txt:1: the collective `all_frob` is not known"),
-    ("2048 ", "2048.5 ", "log.txt:6: the size is no whole number"),
-    (" sum ", " frob ", "log.txt:5: a time or a rate is no number"),
+    ("2048 ", "2048.5 ", "log.txt:6: the size is not a whole number"),
+    (" sum ", " frob ", "log.txt:5: a time or a rate is not a number"),
     ("      -1    12.34", "  7    12.34", "log.txt:5: root 7 is none of 2 ranks"),
-    ("12.34", "1e308", "log.txt:5: a time or a rate is no number"),
+    ("12.34", "1e308", "log.txt:5: a time or a rate is not a number"),
     (
         "# Collective test starting: all_reduce_perf",
         f"# allreduce/ring, {'9' * 23} ranks, t on m",
-        f"log.txt:5: {'9' * 23} ranks are beyond",
+        f"log.txt:5: {'9' * 23} ranks are more than",
     ),
     (
         "# Collective test starting: all_reduce_perf",

@@ -79,7 +79,7 @@ def test_a_resumed_run_uses_the_machine_that_it_began_with_and_says_if_the_file_
     watcher = Stops(after=-1)
     resumed = resume(run, watcher)
     assert values(resumed) == values(whole)
-    assert [text for text in watcher.said if "mine.toml" in text and "goes on with its copy" in text]
+    assert [text for text in watcher.said if "mine.toml" in text and "continues with its copy" in text]
 
 
 def test_a_resumed_run_needs_no_machine_file_and_says_nothing_if_it_is_the_same(tmp_path, machine):

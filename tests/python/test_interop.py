@@ -207,11 +207,11 @@ NCCL_LINES = NCCL.splitlines(keepends=True)
 BROKEN = {
     "cut in a line": ("".join(NCCL_LINES[:8]) + "   16   4  float\n", r"x:9: columns are missing.*cut"),
     "cut before the type": ("".join(NCCL_LINES[:8]) + "   16   4\n", r"x:9: columns are missing.*cut"),
-    "cut in the last number": ("".join(NCCL_LINES[:9]).rstrip(), r"x:9: the last line has no end"),
+    "cut in the last number": ("".join(NCCL_LINES[:9]).rstrip(), r"x:9: the last line is not terminated"),
     "wrong sums": (NCCL.replace("0    29.83", "7    29.83", 1), r"x:8: 7 wrong elements"),
-    "no number": (NCCL.replace("30.05", "3O.05"), r"x:8: a time or a rate is no number"),
-    "osu cut": (OSU.rstrip("\n"), r"x:5: the last line has no end"),
-    "osu cut in a line": (OSU + "16\n", r"x:6: a size or a value is no number"),
+    "no number": (NCCL.replace("30.05", "3O.05"), r"x:8: a time or a rate is not a number"),
+    "osu cut": (OSU.rstrip("\n"), r"x:5: the last line is not terminated"),
+    "osu cut in a line": (OSU + "16\n", r"x:6: a size or a value is not a number"),
     "osu without title": ("4 1.5\n", r"holds no table of a known tool"),
     "osu of another test": (OSU.replace("Allgather", "Tennis"), r"x:1: the test `MPI Tennis Latency` is not read"),
 }
@@ -247,7 +247,7 @@ def test_a_repeated_test_gives_the_median():
 def test_tables_of_other_things_are_named_and_left_out():
     taken = take(Path("x"), Defaults(), text=NCCL + NCCL.replace("all_reduce", "sendrecv"))
     assert len(taken.rows) == 2
-    assert "x:19: left out: `sendrecv` is no collective of linkwright" in taken.told
+    assert "x:19: left out: `sendrecv` is not a collective of linkwright" in taken.told
     with pytest.raises(UsageError, match="no time of a collective"):
         read(nvbandwidth())
 
@@ -327,7 +327,7 @@ def test_queries_without_a_statement_and_numbers_that_json_lacks(tmp_path):
     assert invoke("import", str(tmp_path / "nccl.txt"), "--as", "nccl-tests", *root).status == 0
     empty = invoke("query", "", *root)
     assert (empty.status, empty.err.count("\n")) == (2, 1)
-    assert "holds no statement" in empty.err
+    assert "contains no statement" in empty.err
     asked = invoke("query", "select 'nan'::double as a, 1 / 0 as b, 2.5::decimal(4, 1) as c", *root, "--json")
     assert json.loads(asked.out, parse_constant=pytest.fail) == [{"a": None, "b": None, "c": 2.5}]
 

@@ -125,7 +125,7 @@ def test_a_plan_with_two_paths_is_one_series(tmp_path):
 def test_a_plan_takes_no_other_path(tmp_path):
     result = invoke("simulate", "allreduce", "-a", "own", "--path", "ring", "--on", DGX1, "--sizes", "4K")
     assert result.status == 1
-    assert "chooses path and issue policy itself" in " ".join(result.out.split())
+    assert "chooses its own path and issue policy" in " ".join(result.out.split())
 
 
 def test_traces_links_and_runs_of_a_plan(tmp_path):
@@ -259,7 +259,7 @@ def test_a_plan_is_not_staged_in_chunks_of_the_driver():
 def test_rings_need_a_library_that_says_which_links():
     from linkwright.libraries import nccl
 
-    with pytest.raises(errors.UsageError, match="no library says which links"):
+    with pytest.raises(errors.UsageError, match="no library states which links"):
         nccl.nvlinks(load("loggp").with_endpoints(4))
 
 

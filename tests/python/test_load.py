@@ -126,8 +126,8 @@ def test_several_rank_counts_serve_collectives_too(tmp_path):
     [
         (["pattern/hot_spott"], "did you mean `pattern/hot_spot`"),
         (["pattern/"], "unknown pattern `pattern/`"),
-        (["pattern/pairs", "-a", "ring"], "--algorithm: pattern/pairs has no algorithms; leave it out"),
-        (["pattern/pairs", "-o", "max"], "--op: pattern/pairs combines nothing; leave it out"),
+        (["pattern/pairs", "-a", "ring"], "--algorithm: pattern/pairs has no algorithms; omit it"),
+        (["pattern/pairs", "-o", "max"], "--op: pattern/pairs combines nothing; omit it"),
         (["pattern/pairs", "--messages", "0"], "0 is not in the range"),
         (["pattern/pairs", "--issue", "window(0)"], "`window(0)` is not a policy; write blocking, window(k)"),
         (["pattern/pairs", "--sizes", "0"], "size 0: pattern/pairs moves at least one element"),
@@ -149,7 +149,7 @@ def test_bad_input_is_one_clear_message(verb, on, arguments, said, tmp_path):
 
 @pytest.mark.parametrize("option", ["--fold", "--stream"])
 def test_a_pattern_is_simulated_whole(option):
-    assert "are for collectives" in invoke("simulate", "pattern/pairs", "--on", "loggp", option).err
+    assert "apply to collectives" in invoke("simulate", "pattern/pairs", "--on", "loggp", option).err
 
 
 def test_a_wrong_policy_in_a_suite_is_refused_before_anything_runs(tmp_path):

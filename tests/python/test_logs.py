@@ -248,11 +248,11 @@ def test_tools_may_follow_one_another(read):
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ("1024 256 float sum -1 nan 1.0 1.0 0", "a time or a rate is no number"),
-        ("1024 256 float sum -1 -5.0 1.0 1.0 0", "a time or a rate is no number"),
+        ("1024 256 float sum -1 nan 1.0 1.0 0", "a time or a rate is not a number"),
+        ("1024 256 float sum -1 -5.0 1.0 1.0 0", "a time or a rate is not a number"),
         ("1024 256 float sum -1 5.0", "columns are missing"),
         ("1024 256 float sum -1 5.0 1.0 1.0 0 5.0 1.0", "columns in place are missing"),
-        ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is no whole number"),
+        ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is not a whole number"),
     ],
 )
 def test_a_line_that_looks_like_a_row_and_is_none_is_named(read, row, says):
@@ -404,7 +404,7 @@ def test_what_is_no_log_is_refused_with_the_tools_that_are_read(read, text):
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path):
     for place in (tmp_path, tmp_path / "none"):
-        with pytest.raises(FileError, match="is no file"):
+        with pytest.raises(FileError, match="does not exist or is not a file"):
             read_log(place)
 
 

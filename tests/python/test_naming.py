@@ -51,8 +51,8 @@ def test_without_a_host_the_cores_tell_machines_apart():
     [
         (["--on", "cell-be", "--name", "x"], "cell-be is a model"),
         (["--on", "threads,cell-be", "--name", "cell-be"], "has that name"),
-        (["--on", "threads", "--name", " "], "is no name for titles"),
-        (["--on", "threads", "--name", "a\nb"], "is no name for titles"),
+        (["--on", "threads", "--name", " "], "is not a usable title"),
+        (["--on", "threads", "--name", "a\nb"], "is not a usable title"),
         (["--on", "threads", "--name", "x" * 41], "1 to 40"),
     ],
 )

@@ -111,18 +111,18 @@ WRONG = [
     ("fat_tree.ibnetdiscover", '[2]\t"H-0000000000000011"[1]', '[2]\t"H-0000000000000012"[1]', ["does not lead back"]),
     ("fat_tree.ibnetdiscover", '[2]\t"H', '[1]\t"H', ["port 1 of leaf 1 is listed twice"]),
     ("fat_tree.ibnetdiscover", "Ca\t1", "Rt\t1", ["is a router to another subnet", "take it out"]),
-    ("fat_tree.ibnetdiscover", "vendid=0x2c9", "vendor", ["line 6", "is no line of ibnetdiscover"]),
-    ("fat_tree.ibnetdiscover", "Switch\t65", "", ["line 10", "is no line"]),
+    ("fat_tree.ibnetdiscover", "vendid=0x2c9", "vendor", ["line 6", "is not a line of ibnetdiscover"]),
+    ("fat_tree.ibnetdiscover", "Switch\t65", "", ["line 10", "is not a line"]),
     ("tree.topology.conf", "spine1 Switches=leaf[1-2]", "spine1 Switches=leaf[1-3]", ["leaf3", "no line describes"]),
     ("tree.topology.conf", "node[03,04]", "node[02,04]", ["node02 is below leaf1, too"]),
     ("tree.topology.conf", "SwitchName=leaf2", "SwitchName=leaf1", ["leaf1 stands in line 2, too"]),
-    ("tree.topology.conf", "node[01-02]", "node[01-", ["line 2", "is no list of names"]),
+    ("tree.topology.conf", "node[01-02]", "node[01-", ["line 2", "is not a list of names"]),
     ("tree.topology.conf", "LinkSpeed", "Speed", ["unknown key `speed`", "linkspeed"]),
-    ("tree.topology.conf", "SwitchName=spine", "RingName=spine", ["topology/ring is not described"]),
+    ("tree.topology.conf", "SwitchName=spine", "RingName=spine", ["topology/ring are not supported"]),
     ("tree.topology.conf", "spine2 Switches=leaf[1-2]", "s2 Switches=s3\nSwitchName=s3 Switches=s2", ["below itself"]),
     ("tree.topology.conf", "SwitchName=leaf", "SwitchName=tree", ["names switch leaf1, which no line describes"]),
     ("tree.topology.conf", "Nodes=node[01-02]", "Nodes=node[1-99999999]", ["at most 32,768"]),
-    ("blocks.topology.conf", "BlockSizes=2,4", "BlockSizes=2,x", ["are no sizes"]),
+    ("blocks.topology.conf", "BlockSizes=2,4", "BlockSizes=2,x", ["are not sizes"]),
 ]
 
 

@@ -48,7 +48,7 @@ def test_ports_have_any_name():
 )
 def test_links_without_switches_do_not_tell_the_gpu(gpus, entry):
     told = matrix([f"GPU{i}" for i in range(gpus)], entry)
-    with pytest.raises(FileError, match="which several GPUs have; say which it is"):
+    with pytest.raises(FileError, match="which several GPUs have; name yours"):
         hosts.recognised(told).read(told, "x", None)
 
 

@@ -53,7 +53,7 @@ def test_the_schedule_holds_what_no_executor_needs_to_know(name):
 
 @pytest.mark.parametrize(("executor", "name"), REFUSED)
 def test_what_an_executor_cannot_obey_is_refused_with_the_cure(executor, name):
-    with pytest.raises(UsageError, match=f"p: `{name} = .*`: --on {executor} cannot obey it") as refusal:
+    with pytest.raises(UsageError, match=f"p: `{name} = .*`: --on {executor} cannot apply it") as refusal:
         check_obeyed(EXECUTORS[executor], replace(PLAIN, **{name: UNUSUAL[name]}))
     assert f"modelled = {{ {name} = ... }}" in str(refusal.value)
 
@@ -112,7 +112,7 @@ def test_a_collective_of_the_mpi_library_obeys_no_issue_policy():
     answer = mpi_ranks._answer(
         world, {"experiment": experiment.to_json(), "sampling": Sampling(1, None, 0.1, None, seed=0), "folder": None}
     )
-    assert "the library's own collective issues messages as it likes, not by `issue = window(2)`" in str(answer.error)
+    assert "the library's own collective has its own issue policy, not `issue = window(2)`" in str(answer.error)
 
 
 HEAD = '[suite]\nformat = 1\nname = "own"\nsummary = "s"\n[[part]]\nname = "steered"\nsummary = "s"\nsizes = ["4K"]\n'
@@ -124,7 +124,7 @@ def test_a_suite_is_refused_on_threads_and_kept_to_described_machines(axis, show
     (tmp_path / "own.toml").write_text(f"{HEAD}{common}{axis}\n")
     result = invoke("dissect", str(tmp_path / "own.toml"), "--on", "loggp,threads", "--runs", str(tmp_path / "runs"))
     assert result.status == 2
-    assert f"steered: `{shown}`: --on threads cannot obey it" in result.err
+    assert f"steered: `{shown}`: --on threads cannot apply it" in result.err
     assert not (tmp_path / "runs").exists()
     kept = load.parse(f"{HEAD}{common}modelled = {{ {axis} }}\n", "own.toml")
     (measured,) = expand_on(kept, resolve_one("threads"), "full")
@@ -143,7 +143,7 @@ def test_a_pattern_obeys_its_root_and_skew():
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ('pattern = "pairs"\nop = "max"\n', "`op`: a pattern has no algorithms and combines nothing; leave it out"),
+        ('pattern = "pairs"\nop = "max"\n', "`op`: a pattern has no algorithms and combines nothing; omit it"),
         ('pattern = "pairs"\nalgorithms = ["ring"]\n', "`algorithms`: a pattern has no algorithms"),
         ('collectives = ["reduce"]\nmessages = 4\n', "`messages`: only patterns have it; leave it out"),
         ('collectives = ["reduce"]\nmodelled = { both_ways = true }\n', "`both_ways`: only patterns have it"),
@@ -162,5 +162,5 @@ def test_axes_that_mean_nothing_here_are_refused(lines, said):
 
 def test_python_refuses_what_an_executor_ignores():
     schedule = lw.schedule("allreduce", "ring", ranks=2, size="4K")
-    with pytest.raises(UsageError, match="`skew = late:1:2us`: --on reference cannot obey it"):
+    with pytest.raises(UsageError, match="`skew = late:1:2us`: --on reference cannot apply it"):
         lw.run(schedule, on="reference", skew="late:1:2us")

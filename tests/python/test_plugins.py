@@ -424,12 +424,12 @@ BROKEN = {
         "class Own:\n    def __init__(self): raise OSError('no device')",
         "OSError: no device",
     ),
-    "no executor": ("class Own: pass", "is an object of class Own, not of a subclass of"),
+    "no executor": ("class Own: pass", "is an instance of Own, not of a subclass of"),
     "no key": (WELL.replace('key = "own"', "key = None"), "has no text in `key`"),
     "no description": (WELL.replace("    description", "    other"), "has no text in `description`"),
     "another key": (WELL.replace('"own"', '"mine"'), "has the key `mine`, but the entry point is called `own`"),
     "no launch": (WELL.replace("def launch", "def start"), "does not define `launch`"),
-    "a model": (WELL.replace("is_host", "modelled"), "says that its times are modelled"),
+    "a model": (WELL.replace("is_host", "modelled"), "declares its times modelled"),
     "a condition": (WELL.replace("is_host = True", "obeys = {'weather'}"), "obeys weather, which linkwright does not"),
 }
 
@@ -480,14 +480,14 @@ def test_a_name_of_linkwright_stays_what_it_is(package, key):
 def test_two_packages_cannot_have_one_key(package):
     package("one-own", "own", WELL)
     package("two-own", "own", WELL)
-    with pytest.raises(PluginError, match=r"one-own 1.2 and two-own 1.2 both have it; uninstall one of them"):
+    with pytest.raises(PluginError, match=r"one-own 1.2 and two-own 1.2 both provide it; uninstall one of them"):
         executors.find("own")
 
 
 def test_a_condition_that_a_package_does_not_obey_is_refused(package):
     package("fine-own", "own", WELL)
     schedule = lw.schedule("allreduce", "ring", ranks=2, size="4K")
-    with pytest.raises(lw.LinkwrightError, match="--on own cannot obey it"):
+    with pytest.raises(lw.LinkwrightError, match="--on own cannot apply it"):
         lw.run(schedule, on="own", skew="late:0:2us")
 
 

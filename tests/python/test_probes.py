@@ -86,7 +86,7 @@ def test_axes_expand_for_the_machine():
         ('"2M"]', '"3M"]', "unknown value of axis pages"),
         ("factor = 4", "fctor = 4", "missing key `factor`; did you mean it by `fctor`"),
         ("[0, ", '["none", ', "not a whole number"),
-        ("[part.axes]", 'dtype = "f32"\n[part.axes]', "`dtype` means nothing to a probe"),
+        ("[part.axes]", 'dtype = "f32"\n[part.axes]', "`dtype` does not apply to a probe"),
         ('probe = "memory_latency"', 'pattern = "pairs"\nsizes = ["8"]', "`axes` are those of a `probe`"),
         ("[part.axes]", 'pattern = "pairs"\n[part.axes]', "name exactly one"),
     ],

@@ -59,7 +59,7 @@ def test_two_runs_compare(tmp_path):
     assert int(words.partition(" compared: ")[0]) in (2, 3, 4)
     itself = invoke("compare", first, first, "--runs", str(tmp_path))
     assert (itself.status, itself.out) == (2, "")
-    assert f"{first} and {first} are one run, {first}; name two (`linkwright list runs`)" in itself.err
+    assert f"{first} and {first} are the same run, {first}; name two (`linkwright list runs`)" in itself.err
     counted = invoke("query", "select count(distinct run) as runs from results", "--json", "--runs", str(tmp_path))
     assert json.loads(counted.out) == [{"runs": 2}]
 

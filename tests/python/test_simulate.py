@@ -93,7 +93,7 @@ def test_options_change_the_time(tmp_path):
     ("arguments", "message"),
     [
         (["--on", "threads"], "say `linkwright run` instead"),
-        (["--on", "reference"], "it checks data; use `threads`"),
+        (["--on", "reference"], "it only checks data; use `threads`"),
         (["--on", "wormhole"], "did you mean `wormhole-n150`"),
         (["--on", "loggp,loggp"], "named twice"),
         (["--on", "wormhole-n150", "--ranks", "65"], "has 64 ranks"),
@@ -106,7 +106,7 @@ def test_options_change_the_time(tmp_path):
         (["--on", "loggp", "--skew", "list:0us"], "1 arrival times for"),
         (["--on", "loggp", "--links", "/nowhere/links.csv"], "folder /nowhere does not exist"),
         (["--on", "loggp", "--links", f"{__file__}/links.csv"], "test_simulate.py is a file; choose another place"),
-        (["--on", "loggp", "--links", "/tmp"], "a folder stands there"),
+        (["--on", "loggp", "--links", "/tmp"], "is a folder"),
         (["--on", "loggp,crossbar", "--links", "links.csv"], "2 experiments were asked for"),
         (["--on", "loggp", "--ranks", str(10**20)], "not in the range"),
         (["--on", "loggp", "--seed", str(10**20)], "not in the range"),

@@ -174,7 +174,7 @@ def test_a_comparison_says_what_was_edited(folder):
         asked = ("dissect", "own.lw", "--on", "loggp", "--runs", "runs")
         assert invoke(*asked).status == 0
     result = invoke("compare", "latest~1", "latest", "--runs", "runs")
-    assert "1 experiment by a schedule that was edited" in " ".join(result.out.split())
+    assert "1 experiment whose schedule was edited" in " ".join(result.out.split())
 
 
 def test_two_sources_of_one_name_are_refused(folder):
@@ -274,8 +274,12 @@ def test_a_program_to_predict_names_sources_next_to_it(folder, monkeypatch):
         ("own.py:nothing", ScheduleError, "returned nothing for 4 ranks and 4K; return a schedule"),
         ("own.py:other_ranks", ScheduleError, "was asked for ranks 4 and returned a schedule with 5"),
         ("own.py:other_size", ScheduleError, "was asked for 8192 B and returned a schedule of 4096 B"),
-        ("own.py:broadcast", UsageError, "carries out broadcast, not allreduce"),
-        ("own.py:asks", UsageError, "has a parameter `colour`, which nothing gives; it may have ranks, size"),
+        ("own.py:broadcast", UsageError, "implements broadcast, not allreduce"),
+        (
+            "own.py:asks",
+            UsageError,
+            "has a parameter `colour`, which nothing passes; it may have ranks, size",
+        ),
         ("own.lw", WaivedError, "is a schedule for 4 ranks, not for 3"),
     ],
 )
@@ -319,11 +323,11 @@ def test_a_wrong_schedule_is_a_failed_row_not_a_number(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("simulate", "own.lw", "--on", "loggp", "-p", "8"), "own.lw is a schedule for 4 ranks; leave --ranks out"),
-        (("simulate", "own.lw", "-a", "ring", "--on", "loggp"), "says its collective itself; leave out --algorithm"),
+        (("simulate", "own.lw", "--on", "loggp", "-p", "8"), "own.lw is a schedule for 4 ranks; omit --ranks"),
+        (("simulate", "own.lw", "-a", "ring", "--on", "loggp"), "states its own collective; omit --algorithm"),
         (("export", "allreduce", "--as", "lw"), "writes one schedule; name it"),
-        (("export", "own.lw", "--as", "lw", "--machine", "x"), "a schedule knows no machine"),
-        (("describe", "own.lw", "--path", "x"), "--path is about a limit"),
+        (("export", "own.lw", "--as", "lw", "--machine", "x"), "a schedule has no machine"),
+        (("describe", "own.lw", "--path", "x"), "--path applies to a limit"),
     ],
 )
 def test_options_that_a_source_has_no_use_for_are_refused(folder, arguments, message):

@@ -84,4 +84,4 @@ def test_a_later_format_is_refused(runs, verb):
     file.write_text(file.read_text().replace(f'"format": {schema.FORMAT}', f'"format": {later}'))
     answer = invoke(*verb, str(file.parent))
     assert answer.status == 1
-    assert f"has format {later}, and this linkwright reads formats 1 to {schema.FORMAT}" in answer.err
+    assert f"has format {later}, but this linkwright reads formats 1 to {schema.FORMAT}" in answer.err

@@ -155,8 +155,8 @@ def test_the_table_says_when_known_algorithms_were_left_out(tmp_path):
     assert hurried.status == 0, hurried.err
     (row,) = json.loads((tmp_path / "rows.json").read_text())
     assert row["known_unseen"] > 0
-    assert f"{row['known_unseen']} known algorithms were not looked at; give a longer --budget" in hurried.out
-    assert "not looked at" not in invoke(*asked).out
+    assert f"{row['known_unseen']} known algorithms were not examined; allow a longer --budget" in hurried.out
+    assert "not examined" not in invoke(*asked).out
 
 
 def test_serial_starts_are_obeyed(tmp_path):
@@ -242,7 +242,7 @@ def test_ranks_that_do_not_factor_and_more_slices_than_elements(tmp_path):
         (("allreduce", "--on", "dgx1-p100", "--ranks", "9"), "9"),
         (("allreduce", "--on", "threads"), "needs a described machine"),
         (("allreduce", "--on", "dgx1-p100", "--method", "magic"), "unknown method `magic`"),
-        (("allreduce", "--on", "dgx1-p100", "--as", "msccl-xml"), "say where to write it with --out"),
+        (("allreduce", "--on", "dgx1-p100", "--as", "msccl-xml"), "choose a folder for it with --out"),
         (("allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--path", "nope"), "nope"),
         (("broadcast", "--on", "dgx1-p100", "--sizes", "1K", "--root", "8"), "root 8"),
         (("allreduce", "--on", "dgx1-p100", "--budget", "0s"), "`0s` is not a positive time"),
@@ -303,7 +303,7 @@ def test_a_page_that_has_no_place_is_refused_before_the_search(tmp_path, name, w
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("no/rows.json", "does not exist; create it first"), ("", "a folder stands")]
+    ("name", "why"), [("no/rows.json", "does not exist; create it first"), ("", "a folder exists")]
 )
 def test_a_table_that_has_no_place_is_refused_before_the_search(tmp_path, name, why):
     asked = ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--budget", "1h")

@@ -308,7 +308,7 @@ def test_one_file_may_stand_for_all(tmp_path):
     found = on("dgx1-p100", one, tmp_path, "ranks = 8")
     assert len(found.ranks) == 8
     assert found.step_ps == on("dgx1-p100", one * 8, tmp_path).step_ps
-    assert found.notes == ("one file stands for all 8 ranks, which are never late for each other",)
+    assert found.notes == ("one file stands for all 8 ranks, which are never late relative to each other",)
 
 
 def test_the_largest_share_of_an_uneven_collective_counts(tmp_path):

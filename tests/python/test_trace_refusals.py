@@ -32,12 +32,12 @@ def refused(*arguments):
 ONE_RANK = [
     ([compute(1, 1), compute(1, 1)], "step.0.et: node 1 (n1): another node has the same id: node 1 (n1); give each"),
     ([compute(1, 1, [7])], "node 1 (n1): it waits for node 7, which is not in the file; add it"),
-    ([compute(1, 1, [1])], "a circle: node 1 (n1) -> node 1 (n1); cut it"),
+    ([compute(1, 1, [1])], "a cycle: node 1 (n1) -> node 1 (n1); break it"),
     (
         [compute(1, 1, [3]), compute(2, 1, [1]), compute(3, 1, [2])],
-        "a circle: node 1 (n1) -> node 3 (n3) -> node 2 (n2) -> node 1 (n1); cut it",
+        "a cycle: node 1 (n1) -> node 3 (n3) -> node 2 (n2) -> node 1 (n1); break it",
     ),
-    ([compute(i, 1, [(i + 1) % 20]) for i in range(20)], "node 7 (n7) -> 12 more nodes -> node 0 (n0); cut it"),
+    ([compute(i, 1, [(i + 1) % 20]) for i in range(20)], "node 7 (n7) -> 12 more nodes -> node 0 (n0); break it"),
     ([node(1, 9)], "node 1 (n1): type 9 is unknown; known are 0 to 7 (INVALID_NODE, "),
     ([compute(1, 10**12 + 1)], "takes 1,000,000,000,001 us, more than eleven days; check the unit"),
     ([collective(1, "allreduce", -4)], "comm_size is -4; write a whole number that is not negative"),
@@ -56,10 +56,10 @@ ONE_RANK = [
     ([compute(1, 1, involved_dim=True)], "involved_dim is 1; write a list of true and false"),
 ]
 TWO_RANKS = [
-    ([[node(1, "collective", comm_size=8)]] * 2, "it names no comm_type; write one of 0 to 9"),
+    ([[node(1, "collective", comm_size=8)]] * 2, "it has no comm_type; write one of 0 to 9"),
     ([[node(1, "collective", comm_type=10, comm_size=8)]] * 2, "comm_type 10 is not a collective; known are 0 to 9"),
-    ([[node(1, "collective", comm_type=0)]] * 2, "it names no comm_size; write the bytes that this rank gives"),
-    ([WHOLE, WHOLE[:1]], "step.1.et: rank 1 takes no part in the group of all ranks, of which it is a member"),
+    ([[node(1, "collective", comm_type=0)]] * 2, "it has no comm_size; write the bytes that this rank gives"),
+    ([WHOLE, WHOLE[:1]], "step.1.et: rank 1 does not use the group of all ranks, of which it is a member"),
     ([WHOLE, [*WHOLE, collective(9, "allreduce", 8)]], "has 2 collectives on rank 1 and 1 on rank 0"),
     (
         [WHOLE, [collective(2, "broadcast", 64)]],
@@ -76,7 +76,7 @@ TWO_RANKS = [
             [collective(1, "allreduce", 8, pg_name="a"), collective(2, "allreduce", 8, [1], pg_name="b")],
             [collective(1, "allreduce", 8, [2], pg_name="a"), collective(2, "allreduce", 8, pg_name="b")],
         ],
-        "ranks wait for each other in a circle: rank 0 node 1 (n1) -> rank 1 node 1 (n1) -> rank 1 node 2 (n2) -> "
+        "ranks wait for each other in a cycle: rank 0 node 1 (n1) -> rank 1 node 1 (n1) -> rank 1 node 2 (n2) -> "
         "rank 0 node 2 (n2) -> rank 0 node 1 (n1); give traces of the same step",
     ),
     (
@@ -107,7 +107,7 @@ def test_two_ranks_that_do_not_agree(ranks, message, tmp_path):
         ('files = ["step.0.et", "step.2.et"]\n', "the file of rank 1 is missing, of ranks 0 to 2; add it"),
         ('files = ["step.0.et", "step.et"]\n', "its name has no rank; name the files of a step `name.0.et`"),
         ('files = "step.*.et"\ncompute_scale = -1\n', "compute_scale is -1; write a finite number"),
-        ('files = "step.*.et"\ngrid = [2, 1]\n', "`grid` is for machines that have any grid, and there is none"),
+        ('files = "step.*.et"\ngrid = [2, 1]\n', "`grid` is for machines that take any grid, and none is used"),
         ('files = "step.*.et"\npath = "pigeon"\n', "pigeon"),
         ('files = "step.*.et"\n[groups]\na = [0, 2]\n', "x.toml: groups.a: rank 2 does not exist; there are ranks 0"),
         ('files = "step.*.et"\n[groups]\na = [1, 1]\n', "groups.a: names a rank twice"),
@@ -130,7 +130,7 @@ def test_more_ranks_than_the_machine_has(tmp_path):
     assert result.status == 2
     assert "the trace has 9 ranks; dgx1-p100 has 8" in result.err
     result = invoke("predict", *names, "--on", "torus-2d")
-    assert "machine torus-2d has any grid of endpoints; give `grid = [columns, rows]`" in result.err
+    assert "machine torus-2d takes any grid of endpoints; give `grid = [columns, rows]`" in result.err
 
 
 def test_what_a_machine_cannot_carry(tmp_path):
@@ -150,7 +150,7 @@ def test_times_that_are_absurd(tmp_path):
 
 def test_options_and_files_that_do_not_belong(tmp_path):
     names = chakra.write(tmp_path, [WHOLE] * 2)
-    assert "--depth is for programs of kind training" in refused(*names, "--depth", "3")
+    assert "--depth applies to programs of kind training" in refused(*names, "--depth", "3")
     assert "`resnet` is not a trace; give one program, or the traces of one step" in refused("resnet", *names)
     assert "`alexnet` is not a trace" in refused("alexnet", "resnet")
 
@@ -175,7 +175,7 @@ BINARY = chakra.binary(WHOLE)
         (b"", "byte 0: it is empty"),
         (BINARY[:-3], " B begins here, and only "),
         (BINARY[: len(BINARY) // 2], "; copy the file again, or write it as a Chakra trace"),
-        (chakra.delimited(chakra.field(1, b"0.0.4")), "there is no node in it"),
+        (chakra.delimited(chakra.field(1, b"0.0.4")), "it contains no node"),
         (chakra.delimited(chakra.message(WHOLE[0])), "the first message is not GlobalMetadata, as in traces before"),
         (BINARY + b"\xff" * 12, "a number has more than ten bytes; copy the file again"),
         (BINARY + chakra.delimited(b"\x0b"), "wire type 3 is not of this format"),
@@ -191,7 +191,7 @@ BINARY = chakra.binary(WHOLE)
         (b'{"version": "1"}\n[1]', "line 2: there is no object here"),
         (b'{"version": "1"}{"id": "x"}', "id is 'x', not a whole number"),
         (b'{"version": "1"}{"id": true}', "id is True, not a whole number"),
-        (b'{"version": "1"}{"id": 1, "name": 3}', "name is 3, not a text"),
+        (b'{"version": "1"}{"id": 1, "name": 3}', "name is 3, not a string"),
         (b'{"version": "1"}{"id": 1, "type": "COMP"}', "type is 'COMP', not a whole number"),
         (b'{"version": "1"}{"id": 1, "type": 4, "dataDeps": {}}', "dataDeps is an object, not a list"),
         (b'{"version": "1"}{"id": 1, "type": 4, "attr": [7]}', "an attribute is 7, not an object with a name"),
@@ -200,7 +200,10 @@ BINARY = chakra.binary(WHOLE)
         (b'{"id": "1", "type": "COMP_NODE"}', "the first object is a node, not GlobalMetadata"),
         (b'{"version": ' + b"[" * 100_000, "line 1: "),
         (b'{"version": "\xff"}', "JSON that is not UTF-8"),
-        (b'{"schema": "1.0.2-chakra.0.0.4", "nodes": []}', "it is PyTorch's own trace; chakra_trace_link and"),
+        (
+            b'{"schema": "1.0.2-chakra.0.0.4", "nodes": []}',
+            "it is PyTorch's own trace; convert it with chakra_trace_link and",
+        ),
         (b'{"workload_graph": 3}', "workload_graph is not a list"),
         (b'{"workload_graph": [3]}', "a node is not an object"),
         (b'{"workload_graph": [{"Id": 1}]}', "a node has no `Id` or no `NodeType`"),
@@ -238,7 +241,7 @@ def test_limits_of_what_is_read(tmp_path, monkeypatch):
     monkeypatch.undo()
     path.write_text(chakra.text(WHOLE))
     monkeypatch.setattr(files, "MOST_BYTES_OF_JSON", 50)
-    assert "JSON above 50 is not read; give the `.et` file" in refused(str(path))
+    assert "JSON above 50 is not accepted; give the `.et` file" in refused(str(path))
 
 
 def test_limits_of_what_is_replayed(tmp_path, monkeypatch):

@@ -292,8 +292,8 @@ def test_what_fits_nowhere_says_so():
     result = invoke("predict", "googlenet", "--on", "dgx1-p100", "--batch", "512", "--gpus", "1")
     assert result.status == 1
     # 4 B x 10.8 M x 512
-    assert "too big: 22.1 GB of 16 GB" in result.out
-    assert "fits on none of these: split over more devices" in result.out
+    assert "too large: 22.1 GB of 16 GB" in result.out
+    assert "fits on none of these: use more devices" in result.out
     result = invoke("predict", "googlenet", "--on", NODES, "--batch", "512", "--gpus", "1", "--json")
     assert result.status == 1
     timed = [(one["fits"], one["step_ns"], one["steps_per_s"]) for one in json.loads(result.out)["steps"]]
@@ -302,7 +302,7 @@ def test_what_fits_nowhere_says_so():
 
 def test_large_numbers_are_written_out():
     result = invoke("predict", "alexnet", "--on", "dgx1-p100", "--batch", "1000000", "--gpus", "2")
-    assert "too big: 2.8 TB of 16 GB" in result.out
+    assert "too large: 2.8 TB of 16 GB" in result.out
 
 
 @pytest.mark.parametrize(
@@ -316,13 +316,13 @@ def test_large_numbers_are_written_out():
             ["cifarnet", "--on", "gx8-p100", "--batch", "4", "--gpus", "8"],
             "8 GPUs: fewer samples than GPUs; give another",
         ),
-        (["cifarnet", "--on", "gx8-p100", "--report", "x.htm"], "give a name that ends in .html"),
+        (["cifarnet", "--on", "gx8-p100", "--report", "x.htm"], "choose a name that ends in .html"),
         (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),
-        (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two of the machines have the same name"),
+        (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two machines have the same name"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is not a rate"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "5", "--peak", "1e12"], "give one or the other"),
-        (["cifarnet", "--on", "gx8-p100", "--peak", "1e12"], "here all do: gx8-p100 8.795 TFlop/s (single"),
+        (["cifarnet", "--on", "gx8-p100", "--peak", "1e12"], "but all state one here: gx8-p100 8.795 TFlop/s (single"),
         (["cifarnet", "--on", "gx8-p100", "--efficiency", "120%"], "at most 100 %"),
         (
             ["cifarnet", "--on", "gx8-p100", "--efficiency", "40"],
@@ -332,10 +332,10 @@ def test_large_numbers_are_written_out():
         (["cifarnet", "--on", "gx8-p100", "--imbalance", "5"], "`5` could be 5 % or 500 %; write `5%` or `500%`"),
         (["cifarnet", "--on", "gx8-p100", "--imbalance", "-5%"], "is not a share"),
         (["cifarnet", "--on", "gx8-p100", "--no-overlap"], "add --bucket SIZE"),
-        (["cifarnet", "--on", "gx8-p100", "--depth", "3"], "no depth to choose"),
+        (["cifarnet", "--on", "gx8-p100", "--depth", "3"], "has a fixed depth"),
         (["cifarnet", "--on", "gx8-p100", "--algorithm", "rng"], "did you mean `ring`?"),
         (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2"], "did you mean `nccl-2.3.5`"),
-        (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2.3.5", "--path", "ring"], "leave --path ring out"),
+        (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2.3.5", "--path", "ring"], "omit --path ring"),
         (
             ["cifarnet", "--on", "knl-omnipath", "--rate", "5", "-a", "nccl-2.3.5"],
             "only a machine whose `[library]` is nccl",
@@ -344,7 +344,7 @@ def test_large_numbers_are_written_out():
         (["alexnt", "--on", "gx8-p100"], "did you mean `alexnet`"),
         (
             ["examples/relaxation.toml", "--on", "wormhole-n150", "--gpus", "4"],
-            "--gpus is for programs of kind training",
+            "--gpus applies to programs of kind training",
         ),
     ],
 )
@@ -364,9 +364,9 @@ def test_bad_wishes_name_the_cure(words, message, monkeypatch):
         ("batches = [4]", 'batches = [4]\nprecision = "fp8"', "precision `fp8`"),
         ("parameters = 500", "parameters = 0", "so there is nothing to train"),
         ("parameters = 500", "parameters = 0.5", "write a whole number"),
-        ("flops = 1e6", "flops = { value = 1, low = 2 }", "are not in this order"),
+        ("flops = 1e6", "flops = { value = 1, low = 2 }", "are not in ascending order"),
         ("batches = [4]", "batches = [0]", "batches[0] is 0; write a whole number, at least 1"),
-        ("batches = [4]\n", "", "no batch is given"),
+        ("batches = [4]\n", "", "no batch size is given"),
         ("parameters = 500", 'parameters = 500\ngradient = "9"', "whole numbers of 4 B"),
     ],
 )
@@ -426,7 +426,7 @@ def test_products_use_the_unit_of_their_precision(facts, precision, tflops, word
 
 def test_the_reader_learns_of_idle_tensor_cores_and_of_a_missing_rate():
     idle = trained([tensor(tensor_bf16=8, tensor_half=8)]).notes[0]
-    assert idle == "pair-1: single products leave its tensor cores idle; they serve --precision half or bf16"
+    assert idle == "pair-1: single products leave its tensor cores idle; those support --precision half or bf16"
     missing = trained([tensor()], precision="bf16").notes[0]
     assert missing == "pair-1: its file states no rate for bf16 (fact `tensor_bf16`), so products run as single"
     assert not any("products" in note for note in trained([tensor()], precision="single").notes)

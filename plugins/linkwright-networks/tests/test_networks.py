@@ -251,7 +251,7 @@ def test_a_torus_is_no_tree_of_nodes(tmp_path, monkeypatch):
 
 
 def test_two_networks_in_one_file_are_refused():
-    with pytest.raises(FileError, match="nothing joins node 2 and node 0"):
+    with pytest.raises(FileError, match="node 2 and node 0 are not connected"):
         machine("switch.ns3.txt", ("4 5 400Gbps", "0 1 400Gbps"))
 
 

@@ -22,7 +22,9 @@ _WRONG = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, R
 def check_suffix(path: Path) -> None:
     """Refuse a name whose suffix is not that of JSON."""
     if path.suffix != ".json":
-        raise UsageError(f"{path}: a cost table is a .json file; write one with `linkwright plan cost --out FILE.json`")
+        raise UsageError(
+            f"{path}: a cost table is a .json file; create one with `linkwright plan cost --out FILE.json`"
+        )
 
 
 def write(table: dict[str, Any], path: Path) -> Path:
@@ -43,7 +45,7 @@ def read(path: Path) -> Fields:
         return machine, digest, wanted, dtype, tuple(map(_curve, values["curves"]))
     except _WRONG as error:
         said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else error
-        raise FileError(f"{path}: no cost table: {said}; write one with `linkwright plan cost`") from error
+        raise FileError(f"{path}: not a cost table: {said}; create one with `linkwright plan cost`") from error
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:

@@ -191,7 +191,9 @@ class CostTable:
             hint = f"; did you mean `{near[0]}`?" if near else f"; it has {', '.join(names)}"
             return UsageError(f"cost table of {self.machine}: no collective `{collective}`{hint}")
         counts = ", ".join(map(str, known))
-        return UsageError(f"cost table of {self.machine}: {collective} on {ranks} ranks is not in it; it has {counts}")
+        return UsageError(
+            f"cost table of {self.machine}: {collective} on {ranks} ranks is missing; the table has {counts}"
+        )
 
 
 def estimate(collective: str, size: int | str, ranks: int, machine: CostTable | str | Path) -> float:

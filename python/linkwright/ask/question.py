@@ -4,7 +4,7 @@
       Scheduled            a schedule answers it
         Collective           by a registered algorithm, or by a schedule of a library or of the user
         Pattern              traffic without a collective
-        Program              a schedule of the user's that is no collective
+        Program              a schedule of the user's that is not a collective
       Probe                what no schedule can answer
 
 The key of a question is the same in every run and joins the results of two runs, machines or executors. It names only
@@ -305,7 +305,7 @@ class Pattern(Scheduled):
 
 @dataclass(frozen=True, kw_only=True)
 class Program(Scheduled):
-    """A schedule of the user's that is no collective, or whose source gave an error before it said what it is."""
+    """A schedule of the user's that is not a collective, or whose source failed before it stated its problem."""
 
     own: Own = Own()
     op: str | None = None  # of one that has an error: what would have combined

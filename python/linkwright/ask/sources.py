@@ -171,7 +171,7 @@ class File:
         if asked.size_bytes is None:
             return self.schedule
         if self.schedule.collective == "pattern":
-            raise WaivedError(f"{self.label}: is traffic, whose messages have their sizes; ask for no size")
+            raise WaivedError(f"{self.label}: is traffic, whose messages have their own sizes; omit the size")
         _check_collective(self.label, self.schedule, asked)
         made = self.schedule.resized(asked.elements, asked.element_bytes)
         self._check_cut(made, asked)
@@ -234,7 +234,7 @@ class Function:
 
 def _check_collective(label: str, schedule: _native.Schedule, asked: Collective | Program) -> None:
     if isinstance(asked, Collective) and schedule.collective != asked.collective:
-        raise UsageError(f"{label}: carries out {schedule.collective}, not {asked.collective}; name it as that")
+        raise UsageError(f"{label}: implements {schedule.collective}, not {asked.collective}; name it as that")
 
 
 def _text(name: str) -> str:
@@ -253,7 +253,7 @@ def _text(name: str) -> str:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(f"{name}: cannot be read: {reason}; give the path of a schedule or a plan") from error
     if len(text) > MAX_CHARACTERS:
-        raise FileError(f"{name}: has more than {MAX_CHARACTERS >> 20} Mi characters; no schedule needs as many")
+        raise FileError(f"{name}: has more than {MAX_CHARACTERS >> 20} Mi characters; schedules are shorter than that")
     return text
 
 
@@ -344,7 +344,7 @@ def _accepted(label: str, function: Callable, given: dict[str, object]) -> dict[
     for name in needed:
         if name not in given:
             raise UsageError(
-                f"{label}: has a parameter `{name}`, which nothing gives; it may have {', '.join(PARAMETERS)}, "
+                f"{label}: has a parameter `{name}`, which nothing passes; it may have {', '.join(PARAMETERS)}, "
                 "and others with a default"
             )
     if any(parameter.kind is parameter.POSITIONAL_ONLY for parameter in parameters):

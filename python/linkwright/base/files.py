@@ -26,10 +26,10 @@ _CURES = {
     errno.EACCES: "no permission to write there; choose another place",
     errno.EPERM: "no permission to write there; choose another place",
     errno.EROFS: "the file system is read-only; choose another place",
-    errno.ENOENT: "nothing can be made there; choose another place",
-    errno.EEXIST: "a file stands where a folder is needed; choose another name",
-    errno.ENOTDIR: "a file stands where a folder is needed; choose another name",
-    errno.EISDIR: "a folder stands where a file is needed; choose another name",
+    errno.ENOENT: "nothing can be created there; choose another place",
+    errno.EEXIST: "a file exists where a folder is needed; choose another name",
+    errno.ENOTDIR: "a file exists where a folder is needed; choose another name",
+    errno.EISDIR: "a folder exists where a file is needed; choose another name",
 }
 
 
@@ -85,7 +85,7 @@ def check_place(path: Path, asked: str) -> None:
         wrong = "is a file; choose another place" if path.parent.exists() else "does not exist; create it first"
         raise UsageError(f"{asked}: folder {path.parent} {wrong}")
     if path.is_dir():
-        raise UsageError(f"{asked}: a folder stands there; choose another name")
+        raise UsageError(f"{asked}: is a folder; choose another name")
     if path.is_file() or not path.exists():
         import tempfile
 
@@ -96,7 +96,7 @@ def check_place(path: Path, asked: str) -> None:
 def check_page(path: Path, option: str) -> None:
     """The same for a page that `option` asks for, whose name must end in `.html`."""
     if path.suffix != ".html":
-        raise UsageError(f"{option} {path}: the page is HTML; give a name that ends in .html")
+        raise UsageError(f"{option} {path}: the page is HTML; choose a name that ends in .html")
     check_place(path, f"{option} {path}")
 
 
@@ -141,15 +141,15 @@ def read_json(path: Path, what: str) -> Any:
     try:
         return json.loads(read_text(path, what), parse_constant=_no_number)
     except json.JSONDecodeError as error:
-        raise FileError(f"{path}:{error.lineno}: is no JSON ({error.msg}); give {what}") from None
+        raise FileError(f"{path}:{error.lineno}: is not valid JSON ({error.msg}); give {what}") from None
     except RecursionError:
-        raise FileError(f"{path}: is no JSON (nested too deeply); give {what}") from None
+        raise FileError(f"{path}: is not valid JSON (nested too deeply); give {what}") from None
     except ValueError as error:
-        raise FileError(f"{path}: is no JSON ({str(error).partition(';')[0]}); give {what}") from None
+        raise FileError(f"{path}: is not valid JSON ({str(error).partition(';')[0]}); give {what}") from None
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def make_folder(path: Path) -> None:

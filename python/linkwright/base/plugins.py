@@ -37,7 +37,9 @@ def load(group: str, key: str, what: str) -> tuple[Any, str, EntryPoint]:
     """
     entries = installed(group)[key]
     if len(entries) > 1:
-        raise PluginError(f"{what} `{key}`: {' and '.join(map(package, entries))} both have it; uninstall one of them")
+        raise PluginError(
+            f"{what} `{key}`: {' and '.join(map(package, entries))} both provide it; uninstall one of them"
+        )
     (entry,) = entries
     where = f"{what} `{key}` of {package(entry)}"
     try:

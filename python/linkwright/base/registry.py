@@ -29,7 +29,7 @@ _COLLECTIVES = {
     "allreduce": "every rank gets the combination of all ranks' arrays",
     "reduce_scatter": "every rank gets its own block of the combination of all ranks' arrays",
     "allgather": "every rank gets the blocks of all ranks",
-    "alltoall": "every rank gets the block that each rank has for it",
+    "alltoall": "every rank gets the block that each rank holds for it",
     "broadcast": "every rank gets the array of the root",
     "reduce": "the root gets the combination of all ranks' arrays",
     "gather": "the root gets the blocks of all ranks",

@@ -153,7 +153,7 @@ def largest(column: Column) -> float:
 
 
 def mapped(column: Column, function: Callable[[Any], Any]) -> Column:
-    """What a function makes of each value of a column; it is called once for each different value."""
+    """Apply a function to each value of a column; it is called once for each different value."""
     once = functools.cache(function)
     return array([once(value) for value in column.tolist()])
 

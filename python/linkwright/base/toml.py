@@ -1,7 +1,7 @@
 """TOML files whose keys are declared: one declaration reads a file, checks values made in Python and gives the schema.
 
     PART = {
-        "name": Key(TEXT, "what the keys of its experiments begin with", required=True),
+        "name": Key(TEXT, "prefix of the keys of its experiments", required=True),
         "sizes": Key(Many(SIZE), "message sizes"),
         "root": Key(whole(0), "root of rooted collectives", default=0),
     }

@@ -147,7 +147,7 @@ def parse_size(text: str) -> int:
         )
     size = int(match[1]) * _FACTOR[match[2]]
     if size > MAX_BYTES:
-        raise UsageError(f"size `{text}` is beyond {format_size(MAX_BYTES)}, more than any machine holds")
+        raise UsageError(f"size `{text}` is beyond {format_size(MAX_BYTES)}, more than the memory of any machine")
     return size
 
 

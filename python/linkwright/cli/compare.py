@@ -29,10 +29,11 @@ COLOURS = {"FASTER": "green", "SLOWER": "red"}
 @options.colour
 @options.runs
 def command(first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path) -> int:
-    """The 95 % interval of the ratio, second over first, decides. FASTER and SLOWER: it lies beyond 1 by more than 3 %,
-    or than the precision of the less precise value. SAME: it lies within 10 % of 1 if both values are tight, within
-    20 % if one is fair. All else is UNKNOWN, with the reason. What changed is listed, worst first; what cannot be
-    judged is counted by reason. Name a run by its id, its path, `latest` or `latest~1`.
+    """The verdict follows from the 95 % interval of the ratio, second over first. FASTER and SLOWER: it lies beyond
+    1 by more than 3 %, or by more than the precision of the less precise value. SAME: it lies within 10 % of 1 if
+    both values are tight, within 20 % if one is fair. Everything else is UNKNOWN, with the reason. Changes are
+    listed, worst first; experiments that cannot be judged are counted by reason. Name a run by its id, its path,
+    `latest` or `latest~1`.
     """
     from linkwright.base.errors import UsageError
     from linkwright.session.compare.runs import compare_runs
@@ -41,7 +42,7 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
 
     sides = runs.find(root_folder, first), runs.find(root_folder, second)
     if sides[0].id == sides[1].id:
-        raise UsageError(f"{first} and {second} are one run, {sides[0].id}; name two (`linkwright list runs`)")
+        raise UsageError(f"{first} and {second} are the same run, {sides[0].id}; name two (`linkwright list runs`)")
     found = compare_runs(*sides)
     if not found.pairs:
         names = " and ".join(side.id for side in sides)
@@ -96,7 +97,7 @@ def _print(found: RunComparison, everything: bool) -> None:
             text = f"{len(pairs)} {why}: {MEANINGS[why]}; such as {pairs[0][0][0]}"
             click.echo(textwrap.fill(text, terminal_columns(), subsequent_indent="    ", break_on_hyphens=False))
     if edited := list(dict.fromkeys(found.edited)):
-        text = f"{units.counted(len(edited), 'experiment')} by a schedule that was edited between the runs, such as"
+        text = f"{units.counted(len(edited), 'experiment')} whose schedule was edited between the runs, such as"
         click.echo(textwrap.fill(f"{text} {edited[0][0]}", terminal_columns(), break_on_hyphens=False))
     for side, keys in (("first", found.only_first), ("second", found.only_second)):
         if keys:

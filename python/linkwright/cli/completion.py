@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 @click.command(name="completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Write it to where the shell looks for such scripts.
+    """Write it to the folder where the shell looks for completion scripts.
 
     \b
     bash:  linkwright completion bash > ~/.local/share/bash-completion/completions/linkwright

@@ -21,19 +21,23 @@ from linkwright.cli.output import print_json
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
 @click.option("--algorithm", "-a", metavar="A,B", help="Algorithms of the collective NAME.")
 @options.as_json
-@click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
-@click.option("--limit", "asks_limit", is_flag=True, help="Print what no schedule of the collective NAME beats.")
+@click.option(
+    "--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of this kind of file, for editors."
+)
+@click.option(
+    "--limit", "asks_limit", is_flag=True, help="Print the time that no schedule of the collective NAME can beat."
+)
 @click.option("--on", metavar="MACHINE", help="With --limit: a described machine, or the path of a machine file.")
 @options.variant
 @click.option(
     "--ranks",
     "-p",
     type=options.RANKS,
-    help="Of a limit or a schedule of yours: ranks; default: all of the machine, or 8.",
+    help="For a limit or your own schedule: ranks; default: all of the machine, or 8.",
 )
-@click.option("--grid", type=options.Grid(), help="Of a limit or a schedule of yours: the grid.")
+@click.option("--grid", type=options.Grid(), help="For a limit or your own schedule: the grid.")
 @click.option(
-    "--sizes", metavar="A,B,C", help="Of a limit: message sizes; default: 8,64K. Of a schedule of yours: its size."
+    "--sizes", metavar="A,B,C", help="For a limit: message sizes; default: 8,64K. For your own schedule: its size."
 )
 @click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="With --limit.")
 @click.option("--root", "-r", type=options.ROOT, default=0, show_default=True, help="With --limit.")
@@ -49,12 +53,12 @@ def command(
     **asked: Any,
 ) -> None:
     """NAME is any name that `linkwright list` shows: of an algorithm, a machine, a probe, a suite, an error code, ...
-    A schedule of yours, such as own.lw or own.py:bucket, is described with the outcome of its proof.
-    With --limit, NAME is a collective: every lower bound on the time of its schedules on a machine, derived.
+    Your own schedule, such as own.lw or own.py:bucket, is described with the result of its proof. With --limit,
+    NAME is a collective, and every lower bound on the time of its schedules on a machine is derived.
     """
     if asks_limit:
         if algorithm:
-            raise UsageError("a limit holds for every algorithm; leave out --algorithm")
+            raise UsageError("a limit holds for every algorithm; omit --algorithm")
         if schema:
             raise UsageError("--schema and --limit ask different things; give one of the two")
         from linkwright.cli import describe_limit
@@ -71,7 +75,7 @@ def command(
     if bool(name) == bool(schema):
         raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
     if schema and algorithm:
-        raise UsageError("--algorithm is about a collective; leave it out with --schema")
+        raise UsageError("--algorithm needs a collective; omit it with --schema")
     if schema:
         click.echo(schemas.path(schema).read_text(encoding="utf-8"), nl=False)
         return
@@ -92,7 +96,7 @@ def _refuse(context: click.Context, options_of_limit: set[str]) -> None:
     """Refuse options that the question has no use for."""
     for option in sorted(options_of_limit - {"variant"} | {"nodes", "fabric", "without", "degrade"}):
         if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
-            raise UsageError(f"--{option} is about a limit; add --limit")
+            raise UsageError(f"--{option} applies to a limit; add --limit")
 
 
 def _full_names(name: str, algorithm: str | None) -> list[str]:

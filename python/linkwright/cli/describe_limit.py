@@ -35,7 +35,7 @@ def show(
     machine = machines.load(on, variant)
     ranks = ranks or (math.prod(grid) if grid else machine.ranks)
     if not ranks:
-        raise UsageError(f"{on} has any number of ranks; choose one with --ranks, or --grid")
+        raise UsageError(f"{on} takes any number of ranks; choose one with --ranks or --grid")
     if collective == "barrier" and sizes:
         raise UsageError("a barrier moves no data; omit --sizes")
     found = [

@@ -30,19 +30,19 @@ def _checked_name(value: str | None) -> str | None:
     """Return the name without surrounding spaces; reject one that does not fit a title."""
     name = value.strip() if value is not None else None
     if name is not None and not (name and name.isprintable() and len(name) <= LONGEST_NAME):
-        raise click.BadParameter(f"{value!r} is no name for titles; give 1 to {LONGEST_NAME} printable characters")
+        raise click.BadParameter(f"{value!r} is not a usable title; give 1 to {LONGEST_NAME} printable characters")
     return name
 
 
 @click.command(name="dissect")
 @click.argument("suite", required=False, metavar="[SUITE|SOURCE]", shell_complete=options.completed("suites"))
-@click.option("--suite", "named", metavar="NAME", help="Another way to name SUITE.")
+@click.option("--suite", "named", metavar="NAME", help="Same as SUITE.")
 @click.option(
     "--on", shell_complete=options.completed("executors", "machines"), metavar="A,B",
     help="Executors (measured) and machines (modelled); default: those of the suite, or threads.",
 )  # fmt: skip
-@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
-@click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, where a machine leaves it open.")
+@click.option("--ranks", "-p", type=options.RANKS, help="Participating ranks; default: all that the machine has.")
+@click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, if the machine leaves it open.")
 @options.variant
 @click.option(
     "--level", type=click.Choice(list(BUDGETS_S)), default="quick", show_default=True,
@@ -59,12 +59,12 @@ def _checked_name(value: str | None) -> str | None:
 )  # fmt: skip
 @click.option(
     "--scheduler", metavar="ADDRESS",
-    help="Use a running Dask scheduler, such as tcp://head:8786; default: start processes on this machine.",
+    help="Use this running Dask scheduler, such as tcp://head:8786; default: start processes on this machine.",
 )  # fmt: skip
 @click.option("--grain", type=click.IntRange(1), metavar="N", help="Experiments per Dask task; default: n / 512.")
 @click.option(
     "--name", callback=lambda context, parameter, value: _checked_name(value), metavar="NAME",
-    help="What to call the measured machine in titles and legends; default: host and processor, abbreviated.",
+    help="Name of the measured machine in titles and legends; default: host and processor, abbreviated.",
 )  # fmt: skip
 @options.target
 @options.watts
@@ -86,13 +86,14 @@ def command(
     **asked: object,
 ) -> int:
     """SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`.
-    A SOURCE, a schedule of yours such as own.lw or own.py:bucket, is run at all sizes from 8 B to 64 KiB, or its own.
+    A SOURCE, your own schedule such as own.lw or own.py:bucket, is run at all sizes from 8 B to 64 KiB, or at its
+    own.
     If a described machine has more than 64 endpoints, 64 of them take part, evenly spread; --ranks N takes the
     first N instead.
 
     Measured machines share the time budget; modelled ones take as long as their simulation. Modelled experiments run
     on all cores, and their rows are the same bytes for any number of jobs and on every backend. --jobs above 1 and
-    Dask are refused for executors that measure, because a second job would disturb what they measure.
+    Dask are refused for executors that measure, because a second job would disturb the measurement.
 
     The run folder keeps every sample. The last line of output is the path of the report, one HTML file that works
     offline. After Ctrl-C or the loss of a scheduler, --resume runs only what is missing.
@@ -107,10 +108,12 @@ def command(
     if suite and named:
         raise UsageError(f"{suite} and --suite {named} both name the suite; give one of them")
     if scheduler and jobs:
-        raise UsageError("--jobs counts processes of this machine; --scheduler uses the workers that it has")
+        raise UsageError(
+            "--jobs counts processes of this machine, but --scheduler uses its own workers; give one of them"
+        )
     for option, value in (("--scheduler", scheduler), ("--grain", grain)):
         if value and backend != "dask":
-            raise UsageError(f"{option} is for Dask; add --backend dask, or leave it out")
+            raise UsageError(f"{option} needs Dask; add --backend dask, or omit it")
     if resume:
         options.refuse_others("--resume continues a run as it was requested", _WITH_RESUME)
         with _opened(backend, scheduler, jobs, grain) as opened:

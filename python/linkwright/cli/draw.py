@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 @click.option("--on", metavar="MACHINE", help="Draw schedules on this described machine; each WHAT is a schedule.")
 @options.variant
 @click.option("--ranks", "-p", type=options.RANKS, help="Endpoints of an open machine, or ranks that take part.")
-@click.option("--grid", type=options.Grid(), help="Of a machine that leaves its grid open: columns x rows.")
+@click.option("--grid", type=options.Grid(), help="Columns x rows, for a machine that leaves its grid open.")
 @click.option("--size", type=options.Size(), help="Message size of schedules; default: 1M, or that of a file.")
 @click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type.")
 @click.option("-r", "--root", type=options.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--path", help="Software path of the machine file; default: its first.")
-@click.option("--dark", is_flag=True, help="Light on dark, for .svg and .png; a page follows its reader.")
+@click.option("--dark", is_flag=True, help="Light on dark, for .svg and .png; a page follows the browser's setting.")
 @click.option("--report", is_flag=True, help="Write the HTML report of a run again.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE",
-    help="Where to write: .svg and .png stand still, .html moves. A report goes into its run folder by default.",
+    help="Where to write: .svg and .png are still, .html is animated. A report goes into its run folder by default.",
 )  # fmt: skip
 @options.runs
 def command(
@@ -63,7 +63,7 @@ def command(
     if not what:
         raise click.UsageError("Missing argument 'WHAT...'.", click.get_current_context())
     if out is None:
-        raise click.UsageError("Missing option '--out'; or give --report, of a run.", click.get_current_context())
+        raise click.UsageError("Missing option '--out'; or give --report to draw a run.", click.get_current_context())
     from linkwright.show.picture import files, subjects
 
     files.check(out, len(what), dark)
@@ -74,9 +74,9 @@ def command(
 
 def _report(runs: tuple[str, ...], out: Path | None, root_folder: Path) -> Path:
     """Write the report of a run again."""
-    options.refuse_others("--report is for a run", {"what", "report", "out", "root_folder"})
+    options.refuse_others("--report needs a run", {"what", "report", "out", "root_folder"})
     if len(runs) > 1:
-        raise UsageError(f"--report is of one run; {len(runs)} are given")
+        raise UsageError(f"--report takes one run; {len(runs)} are given")
     if out is not None and out.suffix != ".html":
         raise UsageError(f"--out {out}: a report is a page; write {out.with_suffix('.html')}")
     from linkwright.show import report

@@ -21,14 +21,14 @@ Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answ
 @click.argument("something", metavar="LOG|RUN[:EXPERIMENT]|SCHEDULE")
 @click.option(
     "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="The described machine, or a machine file; of a log, default: by the devices that it names.",
+    help="The described machine, or a machine file; default for a log: chosen by the devices that it names.",
 )  # fmt: skip
-@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that took part, if a log does not say; of a schedule.")
+@click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule, or of a log that does not state them.")
 @click.option("--size", type=options.Size(), help="Message size of a schedule; default: 1M, or that of a file.")
-@click.option("--table", type=click.IntRange(1), help="Only this table of a log, from 1.")
+@click.option("--table", type=click.IntRange(1), help="Only this table of a log, counted from 1.")
 @click.option(
     "--search", "search_s", type=options.Duration(), metavar="TIME",
-    help="Search this long for a faster schedule, and say how to switch it on.",
+    help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
 @options.variant
@@ -44,10 +44,10 @@ def command(
     variant: Variant,
     root_folder: Path,
 ) -> int:
-    """A LOG is what a benchmark or a profiler printed, however it was kept. It is compared with
-    the model of a healthy machine. Then faults are simulated, and those whose numbers come nearest to the log's are
-    listed, each with what to check. A RUN is one of ours: its collectives beside their limits. A SCHEDULE is that of
-    an algorithm, such as allreduce/ring, or of a file or function; it needs --on.
+    """A LOG is the output of a benchmark or a profiler, in any form. It is compared with the model of a healthy
+    machine. Then faults are simulated, and those whose numbers are nearest to the log's are listed, each with what
+    to check. A RUN is one of linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an
+    algorithm, such as allreduce/ring, or of a file or function; it needs --on.
 
     \b
     linkwright explain all_reduce.log
@@ -83,7 +83,7 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
 
     for name, value in given.items():
         if value:
-            raise UsageError(f"{name} says nothing of {kind}, and `{something}` is one; leave it out")
+            raise UsageError(f"{name} does not apply to {kind}, and `{something}` is one; omit it")
 
 
 def _is_log(name: str) -> bool:
@@ -141,7 +141,7 @@ def _schedule(
     from linkwright.show.picture import subjects
 
     if machine is None:
-        raise UsageError(f"{name} is a schedule; give the machine that carries it out with --on")
+        raise UsageError(f"{name} is a schedule; name the machine that runs it with --on")
     asked = subjects.Asked(ranks, size=size)
     described = subjects.sized(machines.load(machine, variant), asked)
     found = schedule.explain(name, subjects.question(described, name, asked), described)

@@ -60,7 +60,7 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
     from linkwright.session.suite import expand
 
     if machine:
-        raise UsageError(f"--machine {machine}: a schedule knows no machine; leave it out")
+        raise UsageError(f"--machine {machine}: a schedule has no machine; omit it")
     subject = options.subject(what)
     names = subject.axes.get("algorithms", ("",))
     if len(names) != 1 or names[0] in (ALL, DEFAULT):

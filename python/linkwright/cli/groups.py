@@ -106,7 +106,7 @@ def _status(common: Sequence[str] = ()) -> Column:
         marks = [flag for flag in wide.flags(time) if flag not in common]
         return Styled(",".join([word, *marks]), COLOURS.get(word))
 
-    return Column("status", ("status", ""), text, "grade, or why there is no value; what a reader must know")
+    return Column("status", ("status", ""), text, "grade, or why a value is missing; remarks")
 
 
 def _how(question: Question, _metrics: Metrics) -> str:
@@ -139,7 +139,7 @@ COLUMNS: dict[str, Column] = {
         Column("size", ("size", "(B)"), _size, "bytes; K, M and G are 1024-based"),
         _field("ranks", "ranks that take part"),
         _field("algorithm", "algorithm of the collective, or name of the pattern", is_text=True),
-        Column("how", ("how", ""), _how, "what a library chose; policy, path, skew, root, grid, count", is_text=True),
+        Column("how", ("how", ""), _how, "choice of a library; policy, path, skew, root, grid, count", is_text=True),
         Column("axes", ("axes", ""), _axes, "axes of a probe", is_text=True),
         Column("time", ("time", ""), _metric("time").text, "time of the slowest rank; of a probe, of one operation"),
         Column("latency", ("latency", ""), _metric("latency").text, "half a round trip"),
@@ -148,16 +148,16 @@ COLUMNS: dict[str, Column] = {
         _rate("algbw", "alg_bw", "algorithm bandwidth"),
         _rate("bandwidth", "bandwidth", "bandwidth of a pattern"),
         _share("of_limit", ("% of", "limit"), "limit", "percent of the limit of the problem on this machine"),
-        _share("of_best_seen", ("% of best", "seen"), "best_seen", "percent of the best that this host has shown"),
+        _share("of_best_seen", ("% of best", "seen"), "best_seen", "percent of the best measured on this host"),
         _of_time("low", ("low", ""), units.format_time, "lower end of the 95 % interval of the time"),
         _of_time("high", ("high", ""), units.format_time, "upper end of it"),
         _of_time("n", ("launches", ""), str, "launches behind the interval"),
         _of_time("grade", ("grade", ""), str, "tight, fair, wide or single"),
         _of_time("limit", ("limit", ""), units.format_time, "limit of the problem on this machine"),
         _of_time("limit_name", ("limit", "by"), str, "what limits"),
-        _of_time("bound", ("bound", ""), units.format_time, "what this schedule could not beat with its own traffic"),
+        _of_time("bound", ("bound", ""), units.format_time, "the lower bound of this schedule's own traffic"),
         _of_time("bound_name", ("bound", "by"), str, "what bounds this schedule"),
-        _of_time("best_seen", ("best", "seen"), units.format_time, "the best that this host has shown"),
+        _of_time("best_seen", ("best", "seen"), units.format_time, "the best measured on this host"),
         _field("collective", "the collective", is_text=True),
         _field("part", "part of the suite", is_text=True),
         _field("dtype", "data type", head="type"),

@@ -13,7 +13,7 @@ from linkwright.cli import options
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option(
     "--as", "format_key", metavar="FORMAT", shell_complete=options.completed("importers"),
-    help="Take the tables of this tool alone; `linkwright list importers` lists all.",
+    help="Read only the tables of this tool; `linkwright list importers` lists all.",
 )  # fmt: skip
 @click.option("--machine", default="imported", show_default=True, metavar="NAME", help="The machine that was measured.")
 @click.option("--collective", metavar="NAME", help="The collective, if the file does not state it.")
@@ -27,9 +27,9 @@ def command(
     ranks: int | None,
     root_folder: Path,
 ) -> None:
-    """Tools are recognised by what a file holds; several may stand in one. Lines that belong to no table are counted
-    and passed over. A line that looks like a row and is none is refused with its number, and nothing is written. The
-    last line of output is the path of the run's report.
+    """Tools are recognised by the content of a file, which may hold the output of several. Lines that belong to no
+    table are counted and skipped. A malformed row is refused with its line number, and nothing is written. The last
+    line of output is the path of the run's report.
     """
     from linkwright.formats import interop
     from linkwright.formats.interop import importing, logs

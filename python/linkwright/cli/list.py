@@ -12,7 +12,7 @@ from linkwright.cli import options
 from linkwright.cli.output import print_json, print_pairs
 
 KINDS = (*registry.KINDS, "runs")
-HELP = f"""KIND is one of {", ".join(KINDS[:-1])}, or `runs`, which are listed from the newest to the oldest.
+HELP = f"""KIND is one of {", ".join(KINDS[:-1])}, or `runs`, listed from newest to oldest.
 """
 
 

@@ -35,9 +35,11 @@ def list_(as_json: bool) -> None:
 
 @command.command(name="show")
 @click.argument("name", shell_complete=options.completed("machines"))
-@click.option("--rules", is_flag=True, help="One page that says in plain sentences what a message costs at each level.")
+@click.option(
+    "--rules", is_flag=True, help="One page that states in plain sentences what a message costs at each level."
+)
 @click.option("--devices", is_flag=True, help="List chips and groups of chips, as the vendor does.")
-@click.option("--device", metavar="IDS", help="Show only the device made of these chips, such as 5,7.")
+@click.option("--device", metavar="IDS", help="Show only the device that consists of these chips, such as 5,7.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the machine file with its parts, or as a cluster.")
 @options.variant
 @options.as_json
@@ -52,9 +54,9 @@ def show(
     from linkwright.machines import load, source
 
     if rules and (devices or device):
-        raise UsageError("--rules and --devices are two pages; ask for one at a time")
+        raise UsageError("--rules and --devices print different pages; give one of the two")
     if as_toml and (rules or devices or device or as_json):
-        raise UsageError("--toml prints a file; leave the options of other pages out")
+        raise UsageError("--toml prints a file; omit the options of other pages")
     if as_toml:  # also of a machine that is wrong: messages count the lines of this text
         click.echo(source(name, variant)[0], nl=False)
         return
@@ -92,9 +94,11 @@ def show(
 
 _fits = click.option(
     "--fit", "fits", multiple=True, type=click.Path(path_type=Path), metavar="LOG",
-    help="What a benchmark printed on this node: start-ups and rates are fitted to it. May be repeated.",
+    help="Output of a benchmark on this node, to which start-ups and rates are fitted. May be repeated.",
 )  # fmt: skip
-_collective = click.option("--collective", metavar="NAME", help="What LOG measured, if it does not say.")
+_collective = click.option(
+    "--collective", metavar="NAME", help="Collective that LOG measured, if it does not state it."
+)
 
 
 @command.command(name="import")
@@ -102,17 +106,17 @@ _collective = click.option("--collective", metavar="NAME", help="What LOG measur
 @click.argument("graph", required=False, type=click.Path(path_type=Path), metavar="[GRAPH]")
 @click.option(
     "--as", "format_key", metavar="FORMAT", shell_complete=options.completed("machine-importers"),
-    help="The format, if it is not to be recognised; `linkwright list machine-importers` lists all.",
+    help="The format; default: recognised from the file; `linkwright list machine-importers` lists all.",
 )  # fmt: skip
 @click.option("--name", default="here", show_default=True, metavar="NAME", help="The machine's name.")
-@click.option("--gpu", metavar="MODEL", help="What the GPUs are, such as H100, where the file does not say.")
+@click.option("--gpu", metavar="MODEL", help="Model of the GPUs, such as H100, if the file does not state it.")
 @click.option(
     "--node", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="What each computer of a network is, such as hgx-h100: FILE becomes a cluster of them.",
+    help="Machine of each computer in a network, such as hgx-h100: FILE becomes a cluster of these.",
 )  # fmt: skip
 @click.option(
     "--fabric", metavar="NETWORK", shell_complete=options.completed("networks"),
-    help="With --node: whose software and latencies the network has.  [default: that of the node]",
+    help="With --node: network whose software and latencies are used.  [default: that of the node]",
 )  # fmt: skip
 @_fits
 @_collective
@@ -129,13 +133,13 @@ def import_(
     collective: str | None,
     output: Path | None,
 ) -> None:
-    """Turn what a system says about itself into a machine file.
+    """Turn the description that a system reports into a machine file.
 
     FILE is the topology of NCCL or RCCL, the output of `nvidia-smi topo -m`, `rocm-smi --showtopo`, `lstopo` or
     `ibnetdiscover`, a topology of Slurm, or, with the package linkwright-networks, a network of SimGrid, InfraGraph,
-    ASTRA-sim or tt-metal. Links are those of FILE; rates that it does not state come from data sheets, or are assumed
-    and marked so. GRAPH is the graph of NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which says how many channels
-    its rings have.
+    ASTRA-sim or tt-metal. Links are those of FILE; rates that it does not state come from data sheets, or are
+    assumed and marked so. GRAPH is the graph of NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which states how
+    many channels its rings have.
     """
     from linkwright.base.files import read_text
     from linkwright.formats.discovery import importing
@@ -151,16 +155,16 @@ def import_(
 
 @command.command(name="discover")
 @click.option("--name", default="here", show_default=True, metavar="NAME", help="The machine's name.")
-@click.option("--gpu", metavar="MODEL", help="What the GPUs are, where no program says.")
+@click.option("--gpu", metavar="MODEL", help="Model of the GPUs, if no program reports it.")
 @_fits
 @_collective
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
 def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str | None, output: Path | None) -> None:
-    """Describe this host by what its own programs say: nvidia-smi, rocm-smi, lstopo.
+    """Describe this host from the output of nvidia-smi, rocm-smi or lstopo.
 
     Rates of network ports are those of /sys/class/infiniband.
 
-    A host without GPUs is measured instead: `linkwright dissect`, then `linkwright fit latest`.
+    Measure a host without GPUs instead: `linkwright dissect`, then `linkwright fit latest`.
     """
     from linkwright.formats.discovery import live
 
@@ -180,7 +184,7 @@ def _logs(fits: tuple[Path, ...]) -> list[Log]:
 def _named(name: str) -> str:
     """A name that a machine and a file can have."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", name):
-        raise UsageError(f"--name {name!r}: a machine is named by up to 60 letters, digits, dots, dashes, underscores")
+        raise UsageError(f"--name {name!r}: a name has up to 60 letters, digits, dots, dashes and underscores")
     return name
 
 
@@ -190,9 +194,9 @@ def _write(made: str, output: Path) -> None:
     from linkwright.machines import load
 
     if output.suffix != ".toml":
-        raise UsageError(f"{output}: a machine file is called .toml; write {output.with_suffix('.toml')}")
+        raise UsageError(f"{output}: a machine file ends in .toml; write {output.with_suffix('.toml')}")
     if output.exists():
-        raise UsageError(f"{output}: is there already; remove it, or name another with --output or --name")
+        raise UsageError(f"{output}: exists already; remove it, or choose another name with --output or --name")
     write_text(output, made)
     machine = load(output)
     statuses = Counter(number["status"] for number in machine.numbers())

@@ -30,20 +30,20 @@ GROUPS = {
         "explain": "Explain a number: why it is what it is, what binds it, and what would be faster.",
         "predict": "Forecast the program APP on described machines.",
         "draw": "Draw a machine, a run or schedules, or write the report of a run, and print the path.",
-        "machines": "List and show described machines, or make one of what a system says about itself.",
-        "list": "List everything that has a name, or one KIND of it.",
+        "machines": "List and show described machines, or import one from what a system reports.",
+        "list": "List everything that has a name, or all of one KIND.",
         "describe": "Describe what NAME stands for.",
     },
     "Measure": {
-        "dissect": "Find out what a machine can do, and how good that is.",
+        "dissect": "Measure what a machine can do, and rate the results.",
         "run": "Run COLLECTIVE, a traffic pattern, a probe or the schedule of SOURCE on hardware, checked and timed.",
         "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
     },
     "Improve": {
         "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",
         "tune": "Write tables that make a communication runtime use the fastest of its own algorithms.",
-        "plan": "Recommend one of several ways, with the cost of each.",
-        "fit": "Fit a machine file to what RUN measured.",
+        "plan": "Recommend one of several options, with the cost of each.",
+        "fit": "Fit a machine file to the measurements of RUN.",
     },
     "Evidence": {
         "verify": "Prove a COLLECTIVE or the schedule of SOURCE correct.",
@@ -192,11 +192,11 @@ def _status_of(arguments: list[str] | None) -> int:
         return 1
     except OSError as error:
         if error.filename is not None:
-            return _complain(f"{error.filename}: {error.strerror}; make it accessible, or name another", 1)
+            return _complain(f"{error.filename}: {error.strerror}; make it accessible, or choose another", 1)
         _discard_stdout()
-        return _complain(f"standard output: {error.strerror}; send it elsewhere, or free some space", 1)
+        return _complain(f"standard output: {error.strerror}; redirect it elsewhere, or free some space", 1)
     except MemoryError:
-        return _complain("out of memory; ask for less at once, or close other programs", 1)
+        return _complain("out of memory; request less at once, or close other programs", 1)
     except BaseException as error:
         if not _is_panic(error):
             raise

@@ -95,7 +95,7 @@ class Watts(click.ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Watts from `270`; a number of Python may also be infinite, or none."""
         if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", str(value), re.ASCII) or not float(str(value)):
-            self.fail(f"`{value}` is no power in watts; write a number above 0, such as `270`", param, ctx)
+            self.fail(f"`{value}` is not a power in watts; write a number above 0, such as `270`", param, ctx)
         return float(str(value))
 
 
@@ -154,7 +154,7 @@ sizes = _together(
     click.option(
         "-f", "--factor", type=int, default=2, show_default=True, help="Multiply the size by this at each step."
     ),
-    click.option("--sizes", "size_list", metavar="A,B,C", help="These sizes instead of a sweep."),
+    click.option("--sizes", "size_list", metavar="A,B,C", help="Use these sizes instead of a sweep."),
 )
 
 data = _together(
@@ -190,7 +190,7 @@ shape = _together(
 _variant = _together(
     click.option(
         "--nodes", type=int, metavar="N",
-        help="Of described machines: N of the node that the file describes, as one machine.",
+        help="For described machines: N copies of the node that the file describes, as one machine.",
     ),
     click.option(
         "--fabric", metavar="NETWORK[,KEY=X]",
@@ -199,12 +199,12 @@ _variant = _together(
     ),
     click.option(
         "--without", multiple=True, metavar="NAME",
-        help="Of described machines: without this link (`NIC 3 - leaf 3`), node (`NIC 3`), class of links (`nvlink`) "
+        help="For described machines: remove this link (`NIC 3 - leaf 3`), node (`NIC 3`), class of links (`nvlink`) "
         "or transport; may be repeated.",
     ),
     click.option(
         "--degrade", multiple=True, metavar="NAME=X",
-        help="Of described machines: multiply the rates of such a thing by X; may be repeated.",
+        help="For described machines: multiply the rates of a link, node, class or transport by X; may be repeated.",
     ),
 )  # fmt: skip
 
@@ -245,7 +245,9 @@ sampling = _together(
     click.option(
         "-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree."
     ),
-    click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree."),
+    click.option(
+        "-w", "--warmup", type=click.IntRange(1), help="Maximum number of warm-up batches; they end when five agree."
+    ),
 )
 
 skew = click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
@@ -403,7 +405,7 @@ class Subject:
     def asked_ranks(self, ranks: int | None) -> int | None:
         """The number of ranks, if any is asked for; refuses one that a schedule, shown alone, is not for."""
         if self.collective is None and ranks and self.ranks and ranks != self.ranks:
-            raise ShapeError(f"--ranks {ranks}: {self.title} is a schedule for {self.ranks} ranks; leave --ranks out")
+            raise ShapeError(f"--ranks {ranks}: {self.title} is a schedule for {self.ranks} ranks; omit --ranks")
         return ranks or self.ranks
 
     def most_ranks(self, ranks: tuple[int, ...] | None) -> int | None:
@@ -419,7 +421,7 @@ class Subject:
 
 
 def with_alternatives(subject: Subject) -> Subject:
-    """The same, with all that a library could have chosen beside each of its plans."""
+    """The same, with the alternatives of a library next to each of its plans."""
     from linkwright.libraries import library
 
     def widened(name: str) -> str:
@@ -428,7 +430,7 @@ def with_alternatives(subject: Subject) -> Subject:
 
     named = subject.axes.get("algorithms")
     if not named or (not any(map(library.is_plan, map(widened, named))) and DEFAULT not in named):
-        raise UsageError("--alternatives: no plan of a library is asked for; name one, such as nccl-2.27")
+        raise UsageError("--alternatives: no plan of a library is requested; name one, such as nccl-2.27")
     return replace(subject, axes={**subject.axes, "algorithms": tuple(map(widened, named))})
 
 
@@ -438,14 +440,12 @@ def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> 
 
     if patterns and (pattern := pattern_of(named)):
         if algorithm not in (ALL, DEFAULT):
-            raise UsageError(f"--algorithm: {named} has no algorithms; leave it out")
+            raise UsageError(f"--algorithm: {named} has no algorithms; omit it")
         return Subject(named, {"pattern": pattern}, None, (), pattern)
     in_collective = named.partition("/")[0] in collectives_known()
     if not in_collective and (sources.is_source(named) or Path(named).suffix or "/" in named):
         if algorithm not in (ALL, DEFAULT):
-            raise UsageError(
-                f"{named}: says its collective itself; leave out --algorithm, or write COLLECTIVE -a {named}"
-            )
+            raise UsageError(f"{named}: states its own collective; omit --algorithm, or write COLLECTIVE -a {named}")
         found = sources.find(named)
         return Subject(found.label, {"schedules": (named,)}, None, (found,))
     collective, names = collective_and_algorithm(named, algorithm)

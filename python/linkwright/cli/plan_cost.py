@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @options.variant
 @click.option(
     "--algorithm", "-a", "algorithms", default="all", metavar="A,B",
-    help="Algorithms or a library, such as `nccl-2.27`; of several the fastest counts.  [default: all]",
+    help="Algorithms or a library, such as `nccl-2.27`; the fastest of several counts.  [default: all]",
 )  # fmt: skip
 @click.option(
     "--ranks", "-p", type=options.RankCounts(),
@@ -48,12 +48,12 @@ def command(
     collectives: str, machine: str, variant: Variant, algorithms: str, ranks: tuple[int, ...] | None,
     grid: tuple[int, ...] | None, sizes: str | None, dtype: str, out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Tabulate what a COLLECTIVE takes by size, for programs that ask often.
+    """Tabulate the time of a COLLECTIVE by size, for programs that need it often.
 
-    The times are simulated once. Between the points a straight line answers, and a larger size never takes less. The
-    printed error compares such answers with simulations at sizes that are not in the table.
+    The times are simulated once. Sizes between the points are interpolated linearly, and a larger size never takes
+    less. The printed error compares interpolated times with simulations at sizes that are not in the table.
 
-    In Python, `lw.CostTable.load(FILE)` reads the table without simulating, and `lw.estimate` answers from it.
+    In Python, `lw.CostTable.load(FILE)` reads the table without simulating, and `lw.estimate` looks times up in it.
     """
     from linkwright.advise import cost_table, costs, costs_build
     from linkwright.base.files import check_place
@@ -81,7 +81,7 @@ def _print(table: CostTable) -> None:
     from linkwright.base.units import format_size
 
     click.echo(f"{table.machine}: fastest of {table.wanted}, {table.dtype}")
-    click.echo("error: of sizes between the points, against the simulation\n")
+    click.echo("error: at sizes between the points, against the simulation\n")
     rows = [
         [
             curve.collective,

@@ -29,7 +29,7 @@ class Bytes(options.Size):
 @click.option("--out", "out_bytes", type=Bytes(), required=True, help="Bytes of the reply.")
 @click.option(
     "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or its file; default: the only shipped one that describes round trips.",
+    help="A described machine, or its file; default: the only shipped machine that describes round trips.",
 )  # fmt: skip
 @click.option("--run", "run_name", metavar="RUN", help="A run with measured round trips: its id, or `latest`.")
 @options.as_json

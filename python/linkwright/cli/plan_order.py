@@ -35,7 +35,7 @@ class AxisSize(click.ParamType):
 
         count, _, size = str(value).partition(":")
         if not re.fullmatch(r"[1-9]\d{0,6}", count, re.ASCII) or not size:
-            self.fail(f"`{value}` is no group; write ranks and bytes, such as `8:256M`", param, ctx)
+            self.fail(f"`{value}` is not a group; write ranks and bytes, such as `8:256M`", param, ctx)
         return Axis(int(count), parse_size(size))
 
 
@@ -51,7 +51,7 @@ class Ranks(click.ParamType):
 
         names, _, size = str(value).partition(":")
         if not re.fullmatch(r"\d{1,7}(,\d{1,7})+", names, re.ASCII) or not size:
-            self.fail(f"`{value}` is no group; write ranks and bytes, such as `0,4,8:64M`", param, ctx)
+            self.fail(f"`{value}` is not a group; write ranks and bytes, such as `0,4,8:64M`", param, ctx)
         return Group("group", tuple(map(int, names.split(","))), parse_size(size))
 
 
@@ -78,13 +78,13 @@ def command(
     pipeline: Axis | None, groups: tuple[Group, ...], hosts: str | None, form: str | None, out: Path | None, seed: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Choose where ranks go, so that the busiest link gets the least load.
+    """Place ranks so that the busiest link gets the least load.
 
     Ranks are numbered with the tensor group fastest, then data, then pipeline. Load is bytes over the rate of a link,
     for all groups at once. The time of this traffic is simulated in the chosen order and in that of the endpoints.
 
-    Ranks take the first endpoints of the machine, as many as there are ranks. Up to 16 ranks the order is exact if the
-    search ends; otherwise a bound says how much better another could be.
+    Ranks use the first endpoints of the machine. For up to 16 ranks the order is optimal if the search ends;
+    otherwise a bound states how much better another order could be.
 
     With --as and --hosts the order becomes a file: a rankfile of Open MPI, a host file of MPICH, or the list that
     Slurm takes by SLURM_HOSTFILE with `--distribution=arbitrary`.
@@ -111,7 +111,7 @@ def _machine(name: str, variant: Variant, grid: tuple[int, ...] | None, ranks: i
     from linkwright import machines
 
     if ranks > _MOST:
-        raise UsageError(f"{ranks:,} ranks: at most {_MOST:,} can be ordered; order the nodes of a smaller part")
+        raise UsageError(f"{ranks:,} ranks: at most {_MOST:,} can be ordered; use a smaller group of nodes")
     found = machines.load(name, variant)
     found = found.with_grid(*grid) if grid else found.with_endpoints(ranks) if found.open_size else found
     if found.ranks < ranks:
@@ -136,7 +136,7 @@ def _file(
     if level == "node" and count != len(named):
         raise UsageError(f"--hosts: {len(named)} given, and {machine.name} has {count} nodes; name each of them")
     if machine.ranks % len(named):
-        raise UsageError(f"--hosts: {machine.ranks} endpoints are no whole number for each of {len(named)} hosts")
+        raise UsageError(f"--hosts: {machine.ranks} endpoints do not divide evenly among {len(named)} hosts")
     return named, machine.ranks // len(named), form, out
 
 
@@ -161,14 +161,14 @@ def _show(machine: _native.Machine, found: Order, as_json: bool) -> None:
     simulated = (format_us(time) for time in (found.time_us, found.identity_time_us))
     click.echo("simulated      {} instead of {}, all groups at once".format(*simulated))
     if found.peak_us < found.identity_peak_us and found.time_us >= found.identity_time_us:
-        click.echo("note           the time does not fall with the load: latency or the order of messages decides")
+        click.echo("note           the time does not fall with the load: latency or message order dominates")
     click.echo(f"how good       {_quality(found)}")
 
 
 def _quality(found: Order) -> str:
 
     if found.exact:
-        return "exact: no order has less load on its busiest link"
+        return "exact: no order loads its busiest link less"
     if not found.bound_us:
-        return "no bound is known for this machine"
+        return "this machine has no known bound"
     return f"at most {found.gap:.1%} above the best; no order goes below {format_us(found.bound_us)}"

@@ -33,7 +33,7 @@ VIEWS = {
 )  # fmt: skip
 @options.variant
 @training_options
-@click.option("--wide", is_flag=True, help="All columns, also where they need more than 80 characters.")
+@click.option("--wide", is_flag=True, help="Show all columns, even if lines exceed 80 characters.")
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
     help="Also write the forecast as a page: where the time goes, a chart, the tables, the assumptions.",
@@ -58,7 +58,7 @@ def command(
 
     names = [name.strip() for name in machines.split(",")]
     if not all(names):
-        raise UsageError(f"--on `{machines}` has an empty name; write machines as `A,B`")
+        raise UsageError(f"--on `{machines}` contains an empty name; write machines as `A,B`")
     if report is not None:
         from linkwright.base.files import check_page
 

@@ -46,7 +46,7 @@ def refuse_training_options(found: Program, asked: dict[str, object]) -> None:
     """Other kinds state everything in their file."""
     given = [name.replace("_", "-") for name, value in asked.items() if value not in (None, False)]
     if given:
-        raise UsageError(f"--{given[0]} is for programs of kind training; {found.head.where} has kind {found.kind}")
+        raise UsageError(f"--{given[0]} applies to programs of kind training; {found.head.where} has kind {found.kind}")
 
 
 def _print(found: Forecast) -> None:
@@ -115,7 +115,7 @@ def _room(found: Forecast) -> str:
         return f"needs {needed}; the machine states no capacity, so this was not checked"
     if room.fits:
         return f"needs {needed} of {_kib(room.capacity_bytes)}"
-    return f"does not fit: needs {needed}, where there are {_kib(room.capacity_bytes)}; split it over more endpoints"
+    return f"does not fit: needs {needed} of {_kib(room.capacity_bytes)}; split it over more endpoints"
 
 
 def _kib(size_bytes: int) -> str:

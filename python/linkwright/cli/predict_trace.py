@@ -81,7 +81,7 @@ def _print(found: Outcome, wide: bool) -> None:
     click.echo("\ncritical path")
     print_table(["", "times", "together", "share"], _path(found, wide), left=(0,))
     if found.rows:
-        click.echo("\nmessages; share: of the step, in the mean over all ranks, hidden or not")
+        click.echo("\nmessages; share: of the step, averaged over all ranks, hidden or not")
         header = ["kind", "bytes", "ranks", "times", "once", "together", "share", "by"]
         listed = found.rows if wide else found.rows[:MOST_ROWS]
         print_table(header, map(_row, listed), left=(0, 7))

@@ -48,7 +48,7 @@ class Positive(click.ParamType):
 
 
 _OPTIONS = (
-    click.option("--depth", type=click.IntRange(1), help="Training: depth of a network that has one."),
+    click.option("--depth", type=click.IntRange(1), help="Training: depth of a network whose file leaves it open."),
     click.option("--batch", type=Counts(), help="Training: batches; default: those of the network."),
     click.option("--gpus", type=Counts(), help="Training: numbers of devices; default: those of the network."),
     click.option(
@@ -65,13 +65,15 @@ _OPTIONS = (
     ),
     click.option(
         "--precision", type=click.Choice(["single", "tf32", "half", "bf16"]),
-        help="Training: precision of the products; default: that of the network. Tensor cores serve all but single.",
+        help="Training: precision of the products; default: that of the network. Tensor cores compute all but single.",
     ),
     click.option(
         "--samples", type=click.IntRange(1, 1 << 53), metavar="N",
         help="Training: samples of the whole training, for the time to train; default: data set x epochs of the file.",
     ),
-    click.option("--peak", type=Positive(), help="Training: operations per second of a device whose file states none."),
+    click.option(
+        "--peak", type=Positive(), help="Training: operations per second of a device whose file does not state them."
+    ),
     click.option(
         "--algorithm", "-a", metavar="NAME",
         help="Training: allreduce algorithm, or `best`; default: the plan of the machine's library if it has one and "
@@ -125,9 +127,9 @@ def _asked(asked: dict) -> object:
     from linkwright.advise.predict.training.step import Choices
 
     if asked["no_overlap"] and asked["bucket"] is None:
-        raise UsageError("--no-overlap is about buckets; add --bucket SIZE, or leave out --no-overlap")
+        raise UsageError("--no-overlap applies to buckets; add --bucket SIZE, or omit --no-overlap")
     if asked["bucket"] == 0:
-        raise UsageError("--bucket 0: an empty bucket never fills; give a size such as `1M`, or leave out --bucket")
+        raise UsageError("--bucket 0: an empty bucket never fills; give a size such as `1M`, or omit --bucket")
     if asked["efficiency"] is not None and not 0 < asked["efficiency"] <= 1:
         raise UsageError(f"--efficiency {asked['efficiency']:.0%}: give more than 0 and at most 100 %")
     names = ("scaling", "algorithm", "path", "input", "imbalance")

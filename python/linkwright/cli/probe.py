@@ -31,9 +31,7 @@ def refuse_options() -> None:
     """Reject options that only probes have."""
     for name, option in _ONLY.items():
         if options.given(name):
-            raise UsageError(
-                f"{option}: only probes have it; leave it out, or ask for a probe (`linkwright list probes`)"
-            )
+            raise UsageError(f"{option}: only probes have it; omit it, or name a probe (`linkwright list probes`)")
 
 
 def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], root_folder: Path) -> int:
@@ -51,7 +49,7 @@ def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], roo
     axes = dict(stated)
     if len(axes) < len(stated):
         again = next(key for key in axes if [name for name, _ in stated].count(key) > 1)
-        raise UsageError(f"--axis {again}: is given twice; give its values once, such as `{again}=4K,64K`")
+        raise UsageError(f"--axis {again}: is given twice; list its values once, such as `{again}=4K,64K`")
     options.View.current().axes = tuple(axes)
     suite = one_part(
         "probe",

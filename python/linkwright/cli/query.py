@@ -53,7 +53,7 @@ def _whole(root: Path, read: Callable[[Path], object], *, told: bool = True) -> 
 
     found = sorted(path.parent for path in root.glob("*/results.parquet"))
     if not found:
-        raise StoreError(f"{root}: holds no finished run; make one with `linkwright dissect`")
+        raise StoreError(f"{root}: holds no finished run; create one with `linkwright dissect`")
     kept = []
     for folder in found:
         try:
@@ -65,7 +65,7 @@ def _whole(root: Path, read: Callable[[Path], object], *, told: bool = True) -> 
             if told:
                 click.echo(f"linkwright: left out: {error}", err=True)
     if not kept:
-        raise StoreError(f"{root}: none of its {len(found)} runs can be read; make one with `linkwright dissect`")
+        raise StoreError(f"{root}: none of its {len(found)} runs can be read; create one with `linkwright dissect`")
     return kept
 
 
@@ -83,5 +83,5 @@ def _answer(folders: list[Path], sql: str) -> tuple[list[str], list[tuple]]:
             connection.execute(f"create view {table} as select * from read_parquet([{files}], union_by_name=true)")
     answer = connection.execute(sql)
     if answer is None or answer.description is None:
-        raise UsageError("query: holds no statement; write one such as `select * from results`")
+        raise UsageError("query: contains no statement; write one such as `select * from results`")
     return [column[0] for column in answer.description], answer.fetchall()

@@ -25,7 +25,7 @@ from linkwright.cli import options
 @options.sampling
 @click.option(
     "-c", "--check", type=click.IntRange(0, 1), default=1, show_default=True,
-    help="Compare all data with the exact answer.",
+    help="Compare all data with the exact result.",
 )  # fmt: skip
 @options.traffic
 @options.skew
@@ -33,7 +33,7 @@ from linkwright.cli import options
     "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
     help="Values of one axis of a probe, or a range of sizes such as `working_set=4K..64M`; may be repeated.",
 )  # fmt: skip
-@click.option("--every-pair", is_flag=True, help="Of a probe: measure every ordered pair of endpoints.")
+@click.option("--every-pair", is_flag=True, help="For a probe: measure every ordered pair of endpoints.")
 @options.time_budget
 @options.target
 @options.watts
@@ -43,10 +43,10 @@ from linkwright.cli import options
 @options.outputs
 @options.runs
 def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object) -> int:
-    """A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
-    (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
+    """A SOURCE is your own schedule: a file (own.lw, a plan of another tool, `-`), or a Python function
+    (own.py:bucket, package:bucket) that returns one for the requested ranks and size.
 
-    A probe asks what schedules cannot express, such as memory latency, for all values of its axes;
+    A probe measures what schedules cannot express, such as memory latency, for all values of its axes;
     `linkwright describe NAME` names them and the results. Pairs, and `all` of an axis, are taken from the first --ranks
     endpoints; by default from all, or 64.
 

@@ -27,11 +27,11 @@ from linkwright.cli import options
 @options.skew
 @click.option(
     "--no-arithmetic", "arithmetic", is_flag=True, callback=lambda _context, _option, given: not given,
-    help="Charge no time for reductions; rows are marked.",
+    help="Do not charge time for reductions; rows are marked.",
 )  # fmt: skip
-@click.option("--alternatives", is_flag=True, help="Compare the choice of a library with what it did not choose.")
-@click.option("--fold", is_flag=True, help="Simulate one rank on behalf of all, where ranks and endpoints are alike.")
-@click.option("--stream", is_flag=True, help="Fold where ranks are alike, and simulate every rank where they are not.")
+@click.option("--alternatives", is_flag=True, help="Compare the library's choice with its alternatives.")
+@click.option("--fold", is_flag=True, help="Simulate one rank on behalf of all, if ranks and endpoints are alike.")
+@click.option("--stream", is_flag=True, help="Fold if ranks are alike, and simulate every rank if they are not.")
 @options.seed
 @click.option(
     "--trace",
@@ -71,14 +71,14 @@ def command(
     ranks: tuple[int, ...] | None,
     **asked: object,
 ) -> int:
-    """A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
-    (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
+    """A SOURCE is your own schedule: a file (own.lw, a plan of another tool, `-`), or a Python function
+    (own.py:bucket, package:bucket) that returns one for the requested ranks and size.
 
-    On a machine with a library its choice is what runs (`nccl-2.27`); `-a nccl-2.27/tree/ll` forces algorithm and
-    protocol, and --alternatives says for each size whether another one would have been faster.
+    On a machine with a library, the library's choice runs (`nccl-2.27`); `-a nccl-2.27/tree/ll` forces algorithm
+    and protocol, and --alternatives reports for each size whether another choice would be faster.
 
-    Times are exact for the machine as described: the same input gives the same output. `limit` is what
-    no algorithm beats on that machine, and its name; `linkwright describe COLLECTIVE --limit` derives it.
+    Times are exact for the machine as described: the same input gives the same output. `limit` is the time that no
+    algorithm can beat on that machine, with its name; `linkwright describe COLLECTIVE --limit` derives it.
 
     With --fold a ring over a million ranks takes seconds; `linkwright describe ALGORITHM` says whether it folds.
     """
@@ -90,9 +90,9 @@ def command(
     if alternatives:
         subject = options.with_alternatives(subject)
     if fold and stream:
-        raise UsageError("--stream folds where it can, --fold refuses what it cannot fold; give one of the two")
+        raise UsageError("--stream folds what it can, --fold rejects what it cannot fold; give one of the two")
     if subject.pattern and (fold or stream):
-        raise UsageError(f"{what}: --fold and --stream are for collectives; leave them out")
+        raise UsageError(f"{what}: --fold and --stream apply to collectives; omit them")
     loads = {"dtype": dtype, "op": op, "root": root, "ranks": ranks, "messages": messages, "both_ways": both_ways}
     suite = one_part(
         "simulate",

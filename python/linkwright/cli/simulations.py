@@ -134,7 +134,7 @@ def _plan(request: Request) -> Planned:
         interop.check_output(path)
     if request.trace and request.trace.suffix not in TRACES:
         raise UsageError(
-            f"--trace {request.trace}: a trace is in the form of Perfetto, called {' or '.join(TRACES)}; "
+            f"--trace {request.trace}: a trace is a Perfetto file and ends in {' or '.join(TRACES)}; "
             f"write {request.trace.with_suffix(TRACES[0])}, which ui.perfetto.dev opens"
         )
     targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED, variant=request.variant)
@@ -143,8 +143,8 @@ def _plan(request: Request) -> Planned:
     for target in targets:
         if not target.modelled:
             raise UsageError(
-                f"--on {target.name}: simulate models, and this executor measures; say `linkwright run` instead, or "
-                "name a described machine (`linkwright list machines`)"
+                f"--on {target.name}: `simulate` needs a model, and this executor measures; use `linkwright run`, "
+                "or name a described machine (`linkwright list machines`)"
             )
     planned = [(target, request.questions(target)) for target in targets]
     for target, questions in planned:

@@ -23,7 +23,9 @@ SIZES = "1K,1M,64M"
     "--on", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
     help="A described machine, or the path of a machine file.",
 )  # fmt: skip
-@click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="A schedule for each of these sizes.")
+@click.option(
+    "--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="Find a schedule for each of these sizes."
+)
 @click.option("--ranks", "-p", type=options.RANKS, help="Number of ranks; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Arrange the ranks in columns x rows.")
 @options.variant
@@ -39,16 +41,15 @@ SIZES = "1K,1M,64M"
 )  # fmt: skip
 @click.option(
     "--serial-starts", is_flag=True,
-    help="Let transfers of a rank start one after another, whatever their lanes: gains that need concurrent starts "
-    "are not found.",
+    help="Start a rank's transfers one after another on any lane, so that no gain relies on concurrent starts.",
 )  # fmt: skip
 @click.option(
     "--fastest", is_flag=True,
-    help="Take what is fastest on the machine as described, even where its gain does not last.",
+    help="Take the fastest schedule on the machine as described, even if its gain is not robust.",
 )  # fmt: skip
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="Write each schedule to FOLDER as a .lw file, with where it comes from in its first lines.",
+    help="Write each schedule to FOLDER as a .lw file, with its origin in the first lines.",
 )  # fmt: skip
 @click.option(
     "--as", "formats", multiple=True, metavar="FORMAT", shell_complete=options.completed("plans"),
@@ -60,7 +61,7 @@ SIZES = "1K,1M,64M"
 )  # fmt: skip
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
-    help="Write a page: what was found, why it wins, and the winner in step with the best known schedule.",
+    help="Write a page: the schedules found, why the winner wins, and its animation next to the best known schedule.",
 )  # fmt: skip
 @options.seed
 def command(
@@ -84,8 +85,8 @@ def command(
     report: Path | None,
     seed: int,
 ) -> int:
-    """For each size: the best known algorithm, the best that was found, how much faster that is, and what no schedule
-    beats. Each winner is proved before it counts. Ctrl-C ends the search with the best so far.
+    """For each size: the best known algorithm, the best schedule found, its gain, and the time that no schedule can
+    beat. Each winner is proved before it counts. Ctrl-C ends the search with the best so far.
 
     A gain has to last. Both schedules are simulated again on 20 machines whose fabric has its rates and times drawn
     within 20 %, and with transfers of a rank that start one after another. The answer is the fastest schedule whose

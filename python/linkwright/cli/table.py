@@ -78,7 +78,7 @@ class LiveTable(Watcher):
             )
         plans = {target.extent.default(e.collective) for e in questions if isinstance(e, Collective)} - {None}
         if plans and {e.algorithm for e in questions} == plans:
-            named = f"{', '.join(sorted(map(str, plans)))}: the plan of this machine's library"
+            named = f"{', '.join(sorted(map(str, plans)))}: planned by this machine's library"
             self._note(f"{named}; `--algorithm all` shows the others")
         self._progress = Progress(len(questions), target.name)
         if self._view.wide and any(isinstance(question, Scheduled) for question in questions):
@@ -136,7 +136,7 @@ class LiveTable(Watcher):
         if self._disturbed:
             (key, reason), count = next(iter(self._disturbed.items())), len(self._disturbed)
             more = f" and {count - 1} more" if count > 1 else ""
-            self._note(f"no undisturbed launch: {key}{more}: {reason}")
+            self._note(f"every launch disturbed: {key}{more}: {reason}")
         self._left_out, self._bimodal, self._dropped, self._disturbed = {}, 0, Counter(), {}
 
     def _add(self, line: groups.Line) -> None:

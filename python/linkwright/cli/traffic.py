@@ -18,10 +18,10 @@ def axes(subject: options.Subject, asked: Mapping[str, object]) -> dict[str, obj
     if not subject.pattern:
         for name, option in _ONLY.items():
             if options.given(name):
-                raise UsageError(f"{option}: only patterns have it; leave it out, or ask for `pattern/pairs`")
+                raise UsageError(f"{option}: only patterns have it; omit it, or name `pattern/pairs`")
         return {**found, "op": asked["op"], "metrics": ("time", "alg_bw", "bus_bw")}
     if options.given("op"):
-        raise UsageError(f"--op: {subject.title} combines nothing; leave it out")
+        raise UsageError(f"--op: {subject.title} combines nothing; omit it")
     latency = ("latency",) if subject.pattern == _ROUND_TRIPS else ()
     return {
         **found,

@@ -48,7 +48,9 @@ def head(made: Training) -> list[str]:
     ]
     told += [f"compute on {machine}: {basis}" for machine, basis in made.basis.items()]
     if not made.calibrated:
-        told.append("uncalibrated: times are only as good as these assumptions; low to high is what they allow")
+        told.append(
+            "uncalibrated: times are only as good as these assumptions; low to high is the range that they allow"
+        )
     return told + [f"note: {note}" for note in made.notes]
 
 
@@ -58,7 +60,7 @@ def _print_steps(steps: list[Step], made: Training, wide: bool) -> None:
     header += ["each", "intensity/GPU", "steps/s", "mostly", "late", "input"] if wide else []
     _print_rows(header, [_step_row(step, made, wide) for step in steps])
     if all(step.fits is False for step in steps):
-        click.echo("fits on none of these: split over more devices, or take a smaller batch")
+        click.echo("fits on none of these: use more devices, or a smaller batch")
     for cause in ("late rank", "input"):
         shares = [step.share(cause) for step in steps if step.causes_ns]
         if max(shares, default=0.0) >= 0.0005 and not wide:

@@ -28,20 +28,20 @@ SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
 @click.option("--run", metavar="RUN", help="A finished run, `latest` for the last one: its times are taken.")
 @click.option(
     "--for", "runtime_key", required=True, metavar="RUNTIME", shell_complete=options.completed("runtimes"),
-    help="Whose table; `linkwright list runtimes` lists all.",
+    help="The runtime; `linkwright list runtimes` lists all.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE; default: stdout.")
-@click.option("--collectives", metavar="A,B", help="These collectives; default: all that the runtime has.")
+@click.option("--collectives", metavar="A,B", help="Only these collectives; default: all that the runtime has.")
 @click.option(
     "--ranks", "-p", type=options.RankCounts(),
     help="With --on: numbers of ranks, such as `8` or `2,4,8`; default: all that the machine has.",
 )  # fmt: skip
-@click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With --on: these sizes.")
+@click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With --on: message sizes.")
 @options.variant
-@click.option("--machine", metavar="NAME", help="With --run: only this machine of the run.")
+@click.option("--machine", metavar="NAME", help="With --run: use only this machine of the run.")
 @click.option(
     "--base", type=click.Path(path_type=Path), metavar="FILE",
-    help="With --for mpich: the selection file of MPICH that is extended.",
+    help="With --for mpich: the selection file of MPICH to extend.",
 )  # fmt: skip
 @options.seed
 @options.runs
@@ -59,9 +59,9 @@ def command(
     seed: int,
     root_folder: Path,
 ) -> None:
-    """A table says from which size on which algorithm, by collective and ranks. It switches only where times differ by
-    more than their spread, and by 2 % at least; each line says what it gains. Algorithms that the runtime does not
-    have are left out. `docs/tuning.md` shows how each runtime takes its file.
+    """A table states the algorithm from each size on, by collective and ranks. It switches only where times differ
+    by more than their spread and by at least 2 %; each line states its gain. Algorithms that the runtime does not
+    have are omitted. `docs/tuning.md` shows how each runtime takes its file.
 
     \b
     linkwright tune --on hgx-h100 --for nccl --out nccl_tuner.conf
@@ -72,11 +72,11 @@ def command(
 
     runtime = tuning.find(runtime_key)
     if (on is None) == (run is None):
-        raise UsageError("give either --on MACHINE, to predict, or --run RUN, to take what was measured")
+        raise UsageError("give either --on MACHINE, to predict, or --run RUN, to use measured times")
     if base and not runtime.needs_base:
-        raise UsageError(f"--base: {runtime.key} extends no file; leave it out")
+        raise UsageError(f"--base: {runtime.key} does not extend a file; omit it")
     if runtime.needs_base and not base:
-        raise UsageError(f"--for {runtime.key}: name the selection file that is to be extended with --base FILE")
+        raise UsageError(f"--for {runtime.key}: name the selection file to extend with --base FILE")
     if out:
         check_place(out, f"--out {out}")
     wanted = tuple(collectives.split(",")) if collectives else ()
@@ -93,7 +93,7 @@ def command(
 def _refuse(source: str, given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
-            raise UsageError(f"{option}: means nothing with {source}; leave it out")
+            raise UsageError(f"{option}: does not apply to {source}; omit it")
 
 
 def _predicted(
@@ -109,7 +109,9 @@ def _predicted(
 
     target = resolve_one(on, max(ranks) if ranks else None, variant=variant)
     if not isinstance(target, ModelledTarget):
-        raise UsageError(f"--on {on}: measures; make a run of it (`linkwright dissect --on {on}`), then `tune --run`")
+        raise UsageError(
+            f"--on {on}: this executor measures; make a run first (`linkwright dissect --on {on}`), then `tune --run`"
+        )
     asked = options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes)
     todo = prediction(runtime, target, wanted, ranks, asked, seed)
     progress = Progress(len(todo.questions), "simulating")
@@ -155,4 +157,4 @@ def _write(runtime: Runtime, tables: list[Table], about: About, out: Path | None
     if written.reasons:
         beside = out.with_name(f"{out.name}.reasons.txt")
         write_text(beside, written.reasons)
-        click.echo(f"wrote {beside}: the reasons, for which the format has no place")
+        click.echo(f"wrote {beside}: the reasons, which the format cannot hold")

@@ -23,14 +23,19 @@ USUAL_RANKS = 8
 @click.command(name="verify")
 @click.argument("what", required=False, metavar="[COLLECTIVE[/ALGORITHM]|SOURCE]")
 @click.option(
-    "--all", "everything", is_flag=True, help=f"Every algorithm, on {len(SWEEP)} numbers of ranks up to {SWEEP[-1]}."
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"Verify every algorithm on {len(SWEEP)} numbers of ranks up to {SWEEP[-1]}.",
 )
 @click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`.")
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: 8, or those of a file.")
 @click.option("--size", type=options.Size(), help="Message size in bytes; default: 64K, or that of a file.")
 @click.option("-r", "--root", type=options.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
-@click.option("--on", "machine", metavar="MACHINE", help="Lower it for the default path of this machine first.")
+@click.option(
+    "--on", "machine", metavar="MACHINE", help="First lower the schedule for the default path of this machine."
+)
 @options.variant
 @options.as_json
 def command(

@@ -94,7 +94,9 @@ def resolve(
     on_host = [executor for executor in map(find, wanted) if executor and executor.is_host]
     if len(on_host) > 1 and not any(executor.untimed for executor in on_host):
         keys_on_host = " and ".join(executor.key for executor in on_host)
-        raise UsageError(f"--on {names}: {keys_on_host} would compete for the processors of this host; make two runs")
+        raise UsageError(
+            f"--on {names}: {keys_on_host} would compete for the processors of this host; run them separately"
+        )
     found = [resolve_one(name, ranks, grid, walk, most, (kept or {}).get(name), variant) for name in wanted]
     _check_told_apart(names, found)
     if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
@@ -115,8 +117,8 @@ def resolve_one(
     if executor := find(name):
         if variant:
             raise UsageError(
-                f"--on {name}: an executor takes the machine as it is; --nodes, --fabric, --without and --degrade are "
-                "for described machines"
+                f"--on {name}: an executor measures the machine as it is; --nodes, --fabric, --without and --degrade "
+                "apply to described machines"
             )
         return executor.resolve(ranks, grid)
     if not _is_machine(name):
@@ -151,8 +153,8 @@ def check_obeyed(executor: Executor, question: Question) -> None:
             stated = "->".join(map(str, value)) if isinstance(value, tuple) else str(value).lower()
             able = [f"--on {key}" for key, one in EXECUTORS.items() if name in one.obeys and not one.modelled]
             raise UsageError(
-                f"{question.part}: `{name} = {stated}`: --on {executor.key} cannot obey it, and its rows would name "
-                f"what was not done; leave it out, or ask a described machine (suites: `modelled = {{ {name} = ... }}`)"
+                f"{question.part}: `{name} = {stated}`: --on {executor.key} cannot apply it, so its rows would "
+                f"be mislabelled; omit it, or simulate a described machine (suites: `modelled = {{ {name} = ... }}`)"
                 + (f" or {', '.join(able)}" if able else "")
             )
 
@@ -203,7 +205,7 @@ def elsewhere(algorithm: str) -> UsageError | None:
                 has = ", ".join(own.collectives)
                 where = own.needs if executor.modelled else f"`--on {executor.key}`"
                 return UsageError(
-                    f"algorithm `{algorithm}`: only {where} has it ({has}); ask there, or for another one"
+                    f"algorithm `{algorithm}`: only {where} has it ({has}); use that, or another algorithm"
                 )
     return None
 
@@ -214,7 +216,7 @@ def _check_grid(grid: tuple[int, ...], ranks: int) -> None:
     if places != ranks:
         raise ShapeError(
             f"--grid {format_grid(grid)}: {places} places for {ranks} ranks; "
-            f"make them equal, with `--ranks {places}` or another grid"
+            f"make the two equal, with `--ranks {places}` or another grid"
         )
 
 

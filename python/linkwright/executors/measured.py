@@ -93,7 +93,7 @@ def _disturbance(records: Sequence[Record]) -> Note:
     load = f"others kept up to {busy:g} processors busy" if busy else ""
     moved = f"the clock of a processor changed by up to {change:+.1%}" if change else ""
     said = " or ".join(filter(None, [load, moved]))
-    return Note("disturbed", f"{said} in every launch, so stop what else runs")
+    return Note("disturbed", f"{said} in every launch; stop other programs")
 
 
 def _with_set_aside(dropped: dict[str, int], set_aside: Sequence[Record]) -> dict[str, int]:

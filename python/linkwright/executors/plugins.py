@@ -27,7 +27,7 @@ def load(key: str) -> Executor:
     """The executor of an installed key; raises a `PluginError` that says why it cannot be used."""
     executor, where, entry = plugins.load(GROUP, key, "executor")
     if problem := _problem(key, executor):
-        raise PluginError(f"{where}: `{entry.value}` {problem}; linkwright.executor_api documents what an executor is")
+        raise PluginError(f"{where}: `{entry.value}` {problem}; linkwright.executor_api documents executors")
     return executor
 
 
@@ -35,18 +35,18 @@ def _problem(key: str, executor: Executor) -> str | None:
     """What is wrong with an object that should be an executor, as the rest of a sentence."""
     kind = type(executor)
     if Executor not in kind.__mro__:
-        return f"is an object of class {kind.__name__}, not of a subclass of linkwright.executor_api.Executor"
+        return f"is an instance of {kind.__name__}, not of a subclass of linkwright.executor_api.Executor"
     for name in ("key", "summary", "description"):
         if not isinstance(getattr(executor, name, None), str):
             return f"has no text in `{name}`"
     if executor.key != key or not _KEY.fullmatch(key):
         return f"has the key `{executor.key}`, but the entry point is called `{key}`; a key is one lower-case word"
     if executor.modelled:
-        return "says that its times are modelled; described machines do that, and a plug-in measures"
+        return "declares its times modelled; only described machines model, a plug-in must measure"
     missing = [name for name in ("resolve", "launch") if getattr(kind, name) is getattr(Executor, name)]
     if missing:
         return f"does not define `{'` and `'.join(missing)}`"
     if strange := sorted(set(executor.obeys) - set(CONDITIONS)):
         names, known = ", ".join(map(str, strange)), ", ".join(CONDITIONS)
-        return f"obeys {names}, which linkwright does not know; the conditions are {known}"
+        return f"declares the conditions {names}, which linkwright does not know; known: {known}"
     return None

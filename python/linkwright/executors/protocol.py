@@ -185,7 +185,7 @@ class Executor(Protocol):
         Raises:
             ShapeError: the machine has fewer than `ranks` ranks.
         """
-        raise UsageError(f"--on {self.key}: this executor gives no times by itself; {self.untimed}")
+        raise UsageError(f"--on {self.key}: this executor does not measure times; {self.untimed}")
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """Measure the experiments of a launch.

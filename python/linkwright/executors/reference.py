@@ -18,11 +18,11 @@ class Reference(Executor):
     key = "reference"
     summary = "data only: one operation after the other by id, exact, no time"
     description = (
-        "Runs every operation on real buffers in the order of ids, on one thread. It is the judge of all other "
-        "executors and needs no hardware."
+        "Runs every operation on real buffers in the order of ids, on one thread. All other executors are "
+        "checked against it. It needs no hardware."
     )
     is_host = True
-    untimed = "it checks data; use `threads` or a machine"
+    untimed = "it only checks data; use `threads` or a described machine"
 
     def of(self, ranks: int) -> Target:
         """The target of `lw.run(..., on="reference")`, which asks for no times."""
@@ -37,5 +37,5 @@ class Reference(Executor):
             except LinkwrightError as error:
                 yield Ended.by(error, "failed", question.key, launch.number)
                 continue
-            reason = f"{checked} elements compared, all right; reference takes no time"
+            reason = f"{checked} elements compared, all correct; reference does not measure time"
             yield Ended(question.key, launch.number, "waived", reason, "untimed")

@@ -118,7 +118,7 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Asked
     if not isinstance(asked, Collective) or not is_plan(asked.algorithm):
         return asked
     if asked.path or asked.issue:
-        error = WaivedError(f"{asked.algorithm}: chooses path and issue policy itself; leave --path and --issue out")
+        error = WaivedError(f"{asked.algorithm}: chooses its own path and issue policy; omit --path and --issue")
         return replace(asked, own=Own(error=error))
     at = tuple(sample[: asked.ranks]) if sample else asked.placement
     try:

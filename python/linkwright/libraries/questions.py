@@ -41,7 +41,7 @@ def own_question(
     source = sources.find(name)
     count = ranks or source.ranks
     if count is None:
-        raise UsageError(f"{source.label}: serves any number of ranks; say how many with --ranks")
+        raise UsageError(f"{source.label}: takes any number of ranks; choose one with --ranks")
     asked = Program(part, source.label, count, size_bytes, dtype, op=op, **more)
     return sources.of(source, asked)
 

@@ -25,7 +25,7 @@ _MOST_KEPT = 8
 
 
 class Shelf:
-    """The files that a machine file names: shipped ones, and parts that lie beside it."""
+    """The files that a machine file names: shipped ones, and parts next to it."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -37,5 +37,5 @@ def of(machine: _native.Machine, wanted: str) -> int:
     if len(ids) > 1:
         return _native.device_of(machine, ids)["id"]
     if not 0 <= ids[0] < len(listed):
-        raise UsageError(f"there is no device {ids[0]} on {machine.name}; devices are 0..{len(listed) - 1}")
+        raise UsageError(f"{machine.name} has no device {ids[0]}; choose from 0..{len(listed) - 1}")
     return ids[0]

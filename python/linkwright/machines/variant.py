@@ -32,7 +32,7 @@ class Variant:
         if self.nodes is not None and not 1 <= self.nodes <= MOST_NODES:
             raise UsageError(f"--nodes {self.nodes}: a cluster has 1 to {MOST_NODES:,} nodes")
         if self.fabric is not None and self.nodes is None:
-            raise UsageError(f"--fabric {self.fabric}: a network joins nodes; say how many with --nodes")
+            raise UsageError(f"--fabric {self.fabric}: a network connects nodes; give their number with --nodes")
         for name, factor in self.degrade:
             if not (math.isfinite(factor) and 0 < factor <= MOST_FACTOR):
                 raise UsageError(f"--degrade {name}={factor:g}: the factor of a rate is above 0 and at most 10^6")

@@ -60,7 +60,7 @@ def _suite() -> Schema:
 
 
 def _predict() -> Schema:
-    """One branch for each kind of program; a wrong kind is refused by itself."""
+    """One branch for each kind of program; a wrong kind is refused on its own."""
     from linkwright.advise import predict
     from linkwright.base import toml
 

@@ -133,7 +133,7 @@ class Insight:
         self._times()
         slack = self._answer.operations.slack_ps
         if slack is None:
-            raise UsageError("slack: this machine has barriers of its own, whose order is not known by operation")
+            raise UsageError("slack: this machine has its own barriers, whose order is not recorded by operation")
         return slack
 
 

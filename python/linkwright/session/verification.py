@@ -98,5 +98,5 @@ def _sized(machine: str, ranks: int, grid: tuple[int, ...] | None, variant: Vari
 
     (target,) = resolve(machine, ranks, grid, variant=variant)
     if not isinstance(target, ModelledTarget):
-        raise UsageError(f"--on {machine}: an executor measures; name a described machine to verify for it")
+        raise UsageError(f"--on {machine}: this executor measures; name a described machine to verify for")
     return target.machine

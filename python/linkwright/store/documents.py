@@ -187,7 +187,7 @@ def check(value: object, form: Form, path: Path, cure: str = AGAIN) -> None:
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _brief(error: BaseException) -> str:

@@ -86,7 +86,7 @@ class Run:
     @property
     def plan(self) -> dict:
         """What `run.json` says."""
-        cure = f"so this is no run; `{lists(self.folder.parent)}` shows those there are"
+        cure = f"so this is not a run; `{lists(self.folder.parent)}` shows those there are"
         return documents.read(self.folder / "run.json", documents.RUN, cure)
 
     @property
@@ -125,7 +125,7 @@ class Run:
         text = read_text(path, "the copy that the run made of its machine file")
         if not begun.is_of(text):
             raise StoreError(
-                f"{path}: was changed since the run began, whose rows would be of two machines; make it again"
+                f"{path}: was changed since the run began, so its rows would be of two machines; start a new run"
             )
         return text
 
@@ -148,7 +148,7 @@ class Run:
             return kept(path).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(
-                f"{path}: is gone or damaged, so its experiments cannot be run again; make the run again"
+                f"{path}: is gone or damaged, so its experiments cannot be repeated; start a new run"
             ) from error
 
     def forget_machine(self) -> None:
@@ -220,7 +220,7 @@ def create(
 
 @contextlib.contextmanager
 def whole(root: Path, key: str, plan: dict) -> Iterator[Run]:
-    """A new run folder that is made beside its place, and takes it when the block ends; an error leaves nothing."""
+    """A new run folder, built in a temporary one and moved into place when the block ends; an error leaves nothing."""
     place = _new_folder(root, key)  # empty, so no run; it keeps the name
     beside = Path(tempfile.mkdtemp(prefix=".", dir=root))
     try:
@@ -258,7 +258,7 @@ def find(root: Path, name: str) -> Run:
         folders = _folders(root)
         back = int(match[1] or 0)
         if back >= len(folders):
-            raise UsageError(f"{root}: holds {len(folders)} runs, so no `{name}`; make one with `linkwright dissect`")
+            raise UsageError(f"{root}: holds {len(folders)} runs, so no `{name}`; create one with `linkwright dissect`")
         return _readable(Run(folders[-1 - back]))
     if not name:
         raise UsageError("RUN is empty; give an id, a path or `latest`")
@@ -276,7 +276,7 @@ def _readable(run: Run) -> Run:
         return run  # a damaged one has messages of its own
     if number > schema.FORMAT:
         raise StoreError(
-            f"run {run.id}: has format {number}, and this linkwright reads formats 1 to {schema.FORMAT}; use the "
+            f"run {run.id}: has format {number}, but this linkwright reads formats 1 to {schema.FORMAT}; use the "
             "version that wrote it, or a later one"
         )
     return run

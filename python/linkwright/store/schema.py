@@ -61,7 +61,7 @@ RESULTS = {
         "`ok`, `failed`, `waived` (left out on purpose), `out-of-time` or `disturbed` (no sample was kept)",
     ),
     "code": ("string", True, "why the status is not `ok`, for programs: see the table of codes"),
-    "flags": ("string", True, "what a reader must know of the value, for programs: codes, separated by commas"),
+    "flags": ("string", True, "remarks on the value, for programs: codes, separated by commas"),
     "reason": ("string", True, "code and flags in words"),
     "limit": (
         "double",
@@ -73,7 +73,7 @@ RESULTS = {
         True,
         "which limit: `latency`, `port`, `cut`, `arrival`, `links`, `memory`, `compute`; of a GPU, `gpu_peak`",
     ),
-    "bound": ("double", True, "what this schedule could not beat with its own traffic, in `unit`"),
+    "bound": ("double", True, "the lower bound of this schedule's own traffic, in `unit`"),
     "bound_name": ("string", True, "which bound, named as limits are"),
     "best_seen": ("double", True, "of a measured machine, what its best seen rate or latency gives, in `unit`"),
     "best_seen_name": (
@@ -124,17 +124,17 @@ FLAGS = {
     "two-modes": "launches form two groups; the value is that of the larger one",
     "no-arithmetic": "no time was charged for reductions",
     "folded": "one rank was simulated on behalf of all",
-    "traffic": "messages without a collective: their order is proved, their contents mean nothing",
+    "traffic": "messages without a collective: their order is proved, their contents have no meaning",
 }
 
 # Code -> meaning, of rows that no error ended; those of an error are its own.
 CODES = {
-    "out-of-time": "the time budget does not suffice for an interval, so the experiment was not started",
+    "out-of-time": "the time budget is too short for an interval, so the experiment was not started",
     "all-disturbed": "every sample was dropped because something else ran",
     "process-ended": "the process of the launch died during this experiment",
     "worker-killed": "every worker of the cluster that ran the experiment was killed",
     "not-on-mpi": "a probe concerns a single host",
-    "untimed": "the executor takes no times",
+    "untimed": "the executor does not measure times",
     "below-sweep": "half of the peak is reached below the smallest size",
 }
 
@@ -153,7 +153,11 @@ METRICS = {
         "low",
         "8-byte round trip between two processors before the experiment, median of launches",
     ),
-    "canary_after": ("ns", "low", "the same after the experiment; far from the value before, the machine moved"),
+    "canary_after": (
+        "ns",
+        "low",
+        "the same after the experiment; if far from the value before, the machine's speed changed",
+    ),
     "clock": ("Hz", "", "measured clock of the slowest processor looked at, after the experiment, median of launches"),
     "sync_residual": ("ns", "low", "largest error of the clocks by which MPI ranks start; `reason` names the method"),
     "time_rank_mean": ("ns", "low", "mean over the ranks' own times"),

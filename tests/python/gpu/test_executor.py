@@ -145,7 +145,7 @@ def test_more_ranks_than_sms_is_wrong_usage(tmp_path):
         ({"FAKE_INIT": "100"}, 2, ["does not start: .*CUDA_ERROR_NO_DEVICE", "CUDA_VISIBLE_DEVICES chooses"]),
         ({"FAKE_INIT": "802"}, 2, ["CUDA_ERROR_SYSTEM_NOT_READY", "systemctl start nvidia-fabricmanager"]),
         ({"FAKE_GPUS": "0"}, 2, ["sees no GPU; CUDA_VISIBLE_DEVICES may hide them all"]),
-        ({"FAKE_CAPABILITY": "60"}, 2, [r"\(sm_60\) lacks loads and stores that order others", "Volta, sm_70"]),
+        ({"FAKE_CAPABILITY": "60"}, 2, [r"\(sm_60\) lacks acquire and release accesses", "Volta, sm_70"]),
         ({"FAKE_DRIVER_CUDA": "11080"}, 1, [
             "cuModuleLoadData failed: .*CUDA_ERROR_INVALID_IMAGE", "the driver is of CUDA 11.8, and NVRTC is 1",
             r"use a newer driver, or `.venv/bin/pip install -e '.\[cuda\]'`",
@@ -216,7 +216,7 @@ def test_clocks_from_what_the_kernel_wrote():
     assert found.ns(np.array([12.0, 1812.0])) == pytest.approx([0.0, 1800 / 1.8005])
     assert found.ns(np.array([1848.0]), spans=4) == pytest.approx([1800 / 1.8005])
     words[1, 3] = 4000
-    with pytest.raises(CudaError, match="stand still"):
+    with pytest.raises(CudaError, match="do not advance"):
         clocks.Clocks.of(words)
 
 

@@ -87,7 +87,7 @@ WAIVED = {
     "a GPU has no transport pipe; ask for one of in_place, user_buffers, word_store": asked(
         "round_trip", transport="pipe"
     ),
-    "on a GPU it is not measured": asked("fma_peak"),
+    "it is not measured on a GPU": asked("fma_peak"),
 }
 
 
@@ -188,9 +188,7 @@ def test_lines_of_one_partition_are_all_near():
 @pytest.mark.parametrize("key", ["sm_load_latency", "sm_pair_bandwidth", "sm_barrier", "sm_atomic"])
 def test_a_host_waives_what_only_a_gpu_can_answer(key):
     setting = probes.Setting(cpus=(0,), budget_s=1.0)
-    with pytest.raises(
-        WaivedError, match=f"probe {key}: waived: only the SMs of a GPU answer it; measure it with --on cuda"
-    ):
+    with pytest.raises(WaivedError, match=f"probe {key}: waived: it needs the SMs of a GPU; measure it with --on cuda"):
         probes.measure(key, probes.find(key).assignment({}), setting)
 
 

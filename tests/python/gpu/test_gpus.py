@@ -92,11 +92,11 @@ def test_without_waiting_for_each_other_data_are_wrong():
     [
         ("this node shows one GPU, and messages need two", 1, collective("allreduce/ring", 2), {}),
         ("NCCL's collectives need CuPy", 2, collective("allreduce/nccl", 2), WITHOUT_CUPY),
-        ("NCCL finds its own way, not path `staged`", 2, collective("allreduce/nccl", 2, path="staged"), {}),
+        ("NCCL chooses its own route, not path `staged`", 2, collective("allreduce/nccl", 2, path="staged"), {}),
         ("GPU 0 cannot reach the memory of GPU 1", 2, collective("allreduce/ring", 2), {"FAKE_NO_PEER": "1"}),
         ("there is no path `eth`; use `peer` or `staged`", 2, collective("allreduce/ring", 2, path="eth"), {}),
         ("a quarter of a GPU's memory", 2, collective("allreduce/ring", 2, 1 << 29), {}),
-        ("between GPUs it is not measured", 2, Probe("test", "matmul", 2, None, axes=()), {}),
+        ("it is not measured between GPUs", 2, Probe("test", "matmul", 2, None, axes=()), {}),
     ],
 )
 def test_what_cannot_be_is_waived(reason, gpus, experiment, environment):

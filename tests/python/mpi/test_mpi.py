@@ -95,7 +95,7 @@ def test_a_rank_that_dies_ends_the_run_with_one_message_and_finished_experiments
     assert done.returncode != 0
     complaints = [line for line in done.stderr.splitlines() if line.startswith("linkwright:")]
     assert len(complaints) == 1, done.stderr
-    assert "everything finished is kept" in complaints[0]
+    assert "all finished work is kept" in complaints[0]
     run = runs.find(tmp_path, "latest")
     assert len(run.records()) == 2
     plan = run.plan

@@ -55,7 +55,7 @@ def test_a_link_between_endpoints_has_their_latency_and_directions_are_told():
     drawn, caption = machine_drawing.draw(machine("dgx1-p100"), Pairs(8, {("GPU 0", "GPU 4"): 2e-6}))
     arcs = [each for each in ElementTree.fromstring(drawn).iter("path") if "arc" in each.get("class")]
     assert [each.findtext("title") for each in arcs] == ["GPU 0 – GPU 4: 2 µs"]
-    assert "that of their latency" in caption
+    assert "by the latency of these" in caption
     assert (
         machine_drawing.directions(machine("wormhole-n150")) == "NoC 0 moves east and south; NoC 1 moves north and west"
     )

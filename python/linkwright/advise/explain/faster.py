@@ -1,7 +1,7 @@
 """A schedule that a search finds to be faster, what binds it, and how to switch it on.
 
 The search looks at the known algorithms first, and goes on with new ones until its time is over. Its winner is proved.
-What a library takes to start a collective is added, so that its time stands beside that of the library's own plans.
+What a library takes to start a collective is added, so its time is comparable with that of the library's own plans.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from linkwright.machines import Variant
 
 # Formats of runtimes that execute whole schedules -> how such a runtime is told to take the file.
 _RUNTIMES = {
-    "msccl-xml": "with the MSCCL runtime in place of NCCL: MSCCL_XML_FILES={file} NCCL_ALGO=MSCCL,RING,TREE",
-    "mscclpp-json": "with MSCCL++: mscclpp.ExecutionPlan({file!r}), carried out by its Executor",
+    "msccl-xml": "with the MSCCL runtime instead of NCCL: MSCCL_XML_FILES={file} NCCL_ALGO=MSCCL,RING,TREE",
+    "mscclpp-json": "with MSCCL++: mscclpp.ExecutionPlan({file!r}), run by its Executor",
 }
 
-_OWN = "with `linkwright run`: no plan of another runtime can hold it"
+_OWN = "with `linkwright run`: no plan format of another runtime can express it"
 
 
 @dataclass(frozen=True)

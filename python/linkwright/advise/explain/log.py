@@ -149,8 +149,10 @@ def _time_on(system: System, machine: _native.Machine, size: int) -> float:
 def heading(answer: Answer) -> str:
     """What its hypotheses are for."""
     if answer.verdict != "fine":
-        return "what would give your numbers, simulated, the nearest first"
-    return "your large sizes are fine, and the model is less sure of small ones; what would make them slow, simulated"
+        return "simulated causes of your numbers, the nearest first"
+    return (
+        "your large sizes are fine, and the model is less certain of small ones; simulated causes of slow small sizes"
+    )
 
 
 def apart_in_words(factor: float) -> str:
@@ -245,21 +247,23 @@ def _system(
 ) -> tuple[System, str]:
     ranks, nodes = ranks or table.ranks, nodes or table.nodes or 1
     if ranks is None:
-        raise UsageError("the log does not say how many ranks took part; give their number with --ranks")
+        raise UsageError("the log does not state the number of ranks; give it with --ranks")
     if ranks % nodes:
-        raise UsageError(f"{ranks} ranks on {nodes} nodes: every node has as many; give --ranks and --nodes")
+        raise UsageError(
+            f"{ranks} ranks on {nodes} nodes: every node must have the same number; correct --ranks or --nodes"
+        )
     facts = log.facts
     names = table.devices or tuple(facts.devices)
     if machine is None and len(names) != 1:
         said = f"names {len(names)} kinds of devices" if names else "names no device"
-        raise UsageError(f"the log {said}, so the machine is not known; give it with --on (`linkwright list machines`)")
+        raise UsageError(f"the log {said}, so the machine is unknown; name it with --on (`linkwright list machines`)")
     version = f"{facts.library or 'NCCL'} {facts.version}" if facts.version else ""
     words = names[0] if machine is None else machine
     collective = table.collective or ""
     found = settle(Condition("log", words, ranks, nodes, collective, library_version=version))
     if isinstance(found, Refusal):
         if machine is None:
-            raise UsageError(f"{found.reason}; give a machine with --on (`linkwright list machines`)")
+            raise UsageError(f"{found.reason}; name a machine with --on (`linkwright list machines`)")
         return _given(machine, nodes, ranks, fabric, collective, facts.version or ""), f"given: {machine}"
     setup = found.setup
     name, network = machine or setup.machine, fabric or setup.fabric

@@ -23,7 +23,7 @@ class Fastest:
         size_bytes: of the message.
         algorithm: the fastest.
         time_ns: its time.
-        share: of the limit, or of the best that was seen there; None where neither is known.
+        share: of the limit, or of the best seen there; None where neither is known.
         others: (algorithm, how much slower) of the others, the nearest first.
     """
 
@@ -70,7 +70,7 @@ class OneRow:
     Attributes:
         experiment: its name.
         rows: its values, one row for each metric.
-        share: of its time of the limit, or of the best that was seen; None where neither is known or there is no time.
+        share: of its time of the limit, or of the best seen; None where neither is known or there is no time.
         of: what that is a share of, in words.
         faster: (algorithm, time over its time) of the faster ones in the same run; None where it has no time.
     """
@@ -117,7 +117,7 @@ def of_row(found: OneRow) -> Iterator[str]:
             yield f"  {'':16} {row['reason']}"
     if found.faster is None:
         return
-    yield f"  {found.share:.0%} of the {found.of}" if found.share else "  no limit is known"
+    yield f"  {found.share:.0%} of the {found.of}" if found.share else "  the limit is unknown"
     yield "  faster in this run: " + (
         ", ".join(f"{name} ({part - 1:+.0%})" for name, part in found.faster) or "nothing"
     )

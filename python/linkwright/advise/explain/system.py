@@ -38,7 +38,7 @@ class System(Setup):
 
     @property
     def variant(self) -> Variant:
-        """What the options of the command line make of the machine file."""
+        """The variant of the machine file that the command-line options describe."""
         fabric = self.fabric if self.nodes > 1 else None
         return Variant.of(self.nodes if fabric else None, fabric, self.without, dict(self.degrade))
 

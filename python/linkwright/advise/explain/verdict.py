@@ -15,10 +15,10 @@ LARGEST = 3  # sizes that the verdict looks at
 SLOW = 1.5  # times the healthy time, to be told of small sizes
 
 RULES = {
-    "fine": f"above {FINE:.0%}, which is as near as the model is to healthy machines",
+    "fine": f"above {FINE:.0%}, within the model's error for healthy machines",
     "suspicious": f"between {BROKEN:.0%} and {FINE:.0%}",
     "broken": f"below {BROKEN:.0%}",
-    "faster than expected": f"above {1 / FINE:.0%}: look at what the tool counts, and at the machine that is named",
+    "faster than expected": f"above {1 / FINE:.0%}: check how the tool counts, and which machine is named",
 }
 
 

@@ -1,1 +1,1 @@
-"""From measured to modelled: a machine file fitted to a run, and its predictions beside what was measured."""
+"""From measured to modelled: a machine file fitted to a run, and its predictions compared with the measurements."""

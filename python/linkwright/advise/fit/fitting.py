@@ -27,7 +27,7 @@ def fit(run: Run, points: Sequence[Point], name: str, of: str) -> tuple[Model, P
     key = measured_rows(run, of)[0]["executor"]
     executor = executors.find(key)
     if executor is None:
-        raise UsageError(f"{run.folder}: measured by the executor `{key}`; install the package that has it")
+        raise UsageError(f"{run.folder}: measured by the executor `{key}`; install the package that provides it")
     protocol = Protocol(executor.starts_together)
     environment = run.environment
     about = environment.get(executor.key, {})

@@ -29,7 +29,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Predicted:
-    """One measured experiment and what the model says of it."""
+    """One measured experiment and the model's prediction of it."""
 
     experiment: str
     collective: str | None
@@ -61,7 +61,7 @@ class Choice:
 
 
 def predict(model: Model, points: Sequence[Point], protocol: Protocol) -> list[Predicted]:
-    """Every point beside its prediction, taken as the executor took the measured time."""
+    """Every point with its prediction, taken as the executor took the measured time."""
     machine = model.machine()
     found = []
     for point in points:

@@ -58,7 +58,7 @@ class Regime:
 def regimes(sizes: np.ndarray, times_ns: np.ndarray, errors_ns: np.ndarray) -> list[Regime]:
     """The regimes of a curve of at least three points with ascending sizes."""
     if len(sizes) < MIN_POINTS:
-        raise ValueError(f"{len(sizes)} points are too few for a line with intervals; give at least {MIN_POINTS}")
+        raise ValueError(f"{len(sizes)} points are too few to fit a line with intervals; give at least {MIN_POINTS}")
     return min(_candidates(sizes, times_ns, errors_ns), key=lambda found: _bic(found, len(sizes)))
 
 

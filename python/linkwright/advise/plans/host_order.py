@@ -20,7 +20,7 @@ Place = tuple[str, int]  # host, and place within it
 def places(hosts: Sequence[str], endpoints: Sequence[int], each: int) -> list[Place]:
     """Host and place of each rank, with `each` endpoints on a host."""
     if len(set(hosts)) < len(hosts):
-        raise UsageError("--hosts: a host is named twice; name each once")
+        raise UsageError("--hosts: a host is named twice; list each once")
     needed = max(endpoints) // each + 1
     if len(hosts) < needed:
         raise UsageError(

@@ -27,9 +27,9 @@ FORMAT = 1
 
 # Kind of program -> (module, one line).
 REGISTRY = {
-    "supersteps": ("linkwright.advise.predict.supersteps", "rounds of work, then messages, all endpoints in step"),
+    "supersteps": ("linkwright.advise.predict.supersteps", "rounds of work, then messages, with all endpoints in step"),
     "training": ("linkwright.advise.predict.training", "steps of data-parallel training, machines side by side"),
-    "trace": ("linkwright.advise.predict.trace", "a recorded execution, its messages priced on another machine"),
+    "trace": ("linkwright.advise.predict.trace", "a recorded execution, its messages simulated on another machine"),
 }
 
 # Suffixes of recorded executions, which need no program file; `.gz` may follow.

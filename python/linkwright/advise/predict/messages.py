@@ -125,7 +125,7 @@ def exchange(table: Table, place: Where) -> Exchange:
         raise table.error(f"names {len(given)} of `pattern`, `collective`, `list`; name exactly one")
     for key in table:
         if key not in KEYS_OF_FORM[given[0]]:
-            raise table.error(f"`{key}` means nothing to a {given[0]}; leave it out")
+            raise table.error(f"`{key}` does not apply to a {given[0]}; omit it")
     if given[0] != "list" and "size" not in table:
         raise table.error("missing key `size`; add it")
     return {"pattern": _pattern, "collective": _collective, "list": _listed}[given[0]](table, place)
@@ -183,9 +183,7 @@ def _listed(table: Table, place: Where) -> Exchange:
             if end >= endpoints:
                 raise table.error(f"list: endpoint {end} does not exist; there are 0 to {endpoints - 1}")
         if source == target:
-            raise table.error(
-                f"list: a message of {source} goes to its own source; leave it out, or count it as `bytes`"
-            )
+            raise table.error(f"list: a message of {source} goes to its own source; omit it, or count it as `bytes`")
     return listed(messages, place, table)
 
 

@@ -25,7 +25,7 @@ def text(machine: _native.Machine) -> str:
     blocks += [_level(level, bool(machine.open_size)) for level in rules.levels(machine)]
     alone = "\n".join(_alone(machine))
     if alone:
-        blocks.append(f"An endpoint by itself\n{alone}")
+        blocks.append(f"A single endpoint\n{alone}")
     return "\n\n".join(blocks) + "\n"
 
 
@@ -65,7 +65,7 @@ def _alone(machine: _native.Machine) -> list[str]:
     if capacity is not None:
         lines.append(f"  It holds {_bytes(capacity)}.")
     if "load_ns" in found:
-        lines.append(f"  A load that waits for the one before takes {format_time(found['load_ns'])}.")
+        lines.append(f"  A load that depends on the one before takes {format_time(found['load_ns'])}.")
     if "read_bytes_per_s" in found:
         lines.append(f"  It reads its memory at {format_rate(found['read_bytes_per_s'])}.")
     for precision in DTYPES:

@@ -61,7 +61,7 @@ class Rates:
         self._stated = {key: head[key] for key in ("flops_per_s", "bytes_per_s") if key in head}
         for key, rate in self._stated.items():
             if rate < 1:
-                raise head.error(f"{key} is {rate:g}; give a rate of at least 1, or leave the key out")
+                raise head.error(f"{key} is {rate:g}; give a rate of at least 1, or omit the key")
 
     def flops_ns(self, flops: float, precision: str) -> float:
         """Time of so many additions and multiplications."""

@@ -36,7 +36,7 @@ HEAD = head_keys(
         Many(whole(1, MAX_RANKS), 2, 2, words="[columns, rows], such as [8, 8]"),
         "endpoints as a grid of columns and rows",
     ),
-    times=Key(whole(1, MOST_TIMES), "how often the whole list runs", default=1),
+    times=Key(whole(1, MOST_TIMES), "number of times that the whole list runs", default=1),
     memory=Key(SIZE, "bytes that the program holds at each endpoint", default=0),
     path=Key(TEXT, "path of the machine file"),
     flops_per_s=Key(AMOUNT, "arithmetic of one endpoint; default: what the machine's probes answer"),
@@ -44,7 +44,7 @@ HEAD = head_keys(
 )
 STEP = {
     "name": Key(TEXT, "name of the superstep", required=True),
-    "times": Key(whole(1, MOST_TIMES), "how often it runs", default=1),
+    "times": Key(whole(1, MOST_TIMES), "number of times that it runs", default=1),
     "memory": Key(SIZE, "bytes that it holds in addition to those of [app]", default=0),
     "time": Key(TIME, "time of the work; or state `flops` and `bytes`"),
     "flops": Key(AMOUNT, "arithmetic operations of one endpoint", default=0.0),
@@ -93,12 +93,12 @@ def _sized(head: Table, machine: _native.Machine) -> tuple[_native.Machine, int,
     grid = head["grid"]
     if machine.open_size == "grid":
         if grid is None:
-            raise head.error(f"machine {machine.name} has any grid of endpoints; give `grid = [columns, rows]`")
+            raise head.error(f"machine {machine.name} takes any grid of endpoints; give `grid = [columns, rows]`")
         machine = machine.with_grid(*grid)
     elif machine.open_size:
         stated = grid[0] * grid[1] if grid else head["endpoints"]
         if stated is None:
-            raise head.error(f"machine {machine.name} has any number of endpoints; add `endpoints`")
+            raise head.error(f"machine {machine.name} takes any number of endpoints; add `endpoints`")
         machine = machine.with_endpoints(stated)
     everyone = grid[0] * grid[1] if grid else machine.ranks
     endpoints = head["endpoints"] or everyone
@@ -125,7 +125,7 @@ def _work(table: Table, rates: Rates, working_set: int) -> dict[str, float]:
     """Work of one endpoint: the longer of arithmetic and memory, as on a roofline."""
     if "time" in table:
         if "flops" in table or "bytes" in table:
-            raise table.error("gives `time` and also `flops` or `bytes`; the time of the work is one or the other")
+            raise table.error("gives `time` and also `flops` or `bytes`; state one or the other")
         return {"compute": table["time"]}
     compute = rates.flops_ns(table["flops"], table["precision"])
     moved = table["bytes"]

@@ -221,8 +221,8 @@ class Outcome:
         """What the line alone would conceal."""
         found = []
         if self.unseen:
-            cure = "" if self.interrupted else "; give a longer --budget"
-            found.append(f"{self.unseen} known algorithms were not looked at{cure}")
+            cure = "" if self.interrupted else "; allow a longer --budget"
+            found.append(f"{self.unseen} known algorithms were not examined{cure}")
         if self.passed_over:
             found.append(f"{self.passed_over}; --fastest takes it")
         return found
@@ -252,7 +252,7 @@ def described(target: Target) -> ModelledTarget:
     """The target, if it is a described machine."""
     if not isinstance(target, ModelledTarget):
         raise UsageError(
-            f"--on {target.name}: synthesis needs a described machine; make one of a run with `linkwright fit`"
+            f"--on {target.name}: synthesis needs a described machine; create one from a run with `linkwright fit`"
         )
     return target
 
@@ -301,7 +301,7 @@ def check_outputs(
         if name not in known:
             raise unknown("format of schedules", name, known, lists="linkwright list plans")
     if formats and folder is None:
-        raise UsageError(f"--as {formats[0]}: say where to write it with --out FOLDER")
+        raise UsageError(f"--as {formats[0]}: choose a folder for it with --out FOLDER")
     if folder:
         make_folder(folder)
         check_place(folder / "schedule.lw", f"--out {folder}")

@@ -1,4 +1,4 @@
-"""The median of each launch, which is what one launch says of an experiment."""
+"""The median of each launch, which is one launch's value of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clocks of a GPU: what `clocks.cu` found, and what NVML says of throttling.
+"""The clocks of a GPU: results of `clocks.cu`, and throttling as NVML reports it.
 
 Times come from the cycle counter of each SM, because the timer of the GPU advances in steps of up to a microsecond; a
 rate measured over 5 ms converts cycles to nanoseconds. The same kernel runs before and after an experiment and tells
@@ -47,7 +47,7 @@ class Clocks:
         """From the words that the kernel wrote."""
         sm, first, first_ns, last, last_ns, resolution, overhead, looks = found.astype(np.int64).T
         if (looks == 0).any() or (last_ns <= first_ns).any() or (last <= first).any():
-            raise CudaError("the clocks of the GPU stand still; no time can be taken")
+            raise CudaError("the GPU's clocks do not advance, so no time can be measured")
         rates = (last - first) / (last_ns - first_ns)
         rate = float(np.median(rates))
         return cls(

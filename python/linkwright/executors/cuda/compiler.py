@@ -57,7 +57,7 @@ def code(source: str, architecture: str, defines: tuple[str, ...] = ()) -> bytes
 
 @dataclass(frozen=True)
 class Compiled:
-    """What NVRTC makes of a kernel file."""
+    """Compile a kernel file with NVRTC."""
 
     cubin: bytes  # machine code; empty for a target such as `compute_90`
     ptx: str
@@ -118,7 +118,7 @@ def _target(architecture: str) -> str:
     if wanted < min(known):
         raise CudaError(
             f"NVRTC {version()} compiles for sm_{min(known)} and newer, and this GPU is {architecture}: "
-            f"{install('cuda')} brings that of CUDA 12, which does"
+            f"{install('cuda')} installs the NVRTC of CUDA 12, which supports it"
         )
     return f"compute_{max(each for each in known if each < wanted)}"
 

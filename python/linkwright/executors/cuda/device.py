@@ -65,8 +65,8 @@ class Device:
             "COOPERATIVE_LAUNCH"
         ):
             raise NoGpuError(
-                f"{self.name} ({self.architecture}) lacks loads and stores that order others, or cooperative launches; "
-                f"GPUs from 2017 (Volta, {compiler.LEAST}) on have them: CUDA_VISIBLE_DEVICES chooses another"
+                f"{self.name} ({self.architecture}) lacks acquire and release accesses, or cooperative launches; GPUs "
+                f"from 2017 (Volta, {compiler.LEAST}) on have them: CUDA_VISIBLE_DEVICES chooses another"
             )
         self.context = self._call("cuDevicePrimaryCtxRetain", self._device)
         self.make_current()

@@ -18,7 +18,7 @@ _CURES = {
     "CUDA_ERROR_INVALID_DEVICE": "CUDA_VISIBLE_DEVICES may name a GPU that does not exist",
     "CUDA_ERROR_SYSTEM_NOT_READY": "GPUs behind NVSwitch need `systemctl start nvidia-fabricmanager`",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver was updated since it was loaded: restart the machine",
-    "CUDA_ERROR_STUB_LIBRARY": "libcuda.so.1 is the stub of a toolkit: take its folder out of LD_LIBRARY_PATH",
+    "CUDA_ERROR_STUB_LIBRARY": "libcuda.so.1 is the stub of a toolkit: remove its folder from LD_LIBRARY_PATH",
     "CUDA_ERROR_DEVICE_UNAVAILABLE": "another process has exclusive use of the GPU; `nvidia-smi` shows which",
     "CUDA_ERROR_OUT_OF_MEMORY": "`nvidia-smi` shows who else uses the GPU's memory; ask for smaller sizes",
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": "another process may be using the GPU (MPS): use it alone",
@@ -79,5 +79,5 @@ def _too_old(bindings: ModuleType) -> str:
     number = int(bindings.cuDriverGetVersion()[1])
     return (
         f"the driver is of CUDA {number // 1000}.{number % 1000 // 10}, and NVRTC is {nvrtc_version()}: "
-        f"use a newer driver, or {install('cuda')}, which is CUDA 12 and serves drivers from 525 on"
+        f"use a newer driver, or {install('cuda')}, which is CUDA 12 and works with drivers from 525 on"
     )

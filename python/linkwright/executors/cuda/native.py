@@ -41,7 +41,7 @@ def job(
 ) -> Job:
     """A launch that reduces once for each row of delays; parameters as of `job.walk`."""
     if cluster:
-        raise WaivedError(f"cuda: waived: {NATIVE} is a barrier of the whole grid; leave the path out")
+        raise WaivedError(f"cuda: waived: {NATIVE} is a barrier of the whole grid; omit the path")
     nbytes = int(stream.buffer_bytes[0, 0])
     words = {
         **ranks_words(stream.ranks, placement, delays_ns, margin_ns=margin_ns, patience_ns=patience_ns),

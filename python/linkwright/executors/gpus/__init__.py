@@ -26,11 +26,14 @@ class Gpus(Executor):
     """The GPUs of this node."""
 
     key = "gpus"
-    summary = "ranks are GPUs of this node (never run on hardware): schedules over copies between them, beside NCCL"
+    summary = (
+        "ranks are GPUs of this node (never run on hardware): schedules over copies between them, compared with NCCL"
+    )
     description = (
-        "Messages are copies that the driver's engines carry from GPU to GPU; what is combined is copied beside its "
-        "destination first, and a kernel there does the rest. Path `peer` (the default) opens the GPUs' memory to each "
-        "other, path `staged` leaves it closed, so that the driver goes through the host. The algorithm `nccl` stands "
+        "Messages are copies that the driver's engines carry from GPU to GPU; operands of a combination are first "
+        "copied to a staging buffer next to the destination, where a kernel combines them. Path `peer` "
+        "(the default) opens the GPUs' memory to each other, path `staged` leaves it closed, so that the driver stages "
+        "data through host memory. The algorithm `nccl` stands "
         f"for NCCL's own allreduce, allgather and broadcast ({install('cuda-libraries', 'cuda13-libraries')}). "
         "With one GPU every experiment is waived. Needs NVIDIA GPUs with their driver, and "
         f"{install('cuda', 'cuda13')}."

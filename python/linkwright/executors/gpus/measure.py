@@ -45,9 +45,9 @@ SAMPLE_NS = 1e5
 ROOM = 800
 SAMPLES = 4
 LONGEST_HOLD_S = 0.5
-_AT_ONCE = "enqueued while it ran, because queues hold no more; times of small sizes are those of enqueuing"
-_LESS = "some samples took less than empty repetitions and count as 0"
-_RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is unknown"
+_AT_ONCE = "enqueued while the schedule ran, because queues are full; times of small sizes are those of enqueuing"
+_LESS = "some samples took less time than empty repetitions and count as 0"
+_RELEASED = "GPUs are released by one store of the host and timed by events; their relative start times are unknown"
 
 
 def run(node: Node, question: Question, how: Sampling) -> Record:
@@ -58,11 +58,11 @@ def run(node: Node, question: Question, how: Sampling) -> Record:
         )
     if isinstance(question, Probe):
         raise WaivedError(
-            f"probe {question.algorithm}: waived: between GPUs it is not measured; `--on cuda` asks one of them"
+            f"probe {question.algorithm}: waived: it is not measured between GPUs; `--on cuda` measures one of them"
         )
     native = question.algorithm == NCCL
     if native and question.path == STAGED:
-        raise WaivedError(f"gpus: waived: NCCL finds its own way, not path `{STAGED}`; leave the path out")
+        raise WaivedError(f"gpus: waived: NCCL chooses its own route, not path `{STAGED}`; omit the path")
     node.take(question.path)
     chosen = question.placement or range(question.ranks)
     devices = [node.devices[endpoint] for endpoint in chosen]

@@ -38,7 +38,7 @@ def rows(schedule: _native.Schedule, how: dict[str, object]) -> list[dict[str, o
         answer = folder / "answer.json"
         if not answer.is_file():
             said = "\n".join((ended.stderr or ended.stdout).strip().splitlines()[-LINES:])
-            raise MpiError(f"mpi: `{' '.join(command)}` ended with status {ended.returncode} and no result:\n{said}")
+            raise MpiError(f"mpi: `{' '.join(command)}` ended with status {ended.returncode} without a result:\n{said}")
         found = json.loads(answer.read_text(encoding="utf-8"))
     if "rows" not in found:
         raise reported(found["reason"], found["code"])

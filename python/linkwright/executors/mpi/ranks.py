@@ -35,7 +35,7 @@ from .names import NATIVE, NATIVE_IN_PLACE
 from .world import World
 
 NO_PROBES = (
-    "a probe measures a single host, and waiting ranks would spin on it; "
+    "a probe measures a single host, where waiting ranks would spin; "
     "`linkwright dissect --on threads` on that host measures it"
 )
 ROUNDS_NOTE = "launches are rounds of one mpirun: fresh memory, the same processes"
@@ -111,8 +111,8 @@ def announce_end(run_id: str, root: str) -> None:
         while os.read(signalled, 1) != bytes([signal.SIGTERM]):
             pass
         message = (
-            "linkwright: the MPI job was ended from outside: a rank died, or the job was stopped (mpirun says which); "
-            "everything finished is kept, and "
+            "linkwright: the MPI job was ended from outside: a rank died, or the job was stopped (mpirun reports "
+            "which); all finished work is kept, and "
             f"`mpirun ... linkwright dissect --resume {run_id} --runs {root}` goes on\n"
         )
         os.write(2, message.encode())
@@ -161,8 +161,8 @@ def _run(world: World, members: tuple[int, ...], question: Scheduled, sampling: 
     native = question.algorithm in (NATIVE, NATIVE_IN_PLACE)
     if native and question.issue:
         raise WaivedError(
-            "mpi: waived: the library's own collective issues messages as it likes, not by "
-            f"`issue = {question.issue}`; leave the policy out, or ask for another algorithm"
+            "mpi: waived: the library's own collective has its own issue policy, not `issue "
+            f"= {question.issue}`; omit the policy, or use another algorithm"
         )
     schedule = None if native else schedules.of(question)
     if schedule is not None:

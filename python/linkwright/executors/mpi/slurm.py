@@ -20,7 +20,7 @@ def script(arguments: list[str], on: str, ranks: int | None, budget_s: float) ->
     if on != "mpi":
         raise UsageError(f"--slurm: a job script starts MPI ranks, and `--on {on}` has none; use `--on mpi`")
     if ranks is None:
-        raise UsageError("--slurm: a job script says how many ranks to start; add --ranks N")
+        raise UsageError("--slurm: a job script states how many ranks to start; add --ranks N")
     if ranks < 2:
         raise UsageError(f"--slurm: --ranks {ranks}: a message needs two ranks; ask for at least 2")
     seconds = int(budget_s) + _OVERHEAD_S

@@ -150,7 +150,7 @@ def measure(key: str, axes: Axes, setting: Setting) -> Record:
     """One launch of any probe."""
     probe = find(key)
     if probe.measure is None:
-        raise WaivedError(f"probe {key}: waived: it has a model only; name a machine with --on")
+        raise WaivedError(f"probe {key}: waived: it has only a model; name a machine with --on")
     return probe.measure(axes, setting)
 
 

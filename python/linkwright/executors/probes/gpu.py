@@ -35,7 +35,7 @@ def _bandwidth(summary: str) -> Metric:
 
 
 def _on_a_gpu(key: str, axes: Axes, setting: Setting) -> dict:
-    raise WaivedError(f"probe {key}: waived: only the SMs of a GPU answer it; measure it with --on cuda")
+    raise WaivedError(f"probe {key}: waived: it needs the SMs of a GPU; measure it with --on cuda")
 
 
 def _probe(
@@ -99,7 +99,7 @@ PROBES = (
         "all SMs read the same number of lines.",
         (
             Axis("side", "word", "which lines", "near", ("near", "far", "any")),
-            Axis("working_set", "bytes", "bytes that lines are chosen from", "256K"),
+            Axis("working_set", "bytes", "bytes from which lines are chosen", "256K"),
             Axis("threads", "count", _SMS, "1"),
         ),
         _LINES,
@@ -114,8 +114,8 @@ PROBES = (
         "own shared memory, which the other writes. The hardware places the blocks.",
         (
             Axis("threads", "count", "blocks of the cluster: 2, 4, 8 or 16", "2"),
-            Axis("first", "count", "the block that asks", "0"),
-            Axis("peer", "count", "the block that answers", "1"),
+            Axis("first", "count", "the block that sends the request", "0"),
+            Axis("peer", "count", "the block that replies", "1"),
         ),
         "Luo et al., Benchmarking and dissecting the Nvidia Hopper GPU architecture (2024)",
         "on a host, on a GPU without clusters (before sm_90), and where the GPU forms no cluster of that size",

@@ -66,7 +66,7 @@ def check(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
     allowed = 64 * float(np.finfo(c.dtype).eps) * n * max(1.0, np.sqrt(np.log2(n + 1)))
     if not wrong <= allowed:
         raise WrongResultError(
-            f"matmul of n = {n}: a row of the product is wrong by {wrong:.3g}, rounding explains {allowed:.3g}; no "
+            f"matmul of n = {n}: a row of the product is off by {wrong:.3g}, but rounding explains {allowed:.3g}; no "
             f"time is reported; the BLAS that NumPy uses is broken, or the memory is"
         )
 

@@ -31,13 +31,15 @@ LONG_S = 0.2
 def on_cpus(key: str, setting: Setting, threads: int) -> Iterator[list[Note]]:
     """Runs on the first `threads` processors only; yields a list of notes and restores the affinity."""
     if threads > len(setting.cpus):
-        raise WaivedError(f"{key}: waived: {threads} threads need as many processors; there are {len(setting.cpus)}")
+        raise WaivedError(
+            f"{key}: waived: {threads} threads need as many processors; this process has {len(setting.cpus)}"
+        )
     allowed = os.sched_getaffinity(0)
     notes: list[Note] = []
     try:
         os.sched_setaffinity(0, setting.cpus[:threads])
     except OSError as error:
-        notes.append(Note("unpinned", f"not pinned ({error}), so times scatter more"))
+        notes.append(Note("unpinned", f"not pinned ({error}), so times vary more"))
     try:
         yield notes
     finally:
@@ -78,7 +80,9 @@ def sampled(
 def kind_on_host(key: str, axes: Axes, types: Mapping[str, type]) -> type:
     """The type of the elements, or a waiver where only GPUs compute in it."""
     if axes["dtype"] not in types:
-        raise WaivedError(f"{key}: waived: no library here computes in {axes['dtype']}; measure it with --on cuda")
+        raise WaivedError(
+            f"{key}: waived: no library installed here computes in {axes['dtype']}; measure it with --on cuda"
+        )
     return types[axes["dtype"]]
 
 

@@ -57,6 +57,6 @@ def moved(probes: Sequence[Sequence[float | None]]) -> str | None:
         return None
     before, after = max(far, key=lambda pair: abs(np.log(pair[1] / pair[0])))
     return (
-        f"the machine moved during {len(far)} of {len(known)} launches: "
-        f"a round trip took {before:.4g} ns before and {after:.4g} ns after"
+        f"the machine's speed changed during {len(far)} of {len(known)} "
+        f"launches: a round trip took {before:.4g} ns before and {after:.4g} ns after"
     )

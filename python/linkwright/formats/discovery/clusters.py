@@ -29,7 +29,7 @@ def machine_text(wiring: Wiring, node: str, fabric: str | None, name: str, file:
     """The machine of as many nodes as the description lists, on its network."""
     machine = load(node)
     if machine.cluster is None:
-        raise UsageError(f"--node {node}: has no [cluster], so it is no node of one; name another machine")
+        raise UsageError(f"--node {node}: has no [cluster], so it is not the node of one; name another machine")
     ports, _ = machine.cluster
     computers = _computers(wiring, file)
     alike = _alike(computers, ports, file)
@@ -46,7 +46,9 @@ def machine_text(wiring: Wiring, node: str, fabric: str | None, name: str, file:
 def _computers(wiring: Wiring, file: str) -> dict[str, list[str]]:
     """The endpoints of each computer, in the order of its ports."""
     if wiring.torus or wiring.relays or wiring.routes:
-        raise UsageError(f"--node: {file} lists no tree of switches; only ibnetdiscover and topology.conf take nodes")
+        raise UsageError(
+            f"--node: {file} lists no tree of switches; only ibnetdiscover and topology.conf support --node"
+        )
     computers: dict[str, list[str]] = defaultdict(list)
     whole = wiring.levels[0][0] == "node" and len(wiring.levels) == 1
     for endpoint in wiring.endpoints:

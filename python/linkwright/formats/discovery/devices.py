@@ -63,7 +63,7 @@ def called(name: str) -> Device:
 def agreed(asked: Device | None, stated: Device | None, file: str) -> Device | None:
     """The GPU that the user names, which must not be another one than the file states; else that of the file."""
     if asked and stated and set(asked.architecture).isdisjoint(stated.architecture):
-        raise UsageError(f"--gpu {asked.name}: the GPUs of {file} are {stated.name} by what it states; leave --gpu out")
+        raise UsageError(f"--gpu {asked.name}: {file} states that its GPUs are {stated.name}; omit --gpu")
     return asked or stated
 
 

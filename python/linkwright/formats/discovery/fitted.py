@@ -82,7 +82,7 @@ def text(made: str, node: Node, logs: Sequence[Log], collective: str | None = No
     if not small and not large:
         raise UsageError(
             f"{files[0]}: has neither a size of at most {_size(MOST_SMALL)} nor one of at least "
-            f"{_size(LEAST_LARGE)}, so it tells nothing of start-ups or rates; measure from 8 B to 1 GiB"
+            f"{_size(LEAST_LARGE)}, so it determines neither start-ups nor rates; measure from 8 B to 1 GiB"
         )
     return _fit(made, _links(node), small, large)
 
@@ -93,10 +93,10 @@ def _rows(log: Log, node: Node, machine: _native.Machine, collective: str | None
     found = interop.logs.take(Path(log.file), Defaults(collective, node.gpus), text=log.text).rows
     for row in found:
         if row.metric != "time" or row.collective not in known:
-            raise UsageError(f"{log.file}: is of no collective among {', '.join(sorted(known))}; give another log")
+            raise UsageError(f"{log.file}: holds none of the collectives {', '.join(sorted(known))}; give another log")
         if row.ranks != node.gpus:
             raise UsageError(
-                f"{log.file}: is of {row.ranks} ranks, and the node has {node.gpus} GPUs; run on all of them"
+                f"{log.file}: has {row.ranks} ranks, but the node has {node.gpus} GPUs; run on all of them"
             )
     timed = [row for row in found if row.size_bytes and row.value]
     if not timed:
@@ -132,7 +132,7 @@ def _fit(made: str, base: str, small: list[_Point], large: list[_Point]) -> str:
         _check_share(full, base, share, large)
     worst = small[0] if abs(math.log(off[0])) > abs(math.log(off[1])) else large[0]
     raise FileError(
-        f"{worst}: no start-up and share of {base} give that; was it measured on this node, without other load?"
+        f"{worst}: no start-up and share of {base} fit that; was it measured on this node, without other load?"
     )
 
 
@@ -158,7 +158,7 @@ def _ns(machine: _native.Machine, row: Imported) -> float:
     asked = Collective("api", plan, row.ranks, row.size_bytes, row.dtype, collective=row.collective)
     asked = library.planned(machine, None, asked)
     if asked.own is None or asked.own.schedule is None:
-        raise UsageError(f"{row.collective} of {row.size_bytes} B: {plan} has no plan of that; give another log")
+        raise UsageError(f"{row.collective} of {row.size_bytes} B: {plan} has no plan for that; give another log")
     return ask(machine, asked.own.schedule, schedules.how(asked)).slowest.ns
 
 

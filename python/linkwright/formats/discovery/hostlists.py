@@ -38,7 +38,7 @@ def _parts(text: str, where: str) -> list[str]:
         else:
             parts[-1] += c
     if depth or not all(parts) or not text.isprintable() or " " in text:
-        raise FileError(f"{where}: `{text[:80]}` is no list of names; write `node[1-16]` or `a,b`")
+        raise FileError(f"{where}: `{text[:80]}` is not a list of names; write `node[1-16]` or `a,b`")
     return parts
 
 
@@ -49,7 +49,7 @@ def _numbers(text: str, where: str) -> list[str]:
         found = _RANGE.fullmatch(one.strip())
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
         if not found or last < first:
-            raise FileError(f"{where}: `[{text[:80]}]` is no range of numbers; write `[1-16]` or `[01-16,18]`")
+            raise FileError(f"{where}: `[{text[:80]}]` is not a range of numbers; write `[1-16]` or `[01-16,18]`")
         bounded(len(numbers) + last - first + 1, MOST_ENDPOINTS, where, "names in one list")
         numbers += [f"{number:0{len(found[1])}d}" for number in range(first, last + 1)]
     return numbers

@@ -38,7 +38,7 @@ def peers(root: Element, gpus: Sequence[Element], device: Device, file: str) -> 
         raise FileError(f"{wrong}: {len(values)} numbers for {count} objects, at most {MOST_OBJECTS}; cut file?")
     named = _named(root, gpus)
     if missing := next((index for index in indices if index.rpartition(":")[2] not in named), None):
-        raise FileError(f"{wrong}: no object {missing} is in the file; complete it")
+        raise FileError(f"{wrong}: the file lacks object {missing}; give the whole file")
     names = [named[index.rpartition(":")[2]] for index in indices]
     found: dict[Pair, int] = {}
     for a, b in ((a, b) for a in range(count) for b in range(count) if a != b and names[a] != names[b]):
@@ -80,7 +80,7 @@ def _links(mbps: int, device: Device, wrong: str) -> int:
     count = round(mbps / 1000 / device.link_gbps)
     if abs(mbps / 1000 - count * device.link_gbps) > NEAR * mbps / 1000:
         raise FileError(
-            f"{wrong}: {mbps} MB/s is no whole number of links of {device.name}, {device.link_gbps:g} GB/s each; "
+            f"{wrong}: {mbps} MB/s is not a whole number of links of {device.name}, {device.link_gbps:g} GB/s each; "
             "correct one"
         )
     return count

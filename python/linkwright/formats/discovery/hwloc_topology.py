@@ -130,7 +130,7 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
         reader.visit(element, "CPU 0", None)
     if not reader.gpus:
         raise FileError(
-            f"{file}: no GPU that is known. A host without GPUs is measured instead: `linkwright dissect`, then "
+            f"{file}: lists no known GPU. Measure a host without GPUs instead: `linkwright dissect`, then "
             "`linkwright fit latest`"
         )
     node = Node(_device(reader, gpu), len(reader.gpus), file, cpus=max(1, reader.cpus), vendor=reader.vendor)

@@ -84,9 +84,9 @@ def _nodes(text: str, file: str) -> dict[str, Node]:
         elif match := _PORT.fullmatch(line):
             _port(node, match, line, where)
         elif line and not line.startswith("#") and not _IGNORED.fullmatch(line):
-            raise FileError(f"{where}: `{line[:80]}` is no line of ibnetdiscover; give its output as it is")
+            raise FileError(f"{where}: `{line[:80]}` is not a line of ibnetdiscover; give its unedited output")
     if not nodes:
-        raise FileError(f"{file}: describes no switch and no adapter; give the whole output of ibnetdiscover")
+        raise FileError(f"{file}: describes neither a switch nor an adapter; give the whole output of ibnetdiscover")
     return nodes
 
 
@@ -140,7 +140,7 @@ def _wired(nodes: dict[str, Node], cables: dict[tuple[End, End], tuple[int, str]
     endpoints.sort(key=lambda guid: _natural(names[guid]))
     switches = [guid for guid, node in nodes.items() if node.kind == "Switch"]
     if routers := [node.name for node in nodes.values() if node.kind == "Rt"]:
-        raise FileError(f"{file}: {routers[0]} is a router to another subnet, which is not described here; take it out")
+        raise FileError(f"{file}: {routers[0]} is a router to another subnet, which cannot be described; remove it")
     if len(endpoints) < 2:
         raise FileError(
             f"{file}: {len(endpoints)} adapters with a link; a machine has at least two, so give the whole output"
@@ -156,7 +156,8 @@ def _wired(nodes: dict[str, Node], cables: dict[tuple[End, End], tuple[int, str]
         name=file.rpartition(".")[0] or file,
         summary=f"{len(endpoints)} adapters and {len(switches)} switches of an InfiniBand subnet",
         description=f"Links and rates are from ibnetdiscover. Its {len(switches)} switches are {len(planes)} here: "
-        "those that join the same nodes stand as one, as wide as all of them. Latencies and start-up are assumed.",
+        "those that connect the same nodes are merged into one of their total width. Latencies and start-up are "
+        "assumed.",
         sources=[f"ibnetdiscover: {file}"],
         endpoints=[names[guid] for guid in endpoints],
         endpoint_source="ibnetdiscover: adapters with a link",

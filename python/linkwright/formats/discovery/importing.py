@@ -68,27 +68,27 @@ def machine_file(
 
     """
     if len(text) > MOST_BYTES:
-        raise FileError(f"{file}: more than {MOST_BYTES >> 20} MiB; no such description is that long")
+        raise FileError(f"{file}: more than {MOST_BYTES >> 20} MiB; descriptions are shorter than that")
     if not text.strip():
-        raise FileError(f"{file}: is empty; give what the system says of itself")
+        raise FileError(f"{file}: is empty; give the description that the system reports")
     host, network, problems = None, None, []
     if format_key:
         host, network = _called(format_key)
     elif not (host := hosts.recognised(text)):
         network, problems = networks.recognised(text)
     if node and not network:
-        raise UsageError(f"--node {node}: {file} describes no network of computers; leave --node out")
+        raise UsageError(f"--node {node}: {file} does not describe a network of computers; omit --node")
     if fabric and not node:
-        raise UsageError(f"--fabric {fabric}: is the network of nodes; say what they are with --node")
+        raise UsageError(f"--fabric {fabric}: is the network between nodes; name their machine with --node")
     if collective and not logs:
-        raise UsageError(f"--collective {collective}: is what a log measured; give the log with --fit")
+        raise UsageError(f"--collective {collective}: names what a log measured; give the log with --fit")
     if not host and not network and nccl_graph.recognises(text):
         raise UsageError(
-            f"{file}: is NCCL's graph, which describes no host; give the topology of the same run first "
+            f"{file}: is NCCL's graph, which does not describe a host; give the topology of the same run first "
             "(NCCL_TOPO_DUMP_FILE), then the graph"
         )
     if logs and not host:
-        raise UsageError(f"--fit {logs[0].file}: {file} describes no host with GPUs; leave --fit out")
+        raise UsageError(f"--fit {logs[0].file}: {file} does not describe a host with GPUs; omit --fit")
     if host:
         found = host.read(text, file, devices.called(gpu) if gpu else None)
         if graph is not None:
@@ -97,9 +97,9 @@ def machine_file(
         made = _checked(node_file.text(found, name), file)
         return _checked(fitted.text(made, found, logs, collective), file) if logs else made
     if graph is not None:
-        raise UsageError(f"{graph_file}: {file} describes no host, so a graph of NCCL adds nothing; leave it out")
+        raise UsageError(f"{graph_file}: {file} does not describe a host, so a graph of NCCL adds nothing; omit it")
     if gpu:
-        raise UsageError(f"--gpu {gpu}: {file} describes no host with GPUs; leave --gpu out")
+        raise UsageError(f"--gpu {gpu}: {file} does not describe a host with GPUs; omit --gpu")
     if network and node:
         described = networks.described(network, text, file)
         return networks.checked(clusters.machine_text(described, node, fabric, name, file), file)

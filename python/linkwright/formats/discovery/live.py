@@ -44,7 +44,7 @@ def machine_file(
                 ports=adapters.found(), logs=logs, collective=collective,
             )  # fmt: skip
     raise UsageError(
-        "no GPU of this host is known to nvidia-smi, rocm-smi or lstopo; measure it instead: `linkwright dissect`, "
+        "nvidia-smi, rocm-smi and lstopo show no known GPU on this host; measure it instead: `linkwright dissect`, "
         "then `linkwright fit latest`"
     )
 

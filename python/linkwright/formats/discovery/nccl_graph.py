@@ -14,7 +14,7 @@ from linkwright.base.errors import FileError
 from linkwright.formats.discovery.xml_text import read
 
 KEY = "nccl-graph"
-SUMMARY = "NCCL's search (XML), by NCCL_GRAPH_DUMP_FILE; beside a topology"
+SUMMARY = "NCCL's search (XML), by NCCL_GRAPH_DUMP_FILE; in addition to a topology"
 RING = "4"
 MOST_CHANNELS = 64
 

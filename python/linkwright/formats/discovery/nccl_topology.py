@@ -114,7 +114,7 @@ class _Reader:
         """The place of a GPU whose own link to the processor is NVLink-C2C."""
         mbps, count = _number(self, link, "bw"), _number(self, link, "count")
         if mbps < 1 or count < 1:
-            raise self.wrong(link, f"bw={mbps}, count={count}; a link that is there has both above 0")
+            raise self.wrong(link, f"bw={mbps}, count={count}; an existing link has both above 0")
         lanes = Lanes(mbps * count / 1000, f"NVLink-C2C: {count} x {mbps / 1000:g} GB/s")
         return replace(place, parent=f"CPU {len(self.hosts) - 1}", lanes=lanes)
 
@@ -131,7 +131,7 @@ class _Reader:
             return None
         rate = GB_PER_LANE.get(float(match[1]))
         if rate is None:
-            raise self.wrong(element, f"link_speed {speed!r} is that of no PCIe generation; correct it")
+            raise self.wrong(element, f"link_speed {speed!r} does not belong to a PCIe generation; correct it")
         return Lanes(rate * int(width), f"{match[1]} GT/s on {width} lanes")
 
 
@@ -244,7 +244,7 @@ def _optional(reader: _Reader, element: Element, key: str) -> int | None:
     if value is None:
         return None
     if not re.fullmatch(r"-?\d{1,9}", value):
-        raise reader.wrong(element, f"{key}={value!r} is no whole number; correct it")
+        raise reader.wrong(element, f"{key}={value!r} is not a whole number; correct it")
     return int(value)
 
 
@@ -258,7 +258,7 @@ def _peers(reader: _Reader, buses: dict[tuple[str, str], int]) -> dict[tuple[str
                 continue
             target, count = link.attributes.get("target", "").lower(), _number(reader, link, "count")
             if count < 1:
-                raise reader.wrong(link, f"count={count}; a link that is there counts at least 1")
+                raise reader.wrong(link, f"count={count}; an existing link counts at least 1")
             other = buses.get((place.host, target))
             if other == i:
                 continue
@@ -273,7 +273,7 @@ def _peers(reader: _Reader, buses: dict[tuple[str, str], int]) -> dict[tuple[str
         if back != count:
             raise FileError(
                 f"{reader.file}: GPU {a} states {count} links to GPU {b}, which states {back} back; one is down, or "
-                "the file was edited. Describe the healthy node, and take links out with --degrade"
+                "the file was edited. Describe the healthy node, and remove links with --degrade"
             )
         found[f"GPU {min(a, b)}", f"GPU {max(a, b)}"] = count
     return found

@@ -81,12 +81,12 @@ def checked(node: Node, file: str) -> Node:
         if count > node.device.most_links:
             raise FileError(
                 f"{file}: GPU {i} has {count} links to others; {node.device.name} has {node.device.most_links}. "
-                "Was --gpu meant otherwise?"
+                "Is --gpu correct?"
             )
     if any((f"GPU {i}", SWITCH) in node.peers for i in range(node.gpus)) and len(set(joined)) > 1:
         least = joined.index(min(joined))
         raise FileError(
             f"{file}: GPU {least} has {min(joined)} links to the switch, others have {max(joined)}; is one down? "
-            "Describe the healthy node, and take links out with --degrade"
+            "Describe the healthy node, and remove links with --degrade"
         )
     return node

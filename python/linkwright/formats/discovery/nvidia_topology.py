@@ -74,7 +74,7 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
     lines = _COLOUR.sub("", text).splitlines()
     head = next((number for number, line in enumerate(lines) if _is_head(line)), None)
     if head is None:
-        raise FileError(f"{file}: has no line that begins GPU0 GPU1; give the output of nvidia-smi topo -m")
+        raise FileError(f"{file}: has no line that begins with GPU0 GPU1; give the output of nvidia-smi topo -m")
     names = lines[head].split("CPU", 1)[0].split()
     rows: dict[str, dict[str, str]] = {}
     numas: dict[str, str] = {}
@@ -87,7 +87,9 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
         entries = words[1 : 1 + len(names)]
         bad = next((word for word in entries if word not in WORDS and not _NVLINKS.fullmatch(word)), None)
         if len(entries) < len(names) or bad:
-            what = f"`{bad}` is no connection" if bad else f"{len(entries)} entries for {len(names)} columns; cut file?"
+            what = (
+                f"`{bad}` is not a connection" if bad else f"{len(entries)} entries for {len(names)} columns; cut file?"
+            )
             raise FileError(f"{file}: line {number}: {what}; give the output of nvidia-smi topo -m as it is")
         if words[0] in rows:
             raise FileError(f"{file}: line {number}: a second row {words[0]}; give one matrix")
@@ -125,7 +127,7 @@ def _told(counts: list[list[int]], file: str) -> Device:
     if most in TOLD_BY_LINKS and _switched(counts, max(device.most_links for device in known())):
         return called(TOLD_BY_LINKS[most])
     joined = f"{most} NVLinks between two GPUs" if most else "no NVLink"
-    raise FileError(f"{file}: {joined}, which several GPUs have; say which it is, such as --gpu H100")
+    raise FileError(f"{file}: {joined}, which several GPUs have; name yours, such as --gpu H100")
 
 
 def _peers(counts: list[list[int]], most_links: int) -> dict[tuple[str, str], int]:

@@ -32,7 +32,7 @@ def recognises(text: str) -> bool:
 def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
     """The node of the tables; `gpu`: what its GPUs are."""
     if gpu is None:
-        raise FileError(f"{file}: rocm-smi does not say which GPUs these are; add --gpu MI300X, or what they are")
+        raise FileError(f"{file}: rocm-smi does not report the GPU model; add it, such as --gpu MI300X")
     types, weights = _table(text, "Link Type", file), _table(text, "Weight", file)
     gpus = len(types)
     if not 1 <= gpus <= MOST_GPUS or len(weights) != gpus:

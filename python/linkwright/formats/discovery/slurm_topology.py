@@ -80,7 +80,7 @@ def _lines(text: str, file: str) -> tuple[list[Switch], list[int]]:
         if not words:
             continue
         if first == "ringname":
-            raise FileError(f"{where}: a ring of topology/ring is not described here; switches and blocks are")
+            raise FileError(f"{where}: rings of topology/ring are not supported; describe switches or blocks")
         if first not in KEYS:
             raise unknown("key", first, KEYS, where=where)
         if strange := [key for key in words if key != first and key not in KEYS[first]]:
@@ -90,7 +90,7 @@ def _lines(text: str, file: str) -> tuple[list[Switch], list[int]]:
             continue
         name = words[first]
         if name in found:
-            raise FileError(f"{where}: {name} stands in {found[name].where.rpartition(': ')[2]}, too; keep one")
+            raise FileError(f"{where}: {name} is also in {found[name].where.rpartition(': ')[2]}; keep one")
         lists = {key: hostlists.expand(words[key], where) for key in ("nodes", "switches") if key in words}
         if "level" in words and lists.get("switches"):
             lists.pop("nodes", None)
@@ -106,7 +106,7 @@ def _words(line: str, where: str) -> list[tuple[str, str]]:
     for word in line.split():
         match = _WORD.fullmatch(word)
         if not match:
-            raise FileError(f"{where}: `{word[:80]}` is no setting; write `SwitchName=s0 Nodes=node[1-16]`")
+            raise FileError(f"{where}: `{word[:80]}` is not a setting; write `SwitchName=s0 Nodes=node[1-16]`")
         words.append((match[1], match[2]))
     return words
 
@@ -114,7 +114,7 @@ def _words(line: str, where: str) -> list[tuple[str, str]]:
 def _sizes(text: str, where: str) -> list[int]:
     sizes = text.split(",")
     if not all(re.fullmatch(r"[1-9]\d{0,8}", size, re.ASCII) for size in sizes):
-        raise FileError(f"{where}: BlockSizes={text[:80]} are no sizes; write `BlockSizes=4,8`")
+        raise FileError(f"{where}: BlockSizes={text[:80]} are not sizes; write `BlockSizes=4,8`")
     return sorted(map(int, sizes))
 
 
@@ -139,7 +139,7 @@ def _each_once(found: list[Switch], what: str, file: str) -> list[str]:
     for switch in found:
         for name in getattr(switch, what):
             if name in seen:
-                raise FileError(f"{switch.where}: {name} is below {seen[name].name}, too; list it once")
+                raise FileError(f"{switch.where}: {name} is also below {seen[name].name}; list it once")
             seen[name] = switch
             bounded(len(seen), MOST_LINKS, file, f"{what} below others")
     return list(seen)
@@ -166,17 +166,19 @@ def _tree(found: list[Switch], file: str) -> list[Switch]:
     _each_once(found, "switches", file)
     roots = [switch for switch in found if switch.name not in parent]
     if not roots:
-        raise FileError(f"{file}: switches stand below each other in a circle; take out one of `Switches=`")
+        raise FileError(f"{file}: switches are below each other in a cycle; remove one of `Switches=`")
     if len(roots) > 1:
         one, other = roots[0].name, roots[1].name
-        raise FileError(f"{file}: nothing joins {one} and {other}; add a switch above both, `Switches={one},{other}`")
+        raise FileError(
+            f"{file}: {one} and {other} are not connected; add a switch above both, `Switches={one},{other}`"
+        )
     order = [roots[0]]
     for switch in order:  # grows while it is walked: every switch comes after the one above it
         order += [known[name] for name in switch.switches]
     if len(order) < len(found):
         reached = {switch.name for switch in order}
         name = next(switch.name for switch in found if switch.name not in reached)
-        raise FileError(f"{file}: {name} stands below itself; take out one of `Switches=`")
+        raise FileError(f"{file}: {name} is below itself; remove one of `Switches=`")
     return order
 
 
@@ -199,8 +201,8 @@ def _wired(found: list[Switch], nodes: list[str], file: str) -> Wiring:
     wiring = Wiring(
         name=file.rpartition(".")[0] or file,
         summary=f"{len(nodes)} nodes below {len(found)} switches, as topology.conf lists them",
-        description="The tree is from the file. It states no rates: ports, latencies and start-up are assumed, and "
-        "trunks are as wide as the ports below them.",
+        description="The tree is from the file, which states no rates: ports, latencies and start-up are assumed, "
+        "and trunks are as wide as the ports below them.",
         sources=[f"Slurm topology.conf: {file}"],
         endpoints=nodes,
         endpoint_source=source,

@@ -120,7 +120,7 @@ def bounded(count: int, most: int, where: str, what: str) -> int:
     if count > most:
         shown = f"{count:,}" if count < 10**15 else "more than 10^15"
         raise FileError(
-            f"{where}: {shown} {what}; at most {most:,} fit into a machine file, so cut the description down"
+            f"{where}: {shown} {what}; at most {most:,} fit into a machine file, so shorten the description"
         )
     return count
 
@@ -145,5 +145,5 @@ def check(w: Wiring, file: str) -> None:
         waiting += fresh
     if apart := [name for name in w.endpoints if name not in reached and not w.torus]:
         raise FileError(
-            f"{file}: nothing joins {apart[0]} and {w.endpoints[0]}; describe one network, with all its links"
+            f"{file}: {apart[0]} and {w.endpoints[0]} are not connected; describe one network, with all its links"
         )

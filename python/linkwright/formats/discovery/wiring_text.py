@@ -37,7 +37,7 @@ def document(w: Wiring, file: str) -> Table:
     fabric = found["fabric"]
     edges = sum(len(links["edges"]) for links in fabric.get("links", {}).values())
     listed = edges + len(fabric.get("switches", [])) + len(found["endpoints"].get("names", []))
-    bounded(listed, MOST_LISTED, file, "names and links that do not count up")
+    bounded(listed, MOST_LISTED, file, "names and links that are not numbered consecutively")
     return found
 
 

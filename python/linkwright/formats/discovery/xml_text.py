@@ -39,13 +39,13 @@ class _Reader:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
-        # The text is decoded already, so what the file says of its encoding no longer matters.
+        # The text is decoded already, so the encoding that the file states no longer matters.
         self.parser = expat.ParserCreate("utf-8")
         self.parser.StartElementHandler = self.begin
         self.parser.EndElementHandler = lambda _: self.open.pop()
         if texts_of:
             self.parser.CharacterDataHandler = self.characters
-        self.parser.StartDoctypeDeclHandler = lambda *_: self.refuse("a document type, <!DOCTYPE ...>, is not read")
+        self.parser.StartDoctypeDeclHandler = lambda *_: self.refuse("a document type, <!DOCTYPE ...>, is not accepted")
 
     def refuse(self, what: str) -> NoReturn:
         raise FileError(f"{self.file}: line {self.parser.CurrentLineNumber}: {what}; take it out")
@@ -53,7 +53,7 @@ class _Reader:
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
         if self.count > MOST_ELEMENTS or len(self.open) >= MOST_DEPTH:
-            self.refuse(f"more than {MOST_ELEMENTS:,} elements, or more than {MOST_DEPTH} within each other")
+            self.refuse(f"more than {MOST_ELEMENTS:,} elements, or nesting deeper than {MOST_DEPTH}")
         if any(len(value) > MOST_ATTRIBUTE for value in attributes.values()):
             self.refuse(f"an attribute of more than {MOST_ATTRIBUTE:,} characters")
         element = Element(tag, attributes, self.parser.CurrentLineNumber)

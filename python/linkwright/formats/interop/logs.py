@@ -63,7 +63,7 @@ def take(path: Path, defaults: Defaults, tool: str | None = None, text: str | No
     log = logs.read_source(logs.Source(path, text))
     if log.complaints:
         line, what = log.complaints[0]
-        raise UsageError(f"{path}:{line}: {what}; mend the line or leave it out")
+        raise UsageError(f"{path}:{line}: {what}; correct the line or delete it")
     its = [table for table in log.tables if tool in (None, table.tool)]
     if not its and tool is not None:
         raise UsageError(f"{path}: holds numbers of {log.tool}, and --as asks for {tool}")
@@ -84,19 +84,21 @@ def _rows(path: Path, table: LogTable, defaults: Defaults, told: list[str]) -> I
     if collective is None:
         raise UsageError(f"{begun}: the log does not name its collective; give it with --collective")
     if not pairs and not known_collective(collective):
-        told.append(f"{begun}: left out: `{shown(collective)}` is no collective of linkwright")
+        told.append(f"{begun}: left out: `{shown(collective)}` is not a collective of linkwright")
         return
     ranks = table.ranks or defaults.ranks
     if ranks is None:
-        raise UsageError(f"{begun}: the log does not tell the number of ranks; give it with --ranks")
+        raise UsageError(f"{begun}: the log does not state the number of ranks; give it with --ranks")
     if ranks > MAX_RANKS:
-        raise UsageError(f"{begun}: {ranks} ranks are beyond {MAX_RANKS}; the log is damaged")
+        raise UsageError(f"{begun}: {ranks} ranks are more than {MAX_RANKS}; the log is damaged")
     if table.root is not None and table.root >= ranks:
         raise UsageError(f"{begun}: root {table.root} is none of {ranks} ranks; the log is damaged")
     common = _common(begun, table, None if pairs else collective, ranks, defaults.machine)
     for row in [row for row in table.rows if not row.in_place] or table.rows:
         if row.wrong:
-            raise UsageError(f"{path}:{row.line}: {row.wrong} wrong elements: a wrong result has no time; mend the run")
+            raise UsageError(
+                f"{path}:{row.line}: {row.wrong} wrong elements: a wrong result has no time; repeat the run"
+            )
         size = row.size * (ranks if table.per_rank else 1)
         if size > MAX_BYTES:
             raise UsageError(f"{path}:{row.line}: size {size} is beyond {MAX_BYTES}; the line is damaged")
@@ -114,7 +116,7 @@ def _common(begun: str, table: LogTable, collective: str | None, ranks: int, mac
     reduces = collective in ("allreduce", "reduce", "reduce_scatter")
     dtype = (table.dtype or ("float" if reduces else "byte")).lower()
     if dtype not in TYPES:
-        raise UsageError(f"{begun}: type `{shown(dtype)}` is not one of {', '.join(TYPES)}; leave the table out")
+        raise UsageError(f"{begun}: type `{shown(dtype)}` is not one of {', '.join(TYPES)}; delete the table")
     if table.quantity == "collective":
         metric, algorithm = "time", _ALGORITHMS.get(table.tool, key(table.tool))
     else:
@@ -124,7 +126,9 @@ def _common(begun: str, table: LogTable, collective: str | None, ranks: int, mac
         algorithm, executor, machine = table.origin.algorithm, table.origin.executor, table.origin.machine
     for name in (algorithm, executor, machine):
         if not is_name(name):
-            raise UsageError(f"{begun}: `{shown(name)}` is no name; give 1 to {NAME_MOST} printable characters")
+            raise UsageError(
+                f"{begun}: `{shown(name)}` is not a usable name; give 1 to {NAME_MOST} printable characters"
+            )
     operator = table.reduction if reduces else None
     return Imported(
         0, collective, algorithm, ranks, 0, TYPES[dtype], operator, table.root or 0, metric, 0.0, executor, machine
@@ -148,7 +152,7 @@ def _ends(path: Path, log: Log, tables: Iterable[LogTable]) -> Iterator[str]:
     if None in last:
         yield f"{path}: ends at {last[None]}; the format marks no end, so compare that"
     if log.skipped:
-        yield f"{path}: {counted(log.skipped, 'line')} passed over"
+        yield f"{path}: {counted(log.skipped, 'line')} skipped"
 
 
 def key(tool: str) -> str:
@@ -163,8 +167,8 @@ def _importers() -> Iterator[Importer]:
         yield Importer(
             key(tool),
             "; ".join(reader.summary for reader in its),
-            "Means or medians as the tool prints them, so rows have no interval. Of columns out of place and in place "
-            "the first are read. Ranks that a log does not state must be given.",
+            "Means or medians as the tool prints them, so rows have no interval. Of out-of-place and in-place columns, "
+            "the first are read. If a log does not state the number of ranks, give it.",
             "; ".join(dict.fromkeys(reader.source for reader in its)),
             tool,
         )

@@ -44,7 +44,7 @@ def _render(content: Content) -> str:
     rows = [row for row in content.rows if row["collective"] and row["metric"] in _METRICS]
     rows = [row for row in rows if row["value"] is not None]
     if not rows:
-        raise StoreError(f"{content.run}: holds no finished collective; `--as csv` writes whatever it holds")
+        raise StoreError(f"{content.run}: holds no finished collective; `--as csv` writes all its rows")
     lines = [f"# linkwright {content.run}; times are medians of the slowest rank\n"]
     for name, its_rows in itertools.groupby(rows, key=_table_name):
         lines += [f"#\n# {name}\n", _HEAD, *_lines(its_rows)]

@@ -25,10 +25,10 @@ def _render(content: Content) -> str:
 EXPORTER = Exporter(
     "openmpi-rules",
     "Open MPI dynamic rules (coll_tuned): the fastest algorithm by collective, ranks and size",
-    "For each collective and number of ranks, from which message size on which of Open MPI's own algorithms was the "
-    "fastest of its kind here. A rule begins only where the algorithm before it is separably slower than another one: "
-    "by 2 % at least, and with disjoint intervals where they were measured. Algorithms that Open MPI does not have are "
-    "passed over.",
+    "For each collective and number of ranks, the fastest of Open MPI's own algorithms here and the message size "
+    "from which it is. A rule begins only where the algorithm before it is separably slower than another one: "
+    "by 2 % at least, and with disjoint intervals where they were measured. Algorithms that Open MPI does not have "
+    "are skipped.",
     "Open MPI 4.1, ompi/mca/coll/tuned",
     _render,
     needs="times of collectives that Open MPI has algorithms for, of one machine",

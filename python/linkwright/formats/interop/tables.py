@@ -13,7 +13,7 @@ from .formats import Content, Exporter
 _DESCRIPTION = (
     "All columns of `results.parquet`, one row for each metric of each experiment; docs/formats.md explains them. "
 )
-_KEPT = "Constants of modelled machines stand beside the rows; of a finished run they are machine files in its folder."
+_KEPT = "Constants of modelled machines are next to the rows; a finished run keeps them as machine files in its folder."
 
 
 def _json(content: Content) -> str:
@@ -49,7 +49,7 @@ def _parquet(content: Content) -> bytes:
 EXPORTERS = (
     Exporter("json", "every result row in one document (.json)", _DESCRIPTION + _KEPT, "RFC 8259", _json, ".json"),
     Exporter(
-        "csv", "every result row, comma separated (.csv)", _DESCRIPTION + "Null is the empty field.", "RFC 4180",
+        "csv", "every result row, comma separated (.csv)", _DESCRIPTION + "Empty fields are null.", "RFC 4180",
         _csv, ".csv",
     ),
     Exporter(

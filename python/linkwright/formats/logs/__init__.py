@@ -2,7 +2,7 @@
 
     kinds.py      what a log holds: tables of rows, matrices, facts
     lines.py      lines without prefixes and colours; numbers
-    facts.py      what a library says of itself between the rows
+    facts.py      what a library reports about itself between the rows
     one module for each tool, and one line in `DOCUMENTS` or `TEXTS`
 
 `read_log` recognises tools by what the file holds. A document is of one tool; texts of several may follow one another,
@@ -47,7 +47,7 @@ def read_log(path: Path | str) -> Log:
         path: the file; `-` is not read here.
 
     Returns:
-        Its tables and matrices, and what it says of the machine.
+        Its tables and matrices, and what it reports about the machine.
 
     Raises:
         FileError: the file cannot be read, is of no known tool, or holds no number.
@@ -68,7 +68,7 @@ def read_source(source: Source) -> Log:
     found = document.read(source) if document else _texts(source)
     if found is None:
         tools = ", ".join(dict.fromkeys(one.tool for one in READERS))
-        raise FileError(f"{source.path}: holds no table of a known tool; read are the outputs of {tools}")
+        raise FileError(f"{source.path}: holds no table of a known tool; give the output of {tools}")
     if not found.tables and not found.matrices:
         said = found.complaints or found.left_out or ((source.count, "the file ends before a number"),)
         line, text = said[0]
@@ -94,7 +94,7 @@ def _texts(source: Source) -> Log | None:
     logs = [reading.log() for reading in readings.values()]
     complaints = [complaint for log in logs for complaint in log.complaints]
     if source.open_ended and any(table.rows[-1].line == source.count for log in logs for table in log.tables):
-        complaints.append((source.count, "the last line has no end, so its last number may be cut"))
+        complaints.append((source.count, "the last line is not terminated, so its last number may be cut"))
     return Log(
         ", ".join(known),
         tuple(sorted((table for log in logs for table in log.tables), key=lambda table: table.rows[0].line)),

@@ -80,7 +80,7 @@ class _Reading:
             table.columns = [word.lower() for word in words]
         elif table and words and words[0].isdecimal() and len(table.rows) < MOST_ROWS:
             if not table.row(at, words):
-                self.complaints.add(at, f"columns are missing, or no numbers: `{shown(text)}`")
+                self.complaints.add(at, f"columns are missing or not numeric: `{shown(text)}`")
         elif words and not self.gathered.see(text, label):
             self.skipped += 1
 

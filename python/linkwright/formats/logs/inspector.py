@@ -81,7 +81,7 @@ def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict
             try:
                 found = json.loads(whole_text)
             except (ValueError, RecursionError):
-                complaints.add(begun, f"no JSON object: `{shown(whole_text)}`")
+                complaints.add(begun, f"not a JSON object: `{shown(whole_text)}`")
             else:
                 if isinstance(found, dict):
                     yield begun, found

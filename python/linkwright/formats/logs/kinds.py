@@ -42,7 +42,7 @@ class LogRow:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a table that linkwright exported says of itself."""
+    """Facts in the heading of a table that linkwright exported."""
 
     algorithm: str
     executor: str

@@ -48,7 +48,7 @@ class Source:
         self.count = 0
         self.open_ended = False
         if text is None and not path.is_file():
-            raise FileError(f"{path}: is no file; give the log of a benchmark")
+            raise FileError(f"{path}: does not exist or is not a file; give the log of a benchmark")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """(number from 1, text) of every line."""
@@ -58,7 +58,9 @@ class Source:
                 while line := file.readline(MOST_LINE):
                     number += 1
                     if number > MOST_LINES:
-                        raise FileError(f"{self.path}: more than {MOST_LINES:,} lines; cut what is no table")
+                        raise FileError(
+                            f"{self.path}: more than {MOST_LINES:,} lines; remove everything but the tables"
+                        )
                     end = line
                     while not end.endswith("\n") and (rest := file.readline(MOST_LINE)):
                         end = rest

@@ -42,7 +42,7 @@ class _Reading:
         elif self.headed and text.strip()[:1].isdigit() and len(self.pairs) < MOST_ROWS:
             row = _pair(at, text)
             if row is None:
-                self.complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
+                self.complaints.add(at, f"a size or a value is not a number: `{shown(text)}`")
             else:
                 self.pairs.append(row)
         elif text.strip() and not self.gathered.see(text, label):

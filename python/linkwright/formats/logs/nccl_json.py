@@ -31,7 +31,7 @@ def read(source: Source) -> Log:
     document = source.document()
     complaints, gathered = Complaints(), Gathered()
     if not isinstance(document, dict):
-        complaints.add(1, "the document is cut, or no JSON")
+        complaints.add(1, "the document is cut, or is not JSON")
         return Log(TOOL, (), gathered.facts, (), 0, tuple(complaints.first))
     ranks, nodes = _devices(document, gathered)
     _environment(document, gathered)

@@ -207,7 +207,7 @@ def _columns(
     """(size, type, operator, root, [(0 out of place or 1 in place, numbers)], whether it is cut), or a complaint."""
     size = whole(words[0], MOST_SIZE)
     if size is None:
-        return "the size is no whole number of bytes, or beyond any"
+        return "the size is not a whole number of bytes, or is too large"
     first = _first_time(words, header)
     width = _width(header[header.index("time") :]) if "time" in header else 4
     between, rest = words[3:first], words[first:]
@@ -215,7 +215,7 @@ def _columns(
     root = next((int(word) for word in between if re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)
     groups = [(place, group) for place in (0, 1) if (group := _group(rest[place * width : (place + 1) * width]))]
     if not groups or groups[0][0]:
-        return "columns are missing, so the line is cut" if len(rest) < width else "a time or a rate is no number"
+        return "columns are missing, so the line is cut" if len(rest) < width else "a time or a rate is not a number"
     return size, words[2], reduction, root, groups, width < len(rest) < 2 * width
 
 
@@ -298,7 +298,7 @@ def _known(text: str) -> bool:
 
 READER = TextReader(
     TOOL,
-    "the text of nccl-tests and rccl-tests, versions 2.0 to 2.19, with whatever stands around it",
+    "the text of nccl-tests and rccl-tests, versions 2.0 to 2.19, including the lines around it",
     "nccl-tests, src/common.cu and src/util.cu",
     _known,
     _Reading,

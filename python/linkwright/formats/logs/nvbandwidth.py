@@ -81,7 +81,7 @@ def _json(source: Source) -> Log:
         rows = tuple(tuple(number(value, MOST_RATE) for value in row) for row in matrix[:_MOST])
         found.append(Matrix(clean(str(case.get("name", "")))[:200], rows, 1))
     if document is None:
-        complaints.add(1, "the document is cut, or no JSON")
+        complaints.add(1, "the document is cut, or is not JSON")
     return Log(TOOL, (), gathered.facts, tuple(found), 0, tuple(complaints.first))
 
 

@@ -113,7 +113,7 @@ class _Reading:
             self.current[label] = table
         if not table.known and title not in self.unread:
             self.unread.add(title)
-            self.left_out.add(at, f"the test `{shown(title)}` is not read: collectives, latency and bandwidth are")
+            self.left_out.add(at, f"the test `{shown(title)}` is not supported; collectives, latency and bandwidth are")
 
     def _row(self, at: int, table: _Table, words: list[str], text: str) -> None:
         if table.unit is None:
@@ -121,7 +121,7 @@ class _Reading:
         elif table.rows and words[0].isdecimal() and int(words[0][:30]) <= table.rows[-1].size:
             self.complaints.add(at, f"size {words[0][:30]} follows {table.rows[-1].size}, so two outputs were mixed")
         elif len(table.rows) >= MOST_ROWS or not table.row(at, words):
-            self.complaints.add(at, f"a size or a value is no number: `{shown(text)}`")
+            self.complaints.add(at, f"a size or a value is not a number: `{shown(text)}`")
 
     def log(self) -> Log:
         found = tuple(table.finished() for table in self.tables if table.rows)

@@ -46,7 +46,7 @@ def read(source: Source) -> Log:
     document = source.document()
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(events, list):
-        complaints.add(1, "the trace is cut, or no JSON")
+        complaints.add(1, "the trace is cut, or is not JSON")
         events = []
     tables = tuple(_table(key, its) for key, its in _times(events, complaints).items())
     if events and not tables and not complaints.first:
@@ -63,7 +63,7 @@ def read(source: Source) -> Log:
 def _without(events: list[Any]) -> str:
     """Why a trace tells no times of collectives."""
     if any(isinstance(event, dict) and str(event.get("name", "")).startswith("NPKIT_") for event in events):
-        return "a trace of NPKit holds steps of channels, and no time of a collective"
+        return "a trace of NPKit holds steps of channels, but not times of collectives"
     return "no kernel of the trace names its collective and its size"
 
 

@@ -71,7 +71,7 @@ def render(tables: Sequence[Table], about: About) -> Written:
     """The base with a branch for each table."""
     if about.base is None:
         raise UsageError(
-            "--for mpich: extends a file of MPICH's own; give it with --base, such as "
+            "--for mpich: extends one of MPICH's own files; give it with --base, such as "
             "maint/tuning/coll/mpir/generic.json of its source"
         )
     tree = _read(about.base)
@@ -124,7 +124,7 @@ MPICH = Runtime(
     "mpich",
     "MPICH: its selection file with branches for these ranks (JSON)",
     "A copy of --base, MPICH's own selection file, with a branch for each number of ranks. The format has no comments; "
-    "the reasons go to a file beside it.",
+    "the reasons go to a separate file.",
     "pmodels/mpich, src/mpi/coll/src/csel.c",
     ALGORITHMS,
     render,

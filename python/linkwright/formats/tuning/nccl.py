@@ -78,8 +78,8 @@ def _gains(table: Table, rule: Rule, own: str) -> Iterator[tuple[int, float]]:
 
 
 _DESCRIPTION = (
-    "Lines for the example tuner plugin: from which to which size which algorithm and protocol, by collective and "
-    "ranks. There is a line only where it is separably faster than what the library chooses, so a table may be empty."
+    "Lines for the example tuner plugin: the algorithm and protocol for each range of sizes, by collective and "
+    "ranks. A line is written only where it is separably faster than the library's choice, so a table may be empty."
 )
 NCCL = Runtime(
     "nccl", "NCCL: the table of the example tuner plugin (CSV)", _DESCRIPTION,

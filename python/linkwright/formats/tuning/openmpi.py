@@ -87,8 +87,8 @@ _SOURCE = "Open MPI, ompi/mca/coll/tuned"
 TEXT = Runtime(
     "openmpi",
     "Open MPI: dynamic rules of coll_tuned, as text",
-    "From which message size on which algorithm of coll_tuned, by collective and number of processes. Rules for a "
-    "number of processes also serve larger ones, up to the next that has rules.",
+    "The algorithm of coll_tuned from each message size on, by collective and number of processes. Rules for "
+    "a number of processes also apply to larger ones, up to the next that has rules.",
     f"{_SOURCE}, coll_tuned_dynamic_file.c (4.1)",
     ALGORITHMS,
     text,
@@ -96,8 +96,8 @@ TEXT = Runtime(
 JSON = Runtime(
     "openmpi-json",
     "Open MPI 6.0: dynamic rules of coll_tuned, as JSON of version 3",
-    "As `openmpi`, but each number of processes for itself. The format has no comments, so the reasons go to a file "
-    "beside it.",
+    "As `openmpi`, but with separate rules for each number of processes. The format has no comments, so the reasons "
+    "go to a separate file.",
     f"{_SOURCE}, coll_tuned_dynamic_file.c (6.0)",
     ALGORITHMS,
     version_3,

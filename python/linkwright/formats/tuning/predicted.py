@@ -60,7 +60,7 @@ def prediction(
     known = [e for e in found if isinstance(e, Collective) and runtime.word(e.collective, e.algorithm, e.ranks)]
     if not known:
         why = f"`{target.machine.name}` has no library {runtime.library}" if runtime.library else "nothing fits it"
-        raise UsageError(f"--for {runtime.key}: {why}, so there is nothing to choose among; name another runtime")
+        raise UsageError(f"--for {runtime.key}: {why}, so there is no choice to make; name another runtime")
     return Prediction(runtime, target, known, seed)
 
 

@@ -139,5 +139,5 @@ def _first(stretch: list[dict[str, Time]], name: str) -> str:
 def _gain(times: dict[str, Time], name: str, before: str) -> str:
     """What speaks for a switch."""
     if before not in times:
-        return f"{before} has no time here"
+        return f"{before} was not timed here"
     return f"{times[before].value / times[name].value - 1:.0%} faster than {before}"

@@ -22,7 +22,7 @@ class About:
 
 @dataclass(frozen=True)
 class Written:
-    """The file for a runtime and, where its format has no comments, the reasons for a file beside it."""
+    """The file for a runtime and, where its format has no comments, the reasons for a separate file."""
 
     text: str
     reasons: str | None = None
@@ -76,7 +76,7 @@ NEED_POWERS_OF_TWO = frozenset({"recursive_doubling", "recursive_halving"})
 
 
 def reasons(tables: Sequence[Table], about: About) -> str:
-    """Why the tables are as they are, for a file beside a format without comments."""
+    """Reasons for the tables, for a separate file if a format has no comments."""
     lines = [f"from {about.title}"]
     for table in tables:
         lines += [

@@ -65,7 +65,7 @@ UCC = Runtime(
     "ucc",
     "UCC: a configuration file with the algorithms of tl/ucp",
     "UCC_TL_UCP_TUNE with a token for each range of sizes, and a radix of 2 where an algorithm has one. The choice "
-    "among layers stays as it is.",
+    "among layers is unchanged.",
     "openucx/ucc, docs/user_guide.md",
     ALGORITHMS,
     render,

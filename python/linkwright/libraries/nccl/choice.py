@@ -142,7 +142,7 @@ class Chooser:
         if not found:
             there = ", ".join(dict.fromkeys(f"{a}/{p}" for a, p in table))
             asked = "/".join(filter(None, (algorithm, protocol)))
-            raise WaivedError(f"{asked}: version {self.tuner.version} does not use it here; there are {there}")
+            raise WaivedError(f"{asked}: version {self.tuner.version} does not use it here; it can use {there}")
         return found
 
     def _cut(self, collective: str, algorithm: str, protocol: str, size_bytes: int, time_us: float) -> Choice:

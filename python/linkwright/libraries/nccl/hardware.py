@@ -88,7 +88,7 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
     library = machine.library()
     words = library["hardware"] if library else None
     if library is None or words is None:
-        raise FileError(f"{machine.name}: library: no `hardware`, on which its choice depends; add [library.hardware]")
+        raise FileError(f"{machine.name}: library: no `hardware`, which its choice depends on; add [library.hardware]")
     if words["host"] not in HOSTS:
         raise unknown("host", words["host"], HOSTS, where=f"{machine.name}: library.hardware")
     names = [endpoint["name"] for endpoint in machine.endpoints()]

@@ -101,7 +101,7 @@ def nvlinks(machine: _native.Machine) -> list[list[int]]:
     """1 where one link of the network that the machine's library uses joins two ranks, 0 elsewhere."""
     library = machine.library()
     if library is None or library["links"] is None:
-        raise UsageError(f"{machine.name}: no library says which links rings take; add [library] with `links`")
+        raise UsageError(f"{machine.name}: no library states which links rings use; add [library] with `links`")
     return [[int(hops == 1) for hops in row] for row in hop_matrix(machine, library["links"])]
 
 

@@ -74,7 +74,7 @@ def shape(choice: Choice, hardware: Hardware, question: Collective) -> Shape:
     collective, size_bytes = question.collective, int(question.size_bytes or 0)
     key = f"{collective}/{REGISTERED[choice.algorithm]}"
     if key not in _registered():
-        raise WaivedError(f"{key}: no schedule does what the library chooses here")
+        raise WaivedError(f"{key}: linkwright has no schedule for the library's choice here")
     rings = rails(hardware, question.ranks, choice) if choice.algorithm in ("ring", "tree") else None
     grid = (hardware.gpus, hardware.nodes) if _is_grid(choice, hardware, question.ranks) else None
     if choice.algorithm == "tree" and grid is None:

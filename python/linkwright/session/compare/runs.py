@@ -67,7 +67,7 @@ def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarra
     if is_modelled(rows[0]["executor"]):
         return [exact(*values)]
     if any("disturbed" in str(row["flags"] or "").split(",") for row in rows):
-        return [unknown(*values, Why.DISTURBED, "no undisturbed launch in one of the runs")]
+        return [unknown(*values, Why.DISTURBED, "every launch of one run was disturbed")]
     if launches[0] is None or launches[1] is None:
         return [unknown(*values, Why.SINGLE, "no samples of one of the runs")]
     return measured(launches[0], launches[1])

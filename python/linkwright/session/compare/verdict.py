@@ -57,10 +57,10 @@ class Why(enum.StrEnum):
 # What each reason means, and what helps.
 MEANINGS = {
     Why.MISSING: "no value in one of the runs",
-    Why.DISTURBED: "every launch of one of the runs was disturbed; stop what else runs",
-    Why.SINGLE: f"fewer than {MIN_VALUES} launches in one of the runs; give more time with --time-budget",
-    Why.WIDE: f"±{100 * FAIR:g} % or more in one of the runs; give more time with --time-budget",
-    Why.UNCLEAR: "the difference is neither clear nor small; give more time with --time-budget",
+    Why.DISTURBED: "every launch of one of the runs was disturbed; stop other programs",
+    Why.SINGLE: f"fewer than {MIN_VALUES} launches in one of the runs; allow more time with --time-budget",
+    Why.WIDE: f"±{100 * FAIR:g} % or more in one of the runs; allow more time with --time-budget",
+    Why.UNCLEAR: "the difference is neither significant nor small; allow more time with --time-budget",
 }
 
 

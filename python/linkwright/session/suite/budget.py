@@ -63,7 +63,7 @@ class Plan:
             return [f"{count} experiment{'s' * (count != 1)}, {launches} in {budget_s:g} s"]
         return [
             f"{count} of {count + out} experiments fit into {budget_s:g} s, {launches};",
-            f"--time-budget {self.enough_s:.0f}s has time for an interval of each of the others, too",
+            f"--time-budget {self.enough_s:.0f}s also allows an interval for each of the others",
         ]
 
 

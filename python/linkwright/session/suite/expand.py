@@ -126,7 +126,7 @@ def _with_alternatives(names: Sequence[str], extent: Extent, collective: str, ow
         stem, _, rest = name.partition("/")
         stem = extent.default(collective) or stem if stem == DEFAULT else stem
         if rest == library.ALTERNATIVES and not own:
-            raise UsageError(f"--alternatives: no library plans {collective} on this machine; leave it out")
+            raise UsageError(f"--alternatives: no library plans {collective} on this machine; omit it")
         yield from extent.alternatives(collective, stem) if rest == library.ALTERNATIVES else (name,)
 
 

@@ -79,7 +79,7 @@ AXES = {
     ),
     "probe": Key(
         Choice(lambda: [key.removeprefix("probe/") for key in registry.keys("probes")]),
-        "probe, which asks what no schedule can",
+        "probe, which measures what no schedule can",
     ),
     "axes": Key(Named(Either(Many(_AXIS_VALUE, single=True), _AXIS_SWEEP)), "axis of the probe -> values, or a sweep"),
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
@@ -88,7 +88,7 @@ AXES = {
         "algorithms by name, `all`, `own` (those of the machine's library), or sources such as `own.py:bucket`; "
         "default: the plan of a described machine's library, if it has one and there is no `path` or `issue`, or all",
     ),
-    "schedules": Key(Many(TEXT, single=True), "sources that say themselves which collective they are"),
+    "schedules": Key(Many(TEXT, single=True), "sources that state their own collective"),
     "sizes": Key(_Sizes(), "message sizes: a list, or `{ min, max, factor }`"),
     "rising_to": Key(SIZE, "measured sweeps of a pattern go on to this size while the rate still rises"),
     "ranks": Key(
@@ -108,7 +108,7 @@ AXES = {
     "level": Key(Choice(LEVELS), "least thorough run that has this part"),
 }
 PART = {
-    "name": Key(LINE, "what the keys of its experiments begin with", required=True),
+    "name": Key(LINE, "prefix of the keys of its experiments", required=True),
     "summary": Key(LINE, "one line", required=True),
     **AXES,
     **{kind: Key(OneTable(AXES), f"what differs on {kind} machines") for kind in KINDS},
@@ -121,7 +121,7 @@ SUITE = {
                 "name": Key(NAME, "name of the file without its suffix", required=True),
                 "summary": Key(LINE, "one line", required=True),
                 "description": Key(TEXT, "a paragraph"),
-                "machines": Key(Many(TEXT), "where to run if `--on` names nothing", default=()),
+                "machines": Key(Many(TEXT), "where to run by default, without `--on`", default=()),
             }
         ),
         "the suite itself",
@@ -245,18 +245,18 @@ def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
     if part.probe:
         for key in keys:
             if key not in ("name", "summary", "probe", "axes", "placement", "level"):
-                raise place.wrong(f"`{key}` means nothing to a probe; state its `axes` instead")
+                raise place.wrong(f"`{key}` does not apply to a probe; state its `axes` instead")
         return part
     if part.axes:
-        raise place.wrong("`axes` are those of a `probe`; name one, or leave them out")
+        raise place.wrong("`axes` are those of a `probe`; name one, or omit them")
     for key in _PATTERN_LACKS if part.pattern else _ONLY_PATTERNS:
         if key in keys:
             cure = "a pattern has no algorithms and combines nothing" if part.pattern else "only patterns have it"
-            raise place.wrong(f"`{key}`: {cure}; leave it out")
+            raise place.wrong(f"`{key}`: {cure}; omit it")
     for kind in KINDS:
         _check_on(kind, part.on(kind), place)
     if part.rising_to is not None and (not part.pattern or len(part.on("measured").sizes) < 2):
-        raise place.wrong("`rising_to` continues the sweep of a `pattern` over at least two sizes; leave it out")
+        raise place.wrong("`rising_to` continues the sweep of a `pattern` over at least two sizes; omit it")
     return part
 
 
@@ -265,9 +265,7 @@ def _check_on(kind: str, part: Part, place: Place) -> None:
     if not part.sizes and not part.schedules:
         raise place.wrong(f"no `sizes` for {kind} machines")
     if "latency" in part.metrics and part.pattern != "ping_pong":
-        raise place.wrong(
-            "metrics: `latency` is half of a round trip, which only pattern `ping_pong` makes; leave it out"
-        )
+        raise place.wrong("metrics: `latency` is half of a round trip, which only pattern `ping_pong` makes; omit it")
     if "bandwidth" in part.metrics and not part.pattern and not part.schedules:
         raise place.wrong(
             "metrics: `bandwidth` is that of a pattern's messages; a collective has `alg_bw` and `bus_bw`"

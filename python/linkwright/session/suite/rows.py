@@ -25,7 +25,7 @@ from .context import Context, Row
 from .probe_rows import SAID
 
 NO_ARITHMETIC = Note("no-arithmetic", "without arithmetic")
-TRAFFIC = Note("traffic", "traffic: order is proved, contents mean nothing")
+TRAFFIC = Note("traffic", "traffic: order is proved, contents have no meaning")
 
 
 def without_value(context: Context, question: Question, status: str, reason: str, code: str | None = None) -> list[Row]:

@@ -91,7 +91,7 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
     if not any(found):
         raise UsageError(
             f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
-            "ask for other algorithms, ranks or threads, or name other machines with --on"
+            "choose other algorithms, ranks or threads, or name other machines with --on"
         )
     if request.name:
         _check_name(request.name, targets)
@@ -158,13 +158,13 @@ def _as_begun(run: runs.Run, request: Request, watcher: Watcher) -> list[Target]
         if begun is None or begun.machine != target.machine_name:
             where = begun.machine if begun else "another machine"
             raise UsageError(
-                f"{run.folder}: was begun on {where}, and {target.name} is {target.machine_name} here; resume it "
-                "there, or make it again"
+                f"{run.folder}: was begun on {where}, and {target.name} is {target.machine_name} here; resume "
+                "it there, or start a new run"
             )
         if target.modelled and not begun.is_of(machines.current(target.name, request.variant)):
             watcher.told(
-                f"--on {target.name}: the machine file has changed or gone since this run began; the run goes on "
-                f"with its copy, {run.folder}/machines/{begun.machine}.toml"
+                f"--on {target.name}: the machine file was changed or removed since this run began; the run "
+                f"continues with its copy, {run.folder}/machines/{begun.machine}.toml"
             )
     return targets
 
@@ -184,12 +184,12 @@ def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> O
     if plan["state"] == "done":
         raise UsageError(f"{run.folder}: this run is complete; `linkwright draw {run.id} --report` shows it")
     if plan.get("format") != schema.FORMAT:
-        raise UsageError(f"{run.folder}: another version of linkwright began this run; make it again")
+        raise UsageError(f"{run.folder}: another version of linkwright began this run; start a new run")
     asked = run.request
     grid = tuple(asked["grid"] or ()) or None
     variant = Variant.of(**asked["variant"])
     request = Request(**{name: asked[name] for name in documents.REQUEST} | {"grid": grid, "variant": variant})
-    text = read_text(run.folder / "suite.toml", "the copy that the run made of its suite")
+    text = read_text(run.folder / "suite.toml", "the run's own copy of its suite")
     suite = parse(text, f"{run.id}/suite.toml")
     targets = _as_begun(run, request, watcher)
     planned = _kept_own(run) or {t.name: expand_on(suite, t, request.level) for t in targets}
@@ -229,11 +229,11 @@ def _execute(
         except BackendError as error:
             broken = error
         except StoreError as error:
-            raise StoreError(f"{error}; what is finished is kept, and {goes_on(run, backend)}") from error
+            raise StoreError(f"{error}; all finished work is kept, and {goes_on(run, backend)}") from error
         with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
             _save(run, found, targets, done=not interrupted and not broken)
     if broken:
-        raise BackendError(f"{broken}; what is finished is kept, and {goes_on(run, backend)}") from broken
+        raise BackendError(f"{broken}; all finished work is kept, and {goes_on(run, backend)}") from broken
     if not interrupted:
         run.mark("done")
     return Outcome(run, found, interrupted)
@@ -293,13 +293,13 @@ def _without_samples(
     """The row of an experiment that no launch kept a sample of."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     if counts:
-        reason = f"every sample was disturbed ({counts}); stop what else runs on this machine"
+        reason = f"every sample was disturbed ({counts}); stop other programs on this machine"
         return rows.without_value(context, question, "disturbed", reason, ALL_DISTURBED)
     if short:
         return rows.without_value(context, question, short.status, short.reason, short.code)
-    reason = "the time budget does not suffice for the launches of an interval, so it was not started"
+    reason = "not started: the time budget is too short for the launches of an interval"
     if planned.left_out:
-        reason += f"; --time-budget {planned.enough_s:.0f}s would do for all"
+        reason += f"; --time-budget {planned.enough_s:.0f}s is enough for all"
     return rows.without_value(context, question, "out-of-time", reason, OUT_OF_TIME)
 
 

@@ -1,6 +1,6 @@
-"""The page of a log: the verdict, its curve beside that of the healthy machine, and what would give its numbers.
+"""The page of a log: the verdict, its curve next to that of the healthy machine, and the causes that fit its numbers.
 
-Curves of a log are measured, all others are simulated. The picture plays the healthy machine beside the nearest
+Curves of a log are measured, all others are simulated. The picture plays the healthy machine next to the nearest
 hypothesis, in step.
 """
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _CURVES = 3  # hypotheses in the chart
 _SUSPECTS = (
     Column("Place", numeric=True),
-    Column("Away", "%", numeric=True, help="by how much its curve and yours differ, over all sizes"),
-    Column("What would be wrong"),
-    Column("What usually makes it so"),
-    Column("Type this to check"),
+    Column("Away", "%", numeric=True, help="difference between its curve and yours, over all sizes"),
+    Column("Hypothesis"),
+    Column("Usual cause"),
+    Column("Command that checks it"),
     Column("Cure"),
 )
 
@@ -157,7 +157,7 @@ def _points(answer: Answer) -> Table:
         ]
         for one in answer.points
     ]  # fmt: skip
-    return Table("Yours beside the healthy machine", columns, body)
+    return Table("Yours next to the healthy machine", columns, body)
 
 
 def _faster(answer: Answer) -> list[Section]:
@@ -166,7 +166,7 @@ def _faster(answer: Answer) -> list[Section]:
         return []
     less = 1 - found.time_us / healthy
     told = f"A search on the healthy machine found {duration(found.time_us)}, {less:.0%} less: {found.recipe}."
-    words = [told, f"Write it: {found.write}", f"Switch it on {found.switch_on}"]
+    words = [told, f"Write it: {found.write}", f"Enable it {found.switch_on}"]
     return [Section("What would be faster", [Text(words if less > 0 else ["A search found nothing faster."])])]
 
 
@@ -174,9 +174,9 @@ def _read(log: Log) -> list[Section]:
     """What was passed over."""
     if not log.skipped and not log.named:
         return []
-    items: list[Item] = [Text([f"{units.counted(log.skipped, 'line')} passed over, which belong to no table."])]
+    items: list[Item] = [Text([f"{units.counted(log.skipped, 'line')} skipped, which belong to no table."])]
     if log.named:
         columns = [Column("Line", numeric=True), Column("Because")]
         body = [[Cell(f"{line}", line), text] for line, text in log.named]
-        items.append(Table("Lines and tables that are not read", columns, body))
+        items.append(Table("Lines and tables that were skipped", columns, body))
     return [Section("What was not read", items)]

@@ -54,7 +54,7 @@ def _of_system(system: System, size: int, words: str) -> Scene | None:
 
 
 def of_schedule(found: Found) -> list[Scene]:
-    """The schedule, and beside it the fastest known one where that can be drawn."""
+    """The schedule, next to the fastest known one if that can be drawn."""
     from linkwright.advise.explain import schedule
 
     asked, machine = found.question, found.machine

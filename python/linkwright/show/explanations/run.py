@@ -28,7 +28,7 @@ def run(name: str, found: Sequence[Fastest], scenes: Sequence[Scene]) -> Report:
         Column("Size", "B", numeric=True),
         Column("Fastest"),
         Column("Time", "s", numeric=True),
-        Column("Of the limit", "%", numeric=True, help="or of the best that was seen"),
+        Column("Of the limit", "%", numeric=True, help="or of the best seen"),
         Column("Next"),
     ]
     body = [
@@ -41,13 +41,13 @@ def run(name: str, found: Sequence[Fastest], scenes: Sequence[Scene]) -> Report:
         for one in found
     ]  # fmt: skip
     table = Table("The largest size of each collective", columns, body, empty="The run has no time of a collective.")
-    return Report(f"Run {name}", sections=[Section("What was the fastest", [table]), *_motion(scenes)])
+    return Report(f"Run {name}", sections=[Section("The fastest", [table]), *_motion(scenes)])
 
 
 def row(name: str, found: OneRow, scenes: Sequence[Scene]) -> Report:
     """The page of one experiment of a run."""
     body = [[Cell(str(one["metric"]), tone="strong"), value(one), str(one["reason"] or "")] for one in found.rows]
-    table = Table("Its values", [Column("Metric"), Column("Value"), Column("Why there is none")], body)
+    table = Table("Its values", [Column("Metric"), Column("Value"), Column("Why it is missing")], body)
     items: list[Item] = [Text([_conclusion(found)]), table]
     sections = [Section("In short", items), *_motion(scenes)]
     return Report(f"{found.experiment} on {found.machine}", f"Of run {name}.", sections=sections)
@@ -56,7 +56,7 @@ def row(name: str, found: OneRow, scenes: Sequence[Scene]) -> Report:
 def _conclusion(found: OneRow) -> str:
     if found.faster is None:
         return "It has no time."
-    reached = f"It reaches {found.share:.0%} of the {found.of}." if found.share else "No limit is known."
+    reached = f"It reaches {found.share:.0%} of the {found.of}." if found.share else "The limit is unknown."
     faster = ", ".join(f"{name} ({1 - part:.0%} less)" for name, part in found.faster)
     return f"{reached} Faster in this run: {faster or 'nothing'}."
 

@@ -1,4 +1,4 @@
-"""The page of a schedule: its time and limit, a picture beside the fastest known one, what binds, what is faster."""
+"""The page of a schedule: its time and limit, a picture next to the fastest known one, what binds, what is faster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def schedule(found: Found, scenes: Sequence[Scene]) -> Report:
         ],
         sections=[
             Section("In short", [_conclusion(found), *_moving(scenes)]),
-            Section("What the time is spent on", [_spent(found), _busiest(found)]),
+            Section("Where the time goes", [_spent(found), _busiest(found)]),
             *effects(found.binds, "What binds it"),
             Section("What would be faster", [*_searched(found), _better(found)]),
         ],
@@ -69,13 +69,13 @@ def _busiest(found: Found) -> Table:
 
 
 def _searched(found: Found) -> list[Item]:
-    """What a search found: what its time is spent on beside what this one's is, and how to switch it on."""
+    """Result of a search: where its time goes, compared with this schedule, and how to enable it."""
     its = found.faster
     if its is None:
         return []
     kind = "A search found a new schedule" if its.new else "The search found nothing faster than a known algorithm"
     told = [f"{kind}: {duration(its.time_us)}, {1 - its.time_us / found.time_us:.0%} less. {its.recipe}."]
-    told += [f"Write it: {its.write}", f"Switch it on {its.switch_on}"]
+    told += [f"Write it: {its.write}", f"Enable it {its.switch_on}"]
     before = Spent("This schedule", found.time_us / US_PER_S, dict(found.spent))
     return [Text(told), compared("Why it is faster", before, Spent("The one found", its.time_us / US_PER_S, its.spent))]
 

@@ -19,11 +19,11 @@ _EFFECTS = (
     Column("Time if twice as good", "s", numeric=True),
     Column("Saves", "%", numeric=True),
 )
-_READ = "Each number is made twice as good, by itself, and the time is simulated again."
+_READ = "Each number is improved twofold on its own, and the time is simulated again."
 
 
 def effects(found: Sequence[Effect], title: str) -> list[Section]:
-    """What binds; nothing where no number matters by itself."""
+    """What binds; nothing if no single number matters."""
     body = [[Cell(one.key, tone="strong"), one.value, one.status, time(one.time_us), share(one.gain)] for one in found]
     return [Section(title, [Table("What if", _EFFECTS, body, _READ)])] if body else []
 

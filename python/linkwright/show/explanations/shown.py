@@ -63,7 +63,7 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
 
 def _doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
     if skipped or complaints:
-        yield f"{units.counted(skipped, 'line')} passed over"
+        yield f"{units.counted(skipped, 'line')} skipped"
     for line, text in complaints[:3]:
         yield from _wrapped(f"line {line}: {text}")
     if len(complaints) > 3:
@@ -107,7 +107,9 @@ def of_schedule(found: Found) -> Iterator[str]:
     )
     yield ""
     limit = (
-        f"{found.limit_us / found.time_us:.0%} of the limit ({found.limit})" if found.limit_us else "no limit is known"
+        f"{found.limit_us / found.time_us:.0%} of the limit ({found.limit})"
+        if found.limit_us
+        else "the limit is unknown"
     )
     yield from _wrapped(f"{units.format_us(found.time_us)}, {limit}")
     spent = ", ".join(f"{share:.0%} {name}" for name, share in found.spent)
@@ -128,7 +130,7 @@ def of_schedule(found: Found) -> Iterator[str]:
 
 
 def _faster(found: Faster | None, time_us: float) -> Iterator[str]:
-    """What a search found, beside a time on the healthy machine."""
+    """Result of a search, compared with a time on the healthy machine."""
     if found is None:
         return
     yield ""
@@ -141,7 +143,7 @@ def _faster(found: Faster | None, time_us: float) -> Iterator[str]:
     cause, share = max(found.spent.items(), key=lambda one: one[1])
     yield from _wrapped(f"  why: {share:.0%} of its critical path is {cause}", indent="    ")
     yield from _wrapped(f"  write it: {found.write}", indent="    ")
-    yield from _wrapped(f"  switch it on {found.switch_on}", indent="    ")
+    yield from _wrapped(f"  enable it {found.switch_on}", indent="    ")
 
 
 def _wrapped(text: str, indent: str = "  ") -> Iterable[str]:

@@ -19,11 +19,11 @@ FORMS = (".svg", ".png", ".html")
 def check(out: Path, count: int, dark: bool) -> None:
     """Refuse, before anything is simulated, what cannot be written."""
     if out.suffix.lower() not in FORMS:
-        raise UsageError(f"--out {out}: a picture is one of {', '.join(FORMS)}; choose a name that ends so")
+        raise UsageError(f"--out {out}: choose a name that ends in {', '.join(FORMS)}")
     if count > 1 and out.suffix.lower() != ".html":
         raise UsageError(f"--out {out}: {count} pictures side by side need a page; write to a file that ends in .html")
     if dark and out.suffix.lower() == ".html":
-        raise UsageError(f"--dark: {out} is light or dark as its reader prefers; leave --dark out")
+        raise UsageError(f"--dark: {out} follows the browser's setting; omit --dark")
     if out.suffix.lower() == ".png":
         extras.load("resvg_py", "png", "a picture as .png")
 

@@ -55,17 +55,17 @@ def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked
     if len(what) > 1:
         raise UsageError(f"{len(what)} pictures: name the machine of the schedules with --on, or draw one thing")
     if asked != Asked(asked.ranks, asked.grid):
-        raise UsageError("--size, --dtype, --root and --path are of schedules; name their machine with --on")
+        raise UsageError("--size, --dtype, --root and --path apply to schedules; name their machine with --on")
     run, _, experiment = what[0].partition(":")
     if is_run(root, run):
         if variant or asked != Asked():
-            raise UsageError(f"{run}: a run has the machine and the ranks that it was made with; leave options out")
+            raise UsageError(f"{run}: a run keeps its machine and its ranks; omit these options")
         return [of_run(runs.find(root, run), experiment)]
     if what[0].partition("/")[0] in _collectives():
         raise UsageError(f"{what[0]}: a schedule is drawn on a machine; name it with --on")
     machine = machines.load(what[0], variant)
     if asked.ranks and not machine.open_size:
-        raise UsageError(f"--ranks: {machine.name} has the endpoints that its file says; leave --ranks out")
+        raise UsageError(f"--ranks: {machine.name} has the endpoints that its file states; omit --ranks")
     return [scene(sized(machine, asked))]
 
 
@@ -82,7 +82,7 @@ def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
     """The machine with a size, if its file leaves that open."""
     if not machine.open_size:
         if asked.grid is not None:
-            raise UsageError(f"--grid: {machine.name} has the size that its file says; leave --grid out")
+            raise UsageError(f"--grid: {machine.name} has the size that its file states; omit --grid")
         return machine
     if asked.grid or (machine.open_size == "grid" and asked.ranks is None):
         return machine.with_grid(*(asked.grid or OPEN_GRID))
@@ -154,7 +154,7 @@ def _named(rows: Rows, timed: Rows, experiment: str) -> Rows:
     found: Rows = timed[timed["experiment"] == experiment]
     if not len(found):
         if (rows["experiment"] == experiment).any():
-            raise UsageError(f"{experiment}: was not simulated, or is no collective, so there is nothing to draw")
+            raise UsageError(f"{experiment}: was not simulated, or is not a collective, so there is nothing to draw")
         raise unknown("simulated experiment of this run", experiment, set(timed["experiment"]))
     return found
 

@@ -94,11 +94,11 @@ def _chart(made: Training) -> Plot:
     names = "{}: compute alone" if len(alone) > 1 else "compute alone"
     limits = [Curve(names.format(name), gpus, rates, kind="limit") for name, gpus, rates in alone.values()]
     read = (
-        "Level lines scale perfectly. What a line lies below the dashed one is lost to messages, waiting and input. "
+        "Level lines scale perfectly. The gap to the dashed line is lost to messages, waiting and input. "
         "The vertical axis need not begin at 0."
     )
     x, y = Axis("GPUs", "1", "log2"), Axis("samples per second and GPU", "1")
-    return Plot("What a GPU trains, by number of GPUs", x, y, [*whole, *limits], read, wide=True)
+    return Plot("Samples per second and GPU, by number of GPUs", x, y, [*whole, *limits], read, wide=True)
 
 
 def _by_batch(steps: Sequence[Step]) -> dict[str, list[Step]]:
@@ -128,7 +128,7 @@ def _shares(step: Step) -> list[Cell | str]:
 def _times(made: Training) -> Table:
     columns = [Column("Machine"), Column("Batch", numeric=True), Column("GPUs", numeric=True)]
     columns += [Column("Step", "s", numeric=True), Column("Low to high", help="what the assumptions leave open")]
-    columns += [Column("Samples per second", numeric=True), Column("Mostly", help="what exposed messages spend it on")]
+    columns += [Column("Samples per second", numeric=True), Column("Mostly", help="causes of exposed messages")]
     columns += [Column("Time to train", "s", numeric=True)] if made.workload.samples else []
     rows = [_time_row(made, step) for steps in made.steps.values() for step in steps]
     return Table("Every batch and number of GPUs", columns, rows)

@@ -54,7 +54,7 @@ def _steps(outcomes: Sequence[Outcome]) -> Table:
     columns = [Column("Machine"), Column("Step", "s", numeric=True)]
     columns += [Column(HEADINGS[cause], "%", numeric=True) for cause in causes]
     rows = [[one.machine, _time(one.step_ps), *(_share(one.share(cause)) for cause in causes)] for one in outcomes]
-    return Table("Step and its causes", columns, rows, "Causes are the mean over all ranks, and add up to the step.")
+    return Table("Step and its causes", columns, rows, "Causes are averaged over all ranks, and add up to the step.")
 
 
 def _path(found: Outcome) -> Table:
@@ -70,7 +70,7 @@ def _path(found: Outcome) -> Table:
 def _messages(found: Outcome) -> Table:
     columns = [Column("Kind"), Column("Size", "B", numeric=True), Column("Ranks", numeric=True)]
     columns += [Column("Times", numeric=True), Column("Once", "s", numeric=True), Column("Together", "s", numeric=True)]
-    columns += [Column("Share", "%", numeric=True, help="of the step, in the mean over all ranks, hidden or not")]
+    columns += [Column("Share", "%", numeric=True, help="of the step, averaged over all ranks, hidden or not")]
     columns += [Column("By")]
     rows = [
         [

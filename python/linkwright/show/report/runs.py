@@ -105,7 +105,7 @@ class Run:
         return bool(self.rows["modelled"].any())
 
     def topology(self, machine: str) -> Topology:
-        """What the host says of itself, where `machine` is its processors; else nothing: a model, or a GPU in it."""
+        """Facts that the host reports, where `machine` is its processors; else nothing: a model, or a GPU in it."""
         found = set(self.rows[self.rows["machine"] == machine]["executor"])
         return Topology(self.environment if all(map(executors.is_host, found)) else {})
 

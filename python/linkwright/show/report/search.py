@@ -36,7 +36,7 @@ def _conclusion(outcomes: Sequence[Outcome]) -> str:
     best = max(outcomes, key=_gain)
     size, time = best.task.size, _duration(best.best["time_ps"])
     if _gain(best) < 1.005:
-        return f"Nothing that was found is faster than the best known schedule; at {size} that takes {time}."
+        return f"The search found nothing faster than the best known schedule; at {size} that takes {time}."
     known = _duration(best.known["time_ps"]) if best.known else "nothing"
     told = f"At {size}, {best.best['recipe']} takes {time} where the best known schedule takes {known}"
     return f"{told}: {_gain(best):.2f} times as fast."
@@ -78,7 +78,7 @@ def _found(outcomes: Sequence[Outcome]) -> Table:
 
 
 def _passed_over(outcomes: Sequence[Outcome]) -> list[Item]:
-    """Faster schedules that are no answer, and why."""
+    """Faster schedules that were rejected, and why."""
     told = [_passed(outcome, outcome.fastest) for outcome in outcomes if outcome.fastest]
     return [Text([line]) for line in told]
 
@@ -91,7 +91,7 @@ def _passed(outcome: Outcome, one: Mapping[str, Any]) -> str:
         f" ({lasting.long})" if lasting else ""
     )
     size, what = outcome.task.size, f"{one['method']}, {one['recipe']} ({one['issue']})"
-    return f"At {size}, a faster schedule was passed over, because its gain {why}: {how}. It is {what}."
+    return f"At {size}, a faster schedule was rejected, because its gain {why}: {how}. It is {what}."
 
 
 def _row(outcome: Outcome) -> list[Cell | str]:
@@ -113,7 +113,7 @@ def _row(outcome: Outcome) -> list[Cell | str]:
 
 
 def _why(outcome: Outcome) -> Table:
-    """What the time is spent on, before and after."""
+    """Where the time goes, before and after."""
     size = outcome.task.size
     after: Any = outcome.task.binds(outcome.best)
     before: Any = outcome.task.binds(outcome.known) if outcome.known else {"critical_path": {}, "busiest_link": None}

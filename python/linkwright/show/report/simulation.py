@@ -49,7 +49,7 @@ def simulation(machine: _native.Machine, answer: ask.Answer, question: Scheduled
         ),
         Section("Figures", [_figures(rows)]),
         *_limits(machine, question, time),
-        Section("What the time is spent on", [_causes(insight), *_path(insight)]),
+        Section("Where the time goes", [_causes(insight), *_path(insight)]),
         Section("Links", _links(insight)),
     ]
     return Report(
@@ -82,7 +82,7 @@ def _conclusion(time: Row, insight: Insight, answer: ask.Answer) -> Text:
 
 
 def _repeats(time: Row, answer: ask.Answer) -> list[str]:
-    """What a path that repeats the schedule makes of the picture."""
+    """Explain the picture of a path that repeats the schedule."""
     whole_ns = units.Time(int(answer.ranks.finish_ps.max())).ns
     if not len(answer.ranks.runs_ps) or whole_ns < _SEVERAL * time["value"]:
         return []

@@ -1,4 +1,4 @@
-"""GPUs of one PCIe switch reach each other through the processor: access control services."""
+"""GPUs of one PCIe switch communicate through the processor: access control services."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .kind import Case, Hypothesis
 def _cases(system: System) -> Iterator[Case]:
     if system.nodes == 1 and system.can_detour:
         yield Case(
-            "GPUs reach each other through the processor and not through their switch", system.having(detours=True),
-            "ACS", "PCIe access control services (ACS) send all that a device sends up to the root complex",
+            "GPUs communicate through the processor instead of their switch", system.having(detours=True),
+            "ACS", "PCIe access control services (ACS) route all traffic of a device through the root complex",
             "lspci -vvv | grep ACSCtl: SrcValid+ on a switch; cat /proc/cmdline (iommu=); nvidia-smi topo -m",
             "turn ACS off on the PCIe switches (setpci ECAP_ACS+0x6.w=0000), boot with iommu=pt",
         )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("access_control", "GPUs of one PCIe switch reach each other through the processor", _cases)
+HYPOTHESIS = Hypothesis("access_control", "GPUs of one PCIe switch communicate through the processor", _cases)

@@ -18,10 +18,10 @@ def _cases(system: System) -> Iterator[Case]:
     for key, name in _NAMES.items():
         yield Case(
             f"the library uses {name}", system.having(algorithm=f"{library}/{key}"), "algorithm",
-            f"NCCL_ALGO={name} is set, or what is faster is off (NCCL_NVLS_ENABLE=0, no fabric manager)",
+            f"NCCL_ALGO={name} is set, or a faster algorithm is disabled (NCCL_NVLS_ENABLE=0, no fabric manager)",
             "env | grep NCCL_; grep -i nvls in the log with NCCL_DEBUG=INFO",
             "unset NCCL_ALGO and NCCL_NVLS_ENABLE; systemctl status nvidia-fabricmanager",
         )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("algorithm_forced", "an algorithm was forced, or the best one was left out", _cases)
+HYPOTHESIS = Hypothesis("algorithm_forced", "an algorithm was forced, or the best one was excluded", _cases)

@@ -12,8 +12,8 @@ from .kind import Case, Hypothesis
 def _cases(system: System) -> Iterator[Case]:
     if system.nodes > 1 and system.has("nic"):
         yield Case(
-            "NICs reach GPUs through the processor and not through their switch", system.lacking("nic"), "ACS",
-            "PCIe access control services (ACS) and an IOMMU are on, or GPU and NIC hang on different switches",
+            "NICs reach GPUs through the processor instead of their switch", system.lacking("nic"), "ACS",
+            "PCIe access control services (ACS) and an IOMMU are on, or GPU and NIC are on different switches",
             "lspci -vvv | grep ACSCtl; cat /proc/cmdline (iommu=); nvidia-smi topo -m",
             "turn ACS off on the PCIe switches, boot with iommu=pt",
         )  # fmt: skip

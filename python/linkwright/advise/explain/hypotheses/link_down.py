@@ -17,8 +17,8 @@ def _cases(system: System) -> Iterator[Case]:
                     f"links of class {links} run at {part:.0%} of their rate", system.slowed(links, part), "links down",
                     "links are down, trained at a lower rate or width, or shared with another job",
                     system.command("links"),
-                    "reset the GPUs, reseat the card; compare with a node that is well",
+                    "reset the GPUs, reseat the card; compare with a healthy node",
                 )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("link_down", "links between GPUs run at a part of their rate", _cases)
+HYPOTHESIS = Hypothesis("link_down", "links between GPUs run below their rate", _cases)

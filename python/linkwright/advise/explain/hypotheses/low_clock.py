@@ -26,8 +26,8 @@ def _cases(system: System) -> Iterator[Case]:
         if changes:
             yield Case(
                 f"GPUs run at {part:.0%} of their clock", system.scaled(changes), "low clock",
-                "a power cap, heat, or clocks that were locked low hold the clock down",
-                system.command("clocks"), "lift the cap, unlock the clocks, look at the cooling",
+                "a power cap, heat, or a locked clock lowers the clock",
+                system.command("clocks"), "lift the cap, unlock the clocks, check the cooling",
             )  # fmt: skip
 
 

@@ -16,10 +16,10 @@ def _cases(system: System) -> Iterator[Case]:
         return
     for a, b in system.peers[:MOST]:
         yield Case(
-            f"one link between GPUs is gone, such as {a} - {b}", system.lacking(f"{a} - {b}"), "missing link",
+            f"one link between GPUs is missing, such as {a} - {b}", system.lacking(f"{a} - {b}"), "missing link",
             "a link failed its training or was switched off after errors", system.command("links"),
-            "reset the GPUs, reseat the bridge or baseboard; compare with a node that is well",
+            "reset the GPUs, reseat the bridge or baseboard; compare with a healthy node",
         )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("missing_link", "one link between GPUs is gone", _cases)
+HYPOTHESIS = Hypothesis("missing_link", "one link between GPUs is missing", _cases)

@@ -16,11 +16,11 @@ def _cases(system: System) -> Iterator[Case]:
     for missing in (number for number in (1, 2, 4) if number < len(nics)):
         names = nics[-missing:]
         yield Case(
-            f"{missing} of the network ports of a node take no part", system.lacking(*names), "missing ports",
-            "a port is down, has no address, or NCCL_IB_HCA leaves it out",
+            f"{missing} of the network ports of a node are unused", system.lacking(*names), "missing ports",
+            "a port is down, has no address, or NCCL_IB_HCA omits it",
             "ibstat; ibdev2netdev; env | grep NCCL_IB_HCA; grep 'NET/IB : Using' in the log",
-            "bring the port up, or name all of them in NCCL_IB_HCA",
+            "bring the port up, or list all ports in NCCL_IB_HCA",
         )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("missing_ports", "some network ports take no part", _cases)
+HYPOTHESIS = Hypothesis("missing_ports", "some network ports are unused", _cases)

@@ -10,7 +10,7 @@ from .kind import Case, Hypothesis
 
 PARTS = (0.5, 0.25)
 _CHECK = "run again at another time, or on nodes of one leaf switch; ibqueryerrors; perfquery -x (PortXmitWait)"
-_CURE = "ask for nodes of one leaf (--switches=1), for adaptive routing, or for exclusive nodes"
+_CURE = "request nodes of one leaf (--switches=1), adaptive routing, or exclusive nodes"
 
 
 def _cases(system: System) -> Iterator[Case]:
@@ -19,14 +19,14 @@ def _cases(system: System) -> Iterator[Case]:
     for part in PARTS:
         if system.has("trunk"):
             yield Case(
-                f"another job leaves {part:.0%} of the links between switches", system.slowed("trunk", part),
+                f"another job leaves {part:.0%} of the bandwidth between switches", system.slowed("trunk", part),
                 "neighbour", "other jobs cross the same spine switches", _CHECK, _CURE,
             )  # fmt: skip
         if ports := system.ports_of_a_node:
             yield Case(
-                f"another job leaves {part:.0%} of the ports of one node", system.slowed_all(ports, part),
+                f"another job leaves {part:.0%} of the bandwidth of one node", system.slowed_all(ports, part),
                 "neighbour", "another job or storage traffic shares the NICs of a node", _CHECK, _CURE,
             )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("neighbour", "another job has a share of the network", _cases)
+HYPOTHESIS = Hypothesis("neighbour", "another job uses part of the network", _cases)

@@ -17,10 +17,10 @@ def _cases(system: System) -> Iterator[Case]:
             if system.has(links):
                 yield Case(
                     f"ports carry {part:.0%} of their rate", system.slowed(links, part), "slow network",
-                    "cables at a lower rate, congestion, a taper of the switches, PCIe of a NIC at half its width",
+                    "cables at a lower rate, congestion, tapered switches, or a NIC at half its PCIe width",
                     "ib_write_bw between the nodes; ibstat | grep Rate; lspci -vv | grep LnkSta",
-                    "replace the cable, look at adaptive routing and at congestion counters",
+                    "replace the cable, check adaptive routing and congestion counters",
                 )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("network_slow", "the network carries a part of what it should", _cases)
+HYPOTHESIS = Hypothesis("network_slow", "the network runs below its rate", _cases)

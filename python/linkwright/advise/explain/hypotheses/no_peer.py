@@ -1,4 +1,4 @@
-"""GPUs may not access each other's memory: all data go through the memory of the host.
+"""GPUs cannot access each other's memory: all data go through the memory of the host.
 
 Of several nodes this is no hypothesis: the network hides it, and a run on one node shows it.
 """
@@ -17,7 +17,7 @@ def _cases(system: System) -> Iterator[Case]:
     own = [name for name in ("nvlink", "xgmi") if system.has(name)]
     if system.nodes == 1 and peers and system.transports("host_"):
         yield Case(
-            "GPUs do not reach each other: data go through the memory of the host", system.lacking(*own, *peers),
+            "GPUs cannot reach each other: data is staged through host memory", system.lacking(*own, *peers),
             "no links" if own else "no peer access",
             "NCCL_P2P_DISABLE=1 is set, or PCIe access control services (ACS) or an IOMMU forbid it",
             "env | grep NCCL_P2P; lspci -vvv | grep ACSCtl; grep 'via SHM' in the log with NCCL_DEBUG=INFO",
@@ -25,4 +25,4 @@ def _cases(system: System) -> Iterator[Case]:
         )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("no_peer", "GPUs may not access each other's memory", _cases)
+HYPOTHESIS = Hypothesis("no_peer", "GPUs cannot access each other's memory", _cases)

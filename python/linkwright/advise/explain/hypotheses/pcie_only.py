@@ -1,4 +1,4 @@
-"""GPUs reach each other over PCIe and not over their own links."""
+"""GPUs communicate over PCIe instead of their own links."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def _cases(system: System) -> Iterator[Case]:
     for links in ("nvlink", "xgmi"):
         if system.has(links):
             yield Case(
-                "GPUs talk over PCIe and not over their links", system.lacking(links), "no links",
+                "GPUs communicate over PCIe instead of their links", system.lacking(links), "no links",
                 "peer access or the fabric manager is off, or NCCL_P2P_DISABLE=1 is set",
                 f"{system.command('links')}; env | grep NCCL_P2P; grep ' via ' in the log",
                 "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv",
             )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("pcie_only", "GPUs reach each other over PCIe and not over their own links", _cases)
+HYPOTHESIS = Hypothesis("pcie_only", "GPUs communicate over PCIe instead of their own links", _cases)

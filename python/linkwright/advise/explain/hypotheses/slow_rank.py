@@ -19,8 +19,8 @@ def _cases(system: System) -> Iterator[Case]:
         yield Case(
             f"the links of one rank, such as {rank}, run at {part:.0%} of their rate", system.slowed(rank, part),
             "slow rank", "one GPU has a bad riser or cable, is shared with another job, or its host is busy",
-            f"{system.command('clocks')}; run on half of the ranks, then on the other half: one of both is slow",
-            "leave that GPU or node out (--exclude), and have it repaired",
+            f"{system.command('clocks')}; run on one half of the ranks, then on the other: one half is slow",
+            "exclude that GPU or node (--exclude), and have it repaired",
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from .kind import Case, Hypothesis
 def _cases(system: System) -> Iterator[Case]:
     if system.nodes > 1:
         yield Case(
-            "sockets are used and not RDMA", system.having(fabric="sockets"), "sockets",
+            "sockets are used instead of RDMA", system.having(fabric="sockets"), "sockets",
             "no plugin for the network was found, or NCCL_IB_DISABLE=1 is set",
             "grep 'NET/' in the log with NCCL_DEBUG=INFO: Socket instead of IB or OFI",
             "unset NCCL_IB_DISABLE; install the plugin (aws-ofi-nccl, rdma-core) in the container",

@@ -16,9 +16,9 @@ def _cases(system: System) -> Iterator[Case]:
         if name != stem and "/" not in name and name.partition("-")[0] == stem.partition("-")[0]:
             yield Case(
                 f"the library is {name}", system.having(algorithm=name), "version",
-                "the program loads another version of the library than the one that was looked at",
+                "the program loads a different version of the library than expected",
                 "NCCL_DEBUG=VERSION; ldd on the program; LD_LIBRARY_PATH", "load the newer library",
             )  # fmt: skip
 
 
-HYPOTHESIS = Hypothesis("version", "another version of the library runs than was thought", _cases)
+HYPOTHESIS = Hypothesis("version", "a different version of the library runs than expected", _cases)

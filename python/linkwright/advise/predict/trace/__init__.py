@@ -1,4 +1,4 @@
-"""`kind = "trace"`: a recorded execution, its messages priced on another machine.
+"""`kind = "trace"`: a recorded execution, its messages simulated on another machine.
 
 The files are Chakra execution traces, one for each rank, or one that stands for all. Computation takes the time that
 was recorded, times a factor. Everything that communicates is a schedule, simulated on the described machine, and takes
@@ -123,7 +123,7 @@ def forecast_on(program: Program, record: Recorded, machine: _native.Machine) ->
 def forecasts(program: Program, machines: Sequence[_native.Machine]) -> list[Outcome]:
     """The forecast on each machine."""
     if program.head["grid"] is not None and all(machine.open_size != "grid" for machine in machines):
-        raise program.head.error("`grid` is for machines that have any grid, and there is none; leave it out")
+        raise program.head.error("`grid` is for machines that take any grid, and none is used; omit it")
     record = recorded(program)
     return [forecast_on(program, record, machine) for machine in machines]
 
@@ -144,7 +144,7 @@ def _sized(head: Table, machine: _native.Machine, ranks: int) -> _native.Machine
     if machine.open_size == "grid":
         if head["grid"] is None:
             raise head.error(
-                f"machine {machine.name} has any grid of endpoints; give `grid = [columns, rows]` in a program"
+                f"machine {machine.name} takes any grid of endpoints; give `grid = [columns, rows]` in a program"
             )
         machine = machine.with_grid(*head["grid"])
     elif machine.open_size:
@@ -192,13 +192,13 @@ def _notes(head: Table, record: Recorded) -> list[str]:
         if head[key] != 1:
             told.append(f"recorded times of the {what} are multiplied by {head[key]:g}")
     if len({id(trace) for trace in record.traces}) < len(record.traces):
-        told.append(f"one file stands for all {len(record.traces)} ranks, which are never late for each other")
+        told.append(f"one file stands for all {len(record.traces)} ranks, which are never late relative to each other")
     if absent := sum({trace.file: trace.absent for trace in record.traces}.values()):
-        told.append(f"{absent:,} control dependencies are on nodes that the files leave out, and count as met")
+        told.append(f"{absent:,} control dependencies are on nodes missing from the files, and count as met")
     if circles := {trace.file: trace for trace in record.traces if trace.control_circle}:
         first = next(iter(circles.values()))
         told.append(
-            f"control dependencies of {counted(len(circles), 'file')} do not count, for they make circles such as "
+            f"control dependencies of {counted(len(circles), 'file')} are ignored, because they form cycles such as "
             f"{first.control_circle}"
         )
     nodes = [node for trace in record.traces for place, node in enumerate(trace.nodes) if works(trace, place)]

@@ -36,9 +36,7 @@ def nodes(text: str) -> Iterator[tuple[Node, str]]:
     else:
         made = _message
         if any(key in head for key in _PYTORCH):
-            raise BrokenError(
-                at, "it is PyTorch's own trace; chakra_trace_link and chakra_converter make one of Chakra"
-            )
+            raise BrokenError(at, "it is PyTorch's own trace; convert it with chakra_trace_link and chakra_converter")
         if "id" in head and "type" in head:
             raise BrokenError(at, "the first object is a node, not GlobalMetadata")
     for at, one in objects:
@@ -138,7 +136,7 @@ def _whole(value: object, key: str, at: int) -> int:
 
 def _text(value: object, key: str, at: int) -> str:
     if not isinstance(value, str):
-        raise BrokenError(at, f"{key} is {shown(value)}, not a text")
+        raise BrokenError(at, f"{key} is {shown(value)}, not a string")
     return value
 
 

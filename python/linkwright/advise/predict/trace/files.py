@@ -99,7 +99,7 @@ def parse(data: bytes, name: str, room: Room | None = None) -> Trace:
     trace, room = Trace(name), room or Room()
     is_json = _JSON.match(data) is not None
     if is_json and len(data) > MOST_BYTES_OF_JSON:
-        raise trace.wrong(None, f"JSON above {format_size(MOST_BYTES_OF_JSON)} is not read; give the `.et` file")
+        raise trace.wrong(None, f"JSON above {format_size(MOST_BYTES_OF_JSON)} is not accepted; give the `.et` file")
     text = ""
     try:
         text = data.decode() if is_json else ""
@@ -114,7 +114,7 @@ def parse(data: bytes, name: str, room: Room | None = None) -> Trace:
     except UnicodeDecodeError as error:
         raise trace.wrong(None, f"byte {error.start}: JSON that is not UTF-8; {_cure(trace.nodes)}") from error
     if not trace.nodes:
-        raise trace.wrong(None, "there is no node in it; give the trace of a step")
+        raise trace.wrong(None, "it contains no node; give the trace of a step")
     return trace
 
 

@@ -74,7 +74,7 @@ def kind_of(trace: Trace, node: Node) -> str:
     """The collective of a node."""
     number = node.attributes.get("comm_type")
     if number is None:
-        raise trace.wrong(node, f"it names no comm_type; write one of 0 to {len(COLLECTIVES) - 1}")
+        raise trace.wrong(node, f"it has no comm_type; write one of 0 to {len(COLLECTIVES) - 1}")
     if number >= len(COLLECTIVES):
         raise trace.wrong(node, f"comm_type {number} is not a collective; known are 0 to {len(COLLECTIVES) - 1}")
     return COLLECTIVES[number]
@@ -86,7 +86,7 @@ def size_of(trace: Trace, node: Node) -> int:
         return node.attributes["comm_size"]
     if node.type == COLLECTIVE and kind_of(trace, node) == "barrier":
         return 0
-    raise trace.wrong(node, "it names no comm_size; write the bytes that this rank gives")
+    raise trace.wrong(node, "it has no comm_size; write the bytes that this rank gives")
 
 
 def _communicator(call: Call) -> str:
@@ -145,7 +145,7 @@ class _Members:
             if rank not in by_rank:
                 trace = self._traces[rank]
                 raise trace.wrong(
-                    None, f"rank {rank} takes no part in {_called(name)}, of which it is a member; give the trace of "
+                    None, f"rank {rank} does not use {_called(name)}, of which it is a member; give the trace of "
                     "the same step, or correct the group"
                 )  # fmt: skip
         return members

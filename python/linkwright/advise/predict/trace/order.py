@@ -38,7 +38,7 @@ def settled(trace: Trace) -> tuple[list[list[int]], list[int]]:
     order, stuck = _ordered(trace, before)
     if stuck:
         circle = _circle(trace, before, stuck)
-        raise trace.wrong(None, f"nodes wait for each other in a circle: {circle}; cut it, or record the step again")
+        raise trace.wrong(None, f"nodes wait for each other in a cycle: {circle}; break it, or record the step again")
     return before, order
 
 
@@ -54,7 +54,7 @@ def _places(trace: Trace) -> dict[int, int]:
         for dependency in node.waits_for:
             if dependency not in places:
                 raise trace.wrong(
-                    node, f"it waits for node {dependency}, which is not in the file; add it, or record the whole step"
+                    node, f"it waits for node {dependency}, which the file lacks; add it, or record the whole step"
                 )
     return places
 

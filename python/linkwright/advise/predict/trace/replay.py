@@ -195,7 +195,7 @@ class _Run:
             node = self._awaited(node)
         circle = [self._shown(one) for one, number in seen.items() if number >= seen[node]]
         return FileError(
-            f"{self.program.traces[0].file}: ranks wait for each other in a circle: {told(circle)}; give traces of "
+            f"{self.program.traces[0].file}: ranks wait for each other in a cycle: {told(circle)}; give traces of "
             "the same step, or correct the groups"
         )
 

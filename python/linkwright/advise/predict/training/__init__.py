@@ -106,9 +106,9 @@ def training(document: Table, head: Table, machines: list[_native.Machine], want
     workload = replace(workload, **given)
     batches = wanted.batches or workload.batches
     if not batches:
-        raise UsageError(f"{head.where}: no batch is given; add `batches = [64]` to the file, or give --batch")
+        raise UsageError(f"{head.where}: no batch size is given; add `batches = [64]` to the file, or give --batch")
     if len({machine.name for machine in machines}) < len(machines):
-        raise UsageError("two of the machines have the same name; name each machine once")
+        raise UsageError("two machines have the same name; name each once")
     _check_peak(workload, machines, wanted)
     trainers = [Trainer(workload, machine, _compute(workload, machine, wanted), wanted.choices) for machine in machines]
     counts = wanted.gpus or workload.gpus or _counts(machines)
@@ -132,7 +132,7 @@ def _check_peak(workload: Workload, machines: list[_native.Machine], wanted: Wan
     stated = {machine.name: rates.stated(machine, workload.precision) for machine in machines}
     if wanted.peak and wanted.rate is None and all(stated.values()):
         told = ", ".join(f"{name} {peak.words}" for name, peak in stated.items() if peak)
-        raise UsageError(f"--peak is for machines whose files state none, and here all do: {told}; leave it out")
+        raise UsageError(f"--peak is for machines whose files state none, but all state one here: {told}; omit it")
 
 
 def _compute(workload: Workload, machine: _native.Machine, wanted: Wanted) -> rates.Compute:

@@ -115,7 +115,7 @@ def _notes(machine: _native.Machine, precision: str, peak: Peak) -> tuple[str, .
         return (f"its file states no rate for {precision} (fact `tensor_{precision}`), so products run as single",)
     idle = [name for name in PRECISIONS if f"tensor_{name}" in _facts(machine)]
     if peak.unit == VECTOR and idle:
-        return (f"{precision} products leave its tensor cores idle; they serve --precision {' or '.join(idle)}",)
+        return (f"{precision} products leave its tensor cores idle; those support --precision {' or '.join(idle)}",)
     return ()
 
 

@@ -112,8 +112,8 @@ class Allreduce:
     def _alike(self, size: int, late: tuple[float, ...]) -> Reduced:
         if any(late):
             raise UsageError(
-                "hierarchical takes all nodes for alike, and a late rank is not; leave --imbalance and --skew out, or "
-                "use --algorithm ring"
+                "hierarchical assumes that all nodes are alike, and a late rank is not; omit --imbalance and --skew, "
+                "or use --algorithm ring"
             )
         time_ns, causes = self._nodes.simulated(size)
         return Reduced([time_ns] * self._ranks, causes, hierarchical.WHOLE)

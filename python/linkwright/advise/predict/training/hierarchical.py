@@ -118,8 +118,8 @@ class Nodes:
             few = self._round(alone, partner)
             if any(everyone[device] != time for device, time in few.items()):
                 return (
-                    f"machine {self.machine.name}: devices of different {first} meet on links, so one does not tell "
-                    f"the time of all; use another --algorithm, or fewer --gpus"
+                    f"machine {self.machine.name}: devices of different {first} share links, so the time of one "
+                    f"is not that of all; use another --algorithm, or fewer --gpus"
                 )
         return None
 

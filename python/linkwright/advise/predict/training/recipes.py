@@ -49,7 +49,7 @@ def _found(
         try:
             if name in own:
                 if path is not None:
-                    raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
+                    raise UsageError(f"--algorithm {name} chooses its own path; omit --path {path}")
                 plan = library.plan(machine, asked)
                 asked, told = plan.question, f"{name} ({plan.words})"
             schedule = schedules.of(asked)

@@ -171,7 +171,7 @@ class Trainer:
             capacity_bytes(self.machine),
         )
         if Step(*head).fits is False:
-            return Step(*head, why=f"too big: {_bytes(needed)} of {_bytes(head[-1])}")
+            return Step(*head, why=f"too large: {_bytes(needed)} of {_bytes(head[-1])}")
         allreduce, staging = self._on(gpus)
         order = buckets(self._workload.layers, how.bucket_bytes)
         low, usual, high = (
@@ -224,7 +224,7 @@ class Trainer:
         if self.choices.input != "none" and self._workload.sample_bytes is None:
             found.append("input costs nothing: the network states no `sample`")
         elif self.choices.input != "none" and self._parts and not described:
-            found.append("input costs nothing: the machine describes no way from host memory")
+            found.append("input costs nothing: the machine describes no path from host memory")
         if capacity_bytes(self.machine) is None:
             found.append("the machine states no capacity, so it was not checked whether a batch fits")
         return [f"{self.machine.name}: {note}" for note in found]

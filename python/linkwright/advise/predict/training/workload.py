@@ -37,7 +37,7 @@ QUANTITY = Either(
             "value": Key(AMOUNT, "the number", required=True),
             "low": Key(AMOUNT, "smallest value that is plausible; default: `value`"),
             "high": Key(AMOUNT, "largest value that is plausible; default: `value`"),
-            "status": Key(TEXT, "how the number came to be known"),
+            "status": Key(TEXT, "how the number was obtained"),
             "source": Key(TEXT, "where it comes from"),
         }
     ),
@@ -52,21 +52,21 @@ _DEPTH = {
 _COUNTS = Many(whole(1, 1 << 30), 0, 1000, words="whole numbers above 0, such as [16, 32]")
 HEAD = head_keys(
     "training",
-    sources=Key(Many(TEXT, 0), "titles of the documents that the numbers come from"),
-    depth=Key(OneTable(_DEPTH), "depth of a network that exists in several"),
+    sources=Key(Many(TEXT, 0), "titles of the source documents of the numbers"),
+    depth=Key(OneTable(_DEPTH), "depth of a network that comes in several"),
     sample=Key(QUANTITY, "bytes of one sample in host memory"),
     batches=Key(_COUNTS, "batch sizes, unless --batch names some", default=()),
     gpus=Key(_COUNTS, "numbers of GPUs, unless --gpus names some", default=()),
     precision=Key(Choice(PRECISIONS), "precision of the products, unless --precision names one", default=SINGLE),
     dataset=Key(
         _SAMPLES,
-        "samples of one epoch; from it follows the time to train, unless --samples names a number",
+        "samples of one epoch, which give the time to train, unless --samples states a number",
     ),
-    epochs=Key(_SAMPLES, "how often training goes through the data set", default=1),
+    epochs=Key(_SAMPLES, "number of passes over the data set", default=1),
 )
 LAYER = {
     "name": Key(TEXT, "name of the layer", required=True),
-    "parameters": Key(QUANTITY, "numbers that are learned", required=True),
+    "parameters": Key(QUANTITY, "learned numbers", required=True),
     "flops": Key(QUANTITY, "operations of the forward pass, per sample", default=0.0),
     "activations": Key(QUANTITY, "numbers that the layer produces, per sample", default=0.0),
     "gradient": Key(SIZE, "bytes of the gradient; default: 4 per parameter"),
@@ -161,9 +161,9 @@ def read(document: Table, head: Table, depth: int | None = None) -> Workload:
         head["dataset"] * head["epochs"] if head["dataset"] else None,
     )
     if "epochs" in head and not head["dataset"]:
-        raise head.error("gives `epochs` without `dataset`, the samples of one; add it, or leave `epochs` out")
+        raise head.error("gives `epochs` without `dataset`, the samples of one; add it, or omit `epochs`")
     if workload.parameters == 0 or workload.gradient_bytes == 0:
-        raise head.error("no layer has `parameters`, so there is nothing to train; add them")
+        raise head.error("no layer has `parameters`, so there is nothing to train; add some")
     return workload
 
 
@@ -171,7 +171,7 @@ def _depth(head: Table, wanted: int | None) -> int | None:
     table = head[DEPTH]
     if table is None:
         if wanted is not None:
-            raise UsageError(f"{head.where}: this network has no depth to choose; leave --depth out")
+            raise UsageError(f"{head.where}: this network has a fixed depth; omit --depth")
         return None
     depth = table["value"] if wanted is None else wanted
     if not table["least"] <= depth <= table["most"]:
@@ -204,7 +204,7 @@ def quantity(table: Table, key: str) -> Quantity:
     value = found["value"]
     made = Quantity(value, found.get("low", value), found.get("high", value))
     if not made.low <= value <= made.high:
-        raise found.error(f"low {made.low:g}, value {value:g}, high {made.high:g} are not in this order")
+        raise found.error(f"low {made.low:g}, value {value:g}, high {made.high:g} are not in ascending order")
     return made
 
 

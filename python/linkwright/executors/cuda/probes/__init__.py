@@ -32,8 +32,8 @@ def measure(gpu: Gpu, experiment: Probe, how: Sampling) -> Record:
     """One launch of a probe: on the SMs of its placement first, then on the others."""
     if experiment.algorithm not in REGISTRY:
         raise WaivedError(
-            f"probe {experiment.algorithm}: waived: on a GPU it is not measured; `--on threads` asks the processors of "
-            "the host"
+            f"probe {experiment.algorithm}: waived: it is not measured on a GPU; `--on threads` measures the "
+            "processors of the host"
         )
     chosen = [gpu.sms[endpoint] for endpoint in experiment.placement or ()]
     sms = [*chosen, *(sm for sm in gpu.sms if sm not in chosen)]

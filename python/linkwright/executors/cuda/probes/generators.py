@@ -85,16 +85,16 @@ def _filler(gpu: Gpu, generator: str, address: int, samples: int, seed: int) -> 
 
 def _not_stored(first: np.ndarray, second: np.ndarray) -> str | None:
     stored = np.full(2, _WORD, np.uint32).view(float)[0]
-    return None if (first == stored).all() and (second == stored).all() else "left other values than it had to store"
+    return None if (first == stored).all() and (second == stored).all() else "left values other than those to be stored"
 
 
 def not_random(first: np.ndarray, second: np.ndarray) -> str | None:
     """What is wrong with two successive blocks of uniform numbers; None if these quick checks find nothing."""
     n = len(first)
     if not ((first > 0) & (first <= 1)).all():
-        return "left numbers outside of ]0, 1]"
+        return "left numbers outside ]0, 1]"
     if np.array_equal(first, second):
-        return "made the same block twice"
+        return "generated the same block twice"
     share = 1 / _BINS
     counts = np.histogram(first, _BINS, (0.0, 1.0))[0]
     looks = {

@@ -48,7 +48,7 @@ def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
             known = {"work": 0, "counted_bytes": nbytes, "moved_bytes": nbytes}
             found = recorded({**timed, **known}, remarks(gpu.throttling.note, _CALLS))
         if not np.array_equal(device.read(address, sent) if to_device else host, sent):
-            raise WrongResultError(f"{key}: other bytes arrived than were sent; no value is reported")
+            raise WrongResultError(f"{key}: the bytes received differ from those sent; no value is reported")
     return found
 
 

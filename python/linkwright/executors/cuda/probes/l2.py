@@ -92,7 +92,7 @@ def sm_l2_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Reco
 
         def check() -> None:
             if not np.array_equal(np.bitwise_xor.reduce(loaded.read("folds"), axis=1), wanted):
-                raise WrongResultError(f"{key}: an SM read other data than its lines hold; no value is reported")
+                raise WrongResultError(f"{key}: an SM read data that its lines do not hold; no value is reported")
 
         counted = chosen.size * LINE_BYTES
         return sampled(gpu, loaded, how, operations=1, check=check, counted_bytes=counted, moved_bytes=counted)

@@ -45,7 +45,7 @@ def memory_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Recor
             "memory_latency: waived: the driver maps the memory of a GPU by pages of 2 MiB; ask for them with pages=2M"
         )
     if axes["neighbours"] and axes["neighbours_do"] != "chase":
-        raise WaivedError("memory_latency: waived: on a GPU neighbours chase; leave neighbours_do out")
+        raise WaivedError("memory_latency: waived: on a GPU neighbours chase; omit neighbours_do")
     return _chase("memory_latency", gpu, axes, sms, how, "l1", 1 + int(axes["neighbours"]))
 
 
@@ -93,7 +93,7 @@ def _chase(key: str, gpu: Gpu, axes: dict, sms: list[int], how: Sampling, throug
             ends = (base + LINE_BYTES * after(around, walked)).astype(np.uint64)
             wrong = np.flatnonzero(loaded.read("at")[:parts] != ends)
             if len(wrong):
-                raise WrongResultError(f"{key}: part {wrong[0]} did not follow its chain; no value is reported")
+                raise WrongResultError(f"{key}: part {wrong[0]} left its chain; no value is reported")
 
         return sampled(gpu, loaded, how, operations=STEPS, check=check, least_cycles=1)
 

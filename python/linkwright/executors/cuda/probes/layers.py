@@ -90,4 +90,4 @@ def _rounding(dtype: str) -> Callable[[np.ndarray], float]:
 
 def _faster(found: Record) -> list[Note]:
     beyond = found.limit_ns is not None and found.values_ns and min(found.values_ns) < found.limit_ns
-    return remarks("beyond the peak of the counted operations: the method needs fewer" if beyond else None)
+    return remarks("above the peak rate of the counted operations: the method needs fewer" if beyond else None)

@@ -112,6 +112,6 @@ def _sums(key: str, loaded: Loaded, nbytes: int) -> Callable[[], None]:
         wanted = [sum_of(int(messages), nbytes) for messages in loaded.read("received").sum(axis=0)]
         wrong = np.flatnonzero(found != np.array(wanted, np.uint32))
         if len(wrong):
-            raise WrongResultError(f"{key}: SM {wrong[0]} of the pairs read other words; no value is reported")
+            raise WrongResultError(f"{key}: SM {wrong[0]} of the pairs read wrong words; no value is reported")
 
     return check

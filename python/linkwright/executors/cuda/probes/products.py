@@ -77,8 +77,8 @@ def check(a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: str) -> None:
     for what, (found, most) in wrong.items():
         if not found <= most:
             raise WrongResultError(
-                f"{KEY} of n = {n}, {dtype}: {what} of the product is off by {found:.3g}, and rounding explains "
-                f"{most:.3g}; no time is reported"
+                f"{KEY} of n = {n}, {dtype}: {what} of the product is off by {found:.3g}, but rounding explains at "
+                f"most {most:.3g}; no time is reported"
             )
 
 

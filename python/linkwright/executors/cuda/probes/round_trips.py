@@ -39,7 +39,7 @@ _THREADS = 256
 # Polls before a reply is given up, which take seconds.
 _MOST_LOOKS = 10_000_000
 _POLLS = "the host polls from Python, whose own time is part of each trip"
-_BY_NUMPY = "; it stores and polls words through NumPy, which takes longer"
+_BY_NUMPY = "; it stores and polls words through NumPy, which adds time"
 
 
 def round_trip(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:

@@ -70,7 +70,7 @@ def enough_sms(key: str, sms: Sequence[int], wanted: int) -> list[int]:
     if wanted > len(sms):
         raise WaivedError(f"{key}: waived: {wanted} parts need as many SMs; {len(sms)} take part")
     if wanted < 1:
-        raise WaivedError(f"{key}: waived: no SM takes part; ask for one at least")
+        raise WaivedError(f"{key}: waived: no SM takes part; ask for at least one")
     return list(sms[:wanted])
 
 
@@ -136,7 +136,7 @@ def run(gpu: Gpu, loaded: Loaded, *reset: str) -> None:
         )
     if said.any():
         raise CudaError(
-            f"{gpu.device.name}: a chosen SM ran no block, or two; another process may be using the GPU: use it alone"
+            f"{gpu.device.name}: a chosen SM ran zero or two blocks; another process may be using the GPU: use it alone"
         )
 
 

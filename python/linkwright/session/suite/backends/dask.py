@@ -47,7 +47,7 @@ ENTRY = {
     "key": "dask",
     "summary": "processes of this machine, or the workers of a Dask cluster",
     "description": __doc__.partition("\n\n")[2].strip(),
-    "needs": "the extra `linkwright[dask]`; on other machines a scheduler and workers with this linkwright",
+    "needs": "the extra `linkwright[dask]`; on other machines also a scheduler and workers with this linkwright",
 }
 
 # The most tasks that a machine's experiments become without --grain: a task costs the scheduler a millisecond.
@@ -149,7 +149,7 @@ class Dask:
         ((future, result),) = self._ended([self._submit(work, (question,))])
         if not _killed(future):
             return self._found(future, result)
-        reason = "every worker that ran it was killed, as happens when memory runs out; give workers more of it"
+        reason = "every worker that ran it was killed, probably out of memory; give workers more memory"
         return [(question, rows.without_value(work.context, question, "failed", reason, "worker-killed"))]
 
     def _submit(self, work: Work, batch: tuple[Question, ...]) -> Future:
@@ -166,7 +166,7 @@ class Dask:
         """The rows of a task that has ended; raises if it has none."""
         if future.status == "cancelled":
             where = self._scheduler or "of this machine"
-            raise BackendError(f"--backend dask: the scheduler {where} is gone; start one again")
+            raise BackendError(f"--backend dask: the scheduler {where} is gone; start it again")
         error = future.exception()
         if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("linkwright"):
             raise BackendError(_stranger("of the cluster", None, version())) from error
@@ -193,7 +193,7 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
         import distributed
     except ImportError as error:
         raise UsageError(
-            f"--backend dask: the package `distributed` is missing; {install('dask')} brings it; or leave out --backend"
+            f"--backend dask: the package `distributed` is missing; {install('dask')} installs it; or omit --backend"
         ) from error
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
@@ -210,7 +210,7 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
         except (OSError, OverflowError, ValueError) as error:
             raise BackendError(
                 f"--scheduler {scheduler}: no Dask scheduler answers there; start one with `dask scheduler`, "
-                "or leave out --scheduler for processes of this machine"
+                "or omit --scheduler to use processes of this machine"
             ) from error
         except TypeError as error:  # Dask's, for an address of TLS
             raise BackendError(
@@ -221,7 +221,7 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
             client.wait_for_workers(1, timeout=PATIENCE_S)
         except TimeoutError as error:
             raise BackendError(
-                f"--scheduler {scheduler}: it has no worker; start some with `dask worker {scheduler}`"
+                f"--scheduler {scheduler}: it has no workers; start some with `dask worker {scheduler}`"
             ) from error
         yield client
 

@@ -33,7 +33,7 @@ class Local:
         return simulate(work, questions, self.jobs)
 
     def about(self) -> dict[str, object]:
-        """What the environment of a run says of it."""
+        """The entry for it in the environment of a run."""
         return {"key": "local", "jobs": self.jobs or None}
 
     def __enter__(self) -> Local:

@@ -1,4 +1,4 @@
-"""Endpoints of which no link leads to another: cells in lines, as many beside each other as make a flat rectangle."""
+"""Endpoints without links between them: cells in rows that form a flat rectangle."""
 
 from __future__ import annotations
 

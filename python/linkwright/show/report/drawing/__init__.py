@@ -35,7 +35,7 @@ def picture(run: Run, machine: str) -> Picture | None:
         svg, caption = cells.draw({"endpoints": found.names}, found)
     else:
         return None
-    return Picture(f"{machine}: what was found where", svg, caption)
+    return Picture(f"{machine}: results by place", svg, caption)
 
 
 def _levels(run: Run, machine: str) -> list[host.Row]:

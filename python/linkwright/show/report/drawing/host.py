@@ -49,10 +49,10 @@ def draw(topology: Topology, levels: list[Row], pairs: Pairs) -> tuple[str, str]
         parts += scale.legend(height + 6, "latency")
         height += svg.LEGEND_HEIGHT + 12
     first = f"cpu {order[0]}"
-    told = f"A processor has the colour of half a round trip with {first}" if any(ends.values()) else "No pair was run"
+    told = f"Processors are coloured by half a round trip with {first}" if any(ends.values()) else "No pair was run"
     return (
         svg.drawing(height, parts, f"{len(order)} processors, their caches and memory"),
-        f"{told}; a cache or memory that of a dependent load which it answers.",
+        f"{told}; caches and memory by the latency of a dependent load.",
     )
 
 

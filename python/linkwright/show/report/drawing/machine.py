@@ -40,7 +40,7 @@ def draw(described: _native.Machine, pairs: Pairs) -> tuple[str, str]:
     if scale:
         drawn += scale.legend(height + 4, f"latency from {pairs.first}")
         height += svg.LEGEND_HEIGHT + 12
-    about = f"{len(taking_part)} endpoints of {found.machine} and what joins them"
+    about = f"{len(taking_part)} endpoints of {found.machine} and their links"
     return svg.drawing(height, drawn, about), _caption(found, pairs, any(direct), directions(described))
 
 
@@ -70,10 +70,10 @@ def _node(node: Node, at: Box, value: float | None, pairs: Pairs, scale: Scale |
 
 
 def _caption(found: Graph, pairs: Pairs, direct: bool, ways: str) -> str:
-    told = [f"An endpoint has the colour of its latency from {pairs.first}" if pairs.first else "No pair was run"]
-    told += ["a link between two endpoints that of their latency"] if direct else []
+    told = [f"Endpoints are coloured by their latency from {pairs.first}" if pairs.first else "No pair was run"]
+    told += ["links between two endpoints by the latency of these"] if direct else []
     told += ["links that leave the grid go around it"] if found.sides else []
-    told += [ways, "where links go one way, half a round trip shows whole turns only"] if ways else []
+    told += [ways, "where links are one-way, half a round trip shows only whole turns"] if ways else []
     return "; ".join(told) + "."
 
 

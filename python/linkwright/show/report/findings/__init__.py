@@ -46,7 +46,7 @@ RULES = (
     Rule("slower-than-before", "values that became slower than in the earlier run", speed.slower_than_before),
     Rule("fewer-bytes-slower", "collectives that take longer for fewer bytes", speed.fewer_bytes_slower),
     Rule("beyond-limit", "values that beat their limit", speed.beyond_limit),
-    Rule("beyond-best-seen", "values that beat the best that this host has shown", speed.beyond_best_seen),
+    Rule("beyond-best-seen", "values that beat the best measured on this host", speed.beyond_best_seen),
     Rule("off-published", "modelled values far from the published ones", speed.off_published),
     Rule("still-rising", "a sweep that ends before its peak", speed.still_rising),
 )

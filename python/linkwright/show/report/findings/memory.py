@@ -53,7 +53,7 @@ def hidden_cache(run: Run, machine: str) -> Iterator[Finding]:
         yield Finding(
             f"{_named(cache)}: {latency}, but no step in the curve",
             f"although the kernel claims it: {_here(run)} shares or hides it",
-            f"Do not plan with {quantity.size(cache.size_bytes)}; the size at which the curve rises is what you have.",
+            f"Do not plan with {quantity.size(cache.size_bytes)}; your share ends where the curve rises.",
             55,
         )
 
@@ -68,7 +68,9 @@ def cache_size(run: Run, machine: str) -> Iterator[Finding]:
         if 1 / levels.AGREES_WITHIN <= ratio <= levels.AGREES_WITHIN or between:
             continue
         why = (
-            "another processor shares it, or only a part is yours" if ratio < 1 else "the machine has more than it says"
+            "another processor shares it, or only part of it is yours"
+            if ratio < 1
+            else "the machine has more than it reports"
         )
         yield Finding(
             f"{cache.name} ends at {quantity.size(levels.rounded(level.end_bytes))}",
@@ -86,7 +88,7 @@ def unclaimed_step(run: Run, machine: str) -> Iterator[Finding]:
             yield Finding(
                 f"The latency rises at {quantity.size(levels.rounded(level.end_bytes))}",
                 "where the kernel claims no cache",
-                "Measure with large pages: with small ones the reach of address translation makes such a step.",
+                "Measure with large pages: with small pages the reach of address translation causes such a step.",
                 20,
                 odd=False,
             )

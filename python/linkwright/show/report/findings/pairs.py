@@ -50,7 +50,7 @@ def far(run: Run, machine: str) -> Iterator[Finding]:
             yield Finding(
                 f"{named}{more} {take} {quantity.text(float(f'{group.cluster.median:.3g}'), 's')}",
                 f"{group.cluster.median / group.typical:.2f}× the others of its kind ({group.name})",
-                "Look for something else on these processors, then measure again.",
+                "Look for other programs on these processors, then measure again.",
                 48,
             )
 
@@ -67,7 +67,7 @@ def uneven(run: Run, machine: str) -> Iterator[Finding]:
         yield Finding(
             f"{a} and {b} differ by {quantity.percent(found.worst_ratio - 1)} with the direction ({share})",
             "although half a round trip should not depend on who begins",
-            "Measure again; if it stays, place the initiator on the faster side.",
+            "Measure again; if it persists, place the initiator on the faster side.",
             42 if not matrix.modelled else 15,
             odd=not matrix.modelled,
         )

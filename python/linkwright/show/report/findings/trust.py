@@ -48,7 +48,7 @@ def busy(run: Run, machine: str) -> Iterator[Finding]:
         yield Finding(
             f"{share} of the experiments were disturbed",
             "although an idle machine disturbs none",
-            "Stop what else runs on this machine, then measure again.",
+            "Stop other programs on this machine, then measure again.",
             90,
             subject="run",
         )
@@ -109,7 +109,7 @@ def moved(run: Run, machine: str) -> Iterator[Finding]:
     hit = len(flagged(rows, "moved"))
     if len(rows) and hit >= BUSY_FROM * len(rows):
         yield Finding(
-            f"The canary moved in {quantity.percent(hit / len(rows))} of the experiments",
+            f"The canary's time changed in {quantity.percent(hit / len(rows))} of the experiments",
             "although the same round trip should take the same time before and after",
             "Look for a changing clock, a busy neighbour or migration; compare only values of one run.",
             50,
@@ -126,7 +126,7 @@ def two_modes(run: Run, machine: str) -> Iterator[Finding]:
         yield Finding(
             f"{quantity.percent(len(hit) / len(rows))} of the experiments have two modes, such as {first['label']}",
             "although launches of one experiment should agree",
-            "Judge each mode by itself; where memory or threads lie differs between launches.",
+            "Judge each mode separately; the placement of memory or threads differs between launches.",
             30,
             odd=False,
             subject="run",

@@ -235,12 +235,12 @@ def _every_number(title: str, rows: Rows, rate_of: dict[str, float]) -> Table:
         Column("Grade"),
         Column("Bus bandwidth", "B/s", numeric=True),
         Column(f"% of {kind}", "%", numeric=True),
-        Column("Bound of this schedule", "s", numeric=True, help="what it could not beat with its own traffic"),
+        Column("Bound of this schedule", "s", numeric=True, help="the lower bound of its own traffic"),
     )
     best = set(fastest(rows)["experiment"])
     ranked = rows.ordered("size_bytes", "value", "series")
     body = [_kept(_numbers(row, rate_of, row["experiment"] in best), kept) for row in ranked]
-    help = "Bold: the fastest at each size on the most ranks. What has no value is listed at the end of the page."
+    help = "Bold: the fastest at each size on the most ranks. Those without a value are listed at the end of the page."
     return Table(title, _kept(columns, kept), body, help, collapsed=True)
 
 
