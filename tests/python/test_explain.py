@@ -223,9 +223,9 @@ def test_the_machine_may_be_given(log):
         (nccl(devices=False), (), "does not state the number of ranks"),
         (nccl(devices=False), ("--ranks", "8"), "names no device"),
         (nccl(name="Abacus 9000"), (), "no rule knows the machine `Abacus 9000`"),
-        (nccl(), ("--ranks", "9", "--nodes", "2"), "every node has as many"),
+        (nccl(), ("--ranks", "9", "--nodes", "2"), "every node must have the same number"),
         (nccl(), ("--table", "2"), "has 1 tables that can be explained"),
-        (nccl(), ("--size", "1M"), "--size says nothing of a log"),
+        (nccl(), ("--size", "1M"), "--size does not apply to a log"),
         (osu("Latency"), (), "no times of a collective"),
         ("nothing\n", (), "holds no table of a known tool"),
     ],
@@ -272,7 +272,7 @@ def test_a_schedule_needs_a_machine():
     assert "name the machine that runs it with --on" in invoke("explain", "allreduce/ring").err
     answer = invoke("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M")
     assert "hamiltonian_rings_bidirectional" in answer.out
-    assert "--table says nothing of a schedule" in invoke("explain", "allreduce/ring", "--table", "1").err
+    assert "--table does not apply to a schedule" in invoke("explain", "allreduce/ring", "--table", "1").err
 
 
 ROW = {
@@ -333,7 +333,7 @@ def test_a_found_schedule_stands_in_text_and_page(tmp_path):
 
 
 def test_a_run_is_not_searched():
-    assert "--search says nothing of a run" in invoke("explain", "latest", "--search", "1s").err
+    assert "--search does not apply to a run" in invoke("explain", "latest", "--search", "1s").err
 
 
 def test_sizes_of_one_rank_are_those_of_all_that_take_part(tmp_path):

@@ -297,7 +297,7 @@ def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
     ("log", "message"),
     [
         (LOG.format(small=9.5, large=2000), "is faster than its nvlink links can be"),
-        (LOG.format(small=9.5, large=3100).replace("#   Rank  1 Group  0\n", ""), "is of 1 ranks"),
+        (LOG.format(small=9.5, large=3100).replace("#   Rank  1 Group  0\n", ""), "has 1 ranks"),
         ("# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n8    1.46\n", "holds none of the collectives"),
         (
             "\n".join(line for line in LOG.format(small=9.5, large=9).replace("1073741824", " 131072 ").splitlines()

@@ -303,7 +303,7 @@ def test_a_page_that_has_no_place_is_refused_before_the_search(tmp_path, name, w
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("no/rows.json", "does not exist; create it first"), ("", "a folder exists")]
+    ("name", "why"), [("no/rows.json", "does not exist; create it first"), ("", "is a folder")]
 )
 def test_a_table_that_has_no_place_is_refused_before_the_search(tmp_path, name, why):
     asked = ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--budget", "1h")

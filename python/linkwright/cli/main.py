@@ -196,7 +196,7 @@ def _status_of(arguments: list[str] | None) -> int:
         _discard_stdout()
         return _complain(f"standard output: {error.strerror}; redirect it elsewhere, or free some space", 1)
     except MemoryError:
-        return _complain("out of memory; request less at once, or close other programs", 1)
+        return _complain("out of memory; ask for less at once, or close other programs", 1)
     except BaseException as error:
         if not _is_panic(error):
             raise
