@@ -2,6 +2,8 @@
 
 import json
 
+from linkwright.formats.logs.checks import BYTES
+
 FULL = ("size", "count", "type", "redop", "root")
 SIZES = (1 << 10, 1 << 20, 1 << 30)
 
@@ -38,7 +40,7 @@ def nccl(
     group = " time algbw busbw #wrong" if wrong == "0" else " time algbw busbw error"
     lines += ["#      " + " ".join(columns) + group * (1 + in_place), "#        (B)    (elements)        (us)  (GB/s)"]
     for size in sizes:
-        said = {"size": size, "count": size // 4, "type": dtype, "redop": redop, "root": root}
+        said = {"size": size, "count": size // BYTES[dtype], "type": dtype, "redop": redop, "root": root}
         row = "  ".join(f"{said[column]:>12}" for column in columns)
         for place in range(1 + in_place):
             time = times[size] if times else time_of(size, 1 + place / 10)
@@ -50,13 +52,18 @@ def nccl(
     return "".join(f"{line}\n" for line in lines)
 
 
+def json_place(ranks, size, time):
+    algbw, busbw = rates("allreduce", ranks, size, time)
+    return {"time": time, "alg_bw": algbw, "bus_bw": busbw}
+
+
 def nccl_json(collective="all_reduce", ranks=8):
     """The document of `-J`."""
     results = [
         {
             "size": size, "count": size // 4, "type": "float", "redop": "sum", "root": "-1",
-            "out_of_place": {"time": time_of(size), "alg_bw": 1.0, "bus_bw": 1.75, "nwrong": 0.0},
-            "in_place": {"time": time_of(size, 1.1), "alg_bw": 1.0, "bus_bw": 1.75, "nwrong": None},
+            "out_of_place": json_place(ranks, size, time_of(size)) | {"nwrong": 0.0},
+            "in_place": json_place(ranks, size, time_of(size, 1.1)) | {"nwrong": None},
         }
         for size in SIZES
     ]  # fmt: skip
@@ -76,7 +83,10 @@ def osu(title="Allreduce Latency", header="# Size       Avg Latency(us)", value=
 
 def imb():
     """The text of IMB-MPI1 Allreduce."""
-    rows = "".join(f"{size:13}{1000:13}{1.0:12.2f}{99.0:12.2f}{time_of(size):12.2f}\n" for size in SIZES)
+    rows = "".join(
+        f"{size:13}{1000:13}{time_of(size, 0.9):12.2f}{time_of(size, 1.1):12.2f}{time_of(size):12.2f}\n"
+        for size in SIZES
+    )
     head = "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
     line = "#" + "-" * 40 + "\n"
     end = "\n# All processes entering MPI_Finalize\n"

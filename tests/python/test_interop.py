@@ -213,7 +213,7 @@ BROKEN = {
     "osu cut": (OSU.rstrip("\n"), r"x:5: the last line is not terminated"),
     "osu cut in a line": (OSU + "16\n", r"x:6: a size or a value is not a number"),
     "osu without title": ("4 1.5\n", r"holds no table of a known tool"),
-    "osu of another test": (OSU.replace("Allgather", "Tennis"), r"x:1: the test `MPI Tennis Latency` is not read"),
+    "osu of another test": (OSU.replace("Allgather", "Tennis"), r"x:1: the test `MPI Tennis Latency` is not supported"),
 }
 
 

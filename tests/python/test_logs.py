@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import random
 import re
 import signal
@@ -216,12 +217,12 @@ def test_two_jobs_in_one_another_have_ranks_of_their_own(read):
 
 def test_ranks_that_only_the_library_states_are_those_of_the_next_table(read):
     def said(ranks):
-        return f"node0:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks {ranks} nNodes 1\n" + nccl(devices=False)
+        return f"node0:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks {ranks} nNodes 1\n" + nccl(ranks=ranks, devices=False)
 
     assert [table.ranks for table in read(said(8) + said(4)).tables] == [8, 4]
 
 
-@pytest.mark.parametrize(("unit", "rate", "times", "rates"), [("ms", "GB/s", 1e3, 1), ("us", "MB/s", 1, 1e-3)])
+@pytest.mark.parametrize(("unit", "rate", "times", "rates"), [("ms", "MB/s", 1e3, 1e-3), ("ns", "TB/s", 1e-3, 1e3)])
 def test_units_of_a_heading_are_obeyed(read, unit, rate, times, rates):
     plain = read(nccl()).tables[0].rows
     scaled = read(nccl().replace("(us)  (GB/s)", f"({unit})  ({rate})")).tables[0].rows
@@ -331,7 +332,7 @@ def test_a_barrier_has_no_size(read, title, header, row, time):
 
 
 def test_a_test_of_osu_that_is_not_read_is_named(read):
-    with pytest.raises(FileError, match="the test `MPI Bi-Directional Bandwidth` is not read"):
+    with pytest.raises(FileError, match="the test `MPI Bi-Directional Bandwidth` is not supported"):
         read(osu("Bi-Directional Bandwidth", "# Size      Bandwidth (MB/s)"))
 
 
@@ -493,3 +494,115 @@ def test_mutants_are_read_or_refused(read, kind):
 def test_every_reader_is_of_a_tool_with_a_source():
     assert all(reader.summary and reader.source and reader.tool for reader in logs.READERS)
     assert rates("allreduce", 8, 8000, 1.0) == (8.0, 14.0)
+
+
+# ---- rows that contradict themselves
+
+ROW = next(line for line in nccl().splitlines() if line.split()[:1] == [str(1 << 20)])
+CONTRADICTORY = {
+    "a time without its dot": (ROW.replace("20.49", "2049", 1), "time and algbw disagree"),
+    "another busbw": (ROW.replace("89.57", "98.57", 1), "algbw and busbw disagree: 98.57 is not 1.75 x"),
+    "another count": (ROW.replace("262144", "26214", 1), "size and count disagree"),
+    "no time": (ROW.replace("20.49", "0.00", 1), "the time is 0"),
+    "a size with its unit": (ROW.replace("1048576", "1M", 1), "size, count and type of a row"),
+    "a size with commas": (ROW.replace("1048576", "1,048,576", 1), "size, count and type of a row"),
+    "columns run together": (re.sub(r"1048576\s+262144", "1048576262144", ROW), "size, count and type of a row"),
+    "a type run together": (re.sub(r"262144\s+float", "262144float", ROW), "size, count and type of a row"),
+    "two rows in a line": (ROW + ROW, "two rows stand in one line"),
+    "a row within another": (ROW[:60] + ROW, "is not a number"),
+    "wrong elements": (re.sub(r"(89.57\s+)0", r"\1many", ROW, count=1), "is not a number"),
+}
+
+
+@pytest.mark.parametrize("kind", CONTRADICTORY)
+def test_a_row_that_contradicts_itself_is_named(read, kind):
+    row, says = CONTRADICTORY[kind]
+    log = read(nccl().replace(ROW, row))
+    ((line, what),) = log.complaints
+    assert (line, says in what) == (nccl().splitlines().index(ROW) + 1, True), what
+    assert 20.49 not in [row.time for row in log.tables[0].rows]
+    assert {row.size for row in log.tables[0].rows} >= {1 << 10, 1 << 30}
+
+
+def test_rows_of_healthy_logs_agree(read):
+    for collective in ("allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce"):
+        for ranks in (2, 8, 72, 1024):
+            assert read(nccl(collective, ranks)).complaints == ()
+
+
+@pytest.mark.parametrize(("change", "nodes"), [(("Rank  7", "Rank  3"), None), (("Rank  7", "Rank 70"), 1)])
+def test_a_list_of_ranks_that_the_rates_contradict(read, change, nodes):
+    log = read(nccl().replace(*change))
+    assert (log.tables[0].ranks, log.tables[0].nodes) == (8, nodes)
+    assert [what for _, what in log.complaints if "lists rank 70" in what] or change[1] != "Rank 70"
+
+
+def test_ranks_follow_from_rates_if_only_rank_0_is_listed(read):
+    text = re.sub(r"#  Rank +[1-9].*\n", "", nccl(ranks=16, nodes=2))
+    assert [(table.ranks, table.nodes) for table in read(text).tables] == [(16, None)]
+
+
+def test_wrong_results_are_a_fact_of_the_log(read):
+    log = read(nccl().replace(ROW, re.sub(r"(89.57\s+)0", r"\g<1>128", ROW, count=1)))
+    assert [(row.size, row.wrong) for row in log.wrong] == [(1 << 20, 128)]
+    assert log.tables[0].wrong == log.wrong
+    assert read(nccl()).wrong == ()
+
+
+@pytest.mark.parametrize("time", [math.nan, None, 2049.0])
+def test_a_result_of_json_that_contradicts_itself_is_named(read, time):
+    document = json.loads(nccl_json())
+    document["results"][1]["out_of_place"]["time"] = time
+    log = read(json.dumps(document))
+    assert [what.partition(":")[0] for _, what in log.complaints] == ["result 2"]
+    assert {row.size for row in log.tables[0].rows} == {1 << 10, 1 << 30}
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "time"),
+    [("# Size  Min Latency(us)  Avg Latency(us)  Max Latency(us)", "1024 1.0 2.0 3.0", 2.0),
+     ("# Size Avg Latency(us) Min Latency(us) Max Latency(us)", "1024 2.0 1.0 3.0", 2.0),
+     ("# Size       Latency (us)", "1024 2.0", 2.0),
+     ("# Size  P50 Tail Lat(us)  Avg Latency(us)", "1024 7.0 2.0", 2.0),
+     ("# Size  Min Latency(us)  Max Latency(us)", "1024 1.0 3.0", 3.0)],
+)  # fmt: skip
+def test_columns_of_osu_are_found_by_their_names(read, header, row, time):
+    (table,) = read(f"# OSU MPI Allreduce Latency Test v7.3\n{header}\n{row}\n").tables
+    assert [one.time for one in table.rows] == [time]
+
+
+@pytest.mark.parametrize(
+    ("title", "collective", "per_rank"),
+    [("All-to-Allv Personalized Exchange Latency", "alltoall", True), ("Allgatherv Latency", "allgather", True),
+     ("Reduce_scatter_block Latency", "reduce_scatter", False), ("Persistent Allreduce Latency", "allreduce", False)],
+)  # fmt: skip
+def test_variants_of_collectives_of_osu(read, title, collective, per_rank):
+    (table,) = read(osu(title)).tables
+    assert (table.collective, table.per_rank) == (collective, per_rank)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)\n8 5 1 3\n",
+      "not between 1 and 3"),
+     (imb().replace("# #processes = 16", "# #processes = 0"), "no process took part"),
+     (re.sub(r"(\d+\.\d+)(\s*\n)", r"9\g<1>\2", imb()), "not between"),
+     (imb().replace("20.49", "time-out.;"), "not numeric")],
+)  # fmt: skip
+def test_impossible_rows_of_osu_and_imb_are_named(read, text, says):
+    try:
+        named = [what for _, what in read(text).complaints]
+    except FileError as error:
+        named = [str(error)]
+    assert any(says in what for what in named), named
+
+
+def test_a_brace_in_a_name_opens_no_object(read):
+    text = inspector().replace('"hostname": "', '"hostname": "a{b\\"')
+    assert text != inspector()
+    assert times(read(text).tables[0]) == times(read(inspector()).tables[0])
+
+
+def test_a_group_of_one_rank_moves_nothing(read):
+    with pytest.raises(FileError, match="no kernel of the trace"):
+        read(kineto().replace('"Group size": 8', '"Group size": 1'))

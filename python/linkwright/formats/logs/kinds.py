@@ -85,6 +85,11 @@ class LogTable:
     ended: bool | None = None
     origin: Origin | None = None
 
+    @property
+    def wrong(self) -> tuple[LogRow, ...]:
+        """The rows whose result was checked and is wrong."""
+        return tuple(row for row in self.rows if row.wrong)
+
 
 @dataclass(frozen=True)
 class Matrix:
@@ -105,7 +110,8 @@ class Log:
         matrices: of rates between pairs.
         facts: what else it says.
         skipped: how many lines belong to no table.
-        complaints: (line, what is wrong) of lines that look like rows and are none; the first hundred.
+        complaints: (line, what is wrong) of lines that look like rows but cannot be read as one, or
+            contradict themselves; the first hundred.
         left_out: (line, which) of tables that are not read; the first hundred.
     """
 
@@ -116,6 +122,11 @@ class Log:
     skipped: int = 0
     complaints: tuple[tuple[int, str], ...] = ()
     left_out: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def wrong(self) -> tuple[LogRow, ...]:
+        """The rows of all tables whose result was checked and is wrong."""
+        return tuple(row for table in self.tables for row in table.wrong)
 
     @property
     def named(self) -> tuple[tuple[int, str], ...]:
