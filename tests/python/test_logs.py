@@ -14,11 +14,15 @@ from linkwright.base.errors import FileError, LinkwrightError
 from linkwright.formats import logs
 from linkwright.formats.logs import lines, read_log
 from log_cases import (
+    DEEPEP,
     FULL,
     KINDS,
+    PERFTEST_LATENCY,
     PINGPONG,
     RING,
+    ROCM_BANDWIDTH,
     SIZES,
+    TRANSFERBENCH,
     imb,
     inspector,
     kineto,
@@ -26,6 +30,8 @@ from log_cases import (
     nccl_json,
     nvbandwidth,
     osu,
+    pairs,
+    perftest,
     rates,
     time_of,
 )
@@ -242,7 +248,7 @@ def test_tools_may_follow_one_another(read):
         ("OSU", "allreduce"), ("nccl-tests", "allreduce"), ("IMB", "allreduce"), ("OSU", "allgather"),
     ]  # fmt: skip
     assert [len(table.rows) for table in log.tables] == [3, 6, 3, 3]
-    assert len(log.matrices) == 2
+    assert {link.test for link in log.links} == NVBANDWIDTH
     assert log.complaints == ()
 
 
@@ -352,13 +358,111 @@ def test_imb_takes_the_mean(read):
     assert times(table) == pytest.approx({size: time_of(size) for size in SIZES}, abs=0.01)
 
 
+def ends(log):
+    """(test, from, to) -> 10^9 B/s."""
+    return {(link.test, link.source, link.target): link.rate for link in log.links}
+
+
+NVBANDWIDTH = {"host_to_device_memcpy_ce", "device_to_device_memcpy_read_ce"}
+
+
 def test_nvbandwidth_as_text_and_json(read):
-    first, second = read(nvbandwidth()).matrices
-    assert (first.name, first.rows) == ("host_to_device_memcpy_ce", ((55.31, 55.29),))
-    assert second.rows == ((None, 390.2), (390.1, None))
-    cases = [{"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.31", "N/A"]]}]
-    (matrix,) = read(json.dumps({"nvbandwidth": {"testcases": cases}})).matrices
-    assert matrix.rows == ((55.31, None),)
+    found = ends(read(nvbandwidth()))
+    assert {test for test, *_ in found} == NVBANDWIDTH
+    assert found["host_to_device_memcpy_ce", "CPU 0", "GPU 1"] == 55.29
+    assert len([test for test, *_ in found if test.startswith("device")]) == 2
+    cases = [{"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.31", "N/A"]]},
+             {"name": "host_device_latency_sm", "status": "Passed", "bandwidth_matrix": [["612.1"]],
+              "bandwidth_description": "memory latency SM CPU(row) <-> GPU(column) (ns)"},
+             {"name": "all_to_host_memcpy_ce", "status": "Waived"}]  # fmt: skip
+    log = read(json.dumps({"nvbandwidth": {"testcases": cases}}))
+    assert ends(log) == {("host_to_device_memcpy_ce", "CPU 0", "GPU 0"): 55.31}
+    assert [what for _, what in log.left_out] == ["the test `all_to_host_memcpy_ce` has no matrix"]
+    cases[0]["bandwidth_matrix"] = [["55.31", "5x.3"]]
+    assert read(json.dumps({"nvbandwidth": {"testcases": cases}})).complaints
+
+
+def test_a_matrix_that_is_read_backwards_swaps_its_ends(read):
+    text = (
+        "nvbandwidth Version: v0.8\nRunning d2d_read_ce.\n"
+        "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n    0   1\n 0 N/A 390.2\n 1 380.1 N/A\n"
+    )
+    assert ends(read(text)) == {("d2d_read_ce", "GPU 1", "GPU 0"): 390.2, ("d2d_read_ce", "GPU 0", "GPU 1"): 380.1}
+
+
+@pytest.mark.parametrize(("unit", "rate"), [("Gb", 49.0), ("MB", 11.566), ("MiB", 48.8)])
+def test_perftest_gives_the_rate_of_a_port(read, unit, rate):
+    (link,) = read(perftest(unit, ((65536, rate),))).links
+    assert (link.test, link.medium, link.source, link.size) == ("RDMA_Write", "port", "mlx5_0 (IB)", 65536)
+    assert link.rate == pytest.approx(rate, rel=1e-4)
+    assert not link.both_ways
+
+
+def test_perftest_both_ways_of_both_ports(read):
+    text = perftest(title="Send Bidirectional BW Test").replace("OFF\t\tDevice", "ON\t\tDevice")
+    (link,) = read(text).links
+    assert (link.test, link.source, link.both_ways) == ("Send", "mlx5_0 (IB), both ports", True)
+
+
+def test_latencies_of_perftest(read):
+    (link,) = read(PERFTEST_LATENCY).links
+    assert (link.test, link.source, link.rate, link.size, link.time) == (
+        "RDMA_Write latency",
+        "mlx5_1 (IB)",
+        None,
+        2,
+        1.12,
+    )
+
+
+@pytest.mark.parametrize("change", [("392.00", "39.20"), ("131072", "13107"), ("0.37", "3.7"), ("392.00", "x")])
+def test_a_row_of_perftest_that_contradicts_itself_is_named(read, change):
+    with pytest.raises(FileError, match=r"disagree|not numeric"):
+        read(perftest().replace(*change))
+
+
+def test_pairs_of_the_cuda_samples(read):
+    log = read(pairs())
+    found = ends(log)
+    assert len(found) == 32
+    assert found["Unidirectional P2P=Enabled", "GPU 0", "GPU 3"] == 390.0
+    assert {link.both_ways for link in log.links if link.test.startswith("Bi")} == {True}
+    assert (log.facts.devices, log.complaints) == ({"NVIDIA H100 80GB HBM3": 4}, ())
+
+
+def test_transferbench(read):
+    log = read(TRANSFERBENCH)
+    found, one = ends(log), "Unidirectional copy, local read / remote write"
+    assert (found[one, "GPU 0", "GPU 1"], found[one, "CPU 0", "GPU 1"]) == (48.46, 27.30)
+    both = "Bidirectional copy, local read / remote write"
+    assert (found[f"{both} <-", "GPU 1", "GPU 0"], found[f"{both} <->", "GPU 0", "GPU 1"]) == (47.41, 94.87)
+    assert found["transfer by GPU00:004", "GPU 0", "GPU 1"] == 48.46
+    assert log.complaints == ()
+    assert read(TRANSFERBENCH.replace("1.385 ms", "13.85 ms")).complaints
+
+
+def test_rocm_bandwidth_test(read):
+    log = read(ROCM_BANDWIDTH)
+    assert ends(log)["Unidirectional copy", "device 1", "device 0"] == 54.147
+    assert set(log.facts.devices) == {"AMD EPYC 9654", "AMD Instinct MI300X"}
+
+
+def test_deepep(read):
+    log = read(DEEPEP)
+    assert [(link.test, link.medium, link.source, link.rate) for link in log.links] == [
+        ("dispatch (FP8)", "scale-out", "GPU", 43.10), ("dispatch (FP8)", "scale-up", "GPU", 140.70),
+        ("dispatch (BF16)", "scale-out", "GPU", 43.20), ("dispatch (BF16)", "scale-up", "GPU", 141.10),
+        ("combine", "scale-up", "GPU", 339.63), ("dispatch + combine", "exchange", "rank 0", 40.10),
+        ("dispatch", "exchange", "rank 1", 39.01), ("combine", "exchange", "rank 1", 41.61),
+        ("expanded dispatch", "scale-out", "rank 0", 61.0), ("expanded dispatch", "scale-up", "rank 0", 205.0),
+    ]  # fmt: skip
+    assert log.complaints == ()
+    assert read(DEEPEP.replace("43.10 GB/s", "43,10 GB/s")).complaints
+
+
+def test_links_and_collectives_in_one_file(read):
+    log = read(perftest() + nccl() + pairs())
+    assert ([table.collective for table in log.tables], len(log.links)) == (["allreduce"], 33)
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -489,6 +593,8 @@ def test_mutants_are_read_or_refused(read, kind):
             continue
         for table in log.tables:
             assert all(row.size >= 0 and (row.time is None or row.time >= 0) for row in table.rows)
+        for link in log.links:
+            assert (link.rate is None or link.rate > 0) and (link.time is None or link.time > 0)
 
 
 def test_every_reader_is_of_a_tool_with_a_source():
