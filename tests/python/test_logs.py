@@ -594,7 +594,8 @@ def test_mutants_are_read_or_refused(read, kind):
         for table in log.tables:
             assert all(row.size >= 0 and (row.time is None or row.time >= 0) for row in table.rows)
         for link in log.links:
-            assert (link.rate is None or link.rate > 0) and (link.time is None or link.time > 0)
+            assert link.rate is None or link.rate > 0
+            assert link.time is None or link.time > 0
 
 
 def test_every_reader_is_of_a_tool_with_a_source():

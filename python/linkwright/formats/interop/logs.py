@@ -75,9 +75,7 @@ def take(path: Path, defaults: Defaults, tool: str | None = None, text: str | No
     for table in its:
         taken.rows += _rows(path, table, defaults, taken.told)
     if not taken.rows and log.links:
-        raise UsageError(
-            f"{path}: holds rates of links, but no time of a collective; `linkwright explain` judges links"
-        )
+        raise UsageError(f"{path}: holds rates of links, but no time of a collective; `linkwright explain` judges them")
     if not taken.rows:
         raise UsageError("; ".join([f"{path}: holds no time of a collective or a pair", *taken.told[:1]]))
     taken.told += _ends(path, log, its)

@@ -47,12 +47,12 @@ class _Reading:
             for rank, rest in ranks:
                 if match := _SCALED.search(rest):
                     found = [(match[1], "scale-out", match[2]), (match[1], "scale-up", match[3])]
-                    self._take(at, text, f"rank {rank}", found, _TIME.search(rest))  # type: ignore[arg-type]
+                    self._take(at, text, f"rank {rank}", found, _TIME.search(rest))
                 for test, rate, took in _ONE.findall(rest):
                     self._take(at, text, f"rank {rank}", [(test.lower(), "exchange", rate)], None, took)
         elif match := _SCALED.search(text):
             found = [(match[1], "scale-out", match[2]), (match[1], "scale-up", match[3])]
-            self._take(at, text, "GPU", found, _TIME.search(text))  # type: ignore[arg-type]
+            self._take(at, text, "GPU", found, _TIME.search(text))
         elif text.strip() and not text.lstrip().startswith("[tuning]") and not self.gathered.see(text, label):
             self.skipped += 1
 

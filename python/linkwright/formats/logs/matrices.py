@@ -31,7 +31,8 @@ class Head:
     Attributes:
         test: the name of the test.
         has_rates: whether its numbers are rates in 10^9 B/s.
-        rows: the devices of the rows, where they are bare numbers.
+        rows: the devices of the rows, where they are bare numbers; None if there is one row, of the columns' own
+            memory.
         columns: those of the columns.
         both_ways: whether data go both ways at once.
         to_row: whether data go from the column to the row.
@@ -39,7 +40,7 @@ class Head:
 
     test: str
     has_rates: bool = True
-    rows: str = "GPU"
+    rows: str | None = "GPU"
     columns: str = "GPU"
     both_ways: bool = False
     to_row: bool = False
@@ -88,11 +89,11 @@ class MatrixReading:
         ):
             self.complaints.add(at, f"a row of {len(columns)} rates was expected: `{shown(text)}`")
             return
-        row = f"{match[1] or head.rows} {int(match[2])}"
+        row = f"{match[1] or head.rows} {int(match[2])}" if head.rows else ""
         arrow = match[3] if match[3] and head.both_ways else None
         for column, value in zip(columns, values, strict=False):
             if value and head.has_rates and len(self.links) < MOST_LINKS:
-                ends = (column, row) if head.to_row or arrow == "<-" else (row, column)
+                ends = (column, row) if head.to_row or arrow == "<-" else (row or column, column)
                 test = f"{head.test} {arrow}" if arrow else head.test
                 self.links.append(Link(self.tool, test, "pair", *ends, value, at, head.both_ways))
 

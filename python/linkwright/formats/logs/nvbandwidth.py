@@ -46,7 +46,7 @@ def _head(name: str, text: str) -> Head | None:
     if "(column)" not in text or ("(GB/s)" not in text and "(ns)" not in text):
         return None
     ends = _ENDS.search(text)
-    rows, columns = (ends[1], ends[3]) if ends else ("GPU", "GPU")
+    rows, columns = (ends[1], ends[3]) if ends else ("all of" if "All " in text else None, "GPU")
     both = "bidirectional" in name or bool(ends and ends[2] == "<->")
     return Head(name or text.strip()[:80], "(GB/s)" in text, rows, columns, both, bool(ends and ends[2] == "<-"))
 
@@ -65,7 +65,10 @@ def _json(source: Source) -> Log:
             continue
         described = clean(str(case.get("bandwidth_description", "")))[:400]
         head = _head(name, described) or Head(
-            name, "latency" not in name, "CPU" if name.startswith("host") else "GPU", both_ways="bidirectional" in name
+            name,
+            "latency" not in name,
+            "CPU" if name.startswith("host") else None if "local" in name else "GPU",
+            both_ways="bidirectional" in name,
         )
         for row, values in enumerate(matrix if head.has_rates else ()):
             for column, value in enumerate(values):
@@ -73,7 +76,10 @@ def _json(source: Source) -> Log:
                 if rate is None and value != "N/A":
                     complaints.add(1, f"{shown(name)}: row {row}, column {column} is not a rate: `{shown(str(value))}`")
                 elif rate and len(found) < MOST_LINKS:
-                    ends = (f"{head.rows} {row}", f"{head.columns} {column}")
+                    ends = (
+                        f"{head.rows} {row}" if head.rows else f"{head.columns} {column}",
+                        f"{head.columns} {column}",
+                    )
                     found.append(
                         Link(TOOL, name, "pair", *(ends[::-1] if head.to_row else ends), rate, 1, head.both_ways)
                     )

@@ -83,7 +83,7 @@ class _Reading:
             if not size or not time:
                 self.complaints.add(at, f"columns are missing or not numeric: `{shown(text)}`")
             elif len(self.links) < MOST_LINKS:
-                self.links.append(Link(*about, None, at, self.both_ways, size, time))  # type: ignore[arg-type]
+                self.links.append(Link(*about, None, at, self.both_ways, size, time))
             return
         peak, mean, messages = (number(word, MOST_RATE) for word in (*words[2:5], "", "", "")[:3])
         if not size or mean is None or messages is None or peak is None or not mean:
@@ -95,7 +95,7 @@ class _Reading:
         if abs(rate - expected) > _APART * rate + rounding or (peak and peak < mean * (1 - _APART)):
             self.complaints.add(at, f"rate, peak, size and messages a second disagree: `{shown(text)}`")
         elif len(self.links) < MOST_LINKS:
-            self.links.append(Link(*about, rate, at, self.both_ways, size))  # type: ignore[arg-type]
+            self.links.append(Link(*about, rate, at, self.both_ways, size))
 
     def log(self) -> Log:
         return Log(TOOL, (), self.gathered.facts, tuple(self.links), self.skipped, tuple(self.complaints.first))
