@@ -11,6 +11,7 @@ import click
 from linkwright.cli import options
 
 if TYPE_CHECKING:
+    from linkwright.formats.logs import Log
     from linkwright.machines import Variant
     from linkwright.show.report import Report
 
@@ -115,6 +116,8 @@ def _log(
 
     log = read_log(name)
     tables = logs.tables(log)
+    if not tables and log.links:
+        return _links(name, log, machine, variant)
     if not tables:
         raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")
     if only and only > len(tables):
@@ -128,7 +131,20 @@ def _log(
 
         return pages.log(Path(name).name, log, answers, moving.of_logs(answers))
 
-    return shown.of_logs(answers, name, log), page
+    from linkwright.advise.explain import links
+    from linkwright.show.explanations import links as of_links
+
+    beside = links.judged(log, machine, variant) if log.links else []
+    return [*shown.of_logs(answers, name, log), *of_links.beside(beside)], page
+
+
+def _links(name: str, log: Log, machine: str | None, variant: Variant) -> Answered:
+    """Explain a log that holds measured links alone."""
+    from linkwright.advise.explain import links
+    from linkwright.show.explanations import links as shown
+
+    found = links.judged(log, machine, variant)
+    return shown.text(found, name, log), lambda: shown.page(found, Path(name).name, log)
 
 
 def _schedule(

@@ -13,7 +13,7 @@ from pathlib import Path
 from linkwright import _native
 from linkwright.base import registry
 from linkwright.base.errors import FileError, UsageError, unknown
-from linkwright.base.files import read_text
+from linkwright.base.files import read_text, shown_name
 
 from .variant import AS_DESCRIBED, Variant
 
@@ -42,12 +42,12 @@ class Shelf:
             file = registry.part_path(name)
         else:
             raise unknown("part", name, registry.keys("parts"), where=self._path.name, lists="linkwright list parts")
-        return file.name, read_text(file, "a part of a machine file")
+        return shown_name(file.name), read_text(file, "a part of a machine file")
 
     def network(self, name: str) -> File:
         """The network of this name, or the file at this path."""
         file = registry.network_path(name)
-        return file.name, read_text(file, "a network file")
+        return shown_name(file.name), read_text(file, "a network file")
 
     def nodes(self) -> list[str]:
         """The shipped machines that can be nodes."""
@@ -77,7 +77,7 @@ def _keep(file: File, machine: _native.Machine) -> _native.Machine:
 def draft(name: str, variant: Variant = AS_DESCRIBED) -> _native.Draft:
     """The machine before it is checked."""
     path = registry.machine_path(name)
-    return _native.Draft(read_text(path, "a machine file"), path.name, Shelf(path), variant)
+    return _native.Draft(read_text(path, "a machine file"), shown_name(path.name), Shelf(path), variant)
 
 
 def source(name: str, variant: Variant = AS_DESCRIBED) -> File:

@@ -12,6 +12,7 @@ Source: NCCL, plugins/profiler/inspector, README.
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +29,8 @@ _COLLECTIVES = {
 _REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
 _MOST_OBJECT = 1 << 20  # characters
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 _Key = tuple[str, int | None, int | None]  # collective, ranks, nodes
 
@@ -71,7 +74,8 @@ def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict
         begun = begun if pieces else at
         pieces.append(text)
         length += len(text)
-        depth += text.count("{") - text.count("}")
+        bare = _STRING.sub("", text)  # a brace in a name opens nothing
+        depth += bare.count("{") - bare.count("}")
         if depth > 0 and length <= _MOST_OBJECT:
             continue
         whole_text = "".join(pieces).strip().strip("[],")
