@@ -1,6 +1,6 @@
 """Map an operator's description of a system to a described machine, by the rules of `settings.toml`.
 
-    machine, GPUs, nodes, notes   node rule      machine file, GPUs of one node
+    machine, GPUs, nodes, notes   node rule      machine file, GPUs of one node; else those of the GPU, by `gpus.toml`
                                   network rule   `--fabric` of several nodes; `8x400Gb` in the text sets its ports
     library version               the text, or a rule by date or generation
     notes                         process rule   whether one process drives all GPUs of a node
@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from linkwright.base import registry
-from linkwright.machines import load
+from linkwright.machines import gpus, load
 
 Rule = Mapping[str, Any]
 
@@ -120,14 +119,12 @@ def settle(condition: Condition) -> Setting | Refusal:
         return Refusal(f"unknown collective `{condition.collective}`; one of {', '.join(COLLECTIVES)}")
     if condition.gpus % condition.nodes:
         return Refusal(f"{condition.gpus} GPUs on {condition.nodes} nodes; every node must have as many")
-    node = _first("node", condition.machine.lower())
+    node = _first("node", condition.machine.lower()) or _by_gpu(condition.machine)
     if node is None:
-        known = ", ".join(sorted({rule["machine"] for rule in _rules()["node"] if "machine" in rule}))
-        return Refusal(f"no rule knows the machine `{condition.machine}`; described are {known}")
-    if "refuse" in node:
-        return Refusal(node["refuse"])
-    if node["machine"] not in registry.keys("machines"):
-        return Refusal(f"{node['machine']}: no machine file of this name")
+        return Refusal(
+            f"no rule knows the machine `{condition.machine}`; describe a node with `linkwright machines import`, or "
+            "add the device to linkwright/machines/gpus.toml"
+        )
     nodes, gpus = _domains(condition, node["machine"])
     fabric, why = _fabric(condition, node) if nodes > 1 else (None, "")
     version, stated = _version(condition, node)
@@ -137,6 +134,15 @@ def settle(condition: Condition) -> Setting | Refusal:
     setup = Setup(node["machine"], nodes, gpus, fabric, algorithm, condition.collective, one and gpus > 1)
     rules = tuple(filter(None, (node["why"], why, stated, process)))
     return Setting(setup, node["generation"], library, version, _site(condition), rules)
+
+
+def _by_gpu(words: str) -> Rule | None:
+    """The rule of a GPU of the table."""
+    gpu = gpus.named(words)
+    if gpu is None:
+        return None
+    rule = {"machine": gpu.on, "generation": gpu.part, "fabric": gpu.fabric, "library": gpus.LIBRARIES[gpu.links]}
+    return {**rule, "why": gpu.reason}
 
 
 def _domains(condition: Condition, machine: str) -> tuple[int, int]:

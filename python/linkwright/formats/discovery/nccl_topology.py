@@ -22,10 +22,10 @@ import re
 from dataclasses import dataclass, replace
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery import devices
-from linkwright.formats.discovery.devices import Device
 from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
 from linkwright.formats.discovery.xml_text import Element, read
+from linkwright.machines import gpus
+from linkwright.machines.gpus import Gpu
 
 KEY = "nccl-topology"
 SUMMARY = "NCCL's or RCCL's topology (XML), by NCCL_TOPO_DUMP_FILE"
@@ -155,7 +155,7 @@ def _kind(element: Element) -> str | None:
     return "gpu" if stated.startswith(GPU_CLASSES) else "net" if stated.startswith(NIC_CLASSES) else None
 
 
-def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
     """The node that the file describes; `gpu`: what its GPUs are, where the file cannot say."""
     root = read(text, file)
     if root.tag != "system":
@@ -182,7 +182,7 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
         node.nics.append(Nic(name, _optional(reader, net, "speed"), direct=net.attributes.get("gdr") != "0"))
         node.tree[f"NIC {i}"] = (place.parent, place.lanes)
     node.peers = _peers(reader, buses)
-    if not node.peers and (gpu or reader.by_class) and device.boarded(_pci_ids(reader)):
+    if not node.peers and (gpu or reader.by_class) and device.switched:
         node.peers = {(f"GPU {i}", SWITCH): device.most_links for i in range(node.gpus)}
     return checked(node, file)
 
@@ -201,20 +201,27 @@ def _buses(reader: _Reader) -> dict[tuple[str, str], int]:
     return found
 
 
-def _device(reader: _Reader, asked: Device | None) -> Device:
+def _device(reader: _Reader, asked: Gpu | None) -> Gpu:
     """What the GPUs are, by their architecture or PCI id; all are alike."""
     ids = _pci_ids(reader)
-    if reader.by_class:
-        said, known = ids, {devices.of_pci(pci) for pci in ids}
-    else:
-        said = {_architecture(reader, element) for element, _ in reader.gpus}
-        known = {devices.of_architecture(architecture) for architecture in said}
+    known = {gpus.of_pci(pci) for pci in ids}
+    exact = reader.by_class or None not in known
+    said = ids if reader.by_class else {_architecture(reader, element) for element, _ in reader.gpus}
+    if not exact:
+        known = {gpus.of_architecture(architecture) for architecture in said}
     if len(known) > 1 or (len(said) > 1 and not reader.by_class):
-        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(said))}; describe them by hand")
-    device = devices.agreed(asked, known.pop(), reader.file)
+        names = sorted({*said, *(gpu.name for gpu in known if gpu and exact)})
+        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(names)}; describe them by hand")
+    stated = known.pop()
+    if stated and not reader.by_class and said.isdisjoint(stated.architecture):
+        raise FileError(
+            f"{reader.file}: states PCI id {min(ids)}, {stated.name}, and architecture {min(said)}, which is another "
+            "GPU's; correct one"
+        )
+    device = gpus.agreed(asked, stated, reader.file, exact)
     if device is None:
         which = "names no GPU" if said == {":"} else f"unknown GPU {', '.join(sorted(said))}"
-        raise FileError(f"{reader.file}: {which}; {devices.listed()}")
+        raise FileError(f"{reader.file}: {which}; {gpus.listed()}")
     return device
 
 

@@ -17,17 +17,18 @@ from __future__ import annotations
 import re
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery.devices import Device, called, known
 from linkwright.formats.discovery.node import MOST_GPUS, SWITCH, Nic, Node, checked
+from linkwright.machines.gpus import Gpu, called, known
 
 KEY = "nvidia-smi"
+LINKS = "nvlink"
 SUMMARY = "the matrix of nvidia-smi topo -m"
 NEAR = ("PIX", "PXB")
 WORDS = ("X", *NEAR, "PHB", "NODE", "SYS")
 _NVLINKS = re.compile(r"NV(\d{1,3})")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Links to the switches -> the GPU, where only one has so many.
-TOLD_BY_LINKS = {6: "v100", 12: "a100"}
+TOLD_BY_LINKS = {6: "v100 sxm3", 12: "a100"}
 
 
 def recognises(text: str) -> bool:
@@ -41,7 +42,7 @@ def _is_head(line: str) -> bool:
     return words[:1] == ["GPU0"] and words[1:2] != ["X"]
 
 
-def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
     """The node of the matrix; `gpu`: what its GPUs are, where the number of links does not tell."""
     names, rows, numas = _matrix(text, file)
     gpus = [name for name in names if name.startswith("GPU")]
@@ -121,7 +122,7 @@ def _switched(counts: list[list[int]], most_links: int) -> bool:
     return all(pairs) and max(map(sum, counts)) > most_links
 
 
-def _told(counts: list[list[int]], file: str) -> Device:
+def _told(counts: list[list[int]], file: str) -> Gpu:
     """The GPU that so many links belong to."""
     most = max(max(row) for row in counts)
     if most in TOLD_BY_LINKS and _switched(counts, max(device.most_links for device in known())):

@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery.devices import Device
 from linkwright.formats.discovery.node import MOST_GPUS, Node, checked
+from linkwright.machines.gpus import Gpu
 
 KEY = "rocm-smi"
+LINKS = "xgmi"
 SUMMARY = "the tables of rocm-smi --showtopo"
 DIRECT = 15  # weight of a link
 _NUMA = re.compile(r"^GPU ?\[?(\d+)\]?\s*:\s*\(Topology\) Numa Node:\s*(\d+)", re.M)
@@ -29,7 +30,7 @@ def recognises(text: str) -> bool:
     return "Link Type between two GPUs" in text
 
 
-def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
     """The node of the tables; `gpu`: what its GPUs are."""
     if gpu is None:
         raise FileError(f"{file}: rocm-smi does not report the GPU model; add it, such as --gpu MI300X")
