@@ -172,8 +172,7 @@ class _Reader:
         count = _channels(shape if isinstance(shape, Message) else graph, file)
         if kind not in ("ALL_TO_ALL", "RING"):
             raise unknown("graph_topology", str(kind)[:80], ("ALL_TO_ALL", "RING"), where=where)
-        if any(len(meshes) != 1 for meshes in parts.values()):
-            raise FileError(f"{where}: joins graphs of several meshes without naming them; write `connections` instead")
+        # Of a graph of several meshes tt-metal chooses one at run time, too: the first stands for it.
         names = [meshes[0] for meshes in parts.values()]
         bounded(len(names) ** 2, MOST_LINKS, file, "connections")
         ring = [*itertools.pairwise(names), *([(names[-1], names[0])] if len(names) > 2 else [])]
@@ -200,9 +199,10 @@ class _Reader:
             at = _message(at, "graph", self.file)
             path += f"{_text(at, 'graph_descriptor', self.file)} {_one(at, 'graph_id', int, self.file)} "
         if "mesh" not in at.fields:
-            raise FileError(
-                f"{self.file}: line {node.line}: a connection of graphs without their meshes; name one in each"
-            )
+            first = next((name for name in plan.meshes if path and name.startswith(path)), None)
+            if first is None:
+                raise unknown("instance", path[:80], plan.meshes, where=f"{self.file}: line {node.line}")
+            return first, None
         ref = _message(at, "mesh", self.file)
         name = f"{path}{_text(ref, 'mesh_descriptor', self.file)} {_one(ref, 'mesh_id', int, self.file)}"
         if name not in plan.meshes:

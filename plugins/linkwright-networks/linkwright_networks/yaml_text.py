@@ -12,6 +12,21 @@ SHOWN = 80
 
 def load(text: str, file: str) -> dict[str, Any]:
     """Read a file as one table."""
+    found = _load(text, file)
+    if not isinstance(found, dict):
+        raise FileError(f"{file}: holds no table of keys; give the whole file")
+    return found
+
+
+def load_list(text: str, file: str) -> list[Any]:
+    """Read a file as one list."""
+    found = _load(text, file)
+    if not isinstance(found, list):
+        raise FileError(f"{file}: holds no list; give the whole file")
+    return found
+
+
+def _load(text: str, file: str) -> object:
     import yaml  # not needed to list the formats
 
     if len(text) > MOST_CHARACTERS:
@@ -35,7 +50,7 @@ def load(text: str, file: str) -> dict[str, Any]:
             return super().construct_mapping(node, deep)
 
     try:
-        found = yaml.load(text, Loader)  # a stricter SafeLoader
+        return yaml.load(text, Loader)  # a stricter SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file}: line {mark.line + 1}" if mark else file
@@ -44,6 +59,3 @@ def load(text: str, file: str) -> dict[str, Any]:
         raise FileError(
             f"{file}: not valid YAML: nested too deeply, or with a number of thousands of digits"
         ) from error
-    if not isinstance(found, dict):
-        raise FileError(f"{file}: holds no table of keys; give the whole file")
-    return found

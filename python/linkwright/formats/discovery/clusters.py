@@ -36,8 +36,10 @@ def machine_text(wiring: Wiring, node: str, fabric: str | None, name: str, file:
     used = len(ports) if len(alike) == len(wiring.endpoints) else len(alike[0])
     path, _ = described(node)
     summary = f"{len(alike)} x {path.stem} on the network that {file} lists"
-    if others := len(computers) - len(alike):
-        summary += f", without {counted(others, 'other computer')}"
+    others = len(computers) - len(alike)
+    left = [counted(others, "other computer") if others else "", wiring.without]
+    if any(left):
+        summary += f", without {' and '.join(filter(None, left))}"
     about = name, summary, wiring.sources
     return machine.joined(about, len(alike), fabric, _listed(wiring, alike, ports[:used], file), Shelf(path)).text
 
