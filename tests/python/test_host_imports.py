@@ -133,7 +133,7 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
         ),
         ("line.rccl.xml", 'target="0000:c9:00.0"', 'target="0000:ff:00.0"', "which is not in the file"),
         ("quad.nvidia.txt", "GPU3\tNV4", "GPU3\tNV2", "GPU0 to GPU3 is NV4, and GPU3 to GPU0 is NV2"),
-        ("quad.nvidia.txt", "NIC1\tPXB", "NICx\tPXB", "no row for NIC1; cut file?"),
+        ("quad.nvidia.txt", "NIC1\tPXB", "NICx\tPXB", "is not a row of the matrix, whose columns are GPU0 to NIC1"),
         ("quad.nvidia.txt", "GPU2\tNV4\tNV4", "GPU2\tNV4\tNW4", "`NW4` is not a connection"),
         ("line.rocm.txt", "GPU2   30", "GPU7   30", "no row of 3 GPUs"),
         ("two_l40s.hwloc.xml", "0000:03:00.0", "0000:02:00.0", "two GPUs with bus id"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from linkwright.network_api import FileError
 
 MOST_CHARACTERS = 1 << 20
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_DECIMAL = re.compile(r"[-+]?(0|[1-9]\d*)?(\.\d*)?([eE][-+]?\d+)?", re.ASCII)
 SHOWN = 80
 
 
@@ -37,7 +40,14 @@ def _load(text: str, file: str) -> object:
             if self.check_event(yaml.AliasEvent):
                 line = self.peek_event().start_mark.line + 1
                 raise FileError(f"{file}: line {line}: an alias, `*name`; write out what it stands for")
-            return super().compose_node(parent, index)
+            node = super().compose_node(parent, index)
+            # YAML 1.1 also reads 1:30 as 90, 010 as 8 and 1_000 as 1000.
+            if node.tag in _NUMBERS and not _DECIMAL.fullmatch(node.value):
+                line = node.start_mark.line + 1
+                raise FileError(
+                    f"{file}: line {line}: `{node.value[:SHOWN]}`: write a number in decimals, or in quotes"
+                )
+            return node
 
         def construct_mapping(self, node, deep=False):
             seen = set()

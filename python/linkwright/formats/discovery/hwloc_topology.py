@@ -82,7 +82,11 @@ class _Reader:
 
     def lanes(self, element: Element) -> Lanes | None:
         speed = element.attributes.get("pci_link_speed", "")
-        if not re.fullmatch(r"\d{1,5}(\.\d{1,9})?", speed) or not float(speed):
+        if speed and not re.fullmatch(r"\d{1,5}(\.\d{1,9})?", speed):
+            raise FileError(
+                f"{self.file}: line {element.line}: pci_link_speed={speed[:20]!r} is no rate in GB/s; correct it"
+            )
+        if not speed or not float(speed):
             return None
         return Lanes(float(speed), f"hwloc: {float(speed):g} GB/s")
 

@@ -36,6 +36,14 @@ HOST_CLASS = "0x068001"  # a processor with NVLinks of its own, whose links are 
 # By PCI class, where a file names no devices: 3-D controllers and accelerators; Ethernet, InfiniBand and other ports.
 GPU_CLASSES = ("0x0302", "0x0300", "0x0380", "0x1200")
 NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
+# Elements of a file, and what stands in them.
+INSIDE = {
+    "system": ("cpu",), "cpu": ("pci", "nic", "gpu"), "pci": ("pci", "gpu", "nic", "pcilink"), "nic": ("net",),
+    "gpu": ("nvlink", "xgmi", "c2c"),
+}  # fmt: skip
+UNKNOWN_SPEED, UNKNOWN_WIDTHS = re.compile(r"|Unknown.*", re.S), ("", "0", "255")  # as kernels have it
+WIDTHS = ("1", "2", "4", "8", "12", "16", "32")
+MOST_MBPS = 3_200_000
 _SPEED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*GT/s.*", re.S)
 
 
@@ -106,9 +114,14 @@ class _Reader:
             own = next((child for child in element.children if child.tag == "c2c"), None)
             self.gpus.append((element, self.beside(own, place) if own else place))
             return
-        known = {(there.host, net.attributes.get("dev")) for net, there in self.nics if "dev" in net.attributes}
-        nets = [child for child in element.children if child.tag == "net"]
-        self.nics += [(net, place) for net in nets if (place.host, net.attributes.get("dev")) not in known]
+        known = {(there.host, net.attributes["dev"]): net for net, there in self.nics if "dev" in net.attributes}
+        for net in element.children:
+            name, dev = net.attributes.get("name"), net.attributes.get("dev")
+            other = known.setdefault((place.host, dev), net) if dev is not None else net
+            if other.attributes.get("name") != name:
+                raise self.wrong(net, f"port {name} has dev {dev}, as {other.attributes.get('name')} has; correct one")
+            if other is net:
+                self.nics.append((net, place))
 
     def beside(self, link: Element, place: _Place) -> _Place:
         """The place of a GPU whose own link to the processor is NVLink-C2C."""
@@ -127,7 +140,11 @@ class _Reader:
     def lanes(self, element: Element) -> Lanes | None:
         speed, width = element.attributes.get("link_speed", ""), element.attributes.get("link_width", "")
         match = _SPEED.fullmatch(speed)
-        if match is None or not width.isdecimal() or not 0 < int(width) <= 64:
+        if width not in (*WIDTHS, *UNKNOWN_WIDTHS):
+            raise self.wrong(element, f"link_width={width[:20]!r} is no number of lanes, such as 16; correct it")
+        if match is None and not UNKNOWN_SPEED.fullmatch(speed):
+            raise self.wrong(element, f"link_speed={speed[:20]!r} is no rate such as 32.0 GT/s; correct it")
+        if match is None or width in UNKNOWN_WIDTHS:
             return None
         rate = GB_PER_LANE.get(float(match[1]))
         if rate is None:
@@ -142,6 +159,16 @@ def _vendor(cpu: Element) -> str:
 
 def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
     return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
+
+
+def _check_elements(element: Element, reader: _Reader) -> None:
+    """Refuse an element that is unknown or stands in another one than it should."""
+    for child in element.children:
+        inside = INSIDE.get(element.tag, ())
+        if child.tag not in inside:
+            known = f"; there can be {', '.join(inside)}" if inside else ""
+            raise reader.wrong(child, f"<{child.tag[:40]}> inside of <{element.tag}>{known}. Correct it")
+        _check_elements(child, reader)
 
 
 def _named(element: Element, tag: str) -> bool:
@@ -161,6 +188,7 @@ def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
     if root.tag != "system":
         raise FileError(f"{file}: line {root.line}: <{root.tag}> instead of <system>; give the dump of NCCL")
     reader = _Reader(file)
+    _check_elements(root, reader)
     reader.system(root)
     if not reader.gpus:
         raise FileError(
@@ -179,7 +207,7 @@ def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
         node.tree[f"GPU {i}"] = (place.parent, place.lanes)
     for i, (net, place) in enumerate(reader.nics):
         name = net.attributes.get("name", f"port {i}")
-        node.nics.append(Nic(name, _optional(reader, net, "speed"), direct=net.attributes.get("gdr") != "0"))
+        node.nics.append(Nic(name, _mbps(reader, net), direct=net.attributes.get("gdr") != "0"))
         node.tree[f"NIC {i}"] = (place.parent, place.lanes)
     node.peers = _peers(reader, buses)
     if not node.peers and (gpu or reader.by_class) and device.switched:
@@ -253,6 +281,14 @@ def _optional(reader: _Reader, element: Element, key: str) -> int | None:
     if not re.fullmatch(r"-?\d{1,9}", value):
         raise reader.wrong(element, f"{key}={value!r} is not a whole number; correct it")
     return int(value)
+
+
+def _mbps(reader: _Reader, net: Element) -> int | None:
+    """The rate of a port in Mb/s; None where it is not stated."""
+    found = _optional(reader, net, "speed")
+    if found is not None and not 0 <= found <= MOST_MBPS:
+        raise reader.wrong(net, f"speed={found} is no rate of a port in Mb/s, such as 400000; correct it")
+    return found
 
 
 def _peers(reader: _Reader, buses: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:

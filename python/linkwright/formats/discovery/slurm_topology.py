@@ -276,7 +276,8 @@ def _wired(found: list[Switch], nodes: list[str], apart: int, file: str, what: s
     without = f"{counted(apart, 'node')} that {LEFT_OUT} lists" if apart else ""
     wiring = Wiring(
         name=file.rpartition(".")[0] or file,
-        summary=f"{len(nodes)} nodes below {len(found)} switches, as {what} lists them{', without ' + without if without else ''}",
+        summary=f"{len(nodes)} nodes below {len(found)} switches, as {what} lists them"
+        + f", without {without}" * bool(without),
         description="The tree is from the file, which states no rates: ports, latencies and start-up are assumed, "
         "and trunks are as wide as the ports below them.",
         sources=[f"Slurm {what}: {file}"],
