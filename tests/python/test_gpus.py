@@ -89,6 +89,9 @@ def test_a_name_that_nobody_knows_gets_ways_out():
     assert isinstance(found, Refusal)
     assert "linkwright machines import" in found.reason
     assert "machines/gpus.toml" in found.reason
+    crowded = settle(Condition("log", "NVIDIA GeForce RTX 4090", 10, 1, "allreduce"))
+    assert isinstance(crowded, Refusal)
+    assert crowded.reason.startswith("10 GPUs on a node, and assumed-rtx-4090 has 8; use")
     # A box goes by the name that says that it is assumed.
     assert "did you mean `assumed-rtx-4090`" in invoke("simulate", "allreduce", "--on", "assumd-rtx-4090").err
 

@@ -28,6 +28,8 @@ NONE = "assumed: no such links"
 LANES = 16  # of the parts pcie-gen3 to pcie-gen6
 # Without peer access data is staged through host memory, whatever the protocol.
 STAGED = {"simple": "host_simple", "ll": "host_ll", "ll128": "host_simple", "copy": "host_simple"}
+# The geometric middle of what is published for RTX 4090: kernels that load and store, and copy engines.
+THROUGH_HOST = 6.7, "GB/s", "assumed", "between 2.2 and 20 GB/s, which are published for four RTX 4090; boxes differ"
 _WORD = re.compile(r"[a-z0-9]+")
 _COUNT = re.compile(r"(?<![a-z0-9])\d+x(?=[a-z])")  # `8xH100`
 
@@ -80,6 +82,7 @@ class Gpu:
         return (
             f"assumed: a box of {self.name} as such GPUs are often built in, rates by data sheets; boxes differ, so "
             "describe yours with `linkwright machines import`"
+            + ("" if self.peers else "; without peer access, published rates differ by a factor of ten")
         )
 
 
@@ -221,13 +224,17 @@ def _links_of(part: str) -> Table:
     return links
 
 
-def staged(gpu: Gpu) -> Table:
-    """The networks of a node whose GPUs have no peer access over PCIe."""
+def staged(gpu: Gpu) -> dict[str, Table]:
+    """The networks and transports of a node whose GPUs have no peer access over PCIe."""
     if gpu.peers:
         return {}
     linked = gpu.links if gpu.most_links else None
     ways = {name: [*([f"{linked}_{name}"] if linked else []), way] for name, way in STAGED.items()}
-    return {"network": {name: {"transports": its} for name, its in ways.items()}}
+    rate = _number(*THROUGH_HOST)
+    return {
+        "network": {name: {"transports": its} for name, its in ways.items()},
+        "transport": {name: {"rate": rate} for name in sorted(set(STAGED.values()))},
+    }
 
 
 def _number(value: float, unit: str, status: str, source: str) -> Table:

@@ -109,7 +109,9 @@ def _fabric(node: Node, parts: list[Table]) -> Table:
     if len(peers) > 1:
         own = [f"{node.device.links}_{protocol}" for protocol in PROTOCOLS]
         transports |= {name: {"links": peers} for name in _stated(parts, own)}
-    return fabric | ({"transport": transports} if transports else {}) | gpus.staged(node.device)
+    staged = gpus.staged(node.device)
+    transports |= staged.pop("transport", {})
+    return fabric | ({"transport": transports} if transports else {}) | staged
 
 
 def _stated(parts: list[Table], names: Iterable[str]) -> list[str]:

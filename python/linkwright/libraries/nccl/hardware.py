@@ -191,13 +191,10 @@ def _peers(graph: Graph, local: Collection[str]) -> tuple[float, bool]:
 
 def _joined(graph: Graph, local: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """How many of the thinnest links join each two GPUs, by their rates."""
-    rates = [[rate if _is_peer(kind) else 0.0 for kind, rate in (_edge(graph, a, b) for b in local)] for a in local]
+    edges = [[graph.get(a, {}).get(b, ("", 0.0)) for b in local] for a in local]
+    rates = [[rate if _is_peer(kind) else 0.0 for kind, rate in row] for row in edges]
     least = min((rate for row in rates for rate in row if rate), default=1.0)
     return tuple(tuple(round(rate / least) for rate in row) for row in rates)
-
-
-def _edge(graph: Graph, a: str, b: str) -> tuple[str, float]:
-    return graph.get(a, {}).get(b, ("", 0.0))
 
 
 def _nearest(graph: Graph, gpu: str, ports: Collection[str]) -> tuple[str, str] | None:
