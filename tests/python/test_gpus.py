@@ -88,7 +88,7 @@ def test_a_name_that_nobody_knows_gets_ways_out():
     found = settle(Condition("log", "NVIDIA Xyzzy 900", 8, 1, "allreduce"))
     assert isinstance(found, Refusal)
     assert "linkwright machines import" in found.reason
-    assert "machines/gpus.toml" in found.reason
+    assert "machines/gpus/gpus.toml" in found.reason
     crowded = settle(Condition("log", "NVIDIA GeForce RTX 4090", 10, 1, "allreduce"))
     assert isinstance(crowded, Refusal)
     assert crowded.reason.startswith("10 GPUs on a node, and assumed-rtx-4090 has 8; use")

@@ -123,7 +123,7 @@ def settle(condition: Condition) -> Setting | Refusal:
     if node is None:
         return Refusal(
             f"no rule knows the machine `{condition.machine}`; describe a node with `linkwright machines import`, or "
-            "add the device to linkwright/machines/gpus.toml"
+            "add the device to linkwright/machines/gpus/gpus.toml"
         )
     nodes, each = _domains(condition, node["machine"])
     if each > (most := _size_of(node["machine"])[0]):

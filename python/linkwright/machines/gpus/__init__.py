@@ -1,6 +1,6 @@
 """GPUs that are known, from one table: what their links carry, and which machine stands for a node of them.
 
-    name in a log, --gpu   row of `gpus.toml` ->   a described machine, such as hgx-h100
+    name in a log, --gpu   row of `gpus/gpus.toml` ->   a described machine, such as hgx-h100
                                                    an assumed box, such as assumed-a40: parts, and the row's numbers
 
 An assumed box is a machine like any other, made from the table each time that it is asked for. Its name says that it is
@@ -38,7 +38,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Gpu:
-    """A row of the table; `gpus.toml` says what its keys mean."""
+    """A row of the table; `gpus/gpus.toml` says what its keys mean."""
 
     name: str
     names: tuple[str, ...]
@@ -139,7 +139,7 @@ def of_pci(pci: str) -> Gpu | None:
 def listed() -> str:
     """What is known, and the cure, for messages."""
     names = ", ".join(gpu.name for gpu in known())
-    return f"known: {names}. Name one with --gpu, or add yours to linkwright/machines/gpus.toml"
+    return f"known: {names}. Name one with --gpu, or add yours to linkwright/machines/gpus/gpus.toml"
 
 
 def entries() -> list[dict[str, object]]:
