@@ -90,6 +90,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines"),
     "networks": functools.partial(_file_entries, "networks"),
     "parts": functools.partial(_file_entries, "parts"),
+    "gpus": functools.partial(_of, "machines.gpus", "entries"),
     "collectives": _collectives,
     "algorithms": _algorithms,
     "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),

@@ -80,6 +80,11 @@ OUR_BUG = "this is a bug in linkwright: please report it, with the command and t
 MOST_CHARACTERS = 4000
 
 
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+# `--output` was the spelling of some verbs for `--out`.
+ONE_SPELLING = {"token_normalize_func": lambda name: "out" if name == "output" else name}
+
+
 class Verbs(click.Group):
     """A group that imports a verb only when it is used."""
 
@@ -118,7 +123,7 @@ class Verbs(click.Group):
                 formatter.write_dl([(verb.ljust(width), summary) for verb, summary in verbs.items()])
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Verbs, context_settings={**HELP, **ONE_SPELLING})
 @click.version_option(package_name="linkwright", prog_name="linkwright")
 def linkwright() -> None:
     """Dissect how a machine communicates.

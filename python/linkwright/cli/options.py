@@ -230,7 +230,7 @@ traffic = _together(
 )
 
 outputs = click.option(
-    "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+    "--out", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
     help="Also write the rows to FILE; its suffix chooses the format (`linkwright list exporters`); may be repeated.",
 )  # fmt: skip
 

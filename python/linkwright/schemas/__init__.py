@@ -74,7 +74,7 @@ def _predict() -> Schema:
 
 
 def _results() -> Schema:
-    """A document of `--output rows.json`."""
+    """A document of `--out rows.json`."""
     from linkwright.store import schema
 
     names = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
