@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -18,7 +18,7 @@ Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answ
 
 
 @click.command(name="explain")
-@click.argument("something", metavar="LOG|RUN[:EXPERIMENT]|SCHEDULE")
+@click.argument("somethings", nargs=-1, required=True, metavar="LOG|DUMP...|RUN[:EXPERIMENT]|SCHEDULE")
 @click.option(
     "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
     help="The described machine, or a machine file; default for a log: chosen by the devices that it names.",
@@ -34,7 +34,7 @@ Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answ
 @options.variant
 @options.runs
 def command(
-    something: str,
+    somethings: tuple[str, ...],
     machine: str | None,
     ranks: int | None,
     size: int | None,
@@ -46,32 +46,43 @@ def command(
 ) -> int:
     """A LOG is the output of a benchmark or a profiler, in any form. It is compared with the model of a healthy
     machine. Then faults are simulated, and those whose numbers are nearest to the log's are listed, each with what
-    to check. A RUN is one of linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an
-    algorithm, such as allreduce/ring, or of a file or function; it needs --on.
+    to check. DUMPs are of a job that hangs: the output of NCCL RAS, dumps of PyTorch's flight recorder (one for each
+    rank, or their folder), logs with time-outs of its watchdog. The answer is which rank is behind, in which call, and
+    who waits for whom. A RUN is one of linkwright's: its collectives are compared with their limits. A SCHEDULE is that
+    of an algorithm, such as allreduce/ring, or of a file or function; it needs --on.
 
     \b
     linkwright explain all_reduce.log
     linkwright explain all_reduce.log --on hgx-h100 --nodes 2 --fabric ndr-fat-tree
+    linkwright explain nccl_trace_rank_*
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """
     if out:
         from linkwright.base.files import check_page
 
         check_page(out, "--out")
-    if _is_log(something):
+    something = somethings[0]
+    described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
+                 "--search": search_s, "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
+    lines: Iterable[str]
+    page: Callable[[], Report] | None = None
+    if hung := _hang(somethings):
+        _refuse(something, "a dump of a job that hangs", described | {"--out": out})
+        lines = hung
+    elif len(somethings) > 1:
+        _refuse_several(somethings)
+    elif _is_log(something):
         _refuse(something, "a log", {"--size": size})
         lines, page = _log(something, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table})
         lines, page = _schedule(something, machine, variant, ranks, size, search_s or 0)
     else:
-        given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
-                 "--search": search_s}  # fmt: skip
-        _refuse(something, "a run", given | {"--without": variant.without, "--degrade": variant.degrade})
+        _refuse(something, "a run", described)
         lines, page = _run(root_folder, something)
     for line in lines:
         click.echo(line)
-    if out:
+    if out and page:
         from linkwright.show import report
 
         click.echo(f"\nwrote {report.render(page(), out)}")
@@ -84,6 +95,26 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
     for name, value in given.items():
         if value:
             raise UsageError(f"{name} does not apply to {kind}, and `{something}` is one; omit it")
+
+
+def _hang(names: Sequence[str]) -> Iterable[str]:
+    """The answer to the dumps among files and in folders; empty if there is none."""
+    from linkwright.formats.hangs import dumps_among
+
+    dumps, others = dumps_among(names)
+    if not dumps:
+        return ()
+    from linkwright.advise.explain import hang
+    from linkwright.formats.hangs import read_dump
+    from linkwright.show.explanations.hang import of_hang
+
+    return of_hang(hang.explain([read_dump(path) for path in dumps], others))
+
+
+def _refuse_several(names: Sequence[str]) -> NoReturn:
+    from linkwright.base.errors import UsageError
+
+    raise UsageError(f"{names[0]} and {len(names) - 1} more: only dumps of a job that hangs go together; give one")
 
 
 def _is_log(name: str) -> bool:
