@@ -77,7 +77,7 @@ def signalled(rank, last=640):
     return (
         f"[rank{rank}]:[E1003 18:37:02.1 ProcessGroupNCCL.cpp:1537] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] "
         f"Received a dump signal due to a collective timeout from  rank 0 and we will try our best to dump the debug "
-        f"info. Last enqueued NCCL work: {last}, last completed NCCL work: {last}.This is most likely caused by incorrect usages\n"
+        f"info. Last enqueued NCCL work: {last}, last completed NCCL work: {last}.This is most likely\n"
     )
 
 
