@@ -166,8 +166,8 @@ def test_the_recorder_names_the_rank_that_has_not_come(tmp_path, as_json):
     (behind,) = found.findings
     assert isinstance(behind, Behind)
     assert ([one.rank for one in behind.members], behind.launched, behind.waiting) == ([2], 6, (0, 1, 3))
-    assert "Rank 2 has not entered allreduce 7 of 0 (default_pg)" in said(found)
-    assert "ranks 0-1, 3 in allreduce 7 of 0 (default_pg): rank 2, in no operation" in said(found)
+    assert "Rank 2 has not entered allreduce 7 of group 0 (default_pg)" in said(found)
+    assert "ranks 0-1, 3 in allreduce 7 of group 0 (default_pg): rank 2, in no operation" in said(found)
 
 
 def test_a_folder_and_files_are_explained_alike(tmp_path):
@@ -251,9 +251,9 @@ def test_two_groups_wait_for_one_another(tmp_path):
     (cycle,) = found.findings
     assert cycle.certain
     assert [(wait.rank, wait.place.operation, wait.on) for wait in cycle.waits] == [
-        (1, "allgather", 0), (0, "allreduce", 1),
+        (0, "allreduce", 1), (1, "allgather", 0),
     ]  # fmt: skip
-    assert "Ranks 1, 0 wait for one another in a cycle" in said(found)
+    assert "Ranks 0, 1 wait for one another in a cycle" in said(found)
 
 
 def test_without_timing_a_cycle_is_only_probable(tmp_path):
@@ -278,8 +278,8 @@ def test_waits_are_followed_to_the_rank_that_waits_for_nobody(tmp_path):
     }
     found = answer(cases.write(tmp_path, dumps))
     (behind,) = found.findings
-    assert ([one.rank for one in behind.members], behind.place.group) == ([2], "2 (tp)")
-    assert "rank 0 in allreduce 1 of 1 (dp): rank 1, now in allreduce 1 of 2 (tp)" in said(found)
+    assert ([one.rank for one in behind.members], behind.place.group) == ([2], "group 2 (tp)")
+    assert "rank 0 in allreduce 1 of group 1 (dp): rank 1, now in allreduce 1 of group 2 (tp)" in said(found)
 
 
 def test_groups_of_one_name_with_other_ranks_are_two(tmp_path):

@@ -539,6 +539,8 @@ def _cycle(job: _Job) -> Cycle | None:
                 best = path[::-1]
     if not best:
         return None
+    lowest = best.index(min(best))
+    best = best[lowest:] + best[:lowest]
     waits = tuple(
         Wait(rank, job.place(job.current[rank]), other) for rank, other in zip(best, (*best[1:], best[0]), strict=True)
     )
@@ -602,7 +604,8 @@ def _with_cycle(job: _Job, found: list[Finding]) -> list[Finding]:
     }  # fmt: skip
     roots: list[Finding] = [behind[at] for at in follows if not follows[at]]
     for start in follows:
-        path, at = [], start
+        path: list[tuple[int, int]] = []
+        at = start
         while follows[at] and at not in [place for place, _ in path]:
             other, rank = follows[at][0]
             path.append((at, rank))
@@ -665,23 +668,21 @@ def _absent(job: _Job) -> list[Finding]:
     of_ranks: dict[tuple[str, str, str], Condition] = {}
     for one in job.conditions:
         if one.group is not None:
-            key = (one.group, one.status, one.text)
+            key: tuple[str, str, str] = (one.group, one.status, one.text)
             before = of_ranks.get(key)
             merged = (
                 replace(one, members=(*before.members, *one.members), count=before.count + one.count) if before else one
             )
             of_ranks[key] = merged
     found: list[Finding] = []
-    for key, condition in of_ranks.items():
-        states = {
-            other.status: other.count for (group, _, _), other in of_ranks.items() if group == key[0] and other.text
-        }
+    for (group, _, _), condition in of_ranks.items():
+        states = {other.status: other.count for (of, _, _), other in of_ranks.items() if of == group and other.text}
         largest = max(states.values(), default=0)
         if condition.status == "running" or (condition.text and condition.count == largest and len(states) > 1):
             continue
         matched, of_processes = _processes(condition, of_processes)
         rest = tuple((status, count) for status, count in states.items() if status != condition.status)
-        found.append(Absent(matched, job.name(key[0]), rest))
+        found.append(Absent(matched, job.name(group), rest))
     found += [Absent(one, None, ()) for one in of_processes]
     return sorted(found, key=lambda one: _GRAVITY.index(one.condition.status) if isinstance(one, Absent) else 0)
 

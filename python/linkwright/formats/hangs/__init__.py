@@ -17,8 +17,10 @@ from linkwright.formats.logs import Source
 
 from . import flight_recorder, ras_json, ras_text, watchdog
 from .kinds import Call, Condition, Dump, DumpReader, Group, Member, Progress
+from .watchdog import NAMELESS
 
 __all__ = [
+    "NAMELESS",
     "READERS",
     "Call",
     "Condition",

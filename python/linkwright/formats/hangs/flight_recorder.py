@@ -140,7 +140,8 @@ def _group(name: str, description: object, ranks: tuple[int, ...] = ()) -> Group
     key = clean(name[:_MOST_NAME])
     text = clean(description[:_MOST_NAME]) if isinstance(description, str) else ""
     known = text if text not in ("", "undefined") else ""
-    return Group(key, f"{key} ({known})" if known and known != key else key, len(ranks) or None, ranks)
+    name = f"group {key} ({known})" if known and known != key else f"group {key}"
+    return Group(key, name, len(ranks) or None, ranks)
 
 
 @functools.lru_cache(1024)

@@ -90,6 +90,10 @@ class _Machine:
                 raise ValueError("a key that is neither a text nor a number")
             target[key] = value
 
+    def dictionary(self, items: list[Any]) -> None:
+        self.stack.append({})
+        self.update(items)
+
     def remember(self, at: int) -> None:
         self.remembered[at] = self.stack[-1]
 
@@ -111,7 +115,7 @@ _KNOWN: dict[str, Callable[[_Machine], object]] = {
     "X": lambda m: m.text("<I"), "\x8c": lambda m: m.text("<B"), "\x8d": lambda m: m.text("<Q"),
     "\x85": lambda m: m.tuple_of(m.last(1)), "\x86": lambda m: m.tuple_of(m.last(2)),
     "\x87": lambda m: m.tuple_of(m.last(3)), "t": lambda m: m.tuple_of(m.since_mark()),
-    "d": lambda m: (items := m.since_mark(), m.stack.append({}), m.update(items)),
+    "d": lambda m: m.dictionary(m.since_mark()),
     "l": lambda m: m.stack.append(m.since_mark()), "a": lambda m: m.extend(m.last(1)),
     "e": lambda m: m.extend(m.since_mark()), "s": lambda m: m.update(m.last(2)),
     "u": lambda m: m.update(m.since_mark()),

@@ -53,7 +53,8 @@ _AT = re.compile(r"(?:at work|at NCCL work): (\d{1,19})")
 _JOINED = re.compile(r"\[([\d, ]{1,60000})\] joined but didn't finish collective #(\d{1,19})")
 _FINISHED = re.compile(r"\[([\d, ]{1,60000})\] finished collective #(\d{1,19}), but didn't join collective #(\d{1,19})")
 _FAILED = re.compile(r"(NCCL error: [\w ]{1,80}|ncclRemoteError\b|ncclSystemError\b|ncclUnhandledCudaError\b)")
-_NONE = "unnamed"
+_NONE = ""
+NAMELESS = "an unnamed group"
 
 
 def knows(line: str) -> object:
@@ -114,7 +115,7 @@ class _Reading:
         if number is None:
             return None
         name = prefix["name"]
-        self.names.setdefault(number, f"{number} ({name})" if name and name != number else number)
+        self.names.setdefault(number, f"group {number} ({name})" if name and name != number else f"group {number}")
         return str(number)
 
     def _progress(self, group: str, rank: int, launched: int, completed: int) -> None:
@@ -152,7 +153,7 @@ class _Reading:
         ]
         progress += [Progress(only, p.launched, p.ranks, p.count, None, p.completed) for p in self.reported]
         keys = dict.fromkeys((*(call.group for call in unique.values()), *(one.group for one in progress)))
-        groups = tuple(Group(key, self.names.get(key, "unnamed" if key == _NONE else key)) for key in keys)
+        groups = tuple(Group(key, self.names.get(key, NAMELESS)) for key in keys)
         conditions = tuple(Condition(None, "error", (Member(rank),), 1, text) for rank, text in self.failed.items())
         ordered = tuple(sorted(unique.values(), key=lambda call: call.order))
         return Dump(

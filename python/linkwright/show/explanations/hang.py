@@ -21,7 +21,7 @@ from linkwright.advise.explain.hang import (
     compact,
 )
 from linkwright.base import units
-from linkwright.formats.hangs import Member
+from linkwright.formats.hangs import NAMELESS, Member
 
 WIDTH = 80
 MOST_WAITS = 20
@@ -109,8 +109,8 @@ def _sentences(finding: Finding) -> list[str]:
         return _absent(finding)
     if isinstance(finding, NoDump):
         return [
-            f"Nothing is known of {_ranks(finding.ranks)}, and {_place(finding.place)} waits for them or hangs inside: "
-            "no other rank is behind.",
+            f"Nothing is known of {_ranks(finding.ranks)}, and no other rank is behind: {_place(finding.place)} "
+            f"waits for {'it' if len(finding.ranks) == 1 else 'them'}, or hangs inside.",
             f"Give the {finding.tool} output of {_ranks(finding.ranks)}. If there is none, look for a crash there.",
         ]
     if isinstance(finding, Busy):
@@ -154,13 +154,15 @@ def _behind(finding: Behind) -> list[str]:
         said.append(f"See what it does: py-spy dump --pid {known[0].process}{where}; then its log and dmesg (Xid).")
     else:
         said.append("See what the process does: py-spy dump --pid PID; then its log and dmesg (Xid).")
+    if not finding.snapshot:
+        said.append("It may be inside the call: PyTorch counts a call once NCCL has returned from it.")
     return said
 
 
 def _mismatch(finding: Mismatch) -> list[str]:
     said = [f"At {_place(finding.place)}, {_DIFFER[finding.what]}:"]
     said += [f"{_ranks(ranks)}: {value or 'unknown'}" for value, ranks in finding.values]
-    if finding.place.group == "unnamed":
+    if finding.place.group == NAMELESS:
         said.append("The log does not name groups; if these calls are of different ones, this is no fault.")
     return [*said, _CURE[finding.what]]
 
@@ -173,8 +175,8 @@ def _cycle(finding: Cycle) -> list[str]:
     ]
     said += [f"rank {wait.rank} is in {_place(wait.place)} and waits for rank {wait.on}" for wait in finding.waits]
     if not finding.certain:
-        said.append("The dumps do not tell which kernels have begun, or are numbers alone; TORCH_NCCL_ENABLE_TIMING=1 "
-                    "records it.")  # fmt: skip
+        said.append("It is not certain, because nothing says which kernels have begun (PyTorch records it with "
+                    "TORCH_NCCL_ENABLE_TIMING=1).")  # fmt: skip
     groups = {wait.place.group for wait in finding.waits}
     cure = "Make all ranks call the groups in one order" if len(groups) > 1 else "Pair each send with a receive"
     return [*said, f"{cure}, or let one call end before the next begins."]
