@@ -503,7 +503,7 @@ def test_several_logs_are_refused(tmp_path):
         (tmp_path / name).write_text("x", encoding="utf-8")
     result = invoke("explain", str(tmp_path / "a"), str(tmp_path / "b"))
     assert result.status == 2
-    assert "only dumps of a job that hangs go together" in result.err
+    assert "is neither a log nor a dump of a rank" in result.err
 
 
 def test_ranks_are_written_as_people_do():

@@ -48,7 +48,8 @@ def dumps_among(names: Iterable[str]) -> tuple[list[Path], list[Path]]:
     files: list[Path] = []
     for path in map(Path, names):
         try:
-            files += sorted(path.iterdir()) if path.is_dir() else [path]
+            is_folder = path.is_dir() and not (path / "run.json").exists()  # a run is none of dumps
+            files += sorted(path.iterdir()) if is_folder else [path]
         except OSError as error:
             raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
     files = [file for file in dict.fromkeys(files) if file.is_file()]
