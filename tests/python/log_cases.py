@@ -159,6 +159,19 @@ def kineto():
     return json.dumps({"deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}], "traceEvents": events})
 
 
+def prometheus(collective="AllReduce", busbw=400.0, size="1-2GB", gpus=2, nranks=8):
+    """What NCCL's Inspector writes for the exporter of a node."""
+    lines = ["# HELP nccl_bus_bandwidth_gbs NCCL bus bandwidth", "# TYPE nccl_bus_bandwidth_gbs gauge"]
+    for gpu in range(gpus):
+        labels = (
+            f'version="v5.1",slurm_job_id="7",node="n0",gpu="GPU{gpu}",comm_name="DP Group 0",n_nodes="1",'
+            f'nranks="{nranks}",collective="{collective}",message_size="{size}",algo_proto="RING_SIMPLE"'
+        )
+        lines += [f"nccl_bus_bandwidth_gbs{{{labels}}} {busbw + gpu}"]
+        lines += [f"nccl_collective_exec_time_microseconds{{{labels}}} 4700.5"]
+    return "".join(f"{line}\n" for line in lines)
+
+
 PINGPONG = (
     "# MPI PingPong Test\n# Size [B]  Bandwidth [MB/s] | Time Mean [s] \u00b1 StdDev [s]  Samples\n"
     "         1              4.00 | 2.5000000e-07 \u00b1 1.0e-08    10000\n"
@@ -168,6 +181,7 @@ RING = "time for 1000 loops = 0.008 seconds (8 processes, 1 bytes)\n"
 KINDS = {
     "nccl": nccl(), "old": nccl(columns=FULL[:4], wrong="2e-07", title=False, devices=False), "json": nccl_json(),
     "osu": osu(), "imb": imb(), "nvbandwidth": nvbandwidth(), "inspector": inspector(), "kineto": kineto(),
+    "prometheus": prometheus(),
     "inspector-ranks": inspector_rank(0) + inspector_rank(4), "kineto-rank": kineto_rank(1),
     "pingpong": PINGPONG, "ring": RING,
 }  # fmt: skip

@@ -74,6 +74,25 @@ def test_traces_without_seq_and_with_other_counts_do_not_go_together(tmp_path):
     assert waiting.arrivals(read_logs(files).operations) == []
 
 
+def test_prometheus_is_a_log_of_rates(tmp_path):
+    text = log_cases.prometheus() + log_cases.prometheus("AllGather", 300, "134-135MB")
+    (file,) = write(tmp_path, lambda _: text, [0])
+    one, two = read_logs([file]).tables
+    assert (one.collective, one.ranks, one.nodes) == ("allreduce", 8, 1)
+    assert [(row.size, row.busbw) for row in one.rows] == [(1 << 30, 400.0), (1 << 30, 401.0)]
+    assert one.rows[0].time == pytest.approx((1 << 30) / (400 / 1.75) / 1e3)
+    assert two.rows[0].size == 8 * 134 << 20
+    result = invoke("explain", file, "--on", "hgx-h100", "--table", "1")
+    assert "NCCL Prometheus metrics, allreduce, 8 ranks" in result.out
+    assert "These times hold the waiting" in result.out
+
+
+@pytest.mark.parametrize("size", ["", "x", "2-1GB", "1-2", "-1GB", "1e9B"])
+def test_a_metric_without_a_size_is_named(tmp_path, size):
+    (file,) = write(tmp_path, lambda _: log_cases.prometheus(size=size) + log_cases.prometheus(), [0])
+    assert "no rate of a collective" in read_logs([file]).complaints[0][1]
+
+
 def test_files_of_different_tools_are_refused(tmp_path):
     files = write(tmp_path, log_cases.inspector_rank, [0]) + write(tmp_path, log_cases.kineto_rank, [1], ".json")
     with pytest.raises(FileError, match="NCCL Inspector or PyTorch profiler"):
@@ -106,4 +125,4 @@ def test_files_that_are_missing_are_named(tmp_path):
 def test_one_rank_is_told_to_be_one(tmp_path):
     (file,) = write(tmp_path, log_cases.inspector_rank, [0])
     result = invoke("explain", file, "--on", "hgx-h100")
-    assert "These are times of one rank" in result.out
+    assert "These times hold the waiting" in result.out

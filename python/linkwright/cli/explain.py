@@ -159,7 +159,7 @@ def _log(
     log = read_logs(names)
     name = names[0] if len(names) == 1 else f"{len(names)} files"
     arrivals = waiting.arrivals(log.operations)
-    first = list(of_arrivals(arrivals, alone=waiting.alone(log.operations)))
+    first = list(of_arrivals(arrivals, waits=log.waits))
     if arrivals and machine is None and not log.facts.devices:
         return [*first, "", "Name the machine with --on to compare the transfer with a healthy one."], None
     tables = logs.tables(log)

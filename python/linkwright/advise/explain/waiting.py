@@ -109,8 +109,3 @@ def _of(its: Sequence[Operation]) -> Arrivals:
         first_one.group, first_one.collective, first_one.size, len(its), first_one.ranks, first_one.chosen,
         transfer / len(its), ranks, share, named,
     )  # fmt: skip
-
-
-def alone(operations: Iterable[Operation]) -> bool:
-    """Whether times are of one rank of a group of several, so that they hold its waiting for the others."""
-    return any(one.collective in TOGETHER and len(one.times) == 1 and one.ranks != 1 for one in operations)

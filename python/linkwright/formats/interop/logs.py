@@ -35,7 +35,9 @@ TYPES = {
     "fp8_e5m2": "f8e5m2", "f8e5m2": "f8e5m2", "float8_e5m2": "f8e5m2", "bool": "u8",
 }  # fmt: skip
 BYTES = DTYPES | {"f16": 2, "i8": 1, "u32": 4, "u64": 8, "f8e4m3": 1, "f8e5m2": 1}
-_ALGORITHMS = {"nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl"}
+_ALGORITHMS = {
+    "nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl", "NCCL Prometheus metrics": "nccl",
+}  # fmt: skip
 
 
 @dataclass

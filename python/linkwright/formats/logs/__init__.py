@@ -17,7 +17,7 @@ from pathlib import Path
 
 from linkwright.base.errors import FileError
 
-from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, osu, profiler
+from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, osu, profiler, prometheus
 from .facts import Facts, Gathered
 from .kinds import Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
@@ -40,7 +40,7 @@ __all__ = [
 
 DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
 TEXTS: tuple[TextReader, ...] = (
-    nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, nccl_text.READER,
+    nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, prometheus.READER, nccl_text.READER,
 )  # fmt: skip
 READERS: tuple[Reader | TextReader, ...] = (*DOCUMENTS, *TEXTS)
 
@@ -150,4 +150,5 @@ def _texts(source: Source) -> Log | None:
         sum(log.skipped for log in logs),
         tuple(sorted(complaints)[:MOST_COMPLAINTS]),
         tuple(sorted(one for log in logs for one in log.left_out)[:MOST_COMPLAINTS]),
+        waits=any(log.waits for log in logs),
     )

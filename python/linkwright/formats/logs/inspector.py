@@ -26,12 +26,12 @@ from .kinds import Log, LogRow, LogTable, Reader
 from .lines import MOST_MICROS, MOST_ROWS, MOST_SIZE, Complaints, Source, clean, number, shown, whole
 
 TOOL = "NCCL Inspector"
-_COLLECTIVES = {
+COLLECTIVES = {
     "AllReduce": "allreduce", "AllGather": "allgather", "ReduceScatter": "reduce_scatter", "Broadcast": "broadcast",
     "Reduce": "reduce", "AllToAll": "alltoall", "SendRecv": "sendrecv", "Send": "sendrecv", "Recv": "sendrecv",
 }  # fmt: skip
-_BY_RANK = ("allgather", "reduce_scatter")  # sizes are of one rank
-_REDUCES = ("allreduce", "reduce_scatter", "reduce")
+BY_RANK = ("allgather", "reduce_scatter")  # sizes are of one rank
+REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
 _MOST_OBJECT = 1 << 20  # characters
 
@@ -51,7 +51,15 @@ def read_all(sources: Sequence[Source]) -> Log:
     )
     facts.facts.library = "NCCL"
     tables = tuple(_table(key, its) for key, its in times.items())
-    return Log(TOOL, tables, facts.facts, skipped=0, complaints=tuple(complaints.first), operations=operations)
+    return Log(
+        TOOL,
+        tables,
+        facts.facts,
+        skipped=0,
+        complaints=tuple(complaints.first),
+        operations=operations,
+        waits=ranks.alone(operations),
+    )
 
 
 def _samples(source: Source, complaints: Complaints) -> Iterator[tuple[_Key, int | None, ranks.Sample]]:
@@ -65,13 +73,13 @@ def _samples(source: Source, complaints: Complaints) -> Iterator[tuple[_Key, int
             if isinstance(perf, dict):
                 complaints.add(at, "a record without a header, and no `dump_stats` before it")
             continue
-        name, time = _COLLECTIVES.get(str(perf.get("coll"))), number(perf.get("coll_exec_time_us"), MOST_MICROS)
+        name, time = COLLECTIVES.get(str(perf.get("coll"))), number(perf.get("coll_exec_time_us"), MOST_MICROS)
         size = whole(perf.get("coll_msg_size_bytes"), MOST_SIZE)
         if not size or not time or name is None:
             complaints.add(at, f"no collective with a size and a time: `{shown(str(perf.get('coll')))}`")
             continue
         count, nodes = (whole(header.get(key), _MOST_RANKS) for key in ("n_ranks", "nnodes"))
-        if name in _BY_RANK:
+        if name in BY_RANK:
             size *= count or 1
         group = header.get("id")
         chosen = (perf.get("coll_algo"), perf.get("coll_proto"))
@@ -88,7 +96,7 @@ def _table(key: _Key, times: dict[int, list[tuple[int, float]]]) -> LogTable:
         LogRow(size, statistics.median(time for _, time in its), its[0][0], count=len(its))
         for size, its in sorted(times.items())
     )
-    return LogTable(TOOL, name, count, nodes, None, "sum" if name in _REDUCES else None, None, rows)
+    return LogTable(TOOL, name, count, nodes, None, "sum" if name in REDUCES else None, None, rows)
 
 
 def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict[str, Any]]]:

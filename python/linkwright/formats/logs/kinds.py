@@ -109,6 +109,7 @@ class Log:
         complaints: (line, what is wrong) of lines that look like rows and are none; the first hundred.
         left_out: (line, which) of tables that are not read; the first hundred.
         operations: those of which it is known which ranks timed them.
+        waits: whether times hold the waiting of a rank for others, and nothing tells how much.
     """
 
     tool: str
@@ -119,6 +120,7 @@ class Log:
     complaints: tuple[tuple[int, str], ...] = ()
     left_out: tuple[tuple[int, str], ...] = ()
     operations: tuple[Operation, ...] = ()
+    waits: bool = False
 
     @property
     def named(self) -> tuple[tuple[int, str], ...]:

@@ -72,7 +72,15 @@ def read_all(sources: Sequence[Source]) -> Log:
                 gathered.facts.devices[name] = gathered.facts.devices.get(name, 0) + 1
     times, operations = ranks.gathered(_numbered(samples))
     tables = tuple(_table(key, its) for key, its in times.items())
-    return Log(TOOL, tables, gathered.facts, skipped=skipped, complaints=tuple(complaints.first), operations=operations)
+    return Log(
+        TOOL,
+        tables,
+        gathered.facts,
+        skipped=skipped,
+        complaints=tuple(complaints.first),
+        operations=operations,
+        waits=ranks.alone(operations),
+    )
 
 
 def _rank(document: dict[str, Any], source: Source) -> int | None:

@@ -67,6 +67,11 @@ class Operation:
     chosen: str = ""
 
 
+def alone(operations: Iterable[Operation]) -> bool:
+    """Whether times are of one rank of a group of several, so that they hold its waiting for the others."""
+    return any(one.collective in TOGETHER and len(one.times) == 1 and one.ranks != 1 for one in operations)
+
+
 def gathered(
     samples: Iterable[tuple[_Table, int | None, Sample]],
 ) -> tuple[dict[_Table, Times], tuple[Operation, ...]]:

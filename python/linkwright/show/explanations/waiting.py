@@ -14,17 +14,17 @@ MOST_RANKS = 16
 BAR = 20
 
 
-def of_arrivals(found: Sequence[Arrivals], alone: bool = False) -> Iterator[str]:
+def of_arrivals(found: Sequence[Arrivals], waits: bool = False) -> Iterator[str]:
     """What each rank transferred and waited, of the collectives with most waiting.
 
     Args:
         found: collectives that several ranks have timed.
-        alone: whether there are times of one rank only.
+        waits: whether there are times that hold waiting, and nothing tells how much.
     """
-    if alone and not found:
+    if waits and not found:
         yield from _wrapped(
-            "These are times of one rank, which hold its waiting for the others. Give the files of all ranks to tell "
-            "waiting from transfer."
+            "These times hold the waiting of ranks for one another, so a low rate need not be the network's. Give the "
+            "files of all ranks (NCCL Inspector's JSON, PyTorch's traces) to tell waiting from transfer."
         )
     for number, one in enumerate(found[:MOST_KINDS]):
         if number:
