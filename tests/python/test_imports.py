@@ -57,6 +57,7 @@ SIBLINGS: dict[str, str] = {
     "base/toml": "errors units",
     "base/units": "errors",
     "formats/discovery": "interop",
+    "formats/hangs": "logs",
     "formats/interop": "logs tuning",
     "libraries/questions": "library",
     "libraries/library": "nccl rccl",
