@@ -10,12 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from expect_cases import PUBLIC
 from linkwright import schemas
 from linkwright.advise import expect, tolerance
 from linkwright.advise.tolerance import Basis
 from linkwright.base.errors import UsageError
 from linkwright.formats import gates
-from linkwright.formats.gates import Expectation, Expected, Judged, Outcome
+from linkwright.formats.gates import Expectation, Expected, Judged, Standing
 from linkwright.formats.gates.gate import PROGRAMS, rate
 from linkwright.libraries.settings import COLLECTIVES
 from linkwright.machines import Variant
@@ -72,33 +73,12 @@ def test_every_group_has_data_of_a_known_collective():
         assert one.collective in COLLECTIVES.values()
 
 
-# ---- public floors of allreduce: (where, what is asked, shipped floor, measured GB/s)
-
-PUBLIC = [
-    ("16 H100, GCP TCPXO", ("hgx-h100", Variant(2, "gcp-tcpxo"), None, 8 * GIB), 300, 338),
-    ("GB200, all of an NVL72", ("gb200-nvl72", Variant(), None, 16 * GIB), 450, 770),
-    ("GB200, two trays of an NVL72", ("gb200-nvl72", Variant(), 8, 16 * GIB), 450, 770),
-    ("A100, Azure InfiniBand, ranks unstated", ("dgx-a100", Variant(2, "hdr-fat-tree"), None, 4 * GIB), 100, 165),
-]
-# A recorded miss: 335 GB/s was measured on an unstated number of H100 over EFA. On two nodes our floor is above it, on
-# four nodes below (320 GB/s). Nothing was changed to meet it.
-UNSTATED = ("hgx-h100", Variant(2, "efa-p5"), None, 4 * GIB)
-MEASURED_UNSTATED = 335
+# ---- public floors
 
 
-def floor_of(machine, variant, ranks, size):
-    found = expect.systems(expect.Asked(machine, variant, ranks), ["allreduce"])
-    (one,) = expect.expectations(found, [size])
-    return one.floor
-
-
-@pytest.mark.parametrize(("asked", "shipped", "measured"), [row[1:] for row in PUBLIC], ids=[row[0] for row in PUBLIC])
-def test_a_floor_is_above_what_operators_ship_and_below_what_they_measure(asked, shipped, measured):
-    assert shipped < floor_of(*asked) < measured
-
-
-def test_a_floor_beyond_a_number_of_unstated_ranks_is_recorded():
-    assert floor_of(*UNSTATED) > MEASURED_UNSTATED
+@pytest.mark.parametrize("public", PUBLIC, ids=lambda public: public.where)
+def test_a_floor_is_above_what_operators_ship_and_below_what_they_measure(public):
+    assert (public.shipped < public.ours < public.measured) is public.between
 
 
 # ---- gates, read back
@@ -244,7 +224,7 @@ def test_prometheus_rules_use_the_labels_of_the_inspector():
 @pytest.fixture(scope="module")
 def healthy():
     """Size -> us of one node, modelled."""
-    found = expect.systems(expect.Asked("hgx-h100", Variant()), ["allreduce"])
+    found = expect.systems(expect.Installation("hgx-h100", Variant()), ["allreduce"])
     return {one.size_bytes: one.time_us for one in expect.expectations(found, (MIB, 64 * MIB, GIB))}
 
 
@@ -369,5 +349,5 @@ def test_a_version_is_the_one_asked_for():
 
 def test_an_absent_size_is_no_failure():
     one = made()
-    absent = replace(one, log="x", judged=[Judged(one.expectations[0], Outcome.ABSENT)])
+    absent = replace(one, log="x", judged=[Judged(one.expectations[0], Standing.ABSENT)])
     assert not absent.failed

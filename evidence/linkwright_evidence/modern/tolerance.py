@@ -35,7 +35,7 @@ HEAD = f"""\
 #   python -m linkwright_evidence.modern.tolerance
 # which says how; do not edit. Source: the tables of evidence/linkwright_evidence/references/modern.
 # {SHARE:.0%} of the cells of a group are at most `shortfall` (a share of the modelled rate) below the model. Bands of
-# `nodes` end at {", ".join(map(str, NODES))}; bands of `size` at {", ".join(map(str, BYTES))} bytes; the last ones are open.
+# `nodes` end at {", ".join(map(str, NODES))}, bands of `size` at {", ".join(map(str, BYTES))} bytes; the last are open.
 """
 
 

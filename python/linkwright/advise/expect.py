@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from linkwright import _native, machines
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import counted, format_size
-from linkwright.formats.gates import Expectation, Expected, Judged, Outcome
+from linkwright.formats.gates import Expectation, Expected, Judged, Standing
 from linkwright.formats.logs import LogTable
 from linkwright.libraries import library
 from linkwright.libraries.settings import COLLECTIVES
@@ -34,7 +34,7 @@ MOST_RANKS, MOST_IN_PAIRS = 1 << 12, 1 << 9
 
 
 @dataclass(frozen=True)
-class Asked:
+class Installation:
     """What is asked of one machine.
 
     Attributes:
@@ -60,7 +60,7 @@ class Asked:
         return f"{self.machine} {self.variant.options}".rstrip()
 
 
-def systems(asked: Asked, collectives: Sequence[str]) -> dict[str, System]:
+def systems(asked: Installation, collectives: Sequence[str]) -> dict[str, System]:
     """Return the system of each collective.
 
     Raises:
@@ -84,7 +84,7 @@ def systems(asked: Asked, collectives: Sequence[str]) -> dict[str, System]:
     }  # fmt: skip
 
 
-def _per_node(asked: Asked, most: int, collectives: Sequence[str]) -> int:
+def _per_node(asked: Installation, most: int, collectives: Sequence[str]) -> int:
     ranks = asked.ranks or most
     if ranks % asked.nodes or ranks > most or ranks < 2:
         raise UsageError(
@@ -99,7 +99,7 @@ def _per_node(asked: Asked, most: int, collectives: Sequence[str]) -> int:
     return ranks // asked.nodes
 
 
-def _version(asked: Asked, described: _native.Machine, collective: str) -> str:
+def _version(asked: Installation, described: _native.Machine, collective: str) -> str:
     """Return the library's plan of a collective, its choice left to it."""
     if collective not in COLLECTIVES.values():
         raise unknown("collective", collective, COLLECTIVES.values(), lists="linkwright list collectives")
@@ -149,7 +149,7 @@ def _tolerance(system: System, size: int) -> Tolerance:
     return tolerance.of(system.machine, system.fabric, system.collective, system.nodes, size)
 
 
-def answer(asked: Asked, found: Mapping[str, System], expected: Sequence[Expectation]) -> Expected:
+def answer(asked: Installation, found: Mapping[str, System], expected: Sequence[Expectation]) -> Expected:
     """Put together what is expected, and where the tolerances are from."""
     notes = dict.fromkeys(_note(found[one.collective], one) for one in expected)
     if asked.variant.without or asked.variant.degrade:
@@ -196,7 +196,7 @@ def _sizes(size: int) -> str:
 
 
 @dataclass(frozen=True)
-class Measured:
+class LogTimes:
     """What a log says of the collectives: size -> us of the slowest table, and the sizes with wrong results."""
 
     times: Mapping[str, Mapping[int, float]]
@@ -207,7 +207,7 @@ class Measured:
         return tuple(sorted({size for its in self.times.values() for size in its}))
 
 
-def measured(tables: Iterable[LogTable], found: Mapping[str, System], name: str) -> Measured:
+def measured(tables: Iterable[LogTable], found: Mapping[str, System], name: str) -> LogTimes:
     """Return what the tables of a log say of the collectives.
 
     Raises:
@@ -229,7 +229,7 @@ def measured(tables: Iterable[LogTable], found: Mapping[str, System], name: str)
         wrong.setdefault(system.collective, set()).update(row.size * scale for row in table.rows if row.wrong)
     if not times:
         raise UsageError(f"{name}: has no times of {', '.join(found)}; give the log of one of them")
-    return Measured(times, {collective: frozenset(its) for collective, its in wrong.items()})
+    return LogTimes(times, {collective: frozenset(its) for collective, its in wrong.items()})
 
 
 def _hosts(system: System) -> int | None:
@@ -238,18 +238,18 @@ def _hosts(system: System) -> int | None:
     return system.nodes if inner == 1 else None
 
 
-def judged(expected: Expected, found: Mapping[str, System], log: Measured, name: str) -> Expected:
+def judged(expected: Expected, found: Mapping[str, System], log: LogTimes, name: str) -> Expected:
     """Return the same with a judgement of each size."""
     return replace(
         expected, log=name, judged=[_judged(one, found[one.collective], log) for one in expected.expectations]
     )
 
 
-def _judged(one: Expectation, system: System, log: Measured) -> Judged:
+def _judged(one: Expectation, system: System, log: LogTimes) -> Judged:
     time = log.times.get(one.collective, {}).get(one.size_bytes)
     wrong = one.size_bytes in log.wrong.get(one.collective, ())
     if time is None:
-        return Judged(one, Outcome.WRONG if wrong else Outcome.ABSENT)
+        return Judged(one, Standing.WRONG if wrong else Standing.ABSENT)
     rate = logs.bus_rate(system, one.size_bytes, time)
-    outcome = Outcome.WRONG if wrong else Outcome.PASSED if rate >= one.floor else Outcome.BELOW
-    return Judged(one, outcome, time, rate)
+    standing = Standing.WRONG if wrong else Standing.PASSED if rate >= one.floor else Standing.BELOW
+    return Judged(one, standing, time, rate)

@@ -35,7 +35,7 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True)
-class Group:
+class Pool:
     """Published healthy cells of one kind, with the library's own choice; bands count from 0."""
 
     machine: str
@@ -101,8 +101,8 @@ def of(machine: str, fabric: str | None, collective: str, nodes: int, size_bytes
 
 
 def _nearest(
-    alike: Iterable[Group], machine: str, network: str, collective: str, at: int
-) -> Iterator[tuple[Basis, list[Group]]]:
+    alike: Iterable[Pool], machine: str, network: str, collective: str, at: int
+) -> Iterator[tuple[Basis, list[Pool]]]:
     same = [one for one in alike if one.collective == collective]
     own = [one for one in same if one.machine == machine]
     yield Basis.SYSTEM, [one for one in own if (one.fabric, one.nodes) == (network, at)]
@@ -113,9 +113,9 @@ def _nearest(
 
 
 @functools.cache
-def groups() -> tuple[Group, ...]:
+def groups() -> tuple[Pool, ...]:
     """Return all groups of the file."""
-    return tuple(Group(**row) for row in _file()["groups"])
+    return tuple(Pool(**row) for row in _file()["groups"])
 
 
 def scatter() -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -58,7 +58,7 @@ def command(
     linkwright expect allreduce --on hgx-h100 --log all_reduce.log --format junit --out report.xml
     linkwright expect allreduce --on hgx-h100 --sizes 16G --format nhc
     """
-    from linkwright.advise.expect import Asked
+    from linkwright.advise.expect import Installation
     from linkwright.base.errors import UsageError
     from linkwright.base.files import check_place, write_text
     from linkwright.formats import gates
@@ -70,7 +70,7 @@ def command(
         raise UsageError(f"--format {gate.key}: does not judge a log; omit --log, or use --format text, json or junit")
     if out:
         check_place(out, f"--out {out}")
-    expected = _expected(Asked(machine, variant, ranks, version), collectives.split(","), sizes, log)
+    expected = _expected(Installation(machine, variant, ranks, version), collectives.split(","), sizes, log)
     text = gates.written(gate, expected)
     if out:
         write_text(out, text)

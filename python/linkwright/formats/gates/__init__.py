@@ -11,9 +11,9 @@ from __future__ import annotations
 from linkwright.base.errors import UsageError, unknown
 
 from . import aicr, cvs, document, junit, nccl_tests, nhc, nvsentinel, prometheus, reframe, superbench, text
-from .gate import Expectation, Expected, Gate, Judged, Outcome
+from .gate import Expectation, Expected, GateFormat, Judged, Standing
 
-__all__ = ["GATES", "Expectation", "Expected", "Gate", "Judged", "Outcome", "entries", "find", "written"]
+__all__ = ["GATES", "Expectation", "Expected", "GateFormat", "Judged", "Standing", "entries", "find", "written"]
 
 GATES = {
     gate.key: gate
@@ -24,7 +24,7 @@ GATES = {
 }  # fmt: skip
 
 
-def find(key: str) -> Gate:
+def find(key: str) -> GateFormat:
     """The format of a key."""
     if key not in GATES:
         raise unknown("gate", key, GATES, lists="linkwright list gates")
@@ -36,7 +36,7 @@ def entries() -> list[dict[str, object]]:
     return [gate.described() for gate in GATES.values()]
 
 
-def written(gate: Gate, expected: Expected) -> str:
+def written(gate: GateFormat, expected: Expected) -> str:
     """The file of a gate; refuses a machine whose library the tool does not test."""
     for name in dict.fromkeys(name.partition("-")[0] for name in expected.library.values()):
         if gate.libraries and name not in gate.libraries:

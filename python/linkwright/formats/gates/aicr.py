@@ -13,7 +13,7 @@ import math
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_size
 
-from .gate import Expected, Gate, commented, rate
+from .gate import Expected, GateFormat, commented, rate
 
 PASSES_FROM = 0.9  # of the constraint, as the validator is written
 LARGEST = 8 << 30  # least of the sizes that the validator ends at
@@ -40,7 +40,7 @@ def render(expected: Expected) -> str:
     )
 
 
-AICR = Gate(
+AICR = GateFormat(
     "aicr", "constraints of a recipe of NVIDIA AI Cluster Runtime (YAML)",
     "The check nccl-all-reduce-bw of the validation of a recipe. The validator takes the largest size and passes from "
     "0.9 times the constraint on, which is chosen so that it passes from the floor on. Two nodes or more, from 8G.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 
-from .gate import PROGRAMS, Expectation, Expected, Gate, rate
+from .gate import PROGRAMS, Expectation, Expected, GateFormat, rate
 
 FAILS_BELOW = 0.95  # of the reference, unless `bus_bw_tolerance` says otherwise
 DTYPE = "float"
@@ -38,7 +38,7 @@ def _reference(one: Expectation) -> str:
     return rate(one.floor / FAILS_BELOW)
 
 
-CVS = Gate(
+CVS = GateFormat(
     "cvs", "thresholds of AMD's Cluster Validation Suite (JSON)",
     "References by collective and size for the configuration of the RCCL tests. The suite fails below 0.95 times a "
     "reference, which is chosen so that it fails below the floor.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .gate import Expected, Gate, Judged
+from .gate import Expected, GateFormat, Judged
 
 FORMAT = 1
 # Key of the document -> (JSON type, meaning). `rows` and `library` have their own shapes.
@@ -32,7 +32,7 @@ ROW = {
     "choice": ("string", False, "what the library chooses"),
     "measured_time_us": ("number", True, "time in the log, us"),
     "measured_busbw_gb_per_s": ("number", True, "bus rate in the log, 10^9 B/s"),
-    "outcome": ("string", True, "passed, below the floor, wrong results, or not in the log; null without a log"),
+    "standing": ("string", True, "passed, below the floor, wrong results, or not in the log; null without a log"),
 }
 DIGITS = 6
 
@@ -54,7 +54,7 @@ def _row(expected: Expected, at: int, judged: Judged | None) -> dict[str, object
     values = (
         one.collective, one.size_bytes, one.time_us, one.most_us, one.busbw, one.tolerance, one.floor, str(one.basis),
         one.tables, one.sites, one.choice, judged and judged.time_us, judged and judged.busbw,
-        judged and str(judged.outcome),
+        judged and str(judged.standing),
     )  # fmt: skip
     return {key: _short(value) for key, value in zip(ROW, values, strict=True)}
 
@@ -63,7 +63,7 @@ def _short(value: object) -> object:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-JSON = Gate(
+JSON = GateFormat(
     "json", "a JSON document with a schema",
     "All numbers of the table, with their units in the keys; `linkwright describe --schema expect` prints the schema.",
     "this program", render, judges=True,

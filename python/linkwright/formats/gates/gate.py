@@ -52,7 +52,7 @@ class Expectation:
         return f"{self.collective} {format_size(self.size_bytes)}"
 
 
-class Outcome(StrEnum):
+class Standing(StrEnum):
     """How a measured size stands to its floor."""
 
     PASSED = "passed"
@@ -66,14 +66,14 @@ class Judged:
     """An expectation, and what a log says there."""
 
     expectation: Expectation
-    outcome: Outcome
+    standing: Standing
     time_us: float | None = None
     busbw: float | None = None
 
     @property
     def failed(self) -> bool:
         """Whether the machine is not healthy here."""
-        return self.outcome in (Outcome.BELOW, Outcome.WRONG)
+        return self.standing in (Standing.BELOW, Standing.WRONG)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Gate:
+class GateFormat:
     """A format.
 
     Attributes:

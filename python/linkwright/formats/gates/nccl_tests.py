@@ -14,7 +14,7 @@ import statistics
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_size
 
-from .gate import PROGRAMS, Expected, Gate, commented, rate
+from .gate import PROGRAMS, Expected, GateFormat, commented, rate
 
 FAILS_BELOW = 0.9  # of the number, as the tests are written
 
@@ -39,7 +39,7 @@ def render(expected: Expected) -> str:
     )
 
 
-NCCL_TESTS = Gate(
+NCCL_TESTS = GateFormat(
     "nccl-tests", "NCCL_TESTS_MIN_BW of nccl-tests and rccl-tests",
     "A line for the shell. The tests exit with an error if the average bus rate over all sizes of the run is below "
     "0.9 times the number; it is chosen so that they fail at the average of the floors. One collective and one sweep.",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_size
 
-from .gate import Expected, Gate, commented, rate
+from .gate import Expected, GateFormat, commented, rate
 
 REPEATS = 1  # the check passes if one of the repeats does
 
@@ -31,7 +31,7 @@ def render(expected: Expected) -> str:
     )
 
 
-NHC = Gate(
+NHC = GateFormat(
     "nhc", "a line for the node health check of Azure (azurehpc-health-checks)",
     "check_nccl_allreduce or check_rccl_allreduce at the largest size, within one node. The check fails below the "
     "number. For NCCL, replace TOPOLOGY by the topology file of the VM size.",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_size
 
-from .gate import Expected, Gate, commented, rate
+from .gate import Expected, GateFormat, commented, rate
 
 MIB = 1 << 20
 
@@ -40,7 +40,7 @@ def render(expected: Expected) -> str:
     )
 
 
-NVSENTINEL = Gate(
+NVSENTINEL = GateFormat(
     "nvsentinel", "Helm values of NVSentinel's preflight checks (YAML)",
     "BW_THRESHOLD_GBPS and the size of preflight-nccl-loopback (one node) or preflight-nccl-allreduce (several). The "
     "bus rate of the allreduce is compared with the number as it is.",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from linkwright.base.errors import UsageError
 
-from .gate import Expectation, Expected, Gate, commented, rate
+from .gate import Expectation, Expected, GateFormat, commented, rate
 
 NAMES = {
     "allreduce": "AllReduce", "allgather": "AllGather", "reduce_scatter": "ReduceScatter", "broadcast": "Broadcast",
@@ -65,7 +65,7 @@ def _range(one: Expectation, ranks: int) -> str:
     return f"{max(1, int(value))}-{max(1, int(value)) + 1}{UNITS[unit]}"
 
 
-PROMETHEUS = Gate(
+PROMETHEUS = GateFormat(
     "prometheus", "alerting rules of Prometheus on the metrics of NCCL's Inspector (YAML)",
     "A rule for each collective and range of sizes: an alert if the fastest rank of a job stays below the floor for "
     "ten minutes.",

@@ -12,7 +12,7 @@ import math
 
 from linkwright.base.units import format_size
 
-from .gate import Expected, Gate, commented, rate
+from .gate import Expected, GateFormat, commented, rate
 
 
 def render(expected: Expected) -> str:
@@ -25,7 +25,7 @@ def render(expected: Expected) -> str:
     return f"{commented(expected)}reference = {{\n    '*': {{\n{''.join(rows)}    }},\n}}\n"
 
 
-REFRAME = Gate(
+REFRAME = GateFormat(
     "reframe", "references of a ReFrame test (Python)",
     "For each collective and size the modelled bus rate, and the tolerance as lower threshold. Name the performance "
     "variables of your test so, or rename the keys; `*` stands for all systems.",

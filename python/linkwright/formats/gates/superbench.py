@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from linkwright.base.errors import UsageError
 
-from .gate import Expected, Gate, commented, rate
+from .gate import Expected, GateFormat, commented, rate
 
 OPERATIONS = {
     "allreduce": "allreduce", "allgather": "allgather", "broadcast": "broadcast", "reduce": "reduce",
@@ -47,7 +47,7 @@ def render(expected: Expected) -> str:
     return commented(expected) + "\n".join(lines) + "\n"
 
 
-SUPERBENCH = Gate(
+SUPERBENCH = GateFormat(
     "superbench", "rules for the data diagnosis of SuperBench (YAML)",
     "A rule for each collective and size that marks a machine as defective below the floor; it needs no baseline file. "
     "Use it with `sb result diagnosis --rule-file`.",

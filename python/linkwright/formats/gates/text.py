@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from linkwright.base.units import NS_PER_US, format_size, format_time
 
-from .gate import Expectation, Expected, Gate, Judged, rate
+from .gate import Expectation, Expected, GateFormat, Judged, rate
 
 HEADER = ("collective", "size", "time", "at most", "busbw (GB/s)", "tolerance", "floor")
 MEASURED = ("measured", "")
@@ -27,7 +27,7 @@ def _row(one: Expectation, judged: Judged | None) -> tuple[str, ...]:
     )  # fmt: skip
     if judged is None:
         return row
-    return (*row, "" if judged.busbw is None else f"{judged.busbw:.3g}", str(judged.outcome))
+    return (*row, "" if judged.busbw is None else f"{judged.busbw:.3g}", str(judged.standing))
 
 
 def _time(us: float) -> str:
@@ -38,7 +38,7 @@ def _verdict(expected: Expected) -> list[str]:
     if not expected.judged:
         return []
     failed = expected.failed
-    words = ", ".join(f"{one.expectation.label} ({one.outcome})" for one in failed[:3])
+    words = ", ".join(f"{one.expectation.label} ({one.standing})" for one in failed[:3])
     more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
     return [f"{expected.log}: failed at {words}{more}" if failed else f"{expected.log}: passed", ""]
 
@@ -55,7 +55,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-TEXT = Gate(
+TEXT = GateFormat(
     "text", "a table for people",
     "For each size the modelled time and bus rate, the tolerance, and the floor: bus rate less tolerance. With --log "
     "also what was measured; the exit status is 1 if a size is below its floor.",
