@@ -88,7 +88,7 @@ def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> E
 
     found = expect.systems(asked, tuple(dict.fromkeys(names)))
     measured = _measured(log, found) if log else None
-    chosen = measured.sizes() if measured and sizes is None else parse_sizes(sizes or SIZES)
+    chosen = measured.sizes() if measured and sizes is None else parse_sizes(SIZES if sizes is None else sizes)
     expect.check_sizes(found, chosen)
     progress = Progress(len(found) * len(chosen), "simulating")
     made = []
