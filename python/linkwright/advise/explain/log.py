@@ -119,7 +119,7 @@ def _searched(found: Answer, search_s: float) -> Faster | None:
 
 def explained(table: LogTable, system: System, why: str) -> Answer:
     """What is to be said of a table that was measured on a system; `why` says how that is known."""
-    measured = _measured(table, system.ranks)
+    measured = measured_times(table, system.ranks)
     sizes = few(measured, 10)
     healthy = {size: system.time(size) for size in sizes}
     points = [
@@ -186,7 +186,7 @@ def _size(size: int) -> str:
     return f"{found} B" if found.isdigit() else found
 
 
-def _measured(table: LogTable, ranks: int) -> dict[int, float]:
+def measured_times(table: LogTable, ranks: int) -> dict[int, float]:
     """Size -> time, out of place where both were measured; the median of several rows."""
     in_place = all(row.in_place for row in table.rows)
     scale = ranks if table.per_rank else 1
