@@ -61,6 +61,10 @@ _UNITS = dict.fromkeys(("ns", "us", "ms", "s"), "time") | dict.fromkeys(("MB/s",
 _UNITS |= {"B": "size", "elements": "count"}
 # Half of the last digit of a rate, in 10^9 B/s.
 _ROUNDED = 0.005
+# What time and rate of a row may disagree by, besides their rounding; nccl-tests computes one from the other.
+_APART = 0.02
+# Tests whose rate is not size / time.
+_OTHER_RATES = ("hypercube", "alltoallv")
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
 
 
@@ -175,10 +179,13 @@ class _Reading:
             table = stream.table = _Table(group, stream.collective, stream.origin, dtype, reduction, root)
             self.tables.append(table)
             stream.open.append(table)
+        units = stream.units
         for place, (time, algbw, busbw, wrong) in groups:
             self.rows += 1
-            if size and self.rows <= MOST_ROWS:
-                units = stream.units
+            if size and stream.collective not in _OTHER_RATES and not _agree(size, time, algbw, units):
+                which = "time in place" if place else "time"
+                self.complaints.add(at, f"{which} and algbw disagree, so neither is read: `{shown(text)}`")
+            elif size and self.rows <= MOST_ROWS:
                 rates = (None if rate is None else rate * units.rate for rate in (algbw, busbw))
                 table.rows.append(LogRow(size, time * units.time, at, *rates, place == 1, wrong))
 
@@ -196,6 +203,15 @@ def _type_at(words: Sequence[str]) -> int | None:
         if words[place] in TYPES and all(_NUMBER.fullmatch(word) for word in words[place - 2 : place]):
             return place
     return None
+
+
+def _agree(size: int, time: float, algbw: float | None, units: _Units) -> bool:
+    """Whether size / time is the rate of the row, as far as both were rounded."""
+    if not algbw or not time:
+        return True
+    least, most = (size / (KILO * units.time * (time + off)) for off in (0.05, -min(0.05, time / 2)))
+    rounded = _ROUNDED * units.rate
+    return least * (1 - _APART) - rounded <= algbw * units.rate <= most * (1 + _APART) + rounded
 
 
 _Group = tuple[float, float | None, float | None, int | None]
