@@ -127,6 +127,28 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Asked
         return replace(asked, own=Own(error=error))
 
 
+def nearest(machine: _native.Machine, collective: str, version: str) -> str | None:
+    """Return the plan of a version such as `2.19.3`, or of the nearest version that is known; None without a library.
+
+    `library.nearest(machine, "allreduce", "2.16.2")` is `nccl-2.18`.
+    """
+    stated = machine.library()
+    if stated is None:
+        return None
+    name = stated["name"]
+    known = [one for one in LIBRARIES[name].VERSIONS if _serves(machine, collective, f"{name}-{one}")]
+    wanted = _places(version)
+    # Of two that are as near, the newer one: VERSIONS has those first.
+    found = min(known, key=lambda one: [abs(a - b) for a, b in zip(_places(one), wanted, strict=True)], default=None)
+    return None if found is None else f"{name}-{found}"
+
+
+def _places(version: str) -> tuple[int, int]:
+    """Return the two numbers that constants follow: (2, 19) of `2.19.3`."""
+    major, minor, *_ = (*(int(part) for part in version.split(".")[:2]), 0, 0)
+    return major, minor
+
+
 def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
     """Whether the library can plan a collective in this version, which the file names or already has all modes for."""
     if stem in algorithms(machine, collective):

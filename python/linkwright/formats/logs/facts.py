@@ -13,9 +13,7 @@ _DEVICE = re.compile(
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,6})\s+nGpus\s+(\d{1,6})\b")
 _VERSION = re.compile(r"\b([NR]CCL) version[ :]+(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl-library=(\d+)")
-_SETTING = re.compile(
-    r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set (?:by environment )?to\s+)([\w^:.,;/+=-]*[\w+-])"
-)
+_SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set (?:by environment )?to\s+)([\w^:.,;/+=-]*[\w+-])")
 _VIA = re.compile(r"\bvia ((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+(?: Libfabric)?)*)")
 _CHANNEL = re.compile(r"\bChannel \d{1,9}/(\d{1,9})\s*:")
 # What stands in front of a line of the library: the host, the process, the thread and the number of the GPU.

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, heading, verdict_in_words
+from linkwright.advise.explain.log import apart_in_words, doubts, heading, verdict_in_words
 from linkwright.base import units
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
 def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
     """The answer to a table of a log."""
     table, system = answer.table, answer.system
+    if answer.wrong:
+        yield from _wrapped(answer.wrong)
     kind = " ".join(filter(None, (table.dtype, table.reduction)))
     inferred = ", inferred from its rates" if table.inferred else ""
     yield from _wrapped(
@@ -40,7 +42,9 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
         + (f", {kind}" if kind else "")
     )
     network = f" over {system.fabric}" if system.nodes > 1 else ""
-    yield from _wrapped(f"healthy machine: {system.machine}{network}, {system.algorithm} ({answer.why})")
+    yield from _wrapped(
+        f"healthy machine: {', '.join(filter(None, (f'{system.machine}{network}', system.algorithm)))} ({answer.why})"
+    )
     yield from _doubts(skipped, complaints)
     yield ""
     yield f"{'size':>8} {'yours':>11} {'healthy':>11} {'busbw':>8} {'healthy':>8}   yours / healthy"
@@ -72,14 +76,20 @@ def _doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str
 
 def _suspects(answer: Answer) -> Iterator[str]:
     if not answer.suspects:
+        for sentence in doubts(answer):
+            yield ""
+            yield from _wrapped(sentence)
         return
     yield ""
     away = apart_in_words(answer.distance)
     yield from _wrapped(f"{heading(answer)}; the healthy machine is {away} away")
+    for sentence in doubts(answer):
+        yield from _wrapped(sentence)
     for number, suspect in enumerate(answer.suspects, 1):
         first = f"{number}. {apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
-            yield from _wrapped(first + case.what, indent="   ")
+            stated = f" (stated by the log: {case.stated})" if case.stated else ""
+            yield from _wrapped(first + case.what + stated, indent="   ")
             advice = (("why", case.cause), ("check", case.check), ("cure", case.cure))
             for word, text in advice if number <= ADVISED else ():
                 yield from _wrapped(f"   {word}: {text}", indent="     ")
