@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from linkwright.cli import options
+from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
     from linkwright.show.report import Report
 
-Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answer, and what makes its page
+
+class Answered(NamedTuple):
+    """An answer that is to be printed: lines, what makes its page, and of a log its document."""
+
+    lines: Iterable[str]
+    page: Callable[[], Report]
+    values: Mapping[str, Any] = MappingProxyType({})
 
 
 @click.command(name="explain")
@@ -31,6 +39,8 @@ Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answ
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
+@click.option("--gate", is_flag=True, help="Exit with status 1 if a log is suspicious or broken.")
+@options.as_json
 @options.variant
 @options.runs
 def command(
@@ -41,16 +51,20 @@ def command(
     table: int | None,
     search_s: float | None,
     out: Path | None,
+    gate: bool,
+    as_json: bool,
     variant: Variant,
     root_folder: Path,
 ) -> int:
     """A LOG is the output of a benchmark or a profiler, in any form. It is compared with the model of a healthy
-    machine. Then faults are simulated, and those whose numbers are nearest to the log's are listed, each with what
-    to check. A RUN is one of linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an
-    algorithm, such as allreduce/ring, or of a file or function; it needs --on.
+    machine. Then faults are simulated: what the log states comes first, then those whose numbers are nearest to the
+    log's, each with what to check. Wrong results give exit status 1. A RUN is one of linkwright's: its collectives are
+    compared with their limits. A SCHEDULE is that of an algorithm, such as allreduce/ring, or of a file or function;
+    it needs --on.
 
     \b
     linkwright explain all_reduce.log
+    linkwright explain all_reduce.log --json --gate
     linkwright explain all_reduce.log --on hgx-h100 --nodes 2 --fabric ndr-fat-tree
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """
@@ -60,22 +74,24 @@ def command(
         check_page(out, "--out")
     if _is_log(something):
         _refuse(something, "a log", {"--size": size})
-        lines, page = _log(something, machine, variant, ranks, table, search_s or 0)
+        answered = _log(something, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
-        _refuse(something, "a schedule", {"--table": table})
-        lines, page = _schedule(something, machine, variant, ranks, size, search_s or 0)
+        _refuse(something, "a schedule", {"--table": table, "--gate": gate, "--json": as_json})
+        answered = _schedule(something, machine, variant, ranks, size, search_s or 0)
     else:
         given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
-                 "--search": search_s}  # fmt: skip
+                 "--search": search_s, "--gate": gate, "--json": as_json}  # fmt: skip
         _refuse(something, "a run", given | {"--without": variant.without, "--degrade": variant.degrade})
-        lines, page = _run(root_folder, something)
-    for line in lines:
+        answered = _run(root_folder, something)
+    if as_json:
+        print_json(answered.values)
+    for line in () if as_json else answered.lines:
         click.echo(line)
     if out:
         from linkwright.show import report
 
-        click.echo(f"\nwrote {report.render(page(), out)}")
-    return 0
+        click.echo(f"\nwrote {report.render(answered.page(), out)}", err=as_json)
+    return 1 if answered.values.get("wrong_results") or (gate and not answered.values["passes"]) else 0
 
 
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
@@ -108,6 +124,7 @@ def _is_schedule(root: Path, name: str) -> bool:
 def _log(
     name: str, machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
 ) -> Answered:
+    from linkwright.advise.explain import document
     from linkwright.advise.explain import log as logs
     from linkwright.base.errors import UsageError
     from linkwright.formats.logs import read_log
@@ -128,7 +145,7 @@ def _log(
 
         return pages.log(Path(name).name, log, answers, moving.of_logs(answers))
 
-    return shown.of_logs(answers, name, log), page
+    return Answered(shown.of_logs(answers, name, log), page, document.values(answers, name, log))
 
 
 def _schedule(
@@ -154,7 +171,7 @@ def _schedule(
 
         return pages.schedule(found, moving.of_schedule(found))
 
-    return shown.of_schedule(found), page
+    return Answered(shown.of_schedule(found), page)
 
 
 def _run(root: Path, name: str) -> Answered:
@@ -173,4 +190,4 @@ def _run(root: Path, name: str) -> Answered:
             return pages.row(made.id, run.row(rows, experiment), moving.of_run(made, experiment))
         return pages.run(made.id, run.fastest(rows), moving.of_run(made))
 
-    return run.of_row(run.row(rows, experiment)) if experiment else run.of_run(rows), page
+    return Answered(run.of_row(run.row(rows, experiment)) if experiment else run.of_run(rows), page)

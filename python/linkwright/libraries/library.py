@@ -132,21 +132,17 @@ def nearest(machine: _native.Machine, collective: str, version: str) -> str | No
 
     `library.nearest(machine, "allreduce", "2.16.2")` is `nccl-2.18`.
     """
-    stated = machine.library()
-    if stated is None:
-        return None
-    name = stated["name"]
-    known = [one for one in LIBRARIES[name].VERSIONS if _serves(machine, collective, f"{name}-{one}")]
+    name = (machine.library() or {"name": ""})["name"]
+    known = LIBRARIES[name].VERSIONS if name in LIBRARIES else ()
     wanted = _places(version)
+    plans = [f"{name}-{one}" for one in known if _serves(machine, collective, f"{name}-{one}")]
     # Of two that are as near, the newer one: VERSIONS has those first.
-    found = min(known, key=lambda one: [abs(a - b) for a, b in zip(_places(one), wanted, strict=True)], default=None)
-    return None if found is None else f"{name}-{found}"
+    return min(plans, key=lambda one: [abs(a - b) for a, b in zip(_places(one), wanted, strict=True)], default=None)
 
 
-def _places(version: str) -> tuple[int, int]:
-    """Return the two numbers that constants follow: (2, 19) of `2.19.3`."""
-    major, minor, *_ = (*(int(part) for part in version.split(".")[:2]), 0, 0)
-    return major, minor
+def _places(version: str) -> tuple[int, ...]:
+    """Return the two numbers that constants follow: (2, 19) of `2.19.3`, or of a plan."""
+    return tuple(map(int, [*version.rpartition("-")[2].split("."), "0"][:2]))
 
 
 def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:

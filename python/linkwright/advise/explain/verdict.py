@@ -18,6 +18,9 @@ FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows r
 SLOW = 1.5  # times the healthy time, to be told of small sizes
 
 
+WORDS = ("fine", "suspicious", "broken", "faster than expected")
+
+
 @dataclass(frozen=True)
 class Point:
     """One size: times in us, rates in 10^9 B/s."""
