@@ -5,7 +5,7 @@ import math
 import pytest
 
 import linkwright as lw
-from linkwright.advise.explain import detours, faster, run, schedule, sensitivity
+from linkwright.advise.explain import detours, faster, run, schedule, sensitivity, suspects
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
 from linkwright.advise.explain.system import System, few
@@ -45,8 +45,8 @@ def kinds(answer):
 
 def test_a_healthy_log_is_fine_and_has_no_suspects():
     answer = logs.explained(table(NODE, 1.05), NODE, "")
-    assert (answer.verdict, answer.suspects) == ("fine", [])
-    assert answer.share == pytest.approx(1 / 1.05)
+    assert (answer.verdict.word, answer.suspects) == ("fine", [])
+    assert answer.verdict.share == pytest.approx(1 / 1.05)
     assert answer.distance == pytest.approx(1.05)
 
 
@@ -59,7 +59,7 @@ def test_a_healthy_log_is_fine_and_has_no_suspects():
 )  # fmt: skip
 def test_verdicts_follow_their_thresholds(factor, verdict):
     """80 % and 50 % of the healthy rate, and 1 / 80 % above it."""
-    assert logs.explained(table(NODE, factor, SIZES[-4:]), NODE, "").verdict == verdict
+    assert logs.explained(table(NODE, factor, SIZES[-4:]), NODE, "").verdict.word == verdict
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_curves_that_times_cannot_tell_apart_share_a_place():
 
 def test_distance_is_the_root_of_the_mean_square():
     """ln 2 at one of two sizes: sqrt(ln(2)^2 / 2)."""
-    assert logs.distance({1: 2.0, 2: 5.0}, {1: 1.0, 2: 5.0}) == pytest.approx(math.exp(math.log(2) / math.sqrt(2)))
+    assert suspects.distance({1: 2.0, 2: 5.0}, {1: 1.0, 2: 5.0}) == pytest.approx(math.exp(math.log(2) / math.sqrt(2)))
 
 
 def test_few_sizes_keep_the_ends():

@@ -5,6 +5,7 @@
     network     the keys of networks, as their Rust reader asks for them
     suite       the keys of `linkwright.session.suite.load`
     predict     the keys of each kind of program
+    explain     `linkwright explain LOG --json`, see `linkwright.advise.explain.document`
     results     the columns and metrics of `linkwright.store.schema`
     expect      the keys and columns of `linkwright.formats.gates.document`
 
@@ -19,7 +20,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-NAMES = ("machine", "part", "network", "suite", "predict", "results", "expect")
+NAMES = ("machine", "part", "network", "suite", "predict", "explain", "results", "expect")
 # Editors of TOML know this draft.
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -39,6 +40,7 @@ def made(name: str, machines: list[tuple[str, str]]) -> str:
         "network": _network,
         "suite": _suite,
         "predict": _predict,
+        "explain": _explain,
         "results": _results,
         "expect": _expect,
     }
@@ -73,6 +75,12 @@ def _predict() -> Schema:
     known = {"properties": {"kind": {"enum": list(predict.REGISTRY)}}, "required": ["kind"]}
     branches = [{"if": is_kind[kind], "then": toml.schema(predict.keys_of(kind))} for kind in predict.REGISTRY]
     return {"type": "object", "properties": {"app": known}, "required": ["app"], "allOf": branches}
+
+
+def _explain() -> Schema:
+    from linkwright.advise.explain import document
+
+    return document.schema()
 
 
 def _results() -> Schema:
