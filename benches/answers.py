@@ -1,6 +1,6 @@
 """Scores the answers of `linkwright explain`: healthy logs, faulty logs of a second model, logs that people posted.
 
-    .venv/bin/python benches/answers.py [healthy] [faulty] [posted] [time] [--seed 1] [--count 60] [--lines] [--json FILE]
+    .venv/bin/python benches/answers.py [healthy] [faulty] [posted] [time] [--seed 1] [--lines] [--json FILE]
 
     healthy   published tables of the evidence package as logs: how many are called fine
     faulty    logs of `fault_model.py`, which knows nothing of the hypotheses: is the cause in the first three places;
@@ -18,10 +18,9 @@ import argparse
 import json
 import math
 import statistics
-import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -63,7 +62,7 @@ class Asked:
         kinds: of hypotheses that name it.
         text: the log.
         machine: given with `--on`; None: from the devices.
-        nodes, fabric: given with `--nodes` and `--fabric`.
+        nodes, fabric, without: given with `--nodes`, `--fabric` and `--without`.
     """
 
     name: str
@@ -73,6 +72,7 @@ class Asked:
     machine: str | None
     nodes: int | None = None
     fabric: str | None = None
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,11 +165,10 @@ def faulty(asked: argparse.Namespace) -> list[Scored]:
     found = []
     for one in fault_model.logs(asked.count, asked.seed):
         run = one.run
-        several = run.nodes > 1
-        found.append(_shown(score(Asked(
-            f"{run.nodes} x {run.node.machine} {run.collective}", one.fault, KINDS[one.fault], one.log(lines=asked.lines),
-            run.node.machine, run.nodes if several else None, run.node.fabric if several else None,
-        ))))  # fmt: skip
+        system = (run.node.machine, run.nodes, run.node.fabric) if run.nodes > 1 else (run.node.machine,)
+        name = f"{run.nodes} x {run.node.machine} {run.collective}"
+        told = Asked(name, one.fault, KINDS[one.fault], one.log(lines=asked.lines), *system)
+        found.append(_shown(score(told)))
     print(f"\n{'fault':18} {'logs':>4} {'first':>5} {'in 3':>5} {'confident wrong':>16}  first places")
     for fault in dict.fromkeys(one.truth for one in found):
         its = [one for one in found if one.truth == fault]
@@ -183,27 +182,35 @@ def faulty(asked: argparse.Namespace) -> list[Scored]:
 
 def posted(_: argparse.Namespace) -> list[Scored]:
     """Numbers that people posted, whose cause was found."""
-    found = [_shown(score(one)) for one in (*_retyped(), *_known())]
-    _share("re-typed cases have their cause in the first three places", [one for one in found if one.name[0] == "E"],
-           WANTED["posted"])  # fmt: skip
-    _share("cases with a fault in the machine", [one for one in found if one.name[0] != "E"], WANTED["posted"])
-    return found
+    revealed = [_shown(score(retyped(case)) if case.get("typed", True) else _untyped(case)) for case in cases()]
+    _share("revealed cases have their cause in the first three places", revealed, WANTED["posted"])
+    known = [_shown(score(one)) for one in _known()]
+    _share("other cases have their cause in the first three places", known, WANTED["posted"])
+    return [*revealed, *known]
 
 
-def _retyped() -> Iterator[Asked]:
-    for case in tomllib.loads(POSTED.read_text(encoding="utf-8"))["case"]:
-        yield retyped(case)
+def cases() -> list[dict]:
+    """The cases of tests/posted.toml."""
+    return tomllib.loads(POSTED.read_text(encoding="utf-8"))["case"]
+
+
+def _untyped(case: dict) -> Scored:
+    return Scored(_name(case), case["truth"], "no log: the thread gives too little", None, (), (), None, False, 0.0)
+
+
+def _name(case: dict) -> str:
+    return f"{case['number']} {case['what']}"
 
 
 def retyped(case: dict) -> Asked:
     """The log of a case of tests/posted.toml."""
     ranks, nodes = case["ranks"], case["nodes"]
-    factor = fault_model.bus_factor(case["collective"], ranks)
+    collective = case.get("collective", "allreduce")
+    factor = fault_model.bus_factor(collective, ranks)
     rows = {size * fault_model.MIB: size * fault_model.MIB * factor / rate / 1e3 for size, rate in case["rows"]}
-    once = fault_model.nccl_log(case["collective"], rows, nodes, ranks // nodes, case["device"], case.get("said", ()))
+    once = fault_model.nccl_log(collective, rows, nodes, ranks // nodes, case["device"], case.get("said", ()))
     return Asked(
-        f"E{case['number']} {case['what']}", case["truth"], case["kinds"], once * case.get("runs", 1),
-        case.get("machine"), nodes if case.get("fabric") else None, case.get("fabric"),
+        _name(case), case["truth"], case["kinds"], once * case.get("runs", 1), None,
     )  # fmt: skip
 
 
@@ -224,7 +231,7 @@ def _known() -> Iterator[Asked]:
             [f"NCCL version {case.algorithm.partition('/')[0].partition('-')[2]}"],
         )  # fmt: skip
         yield Asked(f"{case.number} {case.what}", CONFIRMED[case.number], (CONFIRMED[case.number],), text, case.machine,
-                    case.nodes, case.fabric)  # fmt: skip
+                    case.nodes, case.fabric, variant.without)  # fmt: skip
 
 
 def times(_: argparse.Namespace) -> list[dict[str, object]]:
@@ -266,12 +273,14 @@ def score(asked: Asked) -> Scored:
         place = 1  # the truth is that nothing is wrong
     sure = bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
     wrong = bool(places) and place != 1
-    return Scored(asked.name, asked.truth, answer.verdict, answer.share, places, distances, place, wrong and sure, seconds)
+    return Scored(
+        asked.name, asked.truth, answer.verdict, answer.share, places, distances, place, wrong and sure, seconds
+    )
 
 
 def _answer(asked: Asked) -> logs.Answer:
     log = read_source(Source(Path(asked.name), asked.text))
-    return logs.answer(log, logs.tables(log)[0], asked.machine, Variant(asked.nodes, asked.fabric), None)
+    return logs.answer(log, logs.tables(log)[0], asked.machine, Variant(asked.nodes, asked.fabric, asked.without), None)
 
 
 def _shown(one: Scored) -> Scored:
@@ -279,8 +288,9 @@ def _shown(one: Scored) -> Scored:
     places = ", ".join(f"{'/'.join(its)} {far:.2f}" for its, far in zip(one.places, one.distances, strict=True))
     at = "fine" if one.right and not one.truth else f"{one.place or '-':>4}"
     share = f"{one.share:5.0%}" if one.share is not None else "    -"
-    print(f"{at} {'ok' if one.right else '--'} {share} {one.seconds:5.1f} s  {one.truth + ': ' if one.truth else ''}{one.name} | "
-          f"{one.verdict} | {places}{'  CONFIDENT' if one.confident else ''}", flush=True)  # fmt: skip
+    name = f"{one.truth}: {one.name}" if one.truth else one.name
+    print(f"{at} {'ok' if one.right else '--'} {share} {one.seconds:5.1f} s  {name} | {one.verdict} | {places}"
+          f"{'  CONFIDENT' if one.confident else ''}", flush=True)  # fmt: skip
     return one
 
 

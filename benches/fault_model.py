@@ -186,7 +186,9 @@ class Run:
         if protocol == "ll":
             inside = min(inside, node.low_latency)
             network = min(network, node.low_latency / 3)
-        half = self.half * (self.nodes**0.5 if algorithm == "ring" else 1) * {"ll": 0.01, "ll128": 0.15}.get(protocol, 1)
+        half = (
+            self.half * (self.nodes**0.5 if algorithm == "ring" else 1) * {"ll": 0.01, "ll128": 0.15}.get(protocol, 1)
+        )
         return Terms(node.launch * self.launch / self.clock + hops, inside, network, half)
 
     def _steps(self, algorithm: str) -> tuple[float, float]:
@@ -331,7 +333,10 @@ def _neighbour(run: Run, draw: random.Random) -> tuple[Run, Sequence[str]]:
 
 def _pcie_only(run: Run, draw: random.Random) -> tuple[Run, Sequence[str]]:
     rate = run.node.pcie * draw.uniform(0.7, 1.1)
-    said = ["NCCL INFO NCCL_P2P_DISABLE set by environment to 1", "NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct"]
+    said = [
+        "NCCL INFO NCCL_P2P_DISABLE set by environment to 1",
+        "NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",
+    ]
     return replace(run, only=rate, hops=(draw.uniform(0.3, 1.5), 0.0)), said
 
 
@@ -350,7 +355,9 @@ def _version(run: Run, draw: random.Random) -> tuple[Run, Sequence[str]]:
     """A library whose chunks are too small for the round trip: of NVLSTree from four nodes on, in 2.19.3."""
     name, version = run.node.library[0], "2.19.3"
     share = draw.uniform(0.33, 0.45)
-    return replace(run, network=lambda size: share if size > 8 * MIB else 0.5 + share / 2), [f"{name} version {version}"]
+    return replace(run, network=lambda size: share if size > 8 * MIB else 0.5 + share / 2), [
+        f"{name} version {version}"
+    ]
 
 
 _MANY = ("allreduce", "allreduce", "allgather", "alltoall")
