@@ -208,7 +208,9 @@ def retyped(case: dict) -> Asked:
     collective = case.get("collective", "allreduce")
     factor = fault_model.bus_factor(collective, ranks)
     rows = {size * fault_model.MIB: size * fault_model.MIB * factor / rate / 1e3 for size, rate in case["rows"]}
-    once = fault_model.nccl_log(collective, rows, nodes, ranks // nodes, case["device"], case.get("said", ()))
+    once = fault_model.nccl_log(
+        collective, rows, nodes, ranks // nodes, case["device"], case.get("said", ()), each=None
+    )
     return Asked(
         _name(case), case["truth"], case["kinds"], once * case.get("runs", 1), None,
     )  # fmt: skip
@@ -228,7 +230,7 @@ def _known() -> Iterator[Asked]:
         factor = fault_model.bus_factor(case.collective, gpus * case.nodes)
         text = fault_model.nccl_log(
             case.collective, {size: size * factor / case.posted / 1e3}, case.nodes, gpus, case.machine,
-            [f"NCCL version {case.algorithm.partition('/')[0].partition('-')[2]}"],
+            [f"NCCL version {case.algorithm.partition('/')[0].partition('-')[2]}"], each=None,
         )  # fmt: skip
         yield Asked(f"{case.number} {case.what}", CONFIRMED[case.number], (CONFIRMED[case.number],), text, case.machine,
                     case.nodes, case.fabric, variant.without)  # fmt: skip

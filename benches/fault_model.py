@@ -186,9 +186,10 @@ class Run:
         if protocol == "ll":
             inside = min(inside, node.low_latency)
             network = min(network, node.low_latency / 3)
-        half = (
-            self.half * (self.nodes**0.5 if algorithm == "ring" else 1) * {"ll": 0.01, "ll128": 0.15}.get(protocol, 1)
-        )
+        fill = {"ll": 0.01, "ll128": 0.15, "simple": 1.0}[
+            protocol
+        ]  # the finer its pieces, the sooner a pipeline is full
+        half = self.half * fill * (self.nodes**0.5 if algorithm == "ring" else 1)
         return Terms(node.launch * self.launch / self.clock + hops, inside, network, half)
 
     def _steps(self, algorithm: str) -> tuple[float, float]:
@@ -355,9 +356,8 @@ def _version(run: Run, draw: random.Random) -> tuple[Run, Sequence[str]]:
     """A library whose chunks are too small for the round trip: of NVLSTree from four nodes on, in 2.19.3."""
     name, version = run.node.library[0], "2.19.3"
     share = draw.uniform(0.33, 0.45)
-    return replace(run, network=lambda size: share if size > 8 * MIB else 0.5 + share / 2), [
-        f"{name} version {version}"
-    ]
+    slowed = replace(run, network=lambda size: share if size > 8 * MIB else 0.5 + share / 2)
+    return slowed, [f"{name} version {version}"]
 
 
 _MANY = ("allreduce", "allreduce", "allgather", "alltoall")
@@ -408,7 +408,9 @@ class Measured:
         name, version = node.library
         stated = any(" version " in line for line in self.said)
         said = [*([] if stated else [f"{name} version {version}"]), *self.said] if lines else ()
-        return nccl_log(self.run.collective, self.rows, self.run.nodes, node.gpus, node.device, said)
+        return nccl_log(
+            self.run.collective, self.rows, self.run.nodes, node.gpus, node.device, said, each=1 if lines else None
+        )
 
 
 def logs(count: int, seed: int) -> list[Measured]:
@@ -428,8 +430,9 @@ def _run(fault: Fault, number: int, draw: random.Random) -> Run:
     machines = fault.machines or tuple(BY_MACHINE)
     node = BY_MACHINE[machines[(number + draw.randrange(len(machines))) % len(machines)]]
     nodes = fault.nodes[number % len(fault.nodes)]
+    launch = math.exp(draw.uniform(math.log(0.7), math.log(1.6)))
     return Run(
-        node, nodes, fault.collectives[number % len(fault.collectives)], launch=math.exp(draw.uniform(math.log(0.7), math.log(1.6))),
+        node, nodes, fault.collectives[number % len(fault.collectives)], launch=launch,
         level=draw.uniform(0.93, 1.03), bend=draw.uniform(0.75, 1.0), half=draw.uniform(5, 14) * MIB,
     )  # fmt: skip
 
@@ -442,7 +445,7 @@ def measured(run: Run, size: int, draw: random.Random) -> float:
 
 def nccl_log(
     collective: str, rows: Mapping[int, float], nodes: int, gpus: int, device: str, said: Iterable[str] = (),
-    *, each: int = 1,
+    *, each: int | None = 1,
 ) -> str:  # fmt: skip
     """A log as nccl-tests prints it.
 
@@ -453,15 +456,16 @@ def nccl_log(
         gpus: of each.
         device: its name.
         said: lines of the library, before the table.
-        each: GPUs of a process.
+        each: GPUs of a process; None: the line that says so was not pasted.
     """
     reduces = collective in ("allreduce", "reduce_scatter", "reduce")
     redop, root = "sum" if reduces else "none", "0" if collective in ("broadcast", "reduce") else "-1"
     factor = bus_factor(collective, nodes * gpus)
     lines = [f"# Collective test starting: {PROGRAMS[collective]}_perf"]
-    if not any("nGpus" in line for line in said):
+    if each and not any("nGpus" in line for line in said):
         lines += [f"# nThread 1 nGpus {each} minBytes {min(rows)} maxBytes {max(rows)} step: 2(factor) warmup iters: 5"]
-    lines += [*said, "#", "# Using devices"]
+    lines += [f"node000:4000:4012 [0] {line}" if line.startswith("NCCL INFO") else line for line in said]
+    lines += ["#", "# Using devices"]
     lines += [
         f"#  Rank {rank:2} Group  0 Pid {4000 + rank} on node{rank // gpus:03} device {rank % gpus:2} "
         f"[0000:{16 * (rank % gpus) + 15:02x}:00] {device}"

@@ -122,7 +122,7 @@ def test_a_pasted_log_gives_nothing_away():
     for one in LOGS:
         text = one.log(lines=False)
         assert "NCCL INFO" not in text
-        assert "nGpus 1 " in text
+        assert "nGpus" not in text
         assert " version " not in text
 
 
