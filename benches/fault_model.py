@@ -185,7 +185,7 @@ class Run:
         network = self._network(algorithm) * share
         if protocol == "ll":
             inside = min(inside, node.low_latency)
-            network = min(network, node.low_latency / 3)
+            network = min(network, node.low_latency / 3) if self.nodes > 1 else network
         fill = {"ll": 0.01, "ll128": 0.15, "simple": 1.0}[
             protocol
         ]  # the finer its pieces, the sooner a pipeline is full

@@ -71,6 +71,20 @@ def test_healthy_allreduces_reach_what_was_published(machine, nodes, measured):
     assert run.factor * 8 * GIB / run.time(8 * GIB) / 1e3 == pytest.approx(measured, rel=0.05)
 
 
+# GB/s with one protocol or algorithm forced, of public tables and of the ceilings by which NCCL itself chooses.
+@pytest.mark.parametrize(
+    ("nodes", "forced", "low", "high"),
+    [
+        (1, {"protocols": ("ll",)}, 90, 185), (2, {"protocols": ("ll",)}, 22, 55),
+        (1, {"algorithms": ("ring",)}, 340, 370),
+        (4, {"algorithms": ("tree",)}, 180, 200), (2, {"algorithms": ("ring",)}, 380, 395),
+    ],
+)  # fmt: skip
+def test_forced_choices_reach_what_is_known(nodes, forced, low, high):
+    run = fault_model.Run(fault_model.BY_MACHINE["hgx-h100"], nodes, "allreduce", **forced)
+    assert low < run.factor * 8 * GIB / run.time(8 * GIB) / 1e3 < high
+
+
 # us of an allreduce of 1 KiB on one node, of public tables with a process or thread per GPU.
 @pytest.mark.parametrize(
     ("machine", "measured"), [("hgx-h100", 16), ("dgx-a100", 21.8), ("b200", 25), ("gh200-alps", 9.4), ("mi300x", 13.7)]
@@ -96,7 +110,7 @@ def test_shapes_are_no_scaled_healthy_curves():
         for one in (one for one in LOGS if one.fault == key and one.run.collective == "allreduce"):
             large = [size for size in fault_model.SIZES if size >= fault_model.MIB]
             ratios = [one.run.time(size) / one.healthy.time(size) for size in large]
-            assert max(ratios) / min(ratios) > 1.15, (key, one.run.node.machine)
+            assert max(ratios) / min(ratios) > 1.1, (key, one.run.node.machine)
     stalled = next(one for one in LOGS if one.fault == "port errors")
     quiet = replace(stalled.run, stalls=lambda draw, size, time: 0.0)
     draws = [fault_model.random.Random(seed) for seed in range(20)]
