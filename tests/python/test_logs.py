@@ -269,7 +269,9 @@ def test_runs_side_by_side_are_groups_of_their_own(read, mixed):
     again = [line.replace("node0", "node1") for line in listed]
     both = [line for pair in zip(listed, again, strict=True) for line in pair] if mixed else [*listed, *again]
     rows = [again for line in lines if " sum " in line for again in (line, line)]
-    log = read("".join([*lines[:3], *both, *(line for line in lines[11:] if " sum " not in line), *rows]))
+    first = lines.index(listed[0])
+    end = (line for line in lines[first + 8 :] if " sum " not in line)
+    log = read("".join([*lines[:first], *both, *end, *rows]))
     assert log.facts.runs == 2
     assert [(table.ranks, table.nodes) for table in log.tables] == [(8, 1)]
 
