@@ -677,6 +677,13 @@ def test_rows_of_healthy_logs_agree(read):
             assert read(nccl(collective, ranks)).complaints == ()
 
 
+def test_a_time_of_few_digits_agrees_with_its_rate(read):
+    """nccl-tests prints so times of many seconds; 17.9 s are 0.96 GB/s."""
+    row = " 17179869184  4294967296  float  none  -1  1.8e+07  0.96  0.96  0  1.8e+07  0.96  0.96  N/A"
+    log = read(nccl("sendrecv", 2, end=False) + row + "\n")
+    assert (log.complaints, log.tables[0].rows[-1].time) == ((), 1.8e7)
+
+
 @pytest.mark.parametrize(("change", "nodes"), [(("Rank  7", "Rank  3"), None), (("Rank  7", "Rank 70"), 1)])
 def test_a_list_of_ranks_that_the_rates_contradict(read, change, nodes):
     log = read(nccl().replace(*change))
