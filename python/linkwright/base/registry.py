@@ -105,6 +105,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machine-importers": functools.partial(_of, "formats.discovery.importing", "entries"),
     "methods": _native("synthesis_methods"),
     "runtimes": functools.partial(_of, "formats.tuning", "entries"),
+    "gates": functools.partial(_of, "formats.gates", "entries"),
     "suites": functools.partial(_file_entries, "suites"),
     "workloads": functools.partial(_file_entries, "workloads"),
     "studies": functools.partial(_of, "base.studies", "entries"),

@@ -144,14 +144,15 @@ def import_(
     assumed and marked so. GRAPH is the graph of NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which states how
     many channels its rings have.
     """
-    from linkwright.base.files import read_text
+    from linkwright.base.files import read_text, shown_name
     from linkwright.formats.discovery import importing
 
     text = read_text(file, "a description of a system")
     channels = read_text(graph, "a graph of NCCL") if graph else None
     made = importing.machine_file(
-        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels,
-        graph_file=graph.name if graph else "", node=node, fabric=fabric, logs=_logs(fits), collective=collective,
+        text, shown_name(file.name), name=_named(name), format_key=format_key, gpu=gpu, graph=channels,
+        graph_file=shown_name(graph.name) if graph else "", node=node, fabric=fabric, logs=_logs(fits),
+        collective=collective,
     )  # fmt: skip
     _write(made, out or Path(f"{name}.toml"))
 
@@ -178,10 +179,10 @@ def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str
 
 
 def _logs(fits: tuple[Path, ...]) -> list[Log]:
-    from linkwright.base.files import read_text
+    from linkwright.base.files import read_text, shown_name
     from linkwright.formats.discovery.fitted import Log
 
-    return [Log(path.name, read_text(path, "the log of a benchmark")) for path in fits]
+    return [Log(shown_name(path.name), read_text(path, "the log of a benchmark")) for path in fits]
 
 
 def _named(name: str) -> str:

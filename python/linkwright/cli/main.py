@@ -28,6 +28,7 @@ GROUPS = {
     "Ask a model": {
         "simulate": "Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.",
         "explain": "Explain a number: why it is what it is, what binds it, and what would be faster.",
+        "expect": "State what COLLECTIVE gives on a healthy machine, with tolerances, and write gates for operators.",
         "predict": "Forecast the program APP on described machines.",
         "draw": "Draw a machine, a run or schedules, or write the report of a run, and print the path.",
         "machines": "List and show described machines, or import one from what a system reports.",
@@ -201,7 +202,7 @@ def _status_of(arguments: list[str] | None) -> int:
         _discard_stdout()
         return _complain(f"standard output: {error.strerror}; redirect it elsewhere, or free some space", 1)
     except MemoryError:
-        return _complain("out of memory; request less at once, or close other programs", 1)
+        return _complain("out of memory; ask for less at once, or close other programs", 1)
     except BaseException as error:
         if not _is_panic(error):
             raise

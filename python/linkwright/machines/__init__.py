@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from linkwright import _native
 from linkwright.base import registry
 from linkwright.base.errors import FileError, UsageError, unknown
-from linkwright.base.files import read_text
+from linkwright.base.files import read_text, shown_name
 
 from .variant import AS_DESCRIBED, Variant
 
@@ -48,12 +48,12 @@ class Shelf:
             file = registry.part_path(name)
         else:
             raise unknown("part", name, registry.keys("parts"), where=self._path.name, lists="linkwright list parts")
-        return file.name, read_text(file, "a part of a machine file")
+        return shown_name(file.name), read_text(file, "a part of a machine file")
 
     def network(self, name: str) -> File:
         """The network of this name, or the file at this path."""
         file = registry.network_path(name)
-        return file.name, read_text(file, "a network file")
+        return shown_name(file.name), read_text(file, "a network file")
 
     def nodes(self) -> list[str]:
         """The shipped machines that can be nodes."""
@@ -83,7 +83,7 @@ def _keep(file: File, machine: _native.Machine) -> _native.Machine:
 def draft(name: str, variant: Variant = AS_DESCRIBED) -> _native.Draft:
     """The machine before it is checked."""
     path, text = described(name)
-    return _native.Draft(text, path.name, Shelf(path), variant)
+    return _native.Draft(text, shown_name(path.name), Shelf(path), variant)
 
 
 def described(name: str) -> tuple[Path, str]:

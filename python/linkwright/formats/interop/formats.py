@@ -55,7 +55,7 @@ class Exporter(Format):
     def write(self, content: Content, path: Path) -> int:
         """Write `content` to `path`, whole or not at all; the number of bytes."""
         rendered = self.render(content)
-        data = rendered.encode() if isinstance(rendered, str) else rendered
+        data = rendered.encode("utf-8", "backslashreplace") if isinstance(rendered, str) else rendered
         write_whole(path, lambda temporary: temporary.write_bytes(data))
         return len(data)
 
