@@ -239,15 +239,22 @@ def test_the_declared_encoding_of_a_text_does_not_matter():
     assert hosts.recognised(declared).read(declared, "x", None).gpus == 2
 
 
-LOG = """\
+HEAD = """\
 # Collective test starting: all_reduce_perf
 #   Rank  0 Group  0
 #   Rank  1 Group  0
 #       size         count      type   redop    root     time   algbw   busbw #wrong
-           8             2     float     sum      -1    {small}    0.00    0.00      0
-  1073741824     268435456     float     sum      -1    {large}    0.00    0.00      0
-# Out of bounds values : 0 OK
 """
+END = "# Out of bounds values : 0 OK\n"
+
+
+def log_of(times, ranks=2):
+    """What all_reduce_perf prints on one or two GPUs."""
+    head = HEAD if ranks == 2 else HEAD.replace("#   Rank  1 Group  0\n", "")
+    rates = {size: size / time / 1e3 for size, time in times.items()}
+    bus = 2 * (ranks - 1) / ranks
+    rows = [f"{n} {n // 4} float sum -1 {t} {rates[n]:.2f} {bus * rates[n]:.2f} 0\n" for n, t in times.items()]
+    return head + "".join(rows) + END
 
 
 def fitted_numbers(tmp_path, log):
@@ -257,7 +264,7 @@ def fitted_numbers(tmp_path, log):
 
 
 def test_start_ups_and_shares_are_fitted_to_a_log(tmp_path):
-    numbers = fitted_numbers(tmp_path, Log("mine.log", LOG.format(small=9.5, large=3100)))
+    numbers = fitted_numbers(tmp_path, Log("mine.log", log_of({8: 9.5, 1 << 30: 3100})))
     share = numbers["fabric.links.nvlink.share"]
     # Two GPUs exchange halves: each sends the vector once in all, 1 GiB over 450 GB/s. What the library's threads and
     # start-ups add to that is not scaled: it is what the unfitted machine takes beyond its links.
@@ -277,7 +284,7 @@ def test_start_ups_and_shares_are_fitted_to_a_log(tmp_path):
 
 def test_the_fitted_node_takes_as_long_as_the_log_says(tmp_path):
     machine = lw.machine(
-        imported(tmp_path, "two_h100.nccl.xml", logs=[Log("mine.log", LOG.format(small=9.5, large=3100))])
+        imported(tmp_path, "two_h100.nccl.xml", logs=[Log("mine.log", log_of({8: 9.5, 1 << 30: 3100}))])
     )
     row = Imported(1, "allreduce", "nccl", 2, 8, "f32", "sum", 0, "time", 9500.0, "nccl-tests", "x")
     assert fitted._ns(machine, row) == pytest.approx(9500, rel=0.03)
@@ -287,8 +294,7 @@ def test_the_fitted_node_takes_as_long_as_the_log_says(tmp_path):
 
 
 def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
-    small = "\n".join(line for line in LOG.format(small=9.5, large=0).splitlines() if "1073741824" not in line)
-    numbers = fitted_numbers(tmp_path, Log("mine.log", small))
+    numbers = fitted_numbers(tmp_path, Log("mine.log", log_of({8: 9.5})))
     assert numbers["fabric.links.nvlink.share"]["status"] == "documented"
     assert numbers["fabric.transport.nvlink_ll.start"]["status"] == "fitted"
 
@@ -296,12 +302,11 @@ def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
 @pytest.mark.parametrize(
     ("log", "message"),
     [
-        (LOG.format(small=9.5, large=2000), "is faster than its nvlink links can be"),
-        (LOG.format(small=9.5, large=3100).replace("#   Rank  1 Group  0\n", ""), "has 1 ranks"),
+        (log_of({8: 9.5, 1 << 30: 2000}), "is faster than its nvlink links can be"),
+        (log_of({8: 9.5, 1 << 30: 3100}, ranks=1), "has 1 ranks"),
         ("# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n8    1.46\n", "holds none of the collectives"),
         (
-            "\n".join(line for line in LOG.format(small=9.5, large=9).replace("1073741824", " 131072 ").splitlines()
-                      if not line.startswith("           8")),
+            log_of({131072: 9.5}),
             "determines neither start-ups nor rates",
         ),
     ],

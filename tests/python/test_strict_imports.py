@@ -136,6 +136,12 @@ def test_a_gpu_of_another_maker_is_refused():
         ("two_h100.nccl.xml", "32.0 GT/s", "32,0 GT/s", "link_speed='32,0 GT/s PCIe' is no rate"),
         ("two_h100.nccl.xml", 'speed="400000"', 'speed="-1"', "speed=-1 is no rate of a port"),
         ("two_h100.nccl.xml", 'speed="400000"', 'speed="999999999"', "speed=999999999 is no rate of a port"),
+        ("two_h100.nccl.xml", "link_speed=", "link_sped=", "<pci> has `link_sped` and no `link_speed`"),
+        ("two_h100.nccl.xml", "gdr=", "gdrr=", "has `gdrr` and no `gdr`"),
+        ("two_h100.nccl.xml", " count=", " kount=", "<nvlink> has `kount` and no `count`"),
+        ("two_l40s.hwloc.xml", "pci_type=", "pci_typo=", "<object> has `pci_typo` and no `pci_type`"),
+        ("two_l40s.hwloc.xml", 'type="Package"', 'type="Pakkage"', "'Pakkage' is no type of object"),
+        ("two_l40s.hwloc.xml", "[10de:26b9]", "10de:26b9", "a PCI device without its class and ids"),
         ("two_l40s.hwloc.xml", 'pci_link_speed="0.000000"', 'pci_link_speed="nan"', "pci_link_speed='nan' is no rate"),
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from linkwright.base.errors import FileError
 from linkwright.formats.discovery import hwloc_links
 from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
-from linkwright.formats.discovery.xml_text import Element, read
+from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
 from linkwright.machines.gpus import Gpu
 
@@ -27,6 +27,12 @@ DOCTYPE = "topology"
 GPU_CLASSES = ("0300", "0302", "0380", "1200")
 _TYPE = re.compile(r"([0-9a-fA-F]{4}) \[([0-9a-fA-F]{4}):([0-9a-fA-F]{4})\].*", re.S)
 _PORT = re.compile(r"(mlx\d_|hfi|bnxt_re|irdma|rdmap|efa|ib[ps]\d|roce|hsi|cxi|hsn)\w*")
+# Types of objects, of versions 1 and 2.
+TYPES = {
+    "System", "Machine", "Package", "Socket", "Die", "Core", "PU", "Group", "NUMANode", "MemCache", "Cache",
+    "Bridge", "PCIDev", "OSDev", "Misc", *(f"L{n}{kind}Cache" for n in range(1, 6) for kind in ("", "i", "d")),
+}  # fmt: skip
+ATTRIBUTES = {"PCIDev": ("type", "pci_busid", "pci_type", "pci_link_speed"), "Bridge": ("type", "bridge_type")}
 _HOMES = ("Package", "Socket")
 
 
@@ -56,6 +62,9 @@ class _Reader:
 
     def visit(self, element: Element, parent: str, lanes: Lanes | None) -> None:
         kind = element.attributes.get("type")
+        check_spelling(element, ATTRIBUTES.get(kind or "", ()), self.file)
+        if element.tag == "object" and kind not in TYPES:
+            raise FileError(f"{self.file}: line {element.line}: {str(kind)[:40]!r} is no type of object; correct it")
         if element.tag == "info" and element.attributes.get("name") == "CPUVendor":
             self.vendor = element.attributes.get("value", "")
         if kind in _HOMES:
@@ -67,6 +76,10 @@ class _Reader:
                 name = f"PCIe {len(self.switches)}"
                 self.switches[name] = (parent, lanes)
                 parent, lanes = name, None
+        if kind == "PCIDev" and not _TYPE.match(element.attributes.get("pci_type", "")):
+            raise FileError(
+                f"{self.file}: line {element.line}: a PCI device without its class and ids; correct pci_type"
+            )
         if kind == "PCIDev" and self.device(element, parent, _slower(lanes, self.lanes(element))):
             return
         for child in element.children:

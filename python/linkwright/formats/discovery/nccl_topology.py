@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from linkwright.base.errors import FileError
 from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
-from linkwright.formats.discovery.xml_text import Element, read
+from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
 from linkwright.machines.gpus import Gpu
 
@@ -40,6 +40,12 @@ NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
 INSIDE = {
     "system": ("cpu",), "cpu": ("pci", "nic", "gpu"), "pci": ("pci", "gpu", "nic", "pcilink"), "nic": ("net",),
     "gpu": ("nvlink", "xgmi", "c2c"),
+}  # fmt: skip
+ATTRIBUTES = {
+    "cpu": ("numaid", "arch", "vendor", "host_hash"), "gpu": ("dev", "sm", "gcn", "rank", "gdr", "arch"),
+    "pci": ("busid", "class", "vendor", "device", "link_speed", "link_width", "subsystem_vendor", "subsystem_device"),
+    "net": ("name", "dev", "speed", "port", "latency", "guid", "maxconn", "gdr", "coll", "keep"),
+    "nvlink": ("target", "count", "tclass"), "xgmi": ("target", "count", "tclass"), "c2c": ("bw", "count"),
 }  # fmt: skip
 UNKNOWN_SPEED, UNKNOWN_WIDTHS = re.compile(r"|Unknown.*", re.S), ("", "0", "255")  # as kernels have it
 WIDTHS = ("1", "2", "4", "8", "12", "16", "32")
@@ -162,7 +168,8 @@ def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
 
 
 def _check_elements(element: Element, reader: _Reader) -> None:
-    """Refuse an element that is unknown or stands in another one than it should."""
+    """Refuse an element that is unknown or stands in another one than it should, and misspelt attributes."""
+    check_spelling(element, ATTRIBUTES.get(element.tag, ()), reader.file)
     for child in element.children:
         inside = INSIDE.get(element.tag, ())
         if child.tag not in inside:

@@ -66,7 +66,7 @@ def _about(node: Node, name: str) -> Table:
     nics = f", {len(node.nics)} network port{'s' * (len(node.nics) > 1)}" if node.nics else ""
     return {
         "name": name,
-        "summary": f"{node.gpus} x {device.name}{nics}; from {node.source}",
+        "summary": f"{node.gpus} x {device.name}{nics}{'' if device.peers else gpus.NO_PEERS}; from {node.source}",
         "description": (
             f"Links are those of {node.source}. Rates are those of data sheets, protocols those of the part "
             f"`{device.part}`; what neither states is assumed."

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
-from linkwright.base.errors import FileError
+from linkwright.base.errors import FileError, nearest
 
 MOST_CHARACTERS = 1 << 26
 MOST_ELEMENTS = 2_000_000
@@ -66,6 +66,15 @@ class _Reader:
     def characters(self, text: str) -> None:
         if self.open and self.open[-1].tag in self.texts_of:
             self.open[-1].pieces.append(text)
+
+
+def check_spelling(element: Element, known: Collection[str], file: str) -> None:
+    """Refuse an attribute that looks like a known one that is missing; programs add others in every version."""
+    for name in sorted(set(element.attributes) - set(known)):
+        if close := nearest(name, [one for one in known if one not in element.attributes]):
+            raise FileError(
+                f"{file}: line {element.line}: <{element.tag}> has `{name[:40]}` and no `{close[0]}`; correct one"
+            )
 
 
 def read(text: str, file: str, doctype: str | None = None, texts_of: Collection[str] = ()) -> Element:

@@ -26,6 +26,7 @@ LIBRARIES = {"nvlink": "nccl", "xgmi": "rccl"}
 CARDS = "pcie-8"  # the box of cards, of which a node mostly has one port
 NONE = "assumed: no such links"
 LANES = 16  # of the parts pcie-gen3 to pcie-gen6
+NO_PEERS = ", no peer access: data between GPUs is staged through host memory"
 # Without peer access data is staged through host memory, whatever the protocol.
 STAGED = {"simple": "host_simple", "ll": "host_ll", "ll128": "host_simple", "copy": "host_simple"}
 # The geometric middle of what is published for RTX 4090: kernels that load and store, and copy engines.
@@ -163,7 +164,8 @@ def text(gpu: Gpu) -> str:
             "parts": list(_parts(gpu)),
             "machine": {
                 "name": gpu.on,
-                "summary": f"ASSUMED box of {gpu.name}: rates by data sheets, the rest a guess",
+                "summary": f"ASSUMED box of {gpu.name}: rates by data sheets, the rest a guess"
+                + ("" if gpu.peers else NO_PEERS),
                 "description": f"No {gpu.name} was at hand. {gpu.reason[:1].upper()}{gpu.reason[1:]}.",
                 "format": 1,
                 "sources": [gpu.source],
