@@ -239,15 +239,19 @@ def test_the_declared_encoding_of_a_text_does_not_matter():
     assert hosts.recognised(declared).read(declared, "x", None).gpus == 2
 
 
-LOG = """\
-# Collective test starting: all_reduce_perf
-#   Rank  0 Group  0
-#   Rank  1 Group  0
-#       size         count      type   redop    root     time   algbw   busbw #wrong
-           8             2     float     sum      -1    {small}    0.00    0.00      0
-  1073741824     268435456     float     sum      -1    {large}    0.00    0.00      0
-# Out of bounds values : 0 OK
-"""
+def text_of_log(small, large, size=1 << 30, ranks=2):
+    """An allreduce at 8 B and at another size, in us."""
+    names = "".join(f"#   Rank  {rank} Group  0\n" for rank in range(ranks))
+    rows = ""
+    for length, time in ((8, small), (size, large)):
+        rate = length / time / 1e3 if time else 0
+        bus = rate * 2 * (ranks - 1) / ranks
+        rows += f"{length:12} {length // 4:13} float sum -1 {time} {rate:.2f} {bus:.2f} 0\n"
+    return (
+        f"# Collective test starting: all_reduce_perf\n{names}"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+        f"{rows}# Out of bounds values : 0 OK\n"
+    )
 
 
 def fitted_numbers(tmp_path, log):
@@ -257,7 +261,7 @@ def fitted_numbers(tmp_path, log):
 
 
 def test_start_ups_and_shares_are_fitted_to_a_log(tmp_path):
-    numbers = fitted_numbers(tmp_path, Log("mine.log", LOG.format(small=9.5, large=3100)))
+    numbers = fitted_numbers(tmp_path, Log("mine.log", text_of_log(small=9.5, large=3100)))
     share = numbers["fabric.links.nvlink.share"]
     # Two GPUs exchange halves: each sends the vector once in all, 1 GiB over 450 GB/s. What the library's threads and
     # start-ups add to that is not scaled: it is what the unfitted machine takes beyond its links.
@@ -277,7 +281,7 @@ def test_start_ups_and_shares_are_fitted_to_a_log(tmp_path):
 
 def test_the_fitted_node_takes_as_long_as_the_log_says(tmp_path):
     machine = lw.machine(
-        imported(tmp_path, "two_h100.nccl.xml", logs=[Log("mine.log", LOG.format(small=9.5, large=3100))])
+        imported(tmp_path, "two_h100.nccl.xml", logs=[Log("mine.log", text_of_log(small=9.5, large=3100))])
     )
     row = Imported(1, "allreduce", "nccl", 2, 8, "f32", "sum", 0, "time", 9500.0, "nccl-tests", "x")
     assert fitted._ns(machine, row) == pytest.approx(9500, rel=0.03)
@@ -287,7 +291,7 @@ def test_the_fitted_node_takes_as_long_as_the_log_says(tmp_path):
 
 
 def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
-    small = "\n".join(line for line in LOG.format(small=9.5, large=0).splitlines() if "1073741824" not in line)
+    small = "\n".join(line for line in text_of_log(small=9.5, large=0).splitlines() if "1073741824" not in line)
     numbers = fitted_numbers(tmp_path, Log("mine.log", small))
     assert numbers["fabric.links.nvlink.share"]["status"] == "documented"
     assert numbers["fabric.transport.nvlink_ll.start"]["status"] == "fitted"
@@ -296,12 +300,11 @@ def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
 @pytest.mark.parametrize(
     ("log", "message"),
     [
-        (LOG.format(small=9.5, large=2000), "is faster than its nvlink links can be"),
-        (LOG.format(small=9.5, large=3100).replace("#   Rank  1 Group  0\n", ""), "is of 1 ranks"),
+        (text_of_log(small=9.5, large=2000), "is faster than its nvlink links can be"),
+        (text_of_log(9.5, 3100, ranks=1), "has 1 ranks"),
         ("# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n8    1.46\n", "holds none of the collectives"),
         (
-            "\n".join(line for line in LOG.format(small=9.5, large=9).replace("1073741824", " 131072 ").splitlines()
-                      if not line.startswith("           8")),
+            "\n".join(line for line in text_of_log(9.5, 9, 1 << 17).splitlines() if line.split()[:1] != ["8"]),
             "determines neither start-ups nor rates",
         ),
     ],
