@@ -120,6 +120,40 @@ def inspector(indent=None):
     return "".join(json.dumps(item, indent=indent) + "\n" for item in objects)
 
 
+# us of one reduce-scatter on each rank: rank 4 comes last.
+LATE = (71_800, 60_200, 55_100, 50_000, 11_700, 40_900, 33_300, 65_000)
+
+
+def inspector_rank(rank, times=LATE, count=5, coll="ReduceScatter", size=1 << 28):
+    """What one rank of NCCL's Inspector writes in format 4.4: a header for all records that follow."""
+    header = {"id": "0x7f", "rank": rank, "n_ranks": len(times), "nnodes": 1}
+    lines = [{"header": header, "metadata": {"hostname": "n0"}, "dump_stats": {"coll_records": count}}]
+    lines += [
+        {
+            "coll_perf": {
+                "coll": coll, "coll_algo": "RING", "coll_proto": "SIMPLE", "coll_sn": number,
+                "coll_msg_size_bytes": size, "coll_exec_time_us": times[rank] + number,
+            }
+        }
+        for number in range(count)
+    ]  # fmt: skip
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def kineto_rank(rank, times=LATE, count=3, with_seq=True):
+    """A trace of one rank of PyTorch's profiler."""
+    args = {
+        "Collective name": "allreduce", "In msg nelems": 1 << 20, "Out msg nelems": 1 << 20, "dtype": "Float",
+        "Group size": len(times), "Process Group Name": "0", "Process Group Ranks": "[0, 1]",
+    }  # fmt: skip
+    events = [
+        {"ph": "X", "cat": "kernel", "name": "ncclDevKernel", "dur": times[rank] + at,
+         "args": args | ({"Seq": at} if with_seq else {})}
+        for at in range(count)
+    ]  # fmt: skip
+    return json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": events})
+
+
 def kineto():
     """A trace of PyTorch's profiler: two kernels of each size."""
     events = [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "dur": 3, "args": {}}]
@@ -133,6 +167,19 @@ def kineto():
         for extra in (0, 2)
     ]  # fmt: skip
     return json.dumps({"deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}], "traceEvents": events})
+
+
+def prometheus(collective="AllReduce", busbw=400.0, size="1-2GB", gpus=2, nranks=8):
+    """What NCCL's Inspector writes for the exporter of a node."""
+    lines = ["# HELP nccl_bus_bandwidth_gbs NCCL bus bandwidth", "# TYPE nccl_bus_bandwidth_gbs gauge"]
+    for gpu in range(gpus):
+        labels = (
+            f'version="v5.1",slurm_job_id="7",node="n0",gpu="GPU{gpu}",comm_name="DP Group 0",n_nodes="1",'
+            f'nranks="{nranks}",collective="{collective}",message_size="{size}",algo_proto="RING_SIMPLE"'
+        )
+        lines += [f"nccl_bus_bandwidth_gbs{{{labels}}} {busbw + gpu}"]
+        lines += [f"nccl_collective_exec_time_microseconds{{{labels}}} 4700.5"]
+    return "".join(f"{line}\n" for line in lines)
 
 
 PINGPONG = (
@@ -243,5 +290,6 @@ KINDS = {
     "nccl": nccl(), "old": nccl(columns=FULL[:4], wrong="2e-07", title=False, devices=False), "json": nccl_json(),
     "osu": osu(), "imb": imb(), "nvbandwidth": nvbandwidth(), "inspector": inspector(), "kineto": kineto(),
     "pingpong": PINGPONG, "ring": RING, "perftest": perftest(), "perftest latency": PERFTEST_LATENCY, "pairs": pairs(),
-    "transferbench": TRANSFERBENCH, "rocm": ROCM_BANDWIDTH, "deepep": DEEPEP,
+    "transferbench": TRANSFERBENCH, "rocm": ROCM_BANDWIDTH, "deepep": DEEPEP, "prometheus": prometheus(),
+    "inspector-ranks": inspector_rank(0) + inspector_rank(4), "kineto-rank": kineto_rank(1),
 }  # fmt: skip

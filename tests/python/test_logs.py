@@ -138,8 +138,8 @@ def test_facts_are_typed(read):
     facts = read(nccl(ranks=16, nodes=2, between=INFO)).facts
     assert facts.devices == {"NVIDIA H100 80GB HBM3": 16}
     assert (facts.hosts, facts.library, facts.version, facts.channels) == (2, "NCCL", "2.27.3", 24)
-    assert facts.algorithm == "Ring"
-    assert facts.protocol is None
+    assert facts.setting("NCCL_ALGO") == "Ring"
+    assert facts.setting("NCCL_PROTO") == ""  # the library lists what is set
     assert facts.transports == {"NET/IB/GDRDMA": len(SIZES)}
 
 
@@ -236,6 +236,46 @@ def test_units_of_a_heading_are_obeyed(read, unit, rate, times, rates):
     assert [row.busbw for row in scaled] == pytest.approx([row.busbw * rates for row in plain])
 
 
+SAID = """n{node}:11:22 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ib0:10.0.0.1<0>
+n{node}:11:22 [0] NCCL INFO Using network IB
+n{node}:11:22 [0] NCCL INFO NCCL_IB_HCA set to mlx5_0,mlx5_1
+n{node}:11:22 [0] NCCL INFO NVLS multicast support is not available on dev 0
+n{node}:11:22 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'
+n{node}:11:22 [0] NCCL INFO Channel 00/0 : 7[7] -> 15[7] [send] via NET/IB/1(3)
+n{node}:11:22 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct
+n{node}:11:22 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo 1 proto 2 time 123.4
+n{node}:11:22 [0] NCCL INFO AllReduce: 8 Bytes -> Algo NVLSTREE proto LL channel{{Lo..Hi}}={{0..0}}
+n{node}:11:22 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels
+n{node}:11:22 [0] NCCL WARN Cannot create SHARP job"""
+
+
+def test_what_a_library_reports_is_typed(read):
+    facts = read(nccl(ranks=16, nodes=2, between=[SAID.format(node=node) for node in (1, 2)])).facts
+    assert facts.nics == dict.fromkeys(("n1", "n2"), ("mlx5_0:1/IB", "mlx5_1:1/RoCE"))
+    assert facts.ports_used == {"n1": {1}, "n2": {1}}
+    assert (facts.network, facts.multicast, facts.gpudirect, facts.sharp) == ("IB", False, False, False)
+    assert facts.chosen == {1 << 20: ("ring", "simple"), 8: ("nvls_tree", "ll")}
+    assert (facts.connections("SHM"), facts.connections("NET"), facts.connections("NET/Socket")) == (6, 6, 0)
+    assert (facts.channels, facts.per_process, facts.runs) == (16, 1, 1)
+    assert (facts.setting("NCCL_IB_HCA"), facts.setting("NCCL_ALGO")) == ("mlx5_0,mlx5_1", None)
+    assert facts.proxied == 6
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_runs_side_by_side_are_groups_of_their_own(read, mixed):
+    """A test built without MPI: two hosts list ranks 0 to 7, one after the other or by turns."""
+    lines = nccl(ranks=8).splitlines(keepends=True)
+    listed = [line for line in lines if "Rank" in line]
+    again = [line.replace("node0", "node1") for line in listed]
+    both = [line for pair in zip(listed, again, strict=True) for line in pair] if mixed else [*listed, *again]
+    rows = [again for line in lines if " sum " in line for again in (line, line)]
+    first = lines.index(listed[0])
+    end = (line for line in lines[first + 8 :] if " sum " not in line)
+    log = read("".join([*lines[:first], *both, *end, *rows]))
+    assert log.facts.runs == 2
+    assert [(table.ranks, table.nodes) for table in log.tables] == [(8, 1)]
+
+
 @pytest.mark.parametrize(("units", "says"), [("(fortnights)", "`fortnights` is not known"), ("(us) (ms)", "mixed")])
 def test_rows_below_units_that_are_not_known_are_refused(read, units, says):
     with pytest.raises(FileError, match=says):
@@ -258,7 +298,7 @@ def test_tools_may_follow_one_another(read):
         ("1024 256 float sum -1 nan 1.0 1.0 0", "a time or a rate is not a number"),
         ("1024 256 float sum -1 -5.0 1.0 1.0 0", "a time or a rate is not a number"),
         ("1024 256 float sum -1 5.0", "columns are missing"),
-        ("1024 256 float sum -1 5.0 1.0 1.0 0 5.0 1.0", "columns in place are missing"),
+        ("1024 256 float sum -1 5.0 0.20 0.36 0 5.0 0.20", "columns in place are missing"),
         ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is not a whole number"),
     ],
 )
@@ -282,7 +322,7 @@ def test_the_json_of_nccl_tests(read):
     (table,) = log.tables
     assert (table.collective, table.ranks, table.nodes, table.reduction) == ("allreduce", 8, 1, "sum")
     assert times(table) == {size: time_of(size) for size in SIZES}
-    assert (log.facts.version, log.facts.algorithm, log.facts.devices) == (
+    assert (log.facts.version, log.facts.setting("NCCL_ALGO"), log.facts.devices) == (
         "2.27.3",
         "Ring",
         {"NVIDIA H100 80GB HBM3": 8},

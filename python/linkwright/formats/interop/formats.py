@@ -46,7 +46,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Exporter(Format):
-    """A format that is written. `--output` chooses it by its suffix, if it has one, and `export` by its key."""
+    """A format that is written. `--out` chooses it by its suffix, if it has one, and `export` by its key."""
 
     render: Callable[[Content], str | bytes]
     suffix: str | None = None

@@ -39,7 +39,9 @@ BYTES = DTYPES | {"f16": 2, "i8": 1, "u32": 4, "u64": 8, "f8e4m3": 1, "f8e5m2": 
 _OF_LINKS = (
     "nvbandwidth", "perftest", "p2pBandwidthLatencyTest", "rocm-bandwidth-test", "TransferBench", "DeepEP",
 )  # fmt: skip
-_ALGORITHMS = {"nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl"}
+_ALGORITHMS = {
+    "nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl", "NCCL Prometheus metrics": "nccl",
+}  # fmt: skip
 
 
 @dataclass

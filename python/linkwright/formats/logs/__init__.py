@@ -14,6 +14,7 @@ over; a line that looks like a row and is none is kept in `complaints`, with its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from linkwright.base.errors import FileError
@@ -30,18 +31,33 @@ from . import (
     p2p_tests,
     perftest,
     profiler,
+    prometheus,
     transferbench,
 )  # fmt: skip
 from .facts import Facts, Gathered
 from .kinds import Link, Log, LogRow, LogTable, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
+from .ranks import Operation
 
-__all__ = ["READERS", "Facts", "Link", "Log", "LogRow", "LogTable", "Source", "is_log", "read_log", "read_source"]
+__all__ = [
+    "READERS",
+    "Facts",
+    "Link",
+    "Log",
+    "LogRow",
+    "LogTable",
+    "Operation",
+    "Source",
+    "is_log",
+    "read_log",
+    "read_logs",
+    "read_source",
+]
 
 DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
 TEXTS: tuple[TextReader, ...] = (
     nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, perftest.READER, p2p_tests.CUDA, p2p_tests.ROCM,
-    transferbench.READER, deepep.READER, nccl_text.READER,
+    transferbench.READER, deepep.READER, prometheus.READER, nccl_text.READER,
 )  # fmt: skip
 READERS: tuple[Reader | TextReader, ...] = (*DOCUMENTS, *TEXTS)
 
@@ -78,6 +94,33 @@ def read_log(path: Path | str) -> Log:
     return read_source(Source(Path(path)))
 
 
+def read_logs(paths: Sequence[Path | str]) -> Log:
+    """The log of several ranks, each with a file of its own, or of one file.
+
+    Args:
+        paths: the files, all of one tool.
+
+    Raises:
+        FileError: as of `read_log`; or the files are of different tools, or of one whose files do not go together.
+
+    Example:
+        >>> import linkwright.formats.logs
+        >>> log = linkwright.formats.logs.read_logs(["rank0.json", "rank1.json"])  # doctest: +SKIP
+        >>> log.operations[0].times  # doctest: +SKIP
+        {0: 71800.0, 1: 11700.0}
+
+    """
+    sources = [Source(Path(path)) for path in paths]
+    if len(sources) == 1:
+        return read_source(sources[0])
+    readers = {next((one for one in DOCUMENTS if one.recognises(source)), None) for source in sources}
+    reader = next(iter(readers))
+    if len(readers) > 1 or reader is None or reader.read_all is None:
+        tools = " or ".join(one.tool for one in DOCUMENTS if one.read_all)
+        raise FileError(f"{sources[0].path} and {len(sources) - 1} more: files that go together are all of {tools}")
+    return _told(sources[0], reader.read_all(sources))
+
+
 def read_source(source: Source) -> Log:
     """The same of an open log, or of a text that stands for one."""
     document = next((one for one in DOCUMENTS if one.recognises(source)), None)
@@ -85,6 +128,11 @@ def read_source(source: Source) -> Log:
     if found is None:
         tools = ", ".join(dict.fromkeys(one.tool for one in READERS))
         raise FileError(f"{source.path}: holds no table of a known tool; give the output of {tools}")
+    return _told(source, found)
+
+
+def _told(source: Source, found: Log) -> Log:
+    """The log, if it holds a number."""
     if not found.tables and not found.links:
         said = found.complaints or found.left_out or ((source.count, "the file ends before a number"),)
         line, text = said[0]
@@ -119,4 +167,5 @@ def _texts(source: Source) -> Log | None:
         sum(log.skipped for log in logs),
         tuple(sorted(complaints)[:MOST_COMPLAINTS]),
         tuple(sorted(one for log in logs for one in log.left_out)[:MOST_COMPLAINTS]),
+        waits=any(log.waits for log in logs),
     )

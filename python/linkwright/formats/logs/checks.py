@@ -21,7 +21,7 @@ from linkwright.base.units import KILO
 from .kinds import LogRow
 
 APART = 0.02  # of a number, beyond its last digit
-_RATE = 0.005  # 10^9 B/s: half of the last digit of a rate
+RATE = 0.005  # 10^9 B/s: half of the last digit of a rate
 _RATED = 1.0  # 10^9 B/s: rates above tell a factor
 _MOST_RANKS = 1 << 22
 # The size of an element by the names that tools have for types.
@@ -49,7 +49,7 @@ def time_and_rate(size: int, time: float, algbw: float | None, unit: float = 1.0
     if not size or algbw is None:
         return None
     rate = size / time / KILO
-    if abs(rate - algbw) <= APART * rate + _RATE * unit + rate * min(1.0, digit / time):
+    if abs(rate - algbw) <= APART * rate + RATE * unit + rate * min(1.0, digit / time):
         return None
     return f"time and algbw disagree: {size} B in {time:g} us are {rate:.4g} GB/s, not {algbw:g}"
 
@@ -122,7 +122,7 @@ def _ratio(row: LogRow) -> float:
 
 def _rounding(row: LogRow, unit: float) -> float:
     """By what share rounding alone may change the factor of a row."""
-    return unit * (_RATE / (row.algbw or 1) + _RATE / (row.busbw or 1))
+    return unit * (RATE / (row.algbw or 1) + RATE / (row.busbw or 1))
 
 
 def _agrees(row: LogRow, factor: float, unit: float) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from .facts import Facts, Gathered
+from .ranks import Operation
 
 if TYPE_CHECKING:
     from .lines import Source
@@ -137,6 +138,8 @@ class Log:
         complaints: (line, what is wrong) of lines that look like rows but cannot be read as one, or
             contradict themselves; the first hundred.
         left_out: (line, which) of tables that are not read; the first hundred.
+        operations: those of which it is known which ranks timed them.
+        waits: whether times hold the waiting of a rank for others, and nothing tells how much.
     """
 
     tool: str
@@ -146,6 +149,8 @@ class Log:
     skipped: int = 0
     complaints: tuple[tuple[int, str], ...] = ()
     left_out: tuple[tuple[int, str], ...] = ()
+    operations: tuple[Operation, ...] = ()
+    waits: bool = False
 
     @property
     def wrong(self) -> tuple[LogRow, ...]:
@@ -189,10 +194,20 @@ class TextReader:
 
 @dataclass(frozen=True)
 class Reader:
-    """A document, or lines of documents, of one tool alone."""
+    """A document, or lines of documents, of one tool alone.
+
+    Attributes:
+        tool: the tool that writes it.
+        summary: the format in a few words.
+        source: where the format is described.
+        recognises: whether a file has this format.
+        read: read it.
+        read_all: read the files of several ranks as one log; None where files have nothing in common.
+    """
 
     tool: str
     summary: str
     source: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source], Log]
+    read_all: Callable[[Sequence[Source]], Log] | None = None

@@ -57,8 +57,6 @@ _UNIT = re.compile(r"\(([\w/]{1,12})\)")
 _SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
 _UNITS = dict.fromkeys(("ns", "us", "ms", "s"), "time") | dict.fromkeys(("MB/s", "GB/s", "TB/s"), "rate")
 _UNITS |= {"B": "size", "elements": "count"}
-# Half of the last digit of a rate, in 10^9 B/s.
-_ROUNDED = 0.005
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
 
 
@@ -183,10 +181,10 @@ class _Reading:
             )
             self.tables.append(table)
             stream.open.append(table)
+        units = stream.units
         for place, (time, algbw, busbw, wrong, _) in groups:
             self.rows += 1
             if size and self.rows <= MOST_ROWS:
-                units = stream.units
                 rates = (None if rate is None else rate * units.rate for rate in (algbw, busbw))
                 table.rows.append(LogRow(size, time * units.time, at, *rates, place == 1, wrong))
 
@@ -333,7 +331,7 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
 def _more_than_once(table: _Table) -> bool:
     """Whether busbw is above size / time even where rates are too small for their two digits after the point."""
     return any(
-        row.busbw - _ROUNDED > 1.02 * row.size / row.time / KILO
+        row.busbw - checks.RATE > 1.02 * row.size / row.time / KILO
         for row in table.rows
         if row.time and row.size and row.busbw and not row.in_place
     )

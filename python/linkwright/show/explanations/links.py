@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from linkwright.advise.explain.links import verdict
 from linkwright.show.report.model import Cell, Column, Report, Section, Table, Text
 
-from .shown import doubts, wrapped
+from .shown import complained, wrapped
 
 if TYPE_CHECKING:
     from linkwright.advise.explain.links import Judged
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def text(found: Sequence[Judged], source: str, log: Log) -> Iterator[str]:
     """The answer to a log that holds links alone, for a terminal of 80 columns."""
     yield from wrapped(f"{source}: {log.tool}")
-    yield from doubts(log.skipped, log.named)
+    yield from complained(log.skipped, log.named)
     yield from beside(found)
     if worst := verdict(found):
         yield ""

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, heading, verdict_in_words
+from linkwright.advise.explain.log import apart_in_words, doubts, heading, verdict_in_words
 from linkwright.base import units
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
 def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
     """The answer to a table of a log."""
     table, system = answer.table, answer.system
+    if answer.wrong:
+        yield from wrapped(answer.wrong)
     kind = " ".join(filter(None, (table.dtype, table.reduction)))
     inferred = ", inferred from its rates" if table.inferred else ""
     yield from wrapped(
@@ -40,8 +42,10 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
         + (f", {kind}" if kind else "")
     )
     network = f" over {system.fabric}" if system.nodes > 1 else ""
-    yield from wrapped(f"healthy machine: {system.machine}{network}, {system.algorithm} ({answer.why})")
-    yield from doubts(skipped, complaints)
+    yield from wrapped(
+        f"healthy machine: {', '.join(filter(None, (f'{system.machine}{network}', system.algorithm)))} ({answer.why})"
+    )
+    yield from complained(skipped, complaints)
     yield ""
     yield f"{'size':>8} {'yours':>11} {'healthy':>11} {'busbw':>8} {'healthy':>8}   yours / healthy"
     yield f"{'':8} {'':11} {'':11} {'(GB/s)':>8} {'(GB/s)':>8}"
@@ -61,7 +65,7 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
     yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
 
 
-def doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
+def complained(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
     """What was not read of a log."""
     if skipped or complaints:
         yield f"{units.counted(skipped, 'line')} skipped"
@@ -73,14 +77,20 @@ def doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]
 
 def _suspects(answer: Answer) -> Iterator[str]:
     if not answer.suspects:
+        for sentence in doubts(answer):
+            yield ""
+            yield from wrapped(sentence)
         return
     yield ""
     away = apart_in_words(answer.distance)
     yield from wrapped(f"{heading(answer)}; the healthy machine is {away} away")
+    for sentence in doubts(answer):
+        yield from wrapped(sentence)
     for number, suspect in enumerate(answer.suspects, 1):
         first = f"{number}. {apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
-            yield from wrapped(first + case.what, indent="   ")
+            stated = f" (stated by the log: {case.stated})" if case.stated else ""
+            yield from wrapped(first + case.what + stated, indent="   ")
             advice = (("why", case.cause), ("check", case.check), ("cure", case.cure))
             for word, text in advice if number <= ADVISED else ():
                 yield from wrapped(f"   {word}: {text}", indent="     ")
