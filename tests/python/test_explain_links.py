@@ -1,5 +1,7 @@
 """What `explain` says of measured links: ports, pairs of a node, dispatch and combine."""
 
+import json
+
 import pytest
 
 from linkwright.advise.explain import links
@@ -124,3 +126,12 @@ def test_links_stand_below_the_answer_to_a_collective(tmp_path):
     (tmp_path / "a.log").write_text(nccl() + perftest(), encoding="utf-8")
     out = invoke("explain", str(tmp_path / "a.log")).out
     assert out.index("allreduce") < out.index("1 port by perftest: fine")
+
+
+@pytest.mark.parametrize(("rate", "status"), [(49.0, 0), (24.5, 1)])
+def test_links_are_a_document_and_a_gate(tmp_path, rate, status):
+    (tmp_path / "a.log").write_text(perftest(rows=((1 << 20, rate),)), encoding="utf-8")
+    result = invoke("explain", str(tmp_path / "a.log"), "--on", "hgx-h100", "--json", "--gate")
+    document = json.loads(result.out)
+    assert (result.status, document["passes"], document["tables"]) == (status, not status, [])
+    assert document["links"][0]["rates"][0]["compared_with"] == "400 Gb/s"

@@ -63,7 +63,7 @@ SIBLINGS: dict[str, str] = {
     "libraries/questions": "library",
     "libraries/library": "nccl rccl",
     "libraries/rccl": "nccl",
-    "libraries/times": "library questions settings",
+    "libraries/times": "library mpi questions settings",
     "session/insight": "timeline",
     "show/explanations": "picture report",
     "show/report": "picture shown",

@@ -725,6 +725,11 @@ def test_columns_of_osu_are_found_by_their_names(read, header, row, time):
     assert [one.time for one in table.rows] == [time]
 
 
+def test_a_second_heading_of_osu_replaces_the_first(read):
+    with pytest.raises(FileError, match="without a known unit"):
+        read("# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)\n# (us)\n8 2.0\n")
+
+
 @pytest.mark.parametrize(
     ("title", "collective", "per_rank"),
     [("All-to-Allv Personalized Exchange Latency", "alltoall", True), ("Allgatherv Latency", "allgather", True),

@@ -202,16 +202,17 @@ def _log(
 
     beside = links.judged(log, machine, variant) if log.links else []
     lines = [*first, *([""] if first else []), *shown.of_logs(answers, name, log), *of_links.beside(beside)]
-    return Answered(lines, page, document.values(answers, name, log))
+    return Answered(lines, page, document.values(answers, name, log, beside))
 
 
 def _links(name: str, log: Log, machine: str | None, variant: Variant) -> Answered:
     """Explain a log that holds measured links alone."""
-    from linkwright.advise.explain import links
+    from linkwright.advise.explain import document, links
     from linkwright.show.explanations import links as shown
 
     found = links.judged(log, machine, variant)
-    return Answered(shown.text(found, name, log), lambda: shown.page(found, Path(name).name, log))
+    values = document.values([], name, log, found)
+    return Answered(shown.text(found, name, log), lambda: shown.page(found, Path(name).name, log), values)
 
 
 def _schedule(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from linkwright.formats.logs import Log
 
-from . import verdict
+from . import links, verdict
 
 if TYPE_CHECKING:
+    from .links import Judged
     from .log import Answer
     from .suspects import Suspect
 
@@ -17,17 +18,24 @@ FORMAT = 1
 Schema = dict[str, Any]
 
 
-def values(answers: Sequence[Answer], source: str, log: Log) -> dict[str, Any]:
-    """Return the document of the tables of a log; sizes are in bytes, times in us, rates in 10^9 B/s."""
+def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Judged] = ()) -> dict[str, Any]:
+    """Return the document of the tables and links of a log; sizes are in bytes, times in us, rates in 10^9 B/s."""
     return {
         "format": FORMAT,
         "source": source,
         "wrong_results": any(answer.wrong for answer in answers),
-        "passes": all(answer.passes for answer in answers),
+        "passes": all(answer.passes for answer in answers) and links.verdict(judged) in (None, "fine"),
         "tables": [_table(answer) for answer in answers],
+        "links": [
+            {"test": one.title, "verdict": one.verdict, "rates": [
+                {"what": what, "rate": rate, "compared_with": limit or None, "share": share}
+                for what, rate, limit, share in one.rows
+            ], "answer": list(one.sentences)}
+            for one in judged
+        ],
         "skipped_lines": log.skipped,
         "complaints": [{"line": line, "text": text} for line, text in log.named],
-    }
+    }  # fmt: skip
 
 
 def _table(answer: Answer) -> dict[str, Any]:
@@ -111,11 +119,14 @@ def schema() -> Schema:
         ),
         remarks=_TEXTS, binds=_list(_closed(key=_TEXT, value=_TEXT, status=_TEXT, time_us=_NUMBER, gain=_NUMBER)),
     )  # fmt: skip
+    rate = _closed(what=_TEXT, rate=_TEXT, compared_with=_MAYBE, share={"type": ["number", "null"]})
+    link = _closed(test=_TEXT, verdict={"enum": [*links.WORDS, None]}, rates=_list(rate), answer=_TEXTS)
     return _closed(
         format={"const": FORMAT}, source=_TEXT,
         wrong_results={**_BOOL, "description": "whether the tool counted any, for which the exit status is 1"},
         passes={**_BOOL, "description": "what --gate decides by"},
-        tables=_list(table), skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
+        tables=_list(table), links={**_list(link), "description": "measured links of the log"},
+        skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
     )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ GAP = 1.25  # rates farther apart than this factor are of different kinds of pai
 FEW = 0.25  # of the pairs: more of them are another kind of link rather than slow ones
 NAMED = 8  # pairs in an answer
 _RATES = {"GB/s": 1.0, "Gb/s": 1 / 8, "MB/s": 1e-3, "TB/s": 1e3}
-_WORDS = ("broken", "suspicious", "fine")
+WORDS = ("broken", "suspicious", "fine")
 _SCALE_UP = ("nvlink", "xgmi")
 
 
@@ -103,7 +103,7 @@ def judged(log: Log, machine: str | None, variant: Variant) -> list[Judged]:
 def verdict(found: Iterable[Judged]) -> str | None:
     """The worst verdict; None if there is none."""
     said = [one.verdict for one in found if one.verdict]
-    return min(said, key=_WORDS.index, default=None)
+    return min(said, key=WORDS.index, default=None)
 
 
 def _word(kind: str, share: float) -> str:
@@ -157,7 +157,7 @@ def _ports(links: Sequence[Link], reference: Reference | None) -> Iterator[Judge
         sentences += _of_port(port, gbits, line, share, reference)
     yield Judged(
         f"{counted(len({port for _, _, port in groups}), 'port')} by perftest", tuple(rows),
-        min(words, key=_WORDS.index, default=None), tuple(sentences),
+        min(words, key=WORDS.index, default=None), tuple(sentences),
     )  # fmt: skip
 
 
@@ -229,7 +229,7 @@ def _alike(title: str, links: Sequence[Link], reference: Reference | None) -> Ju
         share = typical / (2 if links[0].both_ways else 1) / expected
         rows.append((f"{reference.machine}, a pair of GPUs", f"{expected:.4g} GB/s", "", share))
         of_machine = _word("pair", min(1.0, share))
-        word = min(word, of_machine, key=_WORDS.index)
+        word = min(word, of_machine, key=WORDS.index)
         sentences.append(
             f"Most pairs have {share:.0%} of the {expected:.4g} GB/s each way of {reference.machine}: {of_machine}."
         )
@@ -305,9 +305,9 @@ def _exchanges(links: Sequence[Link], reference: Reference | None, variant: Vari
     if reference is None:
         sentences.append("Name the machine with --on (and --nodes) to compare these rates with its links and ports.")
     elif words:
-        sentences += _of_exchange(tests, rows, min(words, key=_WORDS.index), reference)
+        sentences += _of_exchange(tests, rows, min(words, key=WORDS.index), reference)
     yield Judged(
-        "dispatch and combine by DeepEP", tuple(rows), min(words, key=_WORDS.index, default=None), tuple(sentences)
+        "dispatch and combine by DeepEP", tuple(rows), min(words, key=WORDS.index, default=None), tuple(sentences)
     )
 
 

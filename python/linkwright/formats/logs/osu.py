@@ -69,6 +69,7 @@ class _Table:
         cells = _CELLS.split(text[:400].strip().removeprefix("#").strip())
         names = [cell.partition("(")[0].strip().lower() for cell in cells]
         self.sized = names[:1] == ["size"]  # a barrier has none
+        self.column = None
         self.columns = dict(zip(names, range(len(names)), strict=True))
         for wanted in _COLUMNS:
             self.column = next((at for at, name in enumerate(names) if name.startswith(wanted)), self.column)
