@@ -83,7 +83,7 @@ def test_prometheus_is_a_log_of_rates(tmp_path):
     assert one.rows[0].time == pytest.approx((1 << 30) / (400 / 1.75) / 1e3)
     assert two.rows[0].size == 8 * 134 << 20
     result = invoke("explain", file, "--on", "hgx-h100", "--table", "1")
-    assert "NCCL Prometheus metrics, allreduce, 8 ranks" in result.out
+    assert "NCCL Prometheus, allreduce, 8 ranks" in result.out
     assert "These times hold the waiting" in result.out
 
 

@@ -109,7 +109,7 @@ def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Iterable[str]:
     from linkwright.formats.hangs import read_dump
     from linkwright.show.explanations.hang import of_hang
 
-    return of_hang(hang.explain([read_dump(path) for path in dumps], others))
+    return of_hang(hang.explain((read_dump(path) for path in dumps), others))
 
 
 def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:

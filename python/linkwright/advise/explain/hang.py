@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -26,6 +26,7 @@ from linkwright.formats.hangs import Call, Condition, Dump, Group, Member, Progr
 
 MOST_FINDINGS = 20
 MOST_UNSEEN = 1 << 16
+MOST_ENDED = 256  # calls of a group that have ended, of each rank
 # Operations whose sizes are alike on all ranks, and which of them: what goes in, what comes out, or both.
 _ALIKE: Mapping[str, tuple[bool, bool]] = {
     "allreduce": (True, True), "broadcast": (True, True), "reduce": (True, False), "allgather": (False, True),
@@ -54,7 +55,7 @@ class Behind:
         place: the call.
         members: who; fewer than `count` where the dump does not list all.
         count: how many.
-        launched: the last call that they have entered.
+        launched: the last call that they have entered; None of a send or receive.
         waiting: who waits for them; empty if the dump gives only how many.
         waiting_count: how many.
         snapshot: whether the job may have been running.
@@ -64,7 +65,7 @@ class Behind:
     place: Place
     members: tuple[Member, ...]
     count: int
-    launched: int
+    launched: int | None
     waiting: tuple[int, ...]
     waiting_count: int
     snapshot: bool
@@ -178,8 +179,10 @@ class Hang:
         size: ranks of the largest group; None if nothing says.
         groups: how many communicators or process groups.
         findings: the causes, the surest first; empty if nothing is wrong in the dumps.
+        more: how many further findings there are.
         waits: who waits for whom.
         snapshot: whether all of it is a snapshot of a running job.
+        moved: whether operations were launched between two snapshots of the job; None if there is only one.
         unseen: ranks of which no line is in a log.
         complaints: (file, line, what is wrong) of what was not understood.
         ignored: files that are no dumps.
@@ -191,8 +194,10 @@ class Hang:
     size: int | None
     groups: int
     findings: tuple[Finding, ...]
+    more: int
     waits: tuple[Waiting, ...]
     snapshot: bool
+    moved: bool | None = None
     unseen: tuple[int, ...] = ()
     complaints: tuple[tuple[str, int, str], ...] = ()
     ignored: tuple[str, ...] = ()
@@ -202,11 +207,11 @@ class Hang:
         return asdict(self) | {"findings": [{"kind": one.kind} | asdict(one) for one in self.findings]}
 
 
-def explain(dumps: Sequence[Dump], ignored: Iterable[Path] = ()) -> Hang:
+def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
     """Return what dumps of one job say about its hang.
 
     Args:
-        dumps: one for each rank, or of several ranks.
+        dumps: one for each rank, or of several ranks; of two queries of RAS, in the order of time.
         ignored: files beside them that are no dumps.
 
     Raises:
@@ -218,23 +223,39 @@ def explain(dumps: Sequence[Dump], ignored: Iterable[Path] = ()) -> Hang:
         >>> hang.explain([read_dump(f"nccl_trace_rank_{rank}") for rank in range(8)])  # doctest: +SKIP
 
     """
-    if not dumps:
-        raise UsageError("no dump was given; give those of all ranks")
-    seen: dict[tuple[str, int], Dump] = {}
+    job = _Job()
+    files: list[Dump] = []  # without what they state
+    snapshots: list[Dump] = []
+    paths: dict[tuple[str, int], Path] = {}
     for dump in dumps:
-        if dump.rank is not None and (before := seen.setdefault((dump.tool, dump.rank), dump)) is not dump:
-            raise UsageError(f"{before.path} and {dump.path} are both of rank {dump.rank}; give one dump of each rank")
-    job = _Job(dumps)
+        if dump.rank is not None and (before := paths.setdefault((dump.tool, dump.rank), dump.path)) != dump.path:
+            raise UsageError(f"{before} and {dump.path} are both of rank {dump.rank}; give one dump of each rank")
+        if dump.snapshot:
+            snapshots.append(dump)
+        else:
+            job.add(dump)
+        files.append(replace(dump, groups=(), calls=(), progress=(), conditions=()))
+    if not files:
+        raise UsageError("no dump was given; give those of all ranks")
+    for at, dump in enumerate(snapshots):
+        if not any(_same_job(dump, later) for later in snapshots[at + 1 :]):
+            job.add(dump)
+    moved = [one.progress != other.progress for one, other in itertools.pairwise(snapshots) if _same_job(one, other)]
     findings: list[Finding] = [*_absent(job), *job.mismatches(), *_counted(job)]
     findings += _called(job, {one.place.group for one in findings if isinstance(one, Mismatch)})
     return Hang(
-        tuple(dict.fromkeys(dump.tool for dump in dumps)), tuple(str(dump.path) for dump in dumps),
+        tuple(dict.fromkeys(dump.tool for dump in files)), tuple(str(dump.path) for dump in files),
         tuple(sorted(job.ranks)), max((group.size for group in job.groups.values() if group.size), default=None),
-        len(job.groups), tuple(findings[:MOST_FINDINGS]), tuple(job.waits()),
-        all(dump.snapshot for dump in dumps), job.unseen(),
-        tuple((str(dump.path), *complaint) for dump in dumps for complaint in dump.complaints),
+        len(job.groups), tuple(findings[:MOST_FINDINGS]), max(len(findings) - MOST_FINDINGS, 0), tuple(job.waits()),
+        len(snapshots) == len(files), any(moved) if moved else None, job.unseen(),
+        tuple((str(dump.path), *complaint) for dump in files for complaint in dump.complaints),
         tuple(map(str, ignored)),
     )  # fmt: skip
+
+
+def _same_job(one: Dump, other: Dump) -> bool:
+    """Whether two snapshots have a communicator in common."""
+    return bool({group.key for group in one.groups} & {group.key for group in other.groups})
 
 
 _Place = tuple[str, int]  # group, number
@@ -243,8 +264,8 @@ _Place = tuple[str, int]  # group, number
 class _Job:
     """The dumps of a job, put together."""
 
-    def __init__(self, dumps: Sequence[Dump]):
-        self.dumps = dumps
+    def __init__(self) -> None:
+        self.tool = ""
         self.groups: dict[str, Group] = {}
         self.places: dict[tuple[str, int], Member] = {}  # group, rank -> where it runs
         self.calls: dict[_Place, dict[int, list[Call]]] = {}
@@ -256,9 +277,7 @@ class _Job:
         self.counts: dict[str, list[Progress]] = {}
         self.conditions: list[Condition] = []
         self.ranks: set[int] = set()
-        for dump in dumps:
-            self._add(dump, self._keys(dump))
-        self.timed = not any(call.state == "entered" for its in self.calls.values() for c in its.values() for call in c)
+        self.timed = True  # whether dumps tell which kernels have begun
         self._missing: dict[_Place, tuple[set[int], set[int], set[int]]] = {}
 
     def _keys(self, dump: Dump) -> dict[str, str]:
@@ -270,18 +289,26 @@ class _Job:
                 key, number = f"{group.key} [{number}]", number + 1
             before = self.groups.get(key)
             if before is None or (group.ranks and not before.ranks):
-                self.groups[key] = replace(group, key=key)
+                name = group.name if key == group.key else f"{group.name} of ranks {compact(group.ranks)}"
+                self.groups[key] = replace(group, key=key, name=name)
             self.places.update({(key, one.rank): one for one in group.members if one.rank is not None})
             keys[group.key] = key
         return keys
 
-    def _add(self, dump: Dump, keys: Mapping[str, str]) -> None:
+    def add(self, dump: Dump) -> None:
+        """Take a dump; of the calls that have ended, only the last."""
+        keys = self._keys(dump)
+        self.tool = self.tool or dump.tool
         if dump.rank is not None:
             self.ranks.add(dump.rank)
+        last = {progress.group: progress.launched for progress in dump.progress if progress.operation is None}
         for original in dump.calls:
+            self.ranks.add(original.rank)
+            is_open = original.state != "completed"
+            if not is_open and original.sequence < last.get(original.group, 0) - MOST_ENDED:
+                continue
             call = replace(original, group=keys.get(original.group, original.group))
-            self.ranks.add(call.rank)
-            is_open = call.state != "completed"
+            self.timed = self.timed and call.state != "entered"
             if call.p2p:
                 if is_open:
                     self.sends.setdefault(call.rank, []).append(call)
@@ -478,15 +505,17 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
     cycle = _cycle(job)
     if cycle:
         yield cycle
-    inside = job.inside()
-    for at, ranks in inside.items():
+    blamed: list[set[int]] = []  # a rank is named once; who waits for whom has the rest
+    pairs: set[frozenset[int | None]] = set()
+    for at, ranks in sorted(job.inside().items(), key=lambda one: -len(one[1])):
         if job.name(at[0]) in differing:
             continue
         call = job.current[ranks[0]]
         place = job.place(call)
         first, unknown, passed = job.missing(at)
         causes = {rank for rank in first if rank not in job.current}
-        if causes:
+        if causes and not any(causes == before for before in blamed):
+            blamed.append(causes)
             launched = max(job.launched.get((at[0], rank), 0) for rank in causes)
             members = job.members(at[0], causes)
             yield Behind(place, members, len(causes), launched, tuple(ranks), len(ranks), False)
@@ -495,7 +524,7 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
         if late and begun and not first:
             yield Busy(place, job.members(at[0], late), tuple(begun))
         elif unknown and not causes:
-            yield NoDump(place, tuple(sorted(unknown)), job.dumps[0].tool)
+            yield NoDump(place, tuple(sorted(unknown)), job.tool)
         elif passed and not first:
             yield Left(place, job.members(at[0], ranks), tuple(sorted(passed)))
         elif not first and not (cycle and any(wait.place == place for wait in cycle.waits)):
@@ -505,11 +534,14 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
             continue
         first, unknown = job.awaited(call)
         causes = {other for other in first if other not in job.current}
-        if causes:
-            yield Behind(job.place(call), job.members(call.group, causes), len(causes), 0, (rank,), 1, False)
+        pair = frozenset((rank, call.peer))
+        if causes and not any(causes <= before for before in blamed):
+            blamed.append(causes)
+            yield Behind(job.place(call), job.members(call.group, causes), len(causes), None, (rank,), 1, False)
         elif unknown:
-            yield NoDump(job.place(call), tuple(sorted(unknown)), job.dumps[0].tool)
-        elif not first:
+            yield NoDump(job.place(call), tuple(sorted(unknown)), job.tool)
+        elif not first and pair not in pairs:
+            pairs.add(pair)
             yield Inside(job.place(call), (rank,), True)
 
 

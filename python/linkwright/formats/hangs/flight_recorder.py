@@ -169,6 +169,8 @@ def _call(entry: dict[Any, Any], rank: int, at: int, groups: dict[str, Group], i
     """An entry; None if it lacks what every version writes."""
     name, state = entry.get("profiling_name"), _STATES.get(_hashable(entry.get("state")))
     group = entry.get("process_group", entry.get("pg_name"))
+    if group is None and (number := whole(entry.get("pg_id"), MOST_RANKS)) is not None:
+        group = str(number)
     if isinstance(group, str):
         group = [group, entry.get("pg_desc")]
     if not isinstance(name, str) or state is None or not isinstance(group, list | tuple) or not group:

@@ -125,8 +125,9 @@ class _Reading:
             self.table[group] = (comms, size, match[6], match[7])
         elif match := _COMMUNICATOR.fullmatch(text):
             self.begun = True
-            self.group = f"#{match[1]}-{match[2]} ({match[3]})"
-            self.hashes.setdefault(self.group, (int(match[1]), f"communicator {self.group}"))
+            self.group = match[3].lower()
+            name = f"communicator #{match[1]}-{match[2]} ({match[3]})"
+            self.hashes.setdefault(self.group, (int(match[1]), name))
             self.operation = None
         elif text.strip() in ("Errors", "Warnings", "INCOMPLETE", "DEAD", "TIMEOUT"):
             self.begun, self.group, self.operation = True, None, None

@@ -36,7 +36,7 @@ TYPES = {
 }  # fmt: skip
 BYTES = DTYPES | {"f16": 2, "i8": 1, "u32": 4, "u64": 8, "f8e4m3": 1, "f8e5m2": 1}
 _ALGORITHMS = {
-    "nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl", "NCCL Prometheus metrics": "nccl",
+    "nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl", "NCCL Prometheus": "nccl",
 }  # fmt: skip
 
 

@@ -37,6 +37,13 @@ _STATUS = {
     "finalize": "finalizing the communicator",
     "abort": "aborting the communicator",
 }
+# Whether numbers differ between two queries of RAS, or there is only one.
+_MOVED = {
+    None: "RAS shows a moment of a running job, in which ranks may differ by an operation. Query again and give both "
+    "files: if the numbers stay, the job hangs.",
+    False: "The numbers are the same in both queries: the job hangs.",
+    True: "The numbers differ between the queries, so the job is running; what is above is of the last one.",
+}
 _DIFFER = {
     "operation": "ranks call different operations", "elements": "ranks give different sizes",
     "dtype": "ranks give different data types",
@@ -65,12 +72,11 @@ def of_hang(hang: Hang) -> Iterator[str]:
         yield from _wrapped(mark + first)
         for text in rest:
             yield from _wrapped("   " + text, indent="   ")
+    if hang.more:
+        yield f"and {hang.more} more"
     if hang.snapshot and any(isinstance(one, Behind | Cycle | Mismatch) for one in hang.findings):
         yield ""
-        yield from _wrapped(
-            "RAS shows a moment of a running job, in which ranks may differ by an operation. Query again: if the "
-            "numbers stay, the job hangs."
-        )
+        yield from _wrapped(_MOVED[hang.moved])
     yield from _waits(hang)
 
 
@@ -131,17 +137,17 @@ def _sentences(finding: Finding) -> list[str]:
 
 
 def _behind(finding: Behind) -> list[str]:
-    who = _who(finding.members, finding.count)
-    last = (
-        f"the last that {_it(finding.count)} entered is {finding.launched:,}" if finding.launched else "it entered none"
-    )
-    last = last if finding.launched or finding.count == 1 else "they entered none"
-    others = f"The other {finding.waiting_count}" if finding.snapshot else _ranks(finding.waiting).capitalize()
-    wait = "waits" if finding.waiting_count == 1 else "wait"
-    first = (
-        f"{who} {'has' if finding.count == 1 else 'have'} not entered {_place(finding.place)}: {last}. "
-        f"{others} {wait} for {'it' if finding.count == 1 else 'them'}."
-    )
+    who, it = _who(finding.members, finding.count), "it" if finding.count == 1 else "they"
+    has, them = ("has", "it") if finding.count == 1 else ("have", "them")
+    others = _ranks(finding.waiting).capitalize()
+    if finding.snapshot:
+        others = f"The other {'one' if finding.waiting_count == 1 else finding.waiting_count}"
+    wait = f"{others} {'waits' if finding.waiting_count == 1 else 'wait'} for {them}."
+    if finding.launched is None:
+        first = f"{who} {has} not made the call that {_place(finding.place)} needs. {wait}"
+    else:
+        last = f"the last that {it} entered is {finding.launched:,}" if finding.launched else f"{it} entered none"
+        first = f"{who} {has} not entered {_place(finding.place)}: {last}. {wait}"
     said = [first[0].upper() + first[1:]]
     if finding.count > len(finding.members):
         said.append("The output does not list them; `ncclras -v` lists more.")
@@ -258,10 +264,6 @@ def _has(members: Sequence[Member]) -> str:
 
 def _is(members: Sequence[Member]) -> str:
     return "is" if len(members) == 1 else "are"
-
-
-def _it(count: int) -> str:
-    return "it" if count == 1 else "they"
 
 
 def _wrapped(text: str, indent: str = "  ") -> list[str]:
