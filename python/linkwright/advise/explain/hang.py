@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from linkwright.base.errors import UsageError
-from linkwright.formats.hangs import Call, Condition, Dump, Group, Member, Progress
+from linkwright.formats.hangs import CommGroup, Dump, Member, RankCall, RankProgress, RankStatus
 
 MOST_FINDINGS = 20
 MOST_UNSEEN = 1 << 16
@@ -39,7 +39,7 @@ What = Literal["operation", "elements", "dtype"]
 
 
 @dataclass(frozen=True)
-class Place:
+class CallPlace:
     """A call of a group: what ranks are in or should be in."""
 
     group: str
@@ -62,7 +62,7 @@ class Behind:
     """
 
     kind: ClassVar[str] = "behind"
-    place: Place
+    place: CallPlace
     members: tuple[Member, ...]
     count: int
     launched: int | None
@@ -76,7 +76,7 @@ class Busy:
     """Ranks that have called, but whose kernels have not begun, although no other call holds them up."""
 
     kind: ClassVar[str] = "not_begun"
-    place: Place
+    place: CallPlace
     members: tuple[Member, ...]
     waiting: tuple[int, ...]
 
@@ -86,17 +86,17 @@ class Mismatch:
     """Ranks that differ in a call; `values` are what they have, the most frequent first, each with its ranks."""
 
     kind: ClassVar[str] = "mismatch"
-    place: Place
+    place: CallPlace
     what: What
     values: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
-class Wait:
+class RankWait:
     """A rank in a call that cannot end before another rank comes."""
 
     rank: int
-    place: Place
+    place: CallPlace
     on: int
 
 
@@ -105,7 +105,7 @@ class Cycle:
     """Ranks that wait for one another; `certain` unless the dumps do not say which kernels have begun."""
 
     kind: ClassVar[str] = "cycle"
-    waits: tuple[Wait, ...]
+    waits: tuple[RankWait, ...]
     certain: bool
 
 
@@ -114,7 +114,7 @@ class Left:
     """Ranks in a call that others have completed."""
 
     kind: ClassVar[str] = "left_behind"
-    place: Place
+    place: CallPlace
     members: tuple[Member, ...]
     passed: tuple[int, ...]
 
@@ -130,7 +130,7 @@ class Inside:
     """
 
     kind: ClassVar[str] = "inside"
-    place: Place
+    place: CallPlace
     ranks: tuple[int, ...]
     complete: bool
 
@@ -140,7 +140,7 @@ class NoDump:
     """Ranks of which no dump was given, where it decides who is waited for."""
 
     kind: ClassVar[str] = "no_dump"
-    place: Place
+    place: CallPlace
     ranks: tuple[int, ...]
     tool: str
 
@@ -150,7 +150,7 @@ class Absent:
     """Ranks or processes that are dead, unresponsive, in another state, or report an error."""
 
     kind: ClassVar[str] = "absent"
-    condition: Condition
+    condition: RankStatus
     group: str | None
     rest: tuple[tuple[str, int], ...]  # state of the other ranks -> how many
 
@@ -162,10 +162,10 @@ Finding = Behind | Busy | Mismatch | Cycle | Left | Inside | NoDump | Absent
 class Waiting:
     """Ranks in one call, and those that it waits for; `on_in` are the calls that these are in themselves."""
 
-    place: Place
+    place: CallPlace
     ranks: tuple[int, ...]
     on: tuple[int, ...]
-    on_in: tuple[Place, ...]
+    on_in: tuple[CallPlace, ...]
 
 
 @dataclass(frozen=True)
@@ -266,16 +266,16 @@ class _Job:
 
     def __init__(self) -> None:
         self.tool = ""
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, CommGroup] = {}
         self.places: dict[tuple[str, int], Member] = {}  # group, rank -> where it runs
-        self.calls: dict[_Place, dict[int, list[Call]]] = {}
-        self.sends: dict[int, list[Call]] = {}  # open sends and receives of a rank
-        self.current: dict[int, Call] = {}
+        self.calls: dict[_Place, dict[int, list[RankCall]]] = {}
+        self.sends: dict[int, list[RankCall]] = {}  # open sends and receives of a rank
+        self.current: dict[int, RankCall] = {}
         self.launched: dict[_Place, int] = {}  # group, rank -> the last that it entered
         self.completed: dict[_Place, int] = {}
         self.unsure: set[_Place] = set()  # group, rank, where older calls are gone
-        self.counts: dict[str, list[Progress]] = {}
-        self.conditions: list[Condition] = []
+        self.counts: dict[str, list[RankProgress]] = {}
+        self.conditions: list[RankStatus] = []
         self.ranks: set[int] = set()
         self.timed = True  # whether dumps tell which kernels have begun
         self._missing: dict[_Place, tuple[set[int], set[int], set[int]]] = {}
@@ -358,12 +358,12 @@ class _Job:
             return ()
         return tuple(sorted(set(range(min(max(self.ranks), MOST_UNSEEN))) - self.ranks))
 
-    def place(self, call: Call) -> Place:
+    def place(self, call: RankCall) -> CallPlace:
         operation = call.operation if call.peer is None else f"{call.operation} with rank {call.peer}"
-        return Place(self.name(call.group), operation, call.sequence)
+        return CallPlace(self.name(call.group), operation, call.sequence)
 
     def inside(self) -> dict[_Place, list[int]]:
-        """Call of a group -> the ranks that are in it; sends and receives are not among them."""
+        """RankCall of a group -> the ranks that are in it; sends and receives are not among them."""
         found: dict[_Place, list[int]] = {}
         for rank, call in sorted(self.current.items()):
             if not call.p2p:
@@ -396,7 +396,7 @@ class _Job:
                 first.add(rank)
         return first, unknown, passed
 
-    def awaited(self, call: Call) -> tuple[set[int], set[int]]:
+    def awaited(self, call: RankCall) -> tuple[set[int], set[int]]:
         """Who has to come before a call ends, and of whom nothing is known."""
         if not call.p2p:
             first, unknown, _ = self.missing((call.group, call.sequence))
@@ -415,7 +415,7 @@ class _Job:
                 first.add(other)
         return first, unknown
 
-    def _meets(self, call: Call, other: int) -> bool:
+    def _meets(self, call: RankCall, other: int) -> bool:
         """Whether the other rank has made the call that a send or receive needs, and is in it."""
         wanted = "recv" if call.operation == "send" else "send"
         current = self.current.get(other)
@@ -437,7 +437,7 @@ class _Job:
             for what, said in _differences(its, complete=set(its) >= self.of_group(group)):
                 values = _by_value(said)
                 first = its[values[0][1][0]][0]
-                found[group] = Mismatch(Place(self.name(group), first.operation, sequence), what, values)
+                found[group] = Mismatch(CallPlace(self.name(group), first.operation, sequence), what, values)
                 break
         return list(found.values())
 
@@ -456,7 +456,7 @@ class _Job:
         return found
 
 
-def _differences(its: Mapping[int, list[Call]], complete: bool) -> Iterable[tuple[What, dict[int, str]]]:
+def _differences(its: Mapping[int, list[RankCall]], complete: bool) -> Iterable[tuple[What, dict[int, str]]]:
     """What ranks call, if it differs; `complete` says that all ranks of the group are there."""
     operations = {rank: " + ".join(call.operation for call in calls) for rank, calls in its.items()}
     if len(set(operations.values())) > 1:
@@ -481,7 +481,7 @@ def _differences(its: Mapping[int, list[Call]], complete: bool) -> Iterable[tupl
             yield "elements", dict.fromkeys(its, text)
 
 
-def _size(call: Call) -> str:
+def _size(call: RankCall) -> str:
     """The sizes that have to agree, in words; empty if none has to."""
     both = any(call.variant.lower().endswith(name) for name in _EQUAL_PARTS)
     into, out = (True, True) if both else _ALIKE.get(call.operation, (False, False))
@@ -574,26 +574,27 @@ def _cycle(job: _Job) -> Cycle | None:
     lowest = best.index(min(best))
     best = best[lowest:] + best[:lowest]
     waits = tuple(
-        Wait(rank, job.place(job.current[rank]), other) for rank, other in zip(best, (*best[1:], best[0]), strict=True)
+        RankWait(rank, job.place(job.current[rank]), other)
+        for rank, other in zip(best, (*best[1:], best[0]), strict=True)
     )
     certain = all(_sure(job, wait) for wait in waits)
     return Cycle(waits, certain)
 
 
-def _sure(job: _Job, wait: Wait) -> bool:
+def _sure(job: _Job, wait: RankWait) -> bool:
     """Whether the one that is waited for has surely not come: it has not called, or its kernel has not begun."""
     call = job.current[wait.rank]
     its = job.calls.get((call.group, call.sequence), {}).get(wait.on, ())
     return call.p2p or not its or its[0].state == "scheduled"
 
 
-def _key(call: Call) -> object:
+def _key(call: RankCall) -> object:
     return (call.group, call.sequence, call.rank if call.p2p else None)
 
 
-def _one_of_each(job: _Job) -> list[tuple[int, Call]]:
+def _one_of_each(job: _Job) -> list[tuple[int, RankCall]]:
     """A rank of each call that ranks are in, the lowest."""
-    found: dict[object, tuple[int, Call]] = {}
+    found: dict[object, tuple[int, RankCall]] = {}
     for rank, call in sorted(job.current.items()):
         found.setdefault(_key(call), (rank, call))
     return list(found.values())
@@ -603,7 +604,7 @@ def _counted(job: _Job) -> list[Finding]:
     """What numbers of operations say; RAS gives these in place of calls."""
     found: list[Finding] = []
     for group, progress in job.counts.items():
-        by_operation: dict[str | None, list[Progress]] = {}
+        by_operation: dict[str | None, list[RankProgress]] = {}
         for one in progress:
             by_operation.setdefault(one.operation, []).append(one)
         size = job.groups[group].size if group in job.groups else None
@@ -645,12 +646,12 @@ def _with_cycle(job: _Job, found: list[Finding]) -> list[Finding]:
         if path and at == start:
             ranks = [rank for _, rank in path]
             places = [behind[place].place for place, _ in path[1:]] + [behind[start].place]
-            waits = tuple(map(Wait, ranks, places, (*ranks[1:], ranks[0])))
+            waits = tuple(map(RankWait, ranks, places, (*ranks[1:], ranks[0])))
             return [Cycle(waits, False), *roots]
     return roots or found
 
 
-def _completed_by_rest(progress: list[Progress], size: int | None) -> list[Progress]:
+def _completed_by_rest(progress: list[RankProgress], size: int | None) -> list[RankProgress]:
     """The same; where one set alone is not listed, it is the rest of the group."""
     unlisted = [one for one in progress if len(one.ranks) != one.count]
     if len(unlisted) != 1 or size is None or sum(one.count for one in progress) != size:
@@ -660,7 +661,7 @@ def _completed_by_rest(progress: list[Progress], size: int | None) -> list[Progr
     return [replace(one, ranks=rest) if one is unlisted[0] and len(rest) == one.count else one for one in progress]
 
 
-def _other_order(job: _Job, group: str, uneven: Mapping[str | None, list[Progress]]) -> Mismatch | None:
+def _other_order(job: _Job, group: str, uneven: Mapping[str | None, list[RankProgress]]) -> Mismatch | None:
     """Ranks with the same number of operations in all, but of different kinds."""
     if len(uneven) < 2:
         return None
@@ -674,10 +675,10 @@ def _other_order(job: _Job, group: str, uneven: Mapping[str | None, list[Progres
         return None
     said = {rank: ", ".join(f"{count:,} {name}" for name, count in its.items()) for rank, its in by_rank.items()}
     total = sum(complete[0].values())
-    return Mismatch(Place(job.name(group), "operations", total), "operation", _by_value(said))
+    return Mismatch(CallPlace(job.name(group), "operations", total), "operation", _by_value(said))
 
 
-def _behind(job: _Job, group: str, operation: str | None, progress: list[Progress]) -> Behind:
+def _behind(job: _Job, group: str, operation: str | None, progress: list[RankProgress]) -> Behind:
     lowest = min(one.launched for one in progress)
     last = [one for one in progress if one.launched == lowest]
     others = [one for one in progress if one.launched > lowest]
@@ -685,7 +686,7 @@ def _behind(job: _Job, group: str, operation: str | None, progress: list[Progres
     waiting = [rank for one in others for rank in one.ranks]
     count = sum(one.count for one in others)
     return Behind(
-        Place(job.name(group), operation or "operation", lowest + 1), job.members(group, ranks),
+        CallPlace(job.name(group), operation or "operation", lowest + 1), job.members(group, ranks),
         sum(one.count for one in last), lowest, tuple(sorted(waiting)) if len(waiting) == count else (), count, True,
     )  # fmt: skip
 
@@ -697,7 +698,7 @@ _GRAVITY = ("dead", "error", "unresponsive", "abort", "nocomm", "init", "finaliz
 def _absent(job: _Job) -> list[Finding]:
     """Ranks and processes that are not as the rest."""
     of_processes = [one for one in job.conditions if one.group is None]
-    of_ranks: dict[tuple[str, str, str], Condition] = {}
+    of_ranks: dict[tuple[str, str, str], RankStatus] = {}
     for one in job.conditions:
         if one.group is not None:
             key: tuple[str, str, str] = (one.group, one.status, one.text)
@@ -719,7 +720,7 @@ def _absent(job: _Job) -> list[Finding]:
     return sorted(found, key=lambda one: _GRAVITY.index(one.condition.status) if isinstance(one, Absent) else 0)
 
 
-def _processes(condition: Condition, processes: list[Condition]) -> tuple[Condition, list[Condition]]:
+def _processes(condition: RankStatus, processes: list[RankStatus]) -> tuple[RankStatus, list[RankStatus]]:
     """A condition of ranks with what is said of their processes, and the processes that remain."""
     if condition.status != "unresponsive":
         return condition, processes

@@ -21,7 +21,7 @@ from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, o
 from .facts import Facts, Gathered
 from .kinds import Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
-from .ranks import Operation
+from .ranks import TimedOperation
 
 __all__ = [
     "READERS",
@@ -30,8 +30,8 @@ __all__ = [
     "LogRow",
     "LogTable",
     "Matrix",
-    "Operation",
     "Source",
+    "TimedOperation",
     "is_log",
     "read_log",
     "read_logs",

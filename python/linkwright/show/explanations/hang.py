@@ -10,6 +10,7 @@ from linkwright.advise.explain.hang import (
     Absent,
     Behind,
     Busy,
+    CallPlace,
     Cycle,
     Finding,
     Hang,
@@ -17,7 +18,6 @@ from linkwright.advise.explain.hang import (
     Left,
     Mismatch,
     NoDump,
-    Place,
     compact,
 )
 from linkwright.base import units
@@ -227,7 +227,7 @@ def _waits(hang: Hang) -> Iterator[str]:
         yield f"  and {len(hang.waits) - MOST_WAITS} more calls"
 
 
-def _place(place: Place) -> str:
+def _place(place: CallPlace) -> str:
     return f"{place.operation} {place.sequence:,} of {place.group}"
 
 
