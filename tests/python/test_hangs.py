@@ -4,7 +4,6 @@ import json
 import os
 import pickle
 import pickletools
-import random
 from pathlib import Path
 
 import pytest
@@ -22,15 +21,15 @@ from linkwright.advise.explain.hang import (
     NoDump,
     compact,
 )
-from linkwright.base.errors import FileError, LinkwrightError, UsageError
+from linkwright.base.errors import FileError, UsageError
 from linkwright.formats.hangs import dumps_among, is_dump, read_dump, read_source
 from linkwright.formats.hangs.unpickled import unpickled
 from linkwright.formats.logs import Source
 from linkwright.show.explanations.hang import of_hang
 from linkwright_cases import invoke
+from test_fuzz import judged, seeds
 
 RAS = Path(__file__).parent.parent / "hangs/nccl-ras.txt"
-MUTANTS = int(os.environ.get("LINKWRIGHT_MUTANTS", "300"))
 
 
 def answer(folder):
@@ -535,20 +534,15 @@ def test_a_large_job_is_answered(tmp_path):
 def test_mutants_are_read_or_refused(kind):
     """A value or a message, never another exception."""
     name, good = cases.KINDS[kind]
-    for seed in range(MUTANTS):
-        rng = random.Random(f"{kind} {seed}")
+    for seed, rng in seeds(300):
         if name.endswith("json") and seed % 2:
             text = json.dumps(mutants.tree(rng, json.loads(good)))
         else:
             text = "".join(mutant(rng, list(good)))
-        try:
+        with judged(kind, seed, text):
             found = of_text(text, name)
             said(found)
             json.dumps(found.document())
-        except LinkwrightError:
-            continue
-        except Exception as error:
-            pytest.fail(f"{kind}, seed {seed}: {type(error).__name__}: {error}")
 
 
 def mutant(rng, text):
@@ -574,8 +568,7 @@ def mutant(rng, text):
 def test_mutants_of_pickles_are_read_or_refused(tmp_path):
     good = pickle.dumps(cases.cycle()[0], protocol=2)
     file = tmp_path / "nccl_trace_rank_0"
-    for seed in range(MUTANTS):
-        rng = random.Random(seed)
+    for seed, rng in seeds(300):
         tree = mutants.tree(rng, cases.cycle()[0]) if seed % 4 == 1 else cases.behind()[0]
         data = bytearray(good if seed % 4 == 3 else pickle.dumps(tree, protocol=rng.randrange(2, 6)))
         for _ in range(rng.randrange(0 if seed % 4 == 1 else 1, 5)):
@@ -585,9 +578,5 @@ def test_mutants_of_pickles_are_read_or_refused(tmp_path):
             else:
                 del data[at : at + rng.randrange(1, 20)]
         file.write_bytes(data)
-        try:
+        with judged("pickle", seed, bytes(data)):
             said(hang.explain([read_dump(file)]))
-        except LinkwrightError:
-            continue
-        except Exception as error:
-            pytest.fail(f"seed {seed}: {type(error).__name__}: {error}")
