@@ -291,6 +291,23 @@ def test_waits_are_followed_to_the_rank_that_waits_for_nobody(tmp_path):
     assert "rank 0 in allreduce 1 of group 1 (dp): rank 1, now in allreduce 1 of group 2 (tp)" in said(found)
 
 
+def test_a_rank_that_several_groups_wait_for_is_named_once(tmp_path):
+    """Four ranks in pairs both ways: rank 3 comes to neither of its groups."""
+    pairs = {("1", "tp"): [0, 1], ("2", "tp"): [2, 3], ("3", "dp"): [0, 2], ("4", "dp"): [1, 3]}
+    dumps = {}
+    for rank in range(4):
+        groups = {name: its for name, its in pairs.items() if rank in its}
+        tp, dp = groups
+        late = {1: [(tp, "completed"), (dp, "started")], 2: [(tp, "started")], 0: [(tp, "completed"), (dp, "started")]}
+        dumps[rank] = cases.dump([cases.entry(1, group=one, state=state) for one, state in late.get(rank, [])], groups)
+    found = answer(cases.write(tmp_path, dumps))
+    (behind,) = found.findings
+    assert [one.rank for one in behind.members] == [3]
+    assert {behind.place.group, behind.also[0].group} == {"group 2 (tp)", "group 4 (dp)"}
+    assert behind.waiting == (1, 2)
+    assert ", nor allreduce 1 of group" in said(found)
+
+
 def test_groups_of_one_name_with_other_ranks_are_two(tmp_path):
     dumps = {
         rank: cases.dump([cases.entry(1, state="started")], {cases.GROUP: [0, 1] if rank < 2 else [2, 3]})

@@ -59,6 +59,7 @@ class Behind:
         waiting: who waits for them; empty if the dump gives only how many.
         waiting_count: how many.
         snapshot: whether the job may have been running.
+        also: further calls that wait for the same ranks.
     """
 
     kind: ClassVar[str] = "behind"
@@ -69,6 +70,7 @@ class Behind:
     waiting: tuple[int, ...]
     waiting_count: int
     snapshot: bool
+    also: tuple[CallPlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,13 @@ class Inside:
 
 @dataclass(frozen=True)
 class NoDump:
-    """Ranks of which no dump was given, where it decides who is waited for."""
+    """Ranks of which no dump was given, where it decides who is waited for, and calls that may wait for them."""
 
     kind: ClassVar[str] = "no_dump"
     place: CallPlace
     ranks: tuple[int, ...]
     tool: str
+    also: tuple[CallPlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -242,7 +245,7 @@ def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
             job.add(dump)
     moved = [one.progress != other.progress for one, other in itertools.pairwise(snapshots) if _same_job(one, other)]
     findings: list[Finding] = [*_absent(job), *job.mismatches(), *_counted(job)]
-    findings += _called(job, {one.place.group for one in findings if isinstance(one, Mismatch)})
+    findings += _named_once(_called(job, {one.place.group for one in findings if isinstance(one, Mismatch)}))
     return Hang(
         tuple(dict.fromkeys(dump.tool for dump in files)), tuple(str(dump.path) for dump in files),
         tuple(sorted(job.ranks)), max((group.size for group in job.groups.values() if group.size), default=None),
@@ -251,6 +254,28 @@ def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
         tuple((str(dump.path), *complaint) for dump in files for complaint in dump.complaints),
         tuple(map(str, ignored)),
     )  # fmt: skip
+
+
+def _named_once(findings: Iterable[Finding]) -> list[Finding]:
+    """The same, with one finding for ranks that several calls wait for."""
+    found: list[Finding] = []
+    for one in findings:
+        for at, other in enumerate(found):
+            if isinstance(one, Behind) and isinstance(other, Behind) and _ranks(one) == _ranks(other):
+                waiting = tuple(sorted({*other.waiting, *one.waiting}))
+                also = (*other.also, one.place)
+                found[at] = replace(other, also=also, waiting=waiting, waiting_count=len(waiting))
+                break
+            if isinstance(one, NoDump) and isinstance(other, NoDump) and one.ranks == other.ranks:
+                found[at] = replace(other, also=(*other.also, one.place))
+                break
+        else:
+            found.append(one)
+    return found
+
+
+def _ranks(finding: Behind) -> list[int | None]:
+    return [one.rank for one in finding.members]
 
 
 def _same_job(one: Dump, other: Dump) -> bool:
@@ -505,7 +530,6 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
     cycle = _cycle(job)
     if cycle:
         yield cycle
-    blamed: list[set[int]] = []  # a rank is named once; who waits for whom has the rest
     pairs: set[frozenset[int | None]] = set()
     for at, ranks in sorted(job.inside().items(), key=lambda one: -len(one[1])):
         if job.name(at[0]) in differing:
@@ -514,8 +538,7 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
         place = job.place(call)
         first, unknown, passed = job.missing(at)
         causes = {rank for rank in first if rank not in job.current}
-        if causes and not any(causes == before for before in blamed):
-            blamed.append(causes)
+        if causes:
             launched = max(job.launched.get((at[0], rank), 0) for rank in causes)
             members = job.members(at[0], causes)
             yield Behind(place, members, len(causes), launched, tuple(ranks), len(ranks), False)
@@ -535,8 +558,7 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
         first, unknown = job.awaited(call)
         causes = {other for other in first if other not in job.current}
         pair = frozenset((rank, call.peer))
-        if causes and not any(causes <= before for before in blamed):
-            blamed.append(causes)
+        if causes:
             yield Behind(job.place(call), job.members(call.group, causes), len(causes), None, (rank,), 1, False)
         elif unknown:
             yield NoDump(job.place(call), tuple(sorted(unknown)), job.tool)

@@ -25,6 +25,7 @@ from linkwright.formats.hangs import NAMELESS, Member
 
 WIDTH = 80
 MOST_WAITS = 20
+MOST_ALSO = 3  # further calls that wait for a rank
 MOST_NAMED = 8  # ranks that are named with their GPU and host
 MOST_COMPLAINTS = 3
 
@@ -146,8 +147,12 @@ def _behind(finding: Behind) -> list[str]:
     if finding.launched is None:
         first = f"{who} {has} not made the call that {_place(finding.place)} needs. {wait}"
     else:
-        last = f"the last that {it} entered is {finding.launched:,}" if finding.launched else f"{it} entered none"
-        first = f"{who} {has} not entered {_place(finding.place)}: {last}. {wait}"
+        also = "".join(f", nor {_place(place)}" for place in finding.also[:MOST_ALSO])
+        there = " of the first" if also else ""
+        last = f"{it} entered none{there}"
+        if finding.launched:
+            last = f"the last{there} that {it} entered is {finding.launched:,}"
+        first = f"{who} {has} not entered {_place(finding.place)}{also}: {last}. {wait}"
     said = [first[0].upper() + first[1:]]
     if finding.count > len(finding.members):
         said.append("The output does not list them; `ncclras -v` lists more.")
