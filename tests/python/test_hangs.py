@@ -125,6 +125,25 @@ def test_ras_of_a_healthy_job_finds_nothing():
     assert not found.complaints
 
 
+def test_ras_that_is_cut_does_not_pass_for_healthy():
+    found = of_text(cases.ras())
+    assert "the output is cut" in found.complaints[0][2]
+    assert "not all of the input was understood" in said(found)
+
+
+def test_ras_names_a_communicator_that_is_being_made():
+    rows = "    0         1         4         8        32        32      INIT      OK\n"
+    assert "32 ranks of a communicator of group 0 (INIT) are still initializing" in said(of_text(cases.ras(rows=rows)))
+
+
+@pytest.mark.parametrize("key", ["collective_counts", "ranks_count", "communicators_count", "missing_ranks", "rank"])
+def test_ras_json_with_another_key_is_not_taken_for_healthy(key):
+    text = cases.ras_json([{0: {"AllReduce": 5}, 1: {"AllReduce": 5}}]).replace(f'"{key}"', f'"{key}x"', 1)
+    found = of_text(text, "ras.json")
+    assert found.complaints
+    assert "No rank is behind" not in said(found)
+
+
 def test_ras_names_lines_that_it_does_not_know():
     found = of_text(cases.ras("#0-0 (1a) MISMATCH\n  Ranks 1 and 2 are green\n"))
     assert "Ranks 1 and 2 are green" in found.complaints[0][2]
@@ -397,6 +416,15 @@ def test_a_ring_that_lost_its_beginning_does_not_prove_that_a_rank_is_behind(tmp
     dumps[1]["entries"][0]["record_id"] = 4000
     found = answer(cases.write(tmp_path, dumps)).findings
     assert [type(one) for one in found] == [NoDump]
+
+
+def test_a_dump_of_active_calls_does_not_prove_that_a_rank_is_behind(tmp_path):
+    dumps = cases.behind()
+    dumps[2] = cases.dump([], pg_status={"0": {"last_enqueued_collective": 7, "last_completed_collective": 7}})
+    found = answer(cases.write(tmp_path, dumps))
+    (missing,) = found.findings
+    assert missing.given == (2,)
+    assert "In the dump of rank 2 older calls" in said(found)
 
 
 def test_two_dumps_of_one_rank_are_refused(tmp_path):

@@ -139,11 +139,20 @@ class Inside:
 
 @dataclass(frozen=True)
 class NoDump:
-    """Ranks of which no dump was given, where it decides who is waited for, and calls that may wait for them."""
+    """Ranks of which nothing is known where it decides who is waited for.
+
+    Attributes:
+        place: a call that may wait for them.
+        ranks: who.
+        given: those of whom there is a dump that does not reach back far enough.
+        tool: whose dumps are missing.
+        also: further such calls.
+    """
 
     kind: ClassVar[str] = "no_dump"
     place: CallPlace
     ranks: tuple[int, ...]
+    given: tuple[int, ...]
     tool: str
     also: tuple[CallPlace, ...] = ()
 
@@ -547,7 +556,7 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
         if late and begun and not first:
             yield Busy(place, job.members(at[0], late), tuple(begun))
         elif unknown and not causes:
-            yield NoDump(place, tuple(sorted(unknown)), job.tool)
+            yield NoDump(place, tuple(sorted(unknown)), tuple(sorted(unknown & job.ranks)), job.tool)
         elif passed and not first:
             yield Left(place, job.members(at[0], ranks), tuple(sorted(passed)))
         elif not first and not (cycle and any(wait.place == place for wait in cycle.waits)):
@@ -561,7 +570,7 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
         if causes:
             yield Behind(job.place(call), job.members(call.group, causes), len(causes), None, (rank,), 1, False)
         elif unknown:
-            yield NoDump(job.place(call), tuple(sorted(unknown)), job.tool)
+            yield NoDump(job.place(call), tuple(sorted(unknown)), (), job.tool)
         elif not first and pair not in pairs:
             pairs.add(pair)
             yield Inside(job.place(call), (rank,), True)

@@ -9,7 +9,7 @@
 
 Pickled or as JSON, where numbers of `pg_status` are texts. A dump does not say whose it is: PyTorch writes the rank at
 the end of the file's name (`nccl_trace_rank_3`). The buffer is a ring: if the first record is not number 0, older ones
-are gone.
+are gone; and a dump of active calls alone leaves out those that have ended.
 
 Source: PyTorch, torch/csrc/distributed/c10d/FlightRecorderDetail.hpp, versions 2.0 to 2.10.
 """
@@ -84,9 +84,8 @@ def read(source: Source) -> Dump:
     if not any(isinstance(entry, dict) and _has_begun(entry) for entry in entries or ()):
         calls = [replace(call, state="entered") if call.state == "scheduled" else call for call in calls]
     calls = _batched(calls)
-    first = entries[0] if entries and isinstance(entries[0], dict) else {}
-    whole_story = not entries or first.get("record_id") in (0, "0")
-    progress = _progress(document.get("pg_status"), rank, groups, ids, calls, whole_story and entries is not None)
+    whole_story = _is_whole(entries, document.get("pg_status"))
+    progress = _progress(document.get("pg_status"), rank, groups, ids, calls, whole_story)
     version = document.get("nccl_version", document.get("comm_lib_version"))
     return Dump(
         TOOL, source.path, tuple(groups.values()), tuple(calls), tuple(progress), (), rank,
@@ -226,6 +225,21 @@ def _batched(calls: list[RankCall]) -> list[RankCall]:
         if call.variant.rpartition(":")[2].lower().endswith("coalesced")
     }
     return [replace(call, state=ends.get((call.group, call.p2p, call.sequence), call.state)) for call in calls]
+
+
+def _is_whole(entries: list[Any] | None, status: object) -> bool:
+    """Whether every call since the start is there: none is overwritten, and those that have ended are not left out."""
+    if entries:
+        ends = [
+            whole(one.get("record_id"), MOST_SEQUENCE) for one in (entries[0], entries[-1]) if isinstance(one, dict)
+        ]
+        return ends == [0, len(entries) - 1]
+    counts = [
+        whole(value, MOST_SEQUENCE)
+        for its in (status.values() if isinstance(status, dict) else ())
+        for value in (its.values() if isinstance(its, dict) else ())
+    ]
+    return entries is not None and not any(counts)
 
 
 def _hashable(value: object) -> str | None:

@@ -53,9 +53,14 @@ def read(source: Source) -> Dump:
     if not isinstance(document, dict) or not isinstance(communicators, list):
         raise FileError(f"{source.path}: the output of ncclras is cut, or is not JSON; query again")
     complaints = Complaints()
+    if document.get("communicators_count") != len(communicators):
+        complaints.add(0, f"`communicators` holds {len(communicators)}, not `communicators_count`")
     found = [one for at, entry in enumerate(communicators) if (one := _communicator(at, entry, complaints)) is not None]
     jobs = _jobs_ranks(found)
     parts = [_Facts(*one, jobs) for one in found]
+    for part in parts:
+        if len({rank for progress in part.progress for rank in progress.ranks}) != part.reported:
+            complaints.add(0, f"{part.group.name}: ranks without `collective_counts`")
     version = document.get("nccl_version")
     return Dump(
         TOOL, source.path, tuple(part.group for part in parts), (),
@@ -78,6 +83,8 @@ def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[CommG
     lists = []
     for name in ("ranks", "missing_ranks"):
         listed = entry.get(name)
+        if isinstance(listed, list) and entry.get(f"{name}_count") != len(listed):
+            complaints.add(0, f"communicator {at}: `{name}` holds {len(listed)}, not `{name}_count`")
         members = [_member(one) for one in listed] if isinstance(listed, list) else [None]
         if None in members:
             complaints.add(0, f"communicator {at}: `{name}` is not a list of ranks")
@@ -122,6 +129,7 @@ class _Facts:
     """What a communicator states, in the job's ranks where these are known."""
 
     def __init__(self, group: CommGroup, ranks: _Listed, missing: _Listed, jobs: dict[Any, int]):
+        self.reported = len(ranks)
         self.conditions: list[RankStatus] = []
         self.progress: list[RankProgress] = []
         listed = sorted((member.rank or 0, member) for member, _ in (*ranks, *missing))

@@ -197,6 +197,12 @@ class _Reading:
             for at in range(sum(1 for number_, _ in self.hashes.values() if number_ == number), min(comms, 10_000)):
                 groups.append(CommGroup(f"#{number} {at}", f"a communicator of group {number} ({status})", size))
         progress, conditions = [], []
+        for number, (_, size, status, errors) in self.table.items():
+            told = any(group == number for group, _ in self.hashes.values())
+            if errors != "OK" and not told:
+                self.complaints.add(0, f"group {number} is {errors}, and no line below says why; the output is cut")
+            elif status != "RUNNING" and not told:
+                conditions.append(RankStatus(f"#{number} 0", _STATUSES.get(status, "error"), (), size, ""))
         for at, one in self.sets:
             ranks = tuple(m.rank for m in one.members if m.rank is not None)
             if one.members and len(one.members) != one.count:

@@ -82,6 +82,8 @@ def of_hang(hang: Hang) -> Iterator[str]:
 
 
 def _nothing(hang: Hang) -> str:
+    if hang.complaints:
+        return "Nothing that was understood shows a rank behind, but not all of the input was understood (see above)."
     if hang.snapshot:
         return (
             "No rank is behind: all ranks of every communicator have launched the same operations, and none is "
@@ -115,11 +117,7 @@ def _sentences(finding: Finding) -> list[str]:
     if isinstance(finding, Absent):
         return _absent(finding)
     if isinstance(finding, NoDump):
-        return [
-            f"Nothing is known of {_ranks(finding.ranks)}, and no other rank is behind: {_place(finding.place)} "
-            f"waits for {'it' if len(finding.ranks) == 1 else 'them'}, or hangs inside.",
-            f"Give the {finding.tool} output of {_ranks(finding.ranks)}. If there is none, look for a crash there.",
-        ]
+        return _no_dump(finding)
     if isinstance(finding, Busy):
         return [
             f"{_who(finding.members)} {_has(finding.members)} called {_place(finding.place)}, but the kernel has not "
@@ -167,6 +165,21 @@ def _behind(finding: Behind) -> list[str]:
         said.append("See what the process does: py-spy dump --pid PID; then its log and dmesg (Xid).")
     if not finding.snapshot:
         said.append("It may be inside the call: PyTorch counts a call once NCCL has returned from it.")
+    return said
+
+
+def _no_dump(finding: NoDump) -> list[str]:
+    said = [
+        f"Nothing is known of {_ranks(finding.ranks)}, and no other rank is behind: {_place(finding.place)} "
+        f"waits for {'it' if len(finding.ranks) == 1 else 'them'}, or hangs inside."
+    ]
+    if finding.given:
+        said.append(
+            f"In the dump of {_ranks(finding.given)} older calls or those that have ended are missing; dump all of them, "
+            "and record more (TORCH_NCCL_TRACE_BUFFER_SIZE)."
+        )
+    if lost := sorted(set(finding.ranks) - set(finding.given)):
+        said.append(f"Give the {finding.tool} output of {_ranks(lost)}. If there is none, look for a crash there.")
     return said
 
 
