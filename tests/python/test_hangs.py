@@ -529,6 +529,29 @@ def test_old_logs_without_groups_are_hedged():
     assert "does not name groups" in said(found)
 
 
+def test_errors_of_ranks_are_one_finding():
+    line = "[rank{0}]:[E ProcessGroupNCCL.cpp:1]  [PG ID 0 PG GUID 0(default_pg) Rank {0}] Watchdog: NCCL error: {1}\n"
+    log = "".join(line.format(rank, "remote process exited or there was a network error") for rank in range(3))
+    first, *_ = of_text(log + cases.watchdog(3)).findings
+    assert [one.rank for one in first.condition.members] == [0, 1, 2]
+    assert first.condition.text == "NCCL error: remote process exited or there was a network error"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"),
+    [("PG 1 ", "group 1"), ("PG 0 (default_pg) ", "group 0 (default_pg)"), ("PG ID 2 PG GUID 3(tp) ", "group 3 (tp)"),
+     ("PG ID 2 PG GUID 3 ", "group 3")],
+)  # fmt: skip
+def test_groups_of_all_versions_are_known(prefix, name):
+    line = (
+        f"[rank2]:[E ProcessGroupNCCL.cpp:1537] [{prefix}Rank 1] Timeout at NCCL work: 5, last enqueued NCCL work: 6, "
+    )
+    line += "last completed NCCL work: 4.\n[rank2]: [Rank 1] x WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1)\n"
+    dump = read_source(Source(Path("log"), line))
+    assert [group.name for group in dump.groups] == [name]
+    assert [(one.ranks, one.launched, one.completed) for one in dump.progress] == [((2,), 6, 4)]
+
+
 def test_numbers_that_nobody_wrote_are_passed_over():
     line = (
         "[rank2]:[E ProcessGroupNCCL.cpp:1537] [PG 0 Rank 2] Timeout at NCCL work: 1, last enqueued NCCL work: 1, last "

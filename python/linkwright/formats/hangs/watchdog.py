@@ -154,7 +154,10 @@ class _Reading:
         progress += [RankProgress(only, p.launched, p.ranks, p.count, None, p.completed) for p in self.reported]
         keys = dict.fromkeys((*(call.group for call in unique.values()), *(one.group for one in progress)))
         groups = tuple(CommGroup(key, self.names.get(key, NAMELESS)) for key in keys)
-        conditions = tuple(RankStatus(None, "error", (Member(rank),), 1, text) for rank, text in self.failed.items())
+        failed: dict[str, list[Member]] = {}
+        for rank, text in self.failed.items():
+            failed.setdefault(text, []).append(Member(rank))
+        conditions = tuple(RankStatus(None, "error", tuple(its), len(its), text) for text, its in failed.items())
         ordered = tuple(sorted(unique.values(), key=lambda call: call.order))
         return Dump(
             TOOL, source.path, groups, ordered, tuple(progress), conditions, complaints=tuple(self.complaints.first)

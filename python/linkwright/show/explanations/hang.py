@@ -175,8 +175,8 @@ def _no_dump(finding: NoDump) -> list[str]:
     ]
     if finding.given:
         said.append(
-            f"In the dump of {_ranks(finding.given)} older calls or those that have ended are missing; dump all of them, "
-            "and record more (TORCH_NCCL_TRACE_BUFFER_SIZE)."
+            f"In the dump of {_ranks(finding.given)} older calls or those that have ended are missing; dump all of "
+            "them, and record more (TORCH_NCCL_TRACE_BUFFER_SIZE)."
         )
     if lost := sorted(set(finding.ranks) - set(finding.given)):
         said.append(f"Give the {finding.tool} output of {_ranks(lost)}. If there is none, look for a crash there.")
