@@ -42,6 +42,7 @@ SIBLINGS: dict[str, str] = {
     "advise/cost_table": "cost_curve",
     "advise/costs": "cost_curve cost_table costs_build",
     "advise/costs_build": "cost_curve",
+    "advise/expect": "explain tolerance",
     "advise/explain": "synthesis",
     "ask/answer": "question",
     "ask/ask": "answer",

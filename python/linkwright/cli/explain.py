@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from linkwright.cli import options
+from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
+    from linkwright.formats.logs import Log
     from linkwright.machines import Variant
     from linkwright.show.report import Report
 
-Answered = tuple[Iterable[str], Callable[[], "Report"] | None]  # the lines of the answer, and what makes its page
+
+class Answered(NamedTuple):
+    """An answer that is to be printed: lines, what makes its page if it has one, and of a log its document."""
+
+    lines: Iterable[str]
+    page: Callable[[], Report] | None = None
+    values: Mapping[str, Any] = MappingProxyType({})
 
 
 @click.command(name="explain")
@@ -31,6 +40,8 @@ Answered = tuple[Iterable[str], Callable[[], "Report"] | None]  # the lines of t
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
+@click.option("--gate", is_flag=True, help="Exit with status 1 if a log is suspicious or broken.")
+@options.as_json
 @options.variant
 @options.runs
 def command(
@@ -41,19 +52,23 @@ def command(
     table: int | None,
     search_s: float | None,
     out: Path | None,
+    gate: bool,
+    as_json: bool,
     variant: Variant,
     root_folder: Path,
 ) -> int:
     """A LOG is the output of a benchmark or a profiler, in any form. It is compared with the model of a healthy
-    machine. Then faults are simulated, and those whose numbers are nearest to the log's are listed, each with what
-    to check. DUMPs are of a job that hangs: the output of NCCL RAS, dumps of PyTorch's flight recorder (one for each
-    rank, or their folder), logs with time-outs of its watchdog. The answer is which rank is behind, in which call, and
-    who waits for whom. Several LOGs are of the ranks of one job, from NCCL's Inspector or PyTorch's profiler: the
-    answer separates waiting from transfer. A RUN is one of linkwright's: its collectives are compared with their
-    limits. A SCHEDULE is that of an algorithm, such as allreduce/ring, or of a file or function; it needs --on.
+    machine. Then faults are simulated: what the log states comes first, then those whose numbers are nearest to the
+    log's, each with what to check. Wrong results give exit status 1. DUMPs are of a job that hangs: the output of NCCL
+    RAS, dumps of PyTorch's flight recorder (one for each rank, or their folder), logs with time-outs of its watchdog.
+    The answer is which rank is behind, in which call, and who waits for whom. Several LOGs are of the ranks of one job,
+    from NCCL's Inspector or PyTorch's profiler: the answer separates waiting from transfer. A RUN is one of
+    linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an algorithm, such as
+    allreduce/ring, or of a file or function; it needs --on.
 
     \b
     linkwright explain all_reduce.log
+    linkwright explain all_reduce.log --json --gate
     linkwright explain all_reduce.log --on hgx-h100 --nodes 2 --fabric ndr-fat-tree
     linkwright explain nccl_trace_rank_*
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
@@ -68,32 +83,36 @@ def command(
     described: dict[str, object]
     described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
                  "--search": search_s, "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
-    lines: Iterable[str]
-    page: Callable[[], Report] | None = None
     dumps, others = dumps_among(somethings)
     if dumps:
-        _refuse(something, "a dump of a job that hangs", described | {"--out": out})
-        lines = _hang(dumps, others)
+        _refuse(something, "a dump of a job that hangs", described | {"--out": out, "--gate": gate, "--json": as_json})
+        answered = Answered(_hang(dumps, others))
     elif logs := _logs(somethings, others):
         _refuse(something, "a log", {"--size": size})
-        lines, page = _log(logs, machine, variant, ranks, table, search_s or 0)
+        answered = _log(logs, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
-        _refuse(something, "a schedule", {"--table": table})
-        lines, page = _schedule(something, machine, variant, ranks, size, search_s or 0)
+        _refuse(something, "a schedule", {"--table": table, "--gate": gate, "--json": as_json})
+        answered = _schedule(something, machine, variant, ranks, size, search_s or 0)
     else:
-        _refuse(something, "a run", described)
-        lines, page = _run(root_folder, something)
-    for line in lines:
+        _refuse(something, "a run", described | {"--gate": gate, "--json": as_json})
+        answered = _run(root_folder, something)
+    if as_json and not answered.values:
+        from linkwright.base.errors import UsageError
+
+        raise UsageError(f"--json: {something} holds no collective to judge; omit it")
+    if as_json:
+        print_json(answered.values)
+    for line in () if as_json else answered.lines:
         click.echo(line)
-    if out and page is None:
+    if out and answered.page is None:
         from linkwright.base.errors import UsageError
 
         raise UsageError("--out: a page needs a machine to compare with; name it with --on")
-    if out and page:
+    if out and answered.page:
         from linkwright.show import report
 
-        click.echo(f"\nwrote {report.render(page(), out)}")
-    return 0
+        click.echo(f"\nwrote {report.render(answered.page(), out)}", err=as_json)
+    return 1 if answered.values.get("wrong_results") or (gate and not answered.values.get("passes", True)) else 0
 
 
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
@@ -149,8 +168,8 @@ def _is_schedule(root: Path, name: str) -> bool:
 def _log(
     names: Sequence[str], machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
 ) -> Answered:
+    from linkwright.advise.explain import document, waiting
     from linkwright.advise.explain import log as logs
-    from linkwright.advise.explain import waiting
     from linkwright.base.errors import UsageError
     from linkwright.formats.logs import read_logs
     from linkwright.show.explanations import shown
@@ -161,8 +180,10 @@ def _log(
     arrivals = waiting.arrivals(log.operations)
     first = list(of_arrivals(arrivals, waits=log.waits))
     if arrivals and machine is None and not log.facts.devices:
-        return [*first, "", "Name the machine with --on to compare the transfer with a healthy one."], None
+        return Answered([*first, "", "Name the machine with --on to compare the transfer with a healthy one."])
     tables = logs.tables(log)
+    if not tables and log.links:
+        return _links(name, log, machine, variant)
     if not tables:
         raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")
     if only and only > len(tables):
@@ -176,7 +197,21 @@ def _log(
 
         return pages.log(Path(name).name, log, answers, moving.of_logs(answers))
 
-    return [*first, *([""] if first else []), *shown.of_logs(answers, name, log)], page
+    from linkwright.advise.explain import links
+    from linkwright.show.explanations import links as of_links
+
+    beside = links.judged(log, machine, variant) if log.links else []
+    lines = [*first, *([""] if first else []), *shown.of_logs(answers, name, log), *of_links.beside(beside)]
+    return Answered(lines, page, document.values(answers, name, log))
+
+
+def _links(name: str, log: Log, machine: str | None, variant: Variant) -> Answered:
+    """Explain a log that holds measured links alone."""
+    from linkwright.advise.explain import links
+    from linkwright.show.explanations import links as shown
+
+    found = links.judged(log, machine, variant)
+    return Answered(shown.text(found, name, log), lambda: shown.page(found, Path(name).name, log))
 
 
 def _schedule(
@@ -202,7 +237,7 @@ def _schedule(
 
         return pages.schedule(found, moving.of_schedule(found))
 
-    return shown.of_schedule(found), page
+    return Answered(shown.of_schedule(found), page)
 
 
 def _run(root: Path, name: str) -> Answered:
@@ -221,4 +256,4 @@ def _run(root: Path, name: str) -> Answered:
             return pages.row(made.id, run.row(rows, experiment), moving.of_run(made, experiment))
         return pages.run(made.id, run.fastest(rows), moving.of_run(made))
 
-    return run.of_row(run.row(rows, experiment)) if experiment else run.of_run(rows), page
+    return Answered(run.of_row(run.row(rows, experiment)) if experiment else run.of_run(rows), page)

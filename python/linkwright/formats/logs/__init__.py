@@ -1,8 +1,10 @@
 """What benchmarks and training runs print, read as people have it: with prefixes, chatter and colours around it.
 
-    kinds.py      what a log holds: tables of rows, matrices, facts
+    kinds.py      what a log holds: tables of rows, links, facts
     lines.py      lines without prefixes and colours; numbers
     facts.py      what a library reports about itself between the rows
+    checks.py     whether the numbers of a row belong together
+    matrices.py   matrices of rates between devices
     one module for each tool, and one line in `DOCUMENTS` or `TEXTS`
 
 `read_log` recognises tools by what the file holds. A document is of one tool; texts of several may follow one another,
@@ -17,19 +19,33 @@ from pathlib import Path
 
 from linkwright.base.errors import FileError
 
-from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, osu, profiler, prometheus
+from . import (
+    deepep,
+    imb,
+    inspector,
+    mpi4py_bench,
+    nccl_json,
+    nccl_text,
+    nvbandwidth,
+    osu,
+    p2p_tests,
+    perftest,
+    profiler,
+    prometheus,
+    transferbench,
+)  # fmt: skip
 from .facts import Facts, Gathered
-from .kinds import Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
+from .kinds import Link, Log, LogRow, LogTable, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
 from .ranks import TimedOperation
 
 __all__ = [
     "READERS",
     "Facts",
+    "Link",
     "Log",
     "LogRow",
     "LogTable",
-    "Matrix",
     "Source",
     "TimedOperation",
     "is_log",
@@ -40,7 +56,8 @@ __all__ = [
 
 DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
 TEXTS: tuple[TextReader, ...] = (
-    nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, prometheus.READER, nccl_text.READER,
+    nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, perftest.READER, p2p_tests.CUDA, p2p_tests.ROCM,
+    transferbench.READER, deepep.READER, prometheus.READER, nccl_text.READER,
 )  # fmt: skip
 READERS: tuple[Reader | TextReader, ...] = (*DOCUMENTS, *TEXTS)
 
@@ -62,7 +79,7 @@ def read_log(path: Path | str) -> Log:
         path: the file; `-` is not read here.
 
     Returns:
-        Its tables and matrices, and what it reports about the machine.
+        Its tables and links, and what it reports about the machine.
 
     Raises:
         FileError: the file cannot be read, is of no known tool, or holds no number.
@@ -116,7 +133,7 @@ def read_source(source: Source) -> Log:
 
 def _told(source: Source, found: Log) -> Log:
     """The log, if it holds a number."""
-    if not found.tables and not found.matrices:
+    if not found.tables and not found.links:
         said = found.complaints or found.left_out or ((source.count, "the file ends before a number"),)
         line, text = said[0]
         raise FileError(f"{source.path}:{line}: {text}; no row of {found.tool} could be read")
@@ -146,7 +163,7 @@ def _texts(source: Source) -> Log | None:
         ", ".join(known),
         tuple(sorted((table for log in logs for table in log.tables), key=lambda table: table.rows[0].line)),
         gathered.facts,
-        tuple(matrix for log in logs for matrix in log.matrices),
+        tuple(link for log in logs for link in log.links),
         sum(log.skipped for log in logs),
         tuple(sorted(complaints)[:MOST_COMPLAINTS]),
         tuple(sorted(one for log in logs for one in log.left_out)[:MOST_COMPLAINTS]),

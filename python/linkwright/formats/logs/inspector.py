@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -34,6 +35,8 @@ BY_RANK = ("allgather", "reduce_scatter")  # sizes are of one rank
 REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
 _MOST_OBJECT = 1 << 20  # characters
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 _Key = tuple[str, int | None, int | None]  # collective, ranks, nodes
 
@@ -107,7 +110,8 @@ def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict
         begun = begun if pieces else at
         pieces.append(text)
         length += len(text)
-        depth += text.count("{") - text.count("}")
+        bare = _STRING.sub("", text)  # a brace in a name opens nothing
+        depth += bare.count("{") - bare.count("}")
         if depth > 0 and length <= _MOST_OBJECT:
             continue
         whole_text = "".join(pieces).strip().strip("[],")

@@ -121,6 +121,8 @@ def _times(events: Iterable[Any], rank: int | None, complaints: Complaints) -> I
         args = event.get("args") if isinstance(event, dict) and event.get("cat") == "kernel" else None
         if not isinstance(args, dict) or "Collective name" not in args:
             continue
+        if whole(args.get("Group size"), _MOST_RANKS) == 1:
+            continue  # nothing moves in a group of one rank
         name, kind = _COLLECTIVES.get(str(args["Collective name"])), clean(str(args.get("dtype", "")))
         counts = [whole(args.get(key), MOST_SIZE) or 0 for key in ("In msg nelems", "Out msg nelems")]
         size, time = max(counts) * _BYTES.get(kind, 0), number(event.get("dur"), MOST_MICROS)

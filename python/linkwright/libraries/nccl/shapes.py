@@ -97,7 +97,9 @@ def _rows(hardware: Hardware) -> Rings:
     """The orders of the GPUs of a node: on a single node closed rings, on several one for each NIC."""
     gpus, alone = hardware.gpus, hardware.nodes == 1
     if hardware.linked and not hardware.switched and not hardware.meshed:
-        rings = search([[int(joined) for joined in row] for row in hardware.joined]) or [list(range(gpus))]
+        # RCCL takes its rings from tables of known nodes instead, each over one link of a pair.
+        links = [[count if hardware.capability else int(count > 0) for count in row] for row in hardware.joined]
+        rings = search(links) or [list(range(gpus))]
         return tuple(map(tuple, rings)) if alone else tuple(_from(rings, hardware))
     if alone:
         return _closed(gpus)
@@ -199,16 +201,16 @@ def _copied_ps(choice: Choice, hardware: Hardware, collective: str, size_bytes: 
 def _flags_ps(choice: Choice, hardware: Hardware, size_bytes: int) -> float:
     """What threads that use the switch take in all rounds of chunks beyond what is simulated.
 
-    In each round they copy a chunk for every head, and wait for a flag of every peer. The first round is copied in
-    before, and the last one out afterwards, which together take as long as a round. Over several nodes, ports work
-    meanwhile.
+    In each round they copy a chunk for every head, and wait for a flag of every head: of every GPU, unless a rack has
+    more GPUs than the library has heads. The first round is copied in before, and the last one out afterwards, which
+    together take as long as a round. Over several nodes, ports work meanwhile.
     """
     one = choice.channels * choice.chunk_bytes * choice.heads  # bytes of a round
     linked = one / (hardware.peer * hardware.share)
     copied = max(linked, one / (choice.channels * hardware.threads["nvls"]) if hardware.threads.get("nvls") else 0.0)
     whole = math.ceil(choice.channels / hardware.gpus) * hardware.gpus  # channels as they are simulated
     moved = max(copied * choice.channels / whole, linked)
-    flags = hardware.gpus * hardware.flag_ps
+    flags = choice.heads * hardware.flag_ps
     if hardware.nodes > 1 and hardware.nic:
         times = min(2, hardware.nodes - 1)  # a node inside the tree receives and sends twice
         moved = max(moved, one * times / (hardware.nics * hardware.nic))
