@@ -56,6 +56,13 @@ def test_ras_names_the_rank_that_has_not_come():
     assert "Query again" in text
 
 
+def test_the_answer_is_a_gate_and_a_document():
+    result = invoke("explain", str(RAS), "--json", "--gate")
+    assert result.status == 1
+    found = json.loads(result.out)
+    assert (found["format"], found["passes"], found["findings"][0]["kind"]) == (1, False, "behind")
+
+
 def test_two_queries_of_ras_tell_whether_the_job_moves(tmp_path):
     later = cases.ALONE.replace("641", "643").replace("640", "642")
     for second, says in ((cases.ALONE, "the job hangs"), (later, "the job is running")):

@@ -1,8 +1,12 @@
 """Per rank: transfer and waiting, from NCCL's Inspector and PyTorch's profiler."""
 
+import json
+
+import jsonschema
 import pytest
 
 import log_cases
+from linkwright import schemas
 from linkwright.advise.explain import waiting
 from linkwright.base.errors import FileError
 from linkwright.formats.logs import read_logs
@@ -107,6 +111,15 @@ def test_explain_answers_without_a_machine(tmp_path):
     assert "Rank 4 comes last in 5 of 5 and shows the transfer: 11.70 ms." in text
     assert "rank 0 waits 60.10 ms of 71.80 ms (84%)" in text
     assert "--on" in text
+
+
+def test_arrivals_are_in_the_document(tmp_path):
+    write(tmp_path, log_cases.inspector_rank)
+    for on in ((), ("--on", "hgx-h100")):
+        found = json.loads(invoke("explain", str(tmp_path), "--json", *on).out)
+        assert found["arrivals"][0]["last"]["rank"] == 4
+        assert bool(found["tables"]) is bool(on)
+        jsonschema.validate(found, json.loads(schemas.path("explain").read_text(encoding="utf-8")))
 
 
 def test_explain_compares_the_transfer_with_a_machine(tmp_path):

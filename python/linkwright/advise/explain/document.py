@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from linkwright.formats.logs import Log
 
-from . import verdict
+from . import verdict, waiting
 
 if TYPE_CHECKING:
     from .log import Answer
@@ -18,13 +19,17 @@ Schema = dict[str, Any]
 
 
 def values(answers: Sequence[Answer], source: str, log: Log) -> dict[str, Any]:
-    """Return the document of the tables of a log; sizes are in bytes, times in us, rates in 10^9 B/s."""
+    """Return the document of the tables of a log; sizes are in bytes, times in us, rates in 10^9 B/s.
+
+    Without answers it holds the arrivals of ranks alone, which need no machine.
+    """
     return {
         "format": FORMAT,
         "source": source,
         "wrong_results": any(answer.wrong for answer in answers),
         "passes": all(answer.passes for answer in answers),
         "tables": [_table(answer) for answer in answers],
+        "arrivals": [asdict(one) for one in waiting.arrivals(log.operations)],
         "skipped_lines": log.skipped,
         "complaints": [{"line": line, "text": text} for line, text in log.named],
     }
@@ -111,11 +116,21 @@ def schema() -> Schema:
         ),
         remarks=_TEXTS, binds=_list(_closed(key=_TEXT, value=_TEXT, status=_TEXT, time_us=_NUMBER, gain=_NUMBER)),
     )  # fmt: skip
+    rank = _closed(rank=_COUNT, time=_NUMBER, waiting=_NUMBER, last=_COUNT)
+    arrival = _closed(
+        group=_TEXT, collective=_TEXT, size=_COUNT, count={**_COUNT, "description": "operations"},
+        size_of_group={"type": ["integer", "null"]}, chosen=_TEXT,
+        transfer={**_NUMBER, "description": "us of one operation, as the rank that came last shows it"},
+        ranks={**_list(rank), "description": "us of all operations together, and in how many it came last"},
+        share={**_NUMBER, "description": "of all ranks' time, spent waiting"},
+        last={**rank, "type": ["object", "null"], "description": "the rank that comes last mostly"},
+    )  # fmt: skip
     return _closed(
         format={"const": FORMAT}, source=_TEXT,
         wrong_results={**_BOOL, "description": "whether the tool counted any, for which the exit status is 1"},
         passes={**_BOOL, "description": "what --gate decides by"},
-        tables=_list(table), skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
+        tables=_list(table), arrivals=_list(arrival), skipped_lines=_COUNT,
+        complaints=_list(_closed(line=_COUNT, text=_TEXT)),
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal
 from linkwright.base.errors import UsageError
 from linkwright.formats.hangs import CommGroup, Dump, Member, RankCall, RankProgress, RankStatus
 
+FORMAT = 1  # of the document
 MOST_FINDINGS = 20
 MOST_UNSEEN = 1 << 16
 MOST_ENDED = 256  # calls of a group that have ended, of each rank
@@ -216,7 +217,8 @@ class Hang:
 
     def document(self) -> dict[str, Any]:
         """The answer as plain values, for JSON."""
-        return asdict(self) | {"findings": [{"kind": one.kind} | asdict(one) for one in self.findings]}
+        findings = [{"kind": one.kind} | asdict(one) for one in self.findings]
+        return {"format": FORMAT, "passes": not findings} | asdict(self) | {"findings": findings}
 
 
 def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:

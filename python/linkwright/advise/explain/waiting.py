@@ -7,8 +7,7 @@ is the transfer's (`formats/logs/ranks.py`). What another rank took beyond that,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from linkwright.formats.logs import TimedOperation
 from linkwright.formats.logs.ranks import TOGETHER
@@ -64,10 +63,6 @@ class Arrivals:
     ranks: tuple[RankTime, ...]
     share: float
     last: RankTime | None
-
-    def document(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
-        return asdict(self)
 
 
 def arrivals(operations: Iterable[TimedOperation]) -> list[Arrivals]:
