@@ -1,5 +1,6 @@
 """Dumps of jobs that hang: what the readers state, and which rank the answer names."""
 
+import gzip
 import json
 import os
 import pickle
@@ -213,6 +214,16 @@ def test_a_folder_and_files_are_explained_alike(tmp_path):
     assert "not dumps, left out: notes.txt" in whole.out
     files = invoke("explain", *(str(tmp_path / f"nccl_trace_rank_{rank}") for rank in range(4)))
     assert files.out.partition("\n\n")[2] == whole.out.partition("\n\n")[2]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_dumps_may_be_compressed(tmp_path, as_json):
+    cases.write(tmp_path, cases.behind(), as_json)
+    for file in list(tmp_path.iterdir()):
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    (behind,) = answer(tmp_path).findings
+    assert [one.rank for one in behind.members] == [2]
 
 
 def test_a_missing_dump_is_asked_for(tmp_path):

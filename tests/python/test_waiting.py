@@ -1,5 +1,6 @@
 """Per rank: transfer and waiting, from NCCL's Inspector and PyTorch's profiler."""
 
+import gzip
 import json
 
 import jsonschema
@@ -71,6 +72,15 @@ def test_traces_of_ranks_go_together(tmp_path, with_seq):
     log = read_logs(write(tmp_path, lambda rank: log_cases.kineto_rank(rank, with_seq=with_seq), suffix=".json"))
     (found,) = waiting.arrivals(log.operations)
     assert (found.last.rank, found.count, len(found.ranks)) == (4, 3, 8)
+
+
+def test_traces_may_be_compressed(tmp_path):
+    files = []
+    for rank in (0, 4):
+        files.append(tmp_path / f"trace_rank{rank}.json.gz")
+        files[-1].write_bytes(gzip.compress(log_cases.kineto_rank(rank).encode()))
+    (found,) = waiting.arrivals(read_logs(files).operations)
+    assert found.last.rank == 4
 
 
 def test_traces_without_seq_and_with_other_counts_do_not_go_together(tmp_path):

@@ -52,7 +52,7 @@ def recognises(source: Source) -> bool:
     """Whether it is such a dump: the pickle of a dictionary, or JSON with its keys."""
     if source.text is None:
         try:
-            with source.path.open("rb") as file:
+            with files.opened(source.path) as file:
                 if begins_pickle(file.read(2)):
                     return True
         except OSError:
