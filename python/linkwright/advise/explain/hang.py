@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from linkwright.base.errors import UsageError
+from linkwright.base.files import shown_name
 from linkwright.formats.hangs import CommGroup, Dump, Member, RankCall, RankProgress, RankStatus
 
 FORMAT = 1  # of the document
@@ -258,12 +259,12 @@ def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
     findings: list[Finding] = [*_absent(job), *job.mismatches(), *_counted(job)]
     findings += _named_once(_called(job, {one.place.group for one in findings if isinstance(one, Mismatch)}))
     return Hang(
-        tuple(dict.fromkeys(dump.tool for dump in files)), tuple(str(dump.path) for dump in files),
+        tuple(dict.fromkeys(dump.tool for dump in files)), tuple(shown_name(dump.path) for dump in files),
         tuple(sorted(job.ranks)), max((group.size for group in job.groups.values() if group.size), default=None),
         len(job.groups), tuple(findings[:MOST_FINDINGS]), max(len(findings) - MOST_FINDINGS, 0), tuple(job.waits()),
         len(snapshots) == len(files), any(moved) if moved else None, job.unseen(),
-        tuple((str(dump.path), *complaint) for dump in files for complaint in dump.complaints),
-        tuple(map(str, ignored)),
+        tuple((shown_name(dump.path), *complaint) for dump in files for complaint in dump.complaints),
+        tuple(map(shown_name, ignored)),
     )  # fmt: skip
 
 
