@@ -1,10 +1,10 @@
 """Dumps of jobs that hang: what the readers state, and which rank the answer names."""
 
+import gzip
 import json
 import os
 import pickle
 import pickletools
-import random
 from pathlib import Path
 
 import pytest
@@ -22,15 +22,15 @@ from linkwright.advise.explain.hang import (
     NoDump,
     compact,
 )
-from linkwright.base.errors import FileError, LinkwrightError, UsageError
+from linkwright.base.errors import FileError, UsageError
 from linkwright.formats.hangs import dumps_among, is_dump, read_dump, read_source
 from linkwright.formats.hangs.unpickled import unpickled
 from linkwright.formats.logs import Source
 from linkwright.show.explanations.hang import of_hang
 from linkwright_cases import invoke
+from test_fuzz import judged, seeds
 
 RAS = Path(__file__).parent.parent / "hangs/nccl-ras.txt"
-MUTANTS = int(os.environ.get("LINKWRIGHT_MUTANTS", "300"))
 
 
 def answer(folder):
@@ -55,6 +55,23 @@ def test_ras_names_the_rank_that_has_not_come():
     assert "Rank 12 (GPU 4 of n2, process 1000) has not entered allreduce 641" in text
     assert "The other 31 wait for it." in text
     assert "Query again" in text
+
+
+def test_the_answer_is_a_gate_and_a_document():
+    result = invoke("explain", str(RAS), "--json", "--gate")
+    assert result.status == 1
+    found = json.loads(result.out)
+    assert (found["format"], found["passes"], found["findings"][0]["kind"]) == (1, False, "behind")
+
+
+def test_two_queries_of_ras_tell_whether_the_job_moves(tmp_path):
+    later = cases.ALONE.replace("641", "643").replace("640", "642")
+    for second, says in ((cases.ALONE, "the job hangs"), (later, "the job is running")):
+        for name, text in (("1.txt", cases.ALONE), ("2.txt", second)):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        found = answer(tmp_path)
+        assert len(found.findings) == 1
+        assert says in said(found)
 
 
 def test_ras_states_a_rank_that_stands_alone_in_one_line():
@@ -114,6 +131,25 @@ def test_ras_of_a_healthy_job_finds_nothing():
     assert found.findings == ()
     assert "No rank is behind" in said(found)
     assert not found.complaints
+
+
+def test_ras_that_is_cut_does_not_pass_for_healthy():
+    found = of_text(cases.ras())
+    assert "the output is cut" in found.complaints[0][2]
+    assert "not all of the input was understood" in said(found)
+
+
+def test_ras_names_a_communicator_that_is_being_made():
+    rows = "    0         1         4         8        32        32      INIT      OK\n"
+    assert "32 ranks of a communicator of group 0 (INIT) are still initializing" in said(of_text(cases.ras(rows=rows)))
+
+
+@pytest.mark.parametrize("key", ["collective_counts", "ranks_count", "communicators_count", "missing_ranks", "rank"])
+def test_ras_json_with_another_key_is_not_taken_for_healthy(key):
+    text = cases.ras_json([{0: {"AllReduce": 5}, 1: {"AllReduce": 5}}]).replace(f'"{key}"', f'"{key}x"', 1)
+    found = of_text(text, "ras.json")
+    assert found.complaints
+    assert "No rank is behind" not in said(found)
 
 
 def test_ras_names_lines_that_it_does_not_know():
@@ -178,6 +214,16 @@ def test_a_folder_and_files_are_explained_alike(tmp_path):
     assert "not dumps, left out: notes.txt" in whole.out
     files = invoke("explain", *(str(tmp_path / f"nccl_trace_rank_{rank}") for rank in range(4)))
     assert files.out.partition("\n\n")[2] == whole.out.partition("\n\n")[2]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_dumps_may_be_compressed(tmp_path, as_json):
+    cases.write(tmp_path, cases.behind(), as_json)
+    for file in list(tmp_path.iterdir()):
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    (behind,) = answer(tmp_path).findings
+    assert [one.rank for one in behind.members] == [2]
 
 
 def test_a_missing_dump_is_asked_for(tmp_path):
@@ -282,6 +328,23 @@ def test_waits_are_followed_to_the_rank_that_waits_for_nobody(tmp_path):
     assert "rank 0 in allreduce 1 of group 1 (dp): rank 1, now in allreduce 1 of group 2 (tp)" in said(found)
 
 
+def test_a_rank_that_several_groups_wait_for_is_named_once(tmp_path):
+    """Four ranks in pairs both ways: rank 3 comes to neither of its groups."""
+    pairs = {("1", "tp"): [0, 1], ("2", "tp"): [2, 3], ("3", "dp"): [0, 2], ("4", "dp"): [1, 3]}
+    dumps = {}
+    for rank in range(4):
+        groups = {name: its for name, its in pairs.items() if rank in its}
+        tp, dp = groups
+        late = {1: [(tp, "completed"), (dp, "started")], 2: [(tp, "started")], 0: [(tp, "completed"), (dp, "started")]}
+        dumps[rank] = cases.dump([cases.entry(1, group=one, state=state) for one, state in late.get(rank, [])], groups)
+    found = answer(cases.write(tmp_path, dumps))
+    (behind,) = found.findings
+    assert [one.rank for one in behind.members] == [3]
+    assert {behind.place.group, behind.also[0].group} == {"group 2 (tp)", "group 4 (dp)"}
+    assert behind.waiting == (1, 2)
+    assert ", nor allreduce 1 of group" in said(found)
+
+
 def test_groups_of_one_name_with_other_ranks_are_two(tmp_path):
     dumps = {
         rank: cases.dump([cases.entry(1, state="started")], {cases.GROUP: [0, 1] if rank < 2 else [2, 3]})
@@ -339,7 +402,7 @@ def test_sends_that_wait_for_one_another(tmp_path):
 
 def test_a_batch_of_sends_and_receives_has_the_state_of_the_batch(tmp_path):
     """PyTorch never completes the entries within a batch."""
-    for state, findings in (("completed", 0), ("started", 2)):
+    for state, findings in (("completed", 0), ("started", 1)):
         dumps = {
             rank: cases.dump(
                 [
@@ -371,6 +434,15 @@ def test_a_ring_that_lost_its_beginning_does_not_prove_that_a_rank_is_behind(tmp
     dumps[1]["entries"][0]["record_id"] = 4000
     found = answer(cases.write(tmp_path, dumps)).findings
     assert [type(one) for one in found] == [NoDump]
+
+
+def test_a_dump_of_active_calls_does_not_prove_that_a_rank_is_behind(tmp_path):
+    dumps = cases.behind()
+    dumps[2] = cases.dump([], pg_status={"0": {"last_enqueued_collective": 7, "last_completed_collective": 7}})
+    found = answer(cases.write(tmp_path, dumps))
+    (missing,) = found.findings
+    assert missing.given == (2,)
+    assert "In the dump of rank 2 older calls" in said(found)
 
 
 def test_two_dumps_of_one_rank_are_refused(tmp_path):
@@ -475,6 +547,29 @@ def test_old_logs_without_groups_are_hedged():
     assert "does not name groups" in said(found)
 
 
+def test_errors_of_ranks_are_one_finding():
+    line = "[rank{0}]:[E ProcessGroupNCCL.cpp:1]  [PG ID 0 PG GUID 0(default_pg) Rank {0}] Watchdog: NCCL error: {1}\n"
+    log = "".join(line.format(rank, "remote process exited or there was a network error") for rank in range(3))
+    first, *_ = of_text(log + cases.watchdog(3)).findings
+    assert [one.rank for one in first.condition.members] == [0, 1, 2]
+    assert first.condition.text == "NCCL error: remote process exited or there was a network error"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"),
+    [("PG 1 ", "group 1"), ("PG 0 (default_pg) ", "group 0 (default_pg)"), ("PG ID 2 PG GUID 3(tp) ", "group 3 (tp)"),
+     ("PG ID 2 PG GUID 3 ", "group 3")],
+)  # fmt: skip
+def test_groups_of_all_versions_are_known(prefix, name):
+    line = (
+        f"[rank2]:[E ProcessGroupNCCL.cpp:1537] [{prefix}Rank 1] Timeout at NCCL work: 5, last enqueued NCCL work: 6, "
+    )
+    line += "last completed NCCL work: 4.\n[rank2]: [Rank 1] x WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1)\n"
+    dump = read_source(Source(Path("log"), line))
+    assert [group.name for group in dump.groups] == [name]
+    assert [(one.ranks, one.launched, one.completed) for one in dump.progress] == [((2,), 6, 4)]
+
+
 def test_numbers_that_nobody_wrote_are_passed_over():
     line = (
         "[rank2]:[E ProcessGroupNCCL.cpp:1537] [PG 0 Rank 2] Timeout at NCCL work: 1, last enqueued NCCL work: 1, last "
@@ -525,20 +620,15 @@ def test_a_large_job_is_answered(tmp_path):
 def test_mutants_are_read_or_refused(kind):
     """A value or a message, never another exception."""
     name, good = cases.KINDS[kind]
-    for seed in range(MUTANTS):
-        rng = random.Random(f"{kind} {seed}")
+    for seed, rng in seeds(300):
         if name.endswith("json") and seed % 2:
             text = json.dumps(mutants.tree(rng, json.loads(good)))
         else:
             text = "".join(mutant(rng, list(good)))
-        try:
+        with judged(kind, seed, text):
             found = of_text(text, name)
             said(found)
             json.dumps(found.document())
-        except LinkwrightError:
-            continue
-        except Exception as error:
-            pytest.fail(f"{kind}, seed {seed}: {type(error).__name__}: {error}")
 
 
 def mutant(rng, text):
@@ -564,8 +654,7 @@ def mutant(rng, text):
 def test_mutants_of_pickles_are_read_or_refused(tmp_path):
     good = pickle.dumps(cases.cycle()[0], protocol=2)
     file = tmp_path / "nccl_trace_rank_0"
-    for seed in range(MUTANTS):
-        rng = random.Random(seed)
+    for seed, rng in seeds(300):
         tree = mutants.tree(rng, cases.cycle()[0]) if seed % 4 == 1 else cases.behind()[0]
         data = bytearray(good if seed % 4 == 3 else pickle.dumps(tree, protocol=rng.randrange(2, 6)))
         for _ in range(rng.randrange(0 if seed % 4 == 1 else 1, 5)):
@@ -575,9 +664,5 @@ def test_mutants_of_pickles_are_read_or_refused(tmp_path):
             else:
                 del data[at : at + rng.randrange(1, 20)]
         file.write_bytes(data)
-        try:
+        with judged("pickle", seed, bytes(data)):
             said(hang.explain([read_dump(file)]))
-        except LinkwrightError:
-            continue
-        except Exception as error:
-            pytest.fail(f"seed {seed}: {type(error).__name__}: {error}")

@@ -1,8 +1,13 @@
 """Per rank: transfer and waiting, from NCCL's Inspector and PyTorch's profiler."""
 
+import gzip
+import json
+
+import jsonschema
 import pytest
 
 import log_cases
+from linkwright import schemas
 from linkwright.advise.explain import waiting
 from linkwright.base.errors import FileError
 from linkwright.formats.logs import read_logs
@@ -69,6 +74,15 @@ def test_traces_of_ranks_go_together(tmp_path, with_seq):
     assert (found.last.rank, found.count, len(found.ranks)) == (4, 3, 8)
 
 
+def test_traces_may_be_compressed(tmp_path):
+    files = []
+    for rank in (0, 4):
+        files.append(tmp_path / f"trace_rank{rank}.json.gz")
+        files[-1].write_bytes(gzip.compress(log_cases.kineto_rank(rank).encode()))
+    (found,) = waiting.arrivals(read_logs(files).operations)
+    assert found.last.rank == 4
+
+
 def test_traces_without_seq_and_with_other_counts_do_not_go_together(tmp_path):
     files = write(tmp_path, lambda r: log_cases.kineto_rank(r, count=3 + r % 2, with_seq=False), suffix=".json")
     assert waiting.arrivals(read_logs(files).operations) == []
@@ -83,7 +97,7 @@ def test_prometheus_is_a_log_of_rates(tmp_path):
     assert one.rows[0].time == pytest.approx((1 << 30) / (400 / 1.75) / 1e3)
     assert two.rows[0].size == 8 * 134 << 20
     result = invoke("explain", file, "--on", "hgx-h100", "--table", "1")
-    assert "NCCL Prometheus metrics, allreduce, 8 ranks" in result.out
+    assert "NCCL Prometheus, allreduce, 8 ranks" in result.out
     assert "These times hold the waiting" in result.out
 
 
@@ -107,6 +121,15 @@ def test_explain_answers_without_a_machine(tmp_path):
     assert "Rank 4 comes last in 5 of 5 and shows the transfer: 11.70 ms." in text
     assert "rank 0 waits 60.10 ms of 71.80 ms (84%)" in text
     assert "--on" in text
+
+
+def test_arrivals_are_in_the_document(tmp_path):
+    write(tmp_path, log_cases.inspector_rank)
+    for on in ((), ("--on", "hgx-h100")):
+        found = json.loads(invoke("explain", str(tmp_path), "--json", *on).out)
+        assert found["arrivals"][0]["last"]["rank"] == 4
+        assert bool(found["tables"]) is bool(on)
+        jsonschema.validate(found, json.loads(schemas.path("explain").read_text(encoding="utf-8")))
 
 
 def test_explain_compares_the_transfer_with_a_machine(tmp_path):

@@ -40,7 +40,7 @@ class Answered(NamedTuple):
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
-@click.option("--gate", is_flag=True, help="Exit with status 1 if a log is suspicious or broken.")
+@click.option("--gate", is_flag=True, help="Exit with status 1 if a log is suspicious or broken, or a job hangs.")
 @options.as_json
 @options.variant
 @options.runs
@@ -85,8 +85,8 @@ def command(
                  "--search": search_s, "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
     dumps, others = dumps_among(somethings)
     if dumps:
-        _refuse(something, "a dump of a job that hangs", described | {"--out": out, "--gate": gate, "--json": as_json})
-        answered = Answered(_hang(dumps, others))
+        _refuse(something, "a dump of a job that hangs", described | {"--out": out})
+        answered = _hang(dumps, others)
     elif logs := _logs(somethings, others):
         _refuse(something, "a log", {"--size": size})
         answered = _log(logs, machine, variant, ranks, table, search_s or 0)
@@ -123,12 +123,13 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
             raise UsageError(f"{name} does not apply to {kind}, and `{something}` is one; omit it")
 
 
-def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Iterable[str]:
+def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Answered:
     from linkwright.advise.explain import hang
     from linkwright.formats.hangs import read_dump
     from linkwright.show.explanations.hang import of_hang
 
-    return of_hang(hang.explain([read_dump(path) for path in dumps], others))
+    found = hang.explain((read_dump(path) for path in dumps), others)
+    return Answered(of_hang(found), values=found.document())
 
 
 def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:
@@ -180,7 +181,8 @@ def _log(
     arrivals = waiting.arrivals(log.operations)
     first = list(of_arrivals(arrivals, waits=log.waits))
     if arrivals and machine is None and not log.facts.devices:
-        return Answered([*first, "", "Name the machine with --on to compare the transfer with a healthy one."])
+        lines = [*first, "", "Name the machine with --on to compare the transfer with a healthy one."]
+        return Answered(lines, values=document.values([], name, log))
     tables = logs.tables(log)
     if not tables and log.links:
         return _links(name, log, machine, variant)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from linkwright.formats.logs import Log
 
-from . import links, verdict
+from . import links, verdict, waiting
 
 if TYPE_CHECKING:
     from .links import Judged
@@ -19,7 +20,10 @@ Schema = dict[str, Any]
 
 
 def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Judged] = ()) -> dict[str, Any]:
-    """Return the document of the tables and links of a log; sizes are in bytes, times in us, rates in 10^9 B/s."""
+    """Return the document of the tables and links of a log; sizes are in bytes, times in us, rates in 10^9 B/s.
+
+    Without answers it holds the arrivals of ranks alone, which need no machine.
+    """
     return {
         "format": FORMAT,
         "source": source,
@@ -33,6 +37,7 @@ def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Ju
             ], "answer": list(one.sentences)}
             for one in judged
         ],
+        "arrivals": [asdict(one) for one in waiting.arrivals(log.operations)],
         "skipped_lines": log.skipped,
         "complaints": [{"line": line, "text": text} for line, text in log.named],
     }  # fmt: skip
@@ -121,12 +126,21 @@ def schema() -> Schema:
     )  # fmt: skip
     rate = _closed(what=_TEXT, rate=_TEXT, compared_with=_MAYBE, share={"type": ["number", "null"]})
     link = _closed(test=_TEXT, verdict={"enum": [*links.WORDS, None]}, rates=_list(rate), answer=_TEXTS)
+    rank = _closed(rank=_COUNT, time=_NUMBER, waiting=_NUMBER, last=_COUNT)
+    arrival = _closed(
+        group=_TEXT, collective=_TEXT, size=_COUNT, count={**_COUNT, "description": "operations"},
+        size_of_group={"type": ["integer", "null"]}, chosen=_TEXT,
+        transfer={**_NUMBER, "description": "us of one operation, as the rank that came last shows it"},
+        ranks={**_list(rank), "description": "us of all operations together, and in how many it came last"},
+        share={**_NUMBER, "description": "of all ranks' time, spent waiting"},
+        last={**rank, "type": ["object", "null"], "description": "the rank that comes last mostly"},
+    )  # fmt: skip
     return _closed(
         format={"const": FORMAT}, source=_TEXT,
         wrong_results={**_BOOL, "description": "whether the tool counted any, for which the exit status is 1"},
         passes={**_BOOL, "description": "what --gate decides by"},
         tables=_list(table), links={**_list(link), "description": "measured links of the log"},
-        skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
+        arrivals=_list(arrival), skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
     )  # fmt: skip
 
 

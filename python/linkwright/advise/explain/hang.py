@@ -16,16 +16,19 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from linkwright.base.errors import UsageError
-from linkwright.formats.hangs import Call, Condition, Dump, Group, Member, Progress
+from linkwright.base.files import shown_name
+from linkwright.formats.hangs import CommGroup, Dump, Member, RankCall, RankProgress, RankStatus
 
+FORMAT = 1  # of the document
 MOST_FINDINGS = 20
 MOST_UNSEEN = 1 << 16
+MOST_ENDED = 256  # calls of a group that have ended, of each rank
 # Operations whose sizes are alike on all ranks, and which of them: what goes in, what comes out, or both.
 _ALIKE: Mapping[str, tuple[bool, bool]] = {
     "allreduce": (True, True), "broadcast": (True, True), "reduce": (True, False), "allgather": (False, True),
@@ -38,7 +41,7 @@ What = Literal["operation", "elements", "dtype"]
 
 
 @dataclass(frozen=True)
-class Place:
+class CallPlace:
     """A call of a group: what ranks are in or should be in."""
 
     group: str
@@ -54,20 +57,22 @@ class Behind:
         place: the call.
         members: who; fewer than `count` where the dump does not list all.
         count: how many.
-        launched: the last call that they have entered.
+        launched: the last call that they have entered; None of a send or receive.
         waiting: who waits for them; empty if the dump gives only how many.
         waiting_count: how many.
         snapshot: whether the job may have been running.
+        also: further calls that wait for the same ranks.
     """
 
     kind: ClassVar[str] = "behind"
-    place: Place
+    place: CallPlace
     members: tuple[Member, ...]
     count: int
-    launched: int
+    launched: int | None
     waiting: tuple[int, ...]
     waiting_count: int
     snapshot: bool
+    also: tuple[CallPlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Busy:
     """Ranks that have called, but whose kernels have not begun, although no other call holds them up."""
 
     kind: ClassVar[str] = "not_begun"
-    place: Place
+    place: CallPlace
     members: tuple[Member, ...]
     waiting: tuple[int, ...]
 
@@ -85,17 +90,17 @@ class Mismatch:
     """Ranks that differ in a call; `values` are what they have, the most frequent first, each with its ranks."""
 
     kind: ClassVar[str] = "mismatch"
-    place: Place
+    place: CallPlace
     what: What
     values: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
-class Wait:
+class RankWait:
     """A rank in a call that cannot end before another rank comes."""
 
     rank: int
-    place: Place
+    place: CallPlace
     on: int
 
 
@@ -104,7 +109,7 @@ class Cycle:
     """Ranks that wait for one another; `certain` unless the dumps do not say which kernels have begun."""
 
     kind: ClassVar[str] = "cycle"
-    waits: tuple[Wait, ...]
+    waits: tuple[RankWait, ...]
     certain: bool
 
 
@@ -113,7 +118,7 @@ class Left:
     """Ranks in a call that others have completed."""
 
     kind: ClassVar[str] = "left_behind"
-    place: Place
+    place: CallPlace
     members: tuple[Member, ...]
     passed: tuple[int, ...]
 
@@ -129,19 +134,29 @@ class Inside:
     """
 
     kind: ClassVar[str] = "inside"
-    place: Place
+    place: CallPlace
     ranks: tuple[int, ...]
     complete: bool
 
 
 @dataclass(frozen=True)
 class NoDump:
-    """Ranks of which no dump was given, where it decides who is waited for."""
+    """Ranks of which nothing is known where it decides who is waited for.
+
+    Attributes:
+        place: a call that may wait for them.
+        ranks: who.
+        given: those of whom there is a dump that does not reach back far enough.
+        tool: whose dumps are missing.
+        also: further such calls.
+    """
 
     kind: ClassVar[str] = "no_dump"
-    place: Place
+    place: CallPlace
     ranks: tuple[int, ...]
+    given: tuple[int, ...]
     tool: str
+    also: tuple[CallPlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,7 +164,7 @@ class Absent:
     """Ranks or processes that are dead, unresponsive, in another state, or report an error."""
 
     kind: ClassVar[str] = "absent"
-    condition: Condition
+    condition: RankStatus
     group: str | None
     rest: tuple[tuple[str, int], ...]  # state of the other ranks -> how many
 
@@ -161,10 +176,10 @@ Finding = Behind | Busy | Mismatch | Cycle | Left | Inside | NoDump | Absent
 class Waiting:
     """Ranks in one call, and those that it waits for; `on_in` are the calls that these are in themselves."""
 
-    place: Place
+    place: CallPlace
     ranks: tuple[int, ...]
     on: tuple[int, ...]
-    on_in: tuple[Place, ...]
+    on_in: tuple[CallPlace, ...]
 
 
 @dataclass(frozen=True)
@@ -178,8 +193,10 @@ class Hang:
         size: ranks of the largest group; None if nothing says.
         groups: how many communicators or process groups.
         findings: the causes, the surest first; empty if nothing is wrong in the dumps.
+        more: how many further findings there are.
         waits: who waits for whom.
         snapshot: whether all of it is a snapshot of a running job.
+        moved: whether operations were launched between two snapshots of the job; None if there is only one.
         unseen: ranks of which no line is in a log.
         complaints: (file, line, what is wrong) of what was not understood.
         ignored: files that are no dumps.
@@ -191,22 +208,25 @@ class Hang:
     size: int | None
     groups: int
     findings: tuple[Finding, ...]
+    more: int
     waits: tuple[Waiting, ...]
     snapshot: bool
+    moved: bool | None = None
     unseen: tuple[int, ...] = ()
     complaints: tuple[tuple[str, int, str], ...] = ()
     ignored: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The answer as plain values, for JSON."""
-        return asdict(self) | {"findings": [{"kind": one.kind} | asdict(one) for one in self.findings]}
+        findings = [{"kind": one.kind} | asdict(one) for one in self.findings]
+        return {"format": FORMAT, "passes": not findings} | asdict(self) | {"findings": findings}
 
 
-def explain(dumps: Sequence[Dump], ignored: Iterable[Path] = ()) -> Hang:
+def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
     """Return what dumps of one job say about its hang.
 
     Args:
-        dumps: one for each rank, or of several ranks.
+        dumps: one for each rank, or of several ranks; of two queries of RAS, in the order of time.
         ignored: files beside them that are no dumps.
 
     Raises:
@@ -218,23 +238,61 @@ def explain(dumps: Sequence[Dump], ignored: Iterable[Path] = ()) -> Hang:
         >>> hang.explain([read_dump(f"nccl_trace_rank_{rank}") for rank in range(8)])  # doctest: +SKIP
 
     """
-    if not dumps:
-        raise UsageError("no dump was given; give those of all ranks")
-    seen: dict[tuple[str, int], Dump] = {}
+    job = _Job()
+    files: list[Dump] = []  # without what they state
+    snapshots: list[Dump] = []
+    paths: dict[tuple[str, int], Path] = {}
     for dump in dumps:
-        if dump.rank is not None and (before := seen.setdefault((dump.tool, dump.rank), dump)) is not dump:
-            raise UsageError(f"{before.path} and {dump.path} are both of rank {dump.rank}; give one dump of each rank")
-    job = _Job(dumps)
+        if dump.rank is not None and (before := paths.setdefault((dump.tool, dump.rank), dump.path)) != dump.path:
+            raise UsageError(f"{before} and {dump.path} are both of rank {dump.rank}; give one dump of each rank")
+        if dump.snapshot:
+            snapshots.append(dump)
+        else:
+            job.add(dump)
+        files.append(replace(dump, groups=(), calls=(), progress=(), conditions=()))
+    if not files:
+        raise UsageError("no dump was given; give those of all ranks")
+    for at, dump in enumerate(snapshots):
+        if not any(_same_job(dump, later) for later in snapshots[at + 1 :]):
+            job.add(dump)
+    moved = [one.progress != other.progress for one, other in itertools.pairwise(snapshots) if _same_job(one, other)]
     findings: list[Finding] = [*_absent(job), *job.mismatches(), *_counted(job)]
-    findings += _called(job, {one.place.group for one in findings if isinstance(one, Mismatch)})
+    findings += _named_once(_called(job, {one.place.group for one in findings if isinstance(one, Mismatch)}))
     return Hang(
-        tuple(dict.fromkeys(dump.tool for dump in dumps)), tuple(str(dump.path) for dump in dumps),
+        tuple(dict.fromkeys(dump.tool for dump in files)), tuple(shown_name(dump.path) for dump in files),
         tuple(sorted(job.ranks)), max((group.size for group in job.groups.values() if group.size), default=None),
-        len(job.groups), tuple(findings[:MOST_FINDINGS]), tuple(job.waits()),
-        all(dump.snapshot for dump in dumps), job.unseen(),
-        tuple((str(dump.path), *complaint) for dump in dumps for complaint in dump.complaints),
-        tuple(map(str, ignored)),
+        len(job.groups), tuple(findings[:MOST_FINDINGS]), max(len(findings) - MOST_FINDINGS, 0), tuple(job.waits()),
+        len(snapshots) == len(files), any(moved) if moved else None, job.unseen(),
+        tuple((shown_name(dump.path), *complaint) for dump in files for complaint in dump.complaints),
+        tuple(map(shown_name, ignored)),
     )  # fmt: skip
+
+
+def _named_once(findings: Iterable[Finding]) -> list[Finding]:
+    """The same, with one finding for ranks that several calls wait for."""
+    found: list[Finding] = []
+    for one in findings:
+        for at, other in enumerate(found):
+            if isinstance(one, Behind) and isinstance(other, Behind) and _ranks(one) == _ranks(other):
+                waiting = tuple(sorted({*other.waiting, *one.waiting}))
+                also = (*other.also, one.place)
+                found[at] = replace(other, also=also, waiting=waiting, waiting_count=len(waiting))
+                break
+            if isinstance(one, NoDump) and isinstance(other, NoDump) and one.ranks == other.ranks:
+                found[at] = replace(other, also=(*other.also, one.place))
+                break
+        else:
+            found.append(one)
+    return found
+
+
+def _ranks(finding: Behind) -> list[int | None]:
+    return [one.rank for one in finding.members]
+
+
+def _same_job(one: Dump, other: Dump) -> bool:
+    """Whether two snapshots have a communicator in common."""
+    return bool({group.key for group in one.groups} & {group.key for group in other.groups})
 
 
 _Place = tuple[str, int]  # group, number
@@ -243,22 +301,20 @@ _Place = tuple[str, int]  # group, number
 class _Job:
     """The dumps of a job, put together."""
 
-    def __init__(self, dumps: Sequence[Dump]):
-        self.dumps = dumps
-        self.groups: dict[str, Group] = {}
+    def __init__(self) -> None:
+        self.tool = ""
+        self.groups: dict[str, CommGroup] = {}
         self.places: dict[tuple[str, int], Member] = {}  # group, rank -> where it runs
-        self.calls: dict[_Place, dict[int, list[Call]]] = {}
-        self.sends: dict[int, list[Call]] = {}  # open sends and receives of a rank
-        self.current: dict[int, Call] = {}
+        self.calls: dict[_Place, dict[int, list[RankCall]]] = {}
+        self.sends: dict[int, list[RankCall]] = {}  # open sends and receives of a rank
+        self.current: dict[int, RankCall] = {}
         self.launched: dict[_Place, int] = {}  # group, rank -> the last that it entered
         self.completed: dict[_Place, int] = {}
         self.unsure: set[_Place] = set()  # group, rank, where older calls are gone
-        self.counts: dict[str, list[Progress]] = {}
-        self.conditions: list[Condition] = []
+        self.counts: dict[str, list[RankProgress]] = {}
+        self.conditions: list[RankStatus] = []
         self.ranks: set[int] = set()
-        for dump in dumps:
-            self._add(dump, self._keys(dump))
-        self.timed = not any(call.state == "entered" for its in self.calls.values() for c in its.values() for call in c)
+        self.timed = True  # whether dumps tell which kernels have begun
         self._missing: dict[_Place, tuple[set[int], set[int], set[int]]] = {}
 
     def _keys(self, dump: Dump) -> dict[str, str]:
@@ -270,18 +326,26 @@ class _Job:
                 key, number = f"{group.key} [{number}]", number + 1
             before = self.groups.get(key)
             if before is None or (group.ranks and not before.ranks):
-                self.groups[key] = replace(group, key=key)
+                name = group.name if key == group.key else f"{group.name} of ranks {compact(group.ranks)}"
+                self.groups[key] = replace(group, key=key, name=name)
             self.places.update({(key, one.rank): one for one in group.members if one.rank is not None})
             keys[group.key] = key
         return keys
 
-    def _add(self, dump: Dump, keys: Mapping[str, str]) -> None:
+    def add(self, dump: Dump) -> None:
+        """Take a dump; of the calls that have ended, only the last."""
+        keys = self._keys(dump)
+        self.tool = self.tool or dump.tool
         if dump.rank is not None:
             self.ranks.add(dump.rank)
+        last = {progress.group: progress.launched for progress in dump.progress if progress.operation is None}
         for original in dump.calls:
+            self.ranks.add(original.rank)
+            is_open = original.state != "completed"
+            if not is_open and original.sequence < last.get(original.group, 0) - MOST_ENDED:
+                continue
             call = replace(original, group=keys.get(original.group, original.group))
-            self.ranks.add(call.rank)
-            is_open = call.state != "completed"
+            self.timed = self.timed and call.state != "entered"
             if call.p2p:
                 if is_open:
                     self.sends.setdefault(call.rank, []).append(call)
@@ -331,12 +395,12 @@ class _Job:
             return ()
         return tuple(sorted(set(range(min(max(self.ranks), MOST_UNSEEN))) - self.ranks))
 
-    def place(self, call: Call) -> Place:
+    def place(self, call: RankCall) -> CallPlace:
         operation = call.operation if call.peer is None else f"{call.operation} with rank {call.peer}"
-        return Place(self.name(call.group), operation, call.sequence)
+        return CallPlace(self.name(call.group), operation, call.sequence)
 
     def inside(self) -> dict[_Place, list[int]]:
-        """Call of a group -> the ranks that are in it; sends and receives are not among them."""
+        """RankCall of a group -> the ranks that are in it; sends and receives are not among them."""
         found: dict[_Place, list[int]] = {}
         for rank, call in sorted(self.current.items()):
             if not call.p2p:
@@ -369,7 +433,7 @@ class _Job:
                 first.add(rank)
         return first, unknown, passed
 
-    def awaited(self, call: Call) -> tuple[set[int], set[int]]:
+    def awaited(self, call: RankCall) -> tuple[set[int], set[int]]:
         """Who has to come before a call ends, and of whom nothing is known."""
         if not call.p2p:
             first, unknown, _ = self.missing((call.group, call.sequence))
@@ -388,7 +452,7 @@ class _Job:
                 first.add(other)
         return first, unknown
 
-    def _meets(self, call: Call, other: int) -> bool:
+    def _meets(self, call: RankCall, other: int) -> bool:
         """Whether the other rank has made the call that a send or receive needs, and is in it."""
         wanted = "recv" if call.operation == "send" else "send"
         current = self.current.get(other)
@@ -410,7 +474,7 @@ class _Job:
             for what, said in _differences(its, complete=set(its) >= self.of_group(group)):
                 values = _by_value(said)
                 first = its[values[0][1][0]][0]
-                found[group] = Mismatch(Place(self.name(group), first.operation, sequence), what, values)
+                found[group] = Mismatch(CallPlace(self.name(group), first.operation, sequence), what, values)
                 break
         return list(found.values())
 
@@ -429,7 +493,7 @@ class _Job:
         return found
 
 
-def _differences(its: Mapping[int, list[Call]], complete: bool) -> Iterable[tuple[What, dict[int, str]]]:
+def _differences(its: Mapping[int, list[RankCall]], complete: bool) -> Iterable[tuple[What, dict[int, str]]]:
     """What ranks call, if it differs; `complete` says that all ranks of the group are there."""
     operations = {rank: " + ".join(call.operation for call in calls) for rank, calls in its.items()}
     if len(set(operations.values())) > 1:
@@ -454,7 +518,7 @@ def _differences(its: Mapping[int, list[Call]], complete: bool) -> Iterable[tupl
             yield "elements", dict.fromkeys(its, text)
 
 
-def _size(call: Call) -> str:
+def _size(call: RankCall) -> str:
     """The sizes that have to agree, in words; empty if none has to."""
     both = any(call.variant.lower().endswith(name) for name in _EQUAL_PARTS)
     into, out = (True, True) if both else _ALIKE.get(call.operation, (False, False))
@@ -478,8 +542,8 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
     cycle = _cycle(job)
     if cycle:
         yield cycle
-    inside = job.inside()
-    for at, ranks in inside.items():
+    pairs: set[frozenset[int | None]] = set()
+    for at, ranks in sorted(job.inside().items(), key=lambda one: -len(one[1])):
         if job.name(at[0]) in differing:
             continue
         call = job.current[ranks[0]]
@@ -495,7 +559,7 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
         if late and begun and not first:
             yield Busy(place, job.members(at[0], late), tuple(begun))
         elif unknown and not causes:
-            yield NoDump(place, tuple(sorted(unknown)), job.dumps[0].tool)
+            yield NoDump(place, tuple(sorted(unknown)), tuple(sorted(unknown & job.ranks)), job.tool)
         elif passed and not first:
             yield Left(place, job.members(at[0], ranks), tuple(sorted(passed)))
         elif not first and not (cycle and any(wait.place == place for wait in cycle.waits)):
@@ -505,11 +569,13 @@ def _called(job: _Job, differing: set[str]) -> Iterable[Finding]:
             continue
         first, unknown = job.awaited(call)
         causes = {other for other in first if other not in job.current}
+        pair = frozenset((rank, call.peer))
         if causes:
-            yield Behind(job.place(call), job.members(call.group, causes), len(causes), 0, (rank,), 1, False)
+            yield Behind(job.place(call), job.members(call.group, causes), len(causes), None, (rank,), 1, False)
         elif unknown:
-            yield NoDump(job.place(call), tuple(sorted(unknown)), job.dumps[0].tool)
-        elif not first:
+            yield NoDump(job.place(call), tuple(sorted(unknown)), (), job.tool)
+        elif not first and pair not in pairs:
+            pairs.add(pair)
             yield Inside(job.place(call), (rank,), True)
 
 
@@ -542,26 +608,27 @@ def _cycle(job: _Job) -> Cycle | None:
     lowest = best.index(min(best))
     best = best[lowest:] + best[:lowest]
     waits = tuple(
-        Wait(rank, job.place(job.current[rank]), other) for rank, other in zip(best, (*best[1:], best[0]), strict=True)
+        RankWait(rank, job.place(job.current[rank]), other)
+        for rank, other in zip(best, (*best[1:], best[0]), strict=True)
     )
     certain = all(_sure(job, wait) for wait in waits)
     return Cycle(waits, certain)
 
 
-def _sure(job: _Job, wait: Wait) -> bool:
+def _sure(job: _Job, wait: RankWait) -> bool:
     """Whether the one that is waited for has surely not come: it has not called, or its kernel has not begun."""
     call = job.current[wait.rank]
     its = job.calls.get((call.group, call.sequence), {}).get(wait.on, ())
     return call.p2p or not its or its[0].state == "scheduled"
 
 
-def _key(call: Call) -> object:
+def _key(call: RankCall) -> object:
     return (call.group, call.sequence, call.rank if call.p2p else None)
 
 
-def _one_of_each(job: _Job) -> list[tuple[int, Call]]:
+def _one_of_each(job: _Job) -> list[tuple[int, RankCall]]:
     """A rank of each call that ranks are in, the lowest."""
-    found: dict[object, tuple[int, Call]] = {}
+    found: dict[object, tuple[int, RankCall]] = {}
     for rank, call in sorted(job.current.items()):
         found.setdefault(_key(call), (rank, call))
     return list(found.values())
@@ -571,7 +638,7 @@ def _counted(job: _Job) -> list[Finding]:
     """What numbers of operations say; RAS gives these in place of calls."""
     found: list[Finding] = []
     for group, progress in job.counts.items():
-        by_operation: dict[str | None, list[Progress]] = {}
+        by_operation: dict[str | None, list[RankProgress]] = {}
         for one in progress:
             by_operation.setdefault(one.operation, []).append(one)
         size = job.groups[group].size if group in job.groups else None
@@ -613,12 +680,12 @@ def _with_cycle(job: _Job, found: list[Finding]) -> list[Finding]:
         if path and at == start:
             ranks = [rank for _, rank in path]
             places = [behind[place].place for place, _ in path[1:]] + [behind[start].place]
-            waits = tuple(map(Wait, ranks, places, (*ranks[1:], ranks[0])))
+            waits = tuple(map(RankWait, ranks, places, (*ranks[1:], ranks[0])))
             return [Cycle(waits, False), *roots]
     return roots or found
 
 
-def _completed_by_rest(progress: list[Progress], size: int | None) -> list[Progress]:
+def _completed_by_rest(progress: list[RankProgress], size: int | None) -> list[RankProgress]:
     """The same; where one set alone is not listed, it is the rest of the group."""
     unlisted = [one for one in progress if len(one.ranks) != one.count]
     if len(unlisted) != 1 or size is None or sum(one.count for one in progress) != size:
@@ -628,7 +695,7 @@ def _completed_by_rest(progress: list[Progress], size: int | None) -> list[Progr
     return [replace(one, ranks=rest) if one is unlisted[0] and len(rest) == one.count else one for one in progress]
 
 
-def _other_order(job: _Job, group: str, uneven: Mapping[str | None, list[Progress]]) -> Mismatch | None:
+def _other_order(job: _Job, group: str, uneven: Mapping[str | None, list[RankProgress]]) -> Mismatch | None:
     """Ranks with the same number of operations in all, but of different kinds."""
     if len(uneven) < 2:
         return None
@@ -642,10 +709,10 @@ def _other_order(job: _Job, group: str, uneven: Mapping[str | None, list[Progres
         return None
     said = {rank: ", ".join(f"{count:,} {name}" for name, count in its.items()) for rank, its in by_rank.items()}
     total = sum(complete[0].values())
-    return Mismatch(Place(job.name(group), "operations", total), "operation", _by_value(said))
+    return Mismatch(CallPlace(job.name(group), "operations", total), "operation", _by_value(said))
 
 
-def _behind(job: _Job, group: str, operation: str | None, progress: list[Progress]) -> Behind:
+def _behind(job: _Job, group: str, operation: str | None, progress: list[RankProgress]) -> Behind:
     lowest = min(one.launched for one in progress)
     last = [one for one in progress if one.launched == lowest]
     others = [one for one in progress if one.launched > lowest]
@@ -653,7 +720,7 @@ def _behind(job: _Job, group: str, operation: str | None, progress: list[Progres
     waiting = [rank for one in others for rank in one.ranks]
     count = sum(one.count for one in others)
     return Behind(
-        Place(job.name(group), operation or "operation", lowest + 1), job.members(group, ranks),
+        CallPlace(job.name(group), operation or "operation", lowest + 1), job.members(group, ranks),
         sum(one.count for one in last), lowest, tuple(sorted(waiting)) if len(waiting) == count else (), count, True,
     )  # fmt: skip
 
@@ -665,7 +732,7 @@ _GRAVITY = ("dead", "error", "unresponsive", "abort", "nocomm", "init", "finaliz
 def _absent(job: _Job) -> list[Finding]:
     """Ranks and processes that are not as the rest."""
     of_processes = [one for one in job.conditions if one.group is None]
-    of_ranks: dict[tuple[str, str, str], Condition] = {}
+    of_ranks: dict[tuple[str, str, str], RankStatus] = {}
     for one in job.conditions:
         if one.group is not None:
             key: tuple[str, str, str] = (one.group, one.status, one.text)
@@ -687,7 +754,7 @@ def _absent(job: _Job) -> list[Finding]:
     return sorted(found, key=lambda one: _GRAVITY.index(one.condition.status) if isinstance(one, Absent) else 0)
 
 
-def _processes(condition: Condition, processes: list[Condition]) -> tuple[Condition, list[Condition]]:
+def _processes(condition: RankStatus, processes: list[RankStatus]) -> tuple[RankStatus, list[RankStatus]]:
     """A condition of ranks with what is said of their processes, and the processes that remain."""
     if condition.status != "unresponsive":
         return condition, processes

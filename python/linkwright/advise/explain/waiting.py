@@ -7,10 +7,9 @@ is the transfer's (`formats/logs/ranks.py`). What another rank took beyond that,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from linkwright.formats.logs import Operation
+from linkwright.formats.logs import TimedOperation
 from linkwright.formats.logs.ranks import TOGETHER
 
 # Of all ranks' time, below which waiting is no matter.
@@ -65,18 +64,14 @@ class Arrivals:
     share: float
     last: RankTime | None
 
-    def document(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
-        return asdict(self)
 
-
-def arrivals(operations: Iterable[Operation]) -> list[Arrivals]:
+def arrivals(operations: Iterable[TimedOperation]) -> list[Arrivals]:
     """Return transfer and waiting of every group, collective and size, those with most waiting first.
 
     Operations that fewer ranks have timed than others of their kind are left out, as are collectives whose ranks do
     not all wait for one another.
     """
-    kinds: dict[tuple[str, str, int], list[Operation]] = {}
+    kinds: dict[tuple[str, str, int], list[TimedOperation]] = {}
     for one in operations:
         if one.collective in TOGETHER and len(one.times) > 1:
             kinds.setdefault((one.group, one.collective, one.size), []).append(one)
@@ -84,7 +79,7 @@ def arrivals(operations: Iterable[Operation]) -> list[Arrivals]:
     return sorted(found, key=lambda one: -sum(rank.waiting for rank in one.ranks))
 
 
-def _of(its: Sequence[Operation]) -> Arrivals:
+def _of(its: Sequence[TimedOperation]) -> Arrivals:
     """The operations of one kind."""
     most = max(len(one.times) for one in its)
     its = [one for one in its if len(one.times) == most]

@@ -16,19 +16,19 @@ from linkwright.base.errors import FileError
 from linkwright.formats.logs import Source
 
 from . import flight_recorder, ras_json, ras_text, watchdog
-from .kinds import Call, Condition, Dump, DumpReader, Group, Member, Progress
+from .kinds import CommGroup, Dump, DumpReader, Member, RankCall, RankProgress, RankStatus
 from .watchdog import NAMELESS
 
 __all__ = [
     "NAMELESS",
     "READERS",
-    "Call",
-    "Condition",
+    "CommGroup",
     "Dump",
     "DumpReader",
-    "Group",
     "Member",
-    "Progress",
+    "RankCall",
+    "RankProgress",
+    "RankStatus",
     "dumps_among",
     "is_dump",
     "read_dump",

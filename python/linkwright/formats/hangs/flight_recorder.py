@@ -9,7 +9,7 @@
 
 Pickled or as JSON, where numbers of `pg_status` are texts. A dump does not say whose it is: PyTorch writes the rank at
 the end of the file's name (`nccl_trace_rank_3`). The buffer is a ring: if the first record is not number 0, older ones
-are gone.
+are gone; and a dump of active calls alone leaves out those that have ended.
 
 Source: PyTorch, torch/csrc/distributed/c10d/FlightRecorderDetail.hpp, versions 2.0 to 2.10.
 """
@@ -27,7 +27,18 @@ from linkwright.base.errors import FileError
 from linkwright.formats.logs import Source
 from linkwright.formats.logs.lines import Complaints, clean, shown, whole
 
-from .kinds import MOST_CALLS, MOST_RANKS, MOST_SEQUENCE, Call, Dump, DumpReader, Group, Progress, State, operation_of
+from .kinds import (
+    MOST_CALLS,
+    MOST_RANKS,
+    MOST_SEQUENCE,
+    CommGroup,
+    Dump,
+    DumpReader,
+    RankCall,
+    RankProgress,
+    State,
+    operation_of,
+)
 from .unpickled import begins_pickle, unpickled
 
 TOOL = "PyTorch flight recorder"
@@ -41,7 +52,7 @@ def recognises(source: Source) -> bool:
     """Whether it is such a dump: the pickle of a dictionary, or JSON with its keys."""
     if source.text is None:
         try:
-            with source.path.open("rb") as file:
+            with files.opened(source.path) as file:
                 if begins_pickle(file.read(2)):
                     return True
         except OSError:
@@ -63,7 +74,7 @@ def read(source: Source) -> Dump:
     if entries is not None and not isinstance(entries, list):
         raise FileError(f"{source.path}: `entries` is not a list; dump the trace again")
     ids: dict[str, str] = {}  # a process group's number here -> its key
-    calls: list[Call] = []
+    calls: list[RankCall] = []
     for at, entry in enumerate((entries or [])[-MOST_CALLS:]):
         call = _call(entry, rank, at, groups, ids) if isinstance(entry, dict) else None
         if call is None:
@@ -73,9 +84,8 @@ def read(source: Source) -> Dump:
     if not any(isinstance(entry, dict) and _has_begun(entry) for entry in entries or ()):
         calls = [replace(call, state="entered") if call.state == "scheduled" else call for call in calls]
     calls = _batched(calls)
-    first = entries[0] if entries and isinstance(entries[0], dict) else {}
-    whole_story = not entries or first.get("record_id") in (0, "0")
-    progress = _progress(document.get("pg_status"), rank, groups, ids, calls, whole_story and entries is not None)
+    whole_story = _is_whole(entries, document.get("pg_status"))
+    progress = _progress(document.get("pg_status"), rank, groups, ids, calls, whole_story)
     version = document.get("nccl_version", document.get("comm_lib_version"))
     return Dump(
         TOOL, source.path, tuple(groups.values()), tuple(calls), tuple(progress), (), rank,
@@ -121,9 +131,9 @@ def _rank(source: Source, document: dict[Any, Any]) -> int:
     )
 
 
-def _groups(config: object, complaints: Complaints) -> dict[str, Group]:
+def _groups(config: object, complaints: Complaints) -> dict[str, CommGroup]:
     """Key -> process group."""
-    found: dict[str, Group] = {}
+    found: dict[str, CommGroup] = {}
     for name, entry in config.items() if isinstance(config, dict) else ():
         if not isinstance(name, str) or not isinstance(entry, dict):
             complaints.add(0, f"pg_config: `{shown(clean(str(name)[:_MOST_NAME]))}` is not a process group")
@@ -136,12 +146,12 @@ def _groups(config: object, complaints: Complaints) -> dict[str, Group]:
     return found
 
 
-def _group(name: str, description: object, ranks: tuple[int, ...] = ()) -> Group:
+def _group(name: str, description: object, ranks: tuple[int, ...] = ()) -> CommGroup:
     key = clean(name[:_MOST_NAME])
     text = clean(description[:_MOST_NAME]) if isinstance(description, str) else ""
     known = text if text not in ("", "undefined") else ""
     name = f"group {key} ({known})" if known and known != key else f"group {key}"
-    return Group(key, name, len(ranks) or None, ranks)
+    return CommGroup(key, name, len(ranks) or None, ranks)
 
 
 @functools.lru_cache(1024)
@@ -165,10 +175,14 @@ def _distinct(ranks: list[int]) -> tuple[int, ...] | None:
     return tuple(ranks) if len(set(ranks)) == len(ranks) else None
 
 
-def _call(entry: dict[Any, Any], rank: int, at: int, groups: dict[str, Group], ids: dict[str, str]) -> Call | None:
+def _call(
+    entry: dict[Any, Any], rank: int, at: int, groups: dict[str, CommGroup], ids: dict[str, str]
+) -> RankCall | None:
     """An entry; None if it lacks what every version writes."""
     name, state = entry.get("profiling_name"), _STATES.get(_hashable(entry.get("state")))
     group = entry.get("process_group", entry.get("pg_name"))
+    if group is None and (number := whole(entry.get("pg_id"), MOST_RANKS)) is not None:
+        group = str(number)
     if isinstance(group, str):
         group = [group, entry.get("pg_desc")]
     if not isinstance(name, str) or state is None or not isinstance(group, list | tuple) or not group:
@@ -191,7 +205,7 @@ def _call(entry: dict[Any, Any], rank: int, at: int, groups: dict[str, Group], i
     operation = operation_of(variant)
     if match := _PEER.match(variant):
         operation = match[1]
-    return Call(
+    return RankCall(
         its.key, rank, sequence, operation, variant, state, at, _elements(inputs), _elements(outputs),
         _dtypes(entry.get("input_dtypes")) + _dtypes(entry.get("output_dtypes")),
         whole(entry.get("time_created_ns"), MOST_SEQUENCE), is_p2p, peer,
@@ -203,7 +217,7 @@ def _has_begun(entry: dict[Any, Any]) -> bool:
     return entry.get("state") == "started" or bool(whole(entry.get("time_discovered_started_ns"), MOST_SEQUENCE))
 
 
-def _batched(calls: list[Call]) -> list[Call]:
+def _batched(calls: list[RankCall]) -> list[RankCall]:
     """The calls; those within a batch get its state, which PyTorch keeps for the batch alone."""
     ends = {
         (call.group, call.p2p, call.sequence): call.state
@@ -213,11 +227,26 @@ def _batched(calls: list[Call]) -> list[Call]:
     return [replace(call, state=ends.get((call.group, call.p2p, call.sequence), call.state)) for call in calls]
 
 
+def _is_whole(entries: list[Any] | None, status: object) -> bool:
+    """Whether every call since the start is there: none is overwritten, and those that have ended are not left out."""
+    if entries:
+        ends = [
+            whole(one.get("record_id"), MOST_SEQUENCE) for one in (entries[0], entries[-1]) if isinstance(one, dict)
+        ]
+        return ends == [0, len(entries) - 1]
+    counts = [
+        whole(value, MOST_SEQUENCE)
+        for its in (status.values() if isinstance(status, dict) else ())
+        for value in (its.values() if isinstance(its, dict) else ())
+    ]
+    return entries is not None and not any(counts)
+
+
 def _hashable(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _peer(variant: str, group: Group) -> int | None:
+def _peer(variant: str, group: CommGroup) -> int | None:
     """The job's rank at the other end of `send 0->1` or `recv 1<-0`, which count within the group."""
     match = _PEER.match(variant)
     if match is None:
@@ -251,8 +280,13 @@ def _dtypes(value: object) -> tuple[str, ...]:
 
 
 def _progress(
-    status: object, rank: int, groups: dict[str, Group], ids: dict[str, str], calls: list[Call], since_begin: bool
-) -> list[Progress]:
+    status: object,
+    rank: int,
+    groups: dict[str, CommGroup],
+    ids: dict[str, str],
+    calls: list[RankCall],
+    since_begin: bool,
+) -> list[RankProgress]:
     """How far the rank is in each group, from its calls and from `pg_status`, which counts sends and receives, too."""
     launched = dict.fromkeys((key for key, group in groups.items() if rank in group.ranks), 0)
     completed = dict.fromkeys(launched, 0)
@@ -275,7 +309,7 @@ def _progress(
             if value is not None:
                 into[key] = max(into.get(key, 0), value)
     return [
-        Progress(key, value, (rank,), 1, None, completed.get(key), key in seen or since_begin)
+        RankProgress(key, value, (rank,), 1, None, completed.get(key), key in seen or since_begin)
         for key, value in launched.items()
     ]
 

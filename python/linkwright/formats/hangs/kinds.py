@@ -48,7 +48,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Group:
+class CommGroup:
     """A communicator or a process group.
 
     Attributes:
@@ -67,7 +67,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Call:
+class RankCall:
     """An operation that a rank has entered.
 
     Attributes:
@@ -102,7 +102,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RankProgress:
     """How far ranks of a group are.
 
     Attributes:
@@ -125,7 +125,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Condition:
+class RankStatus:
     """What is said of ranks besides their operations.
 
     Attributes:
@@ -162,10 +162,10 @@ class Dump:
 
     tool: str
     path: Path
-    groups: tuple[Group, ...]
-    calls: tuple[Call, ...] = ()
-    progress: tuple[Progress, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    groups: tuple[CommGroup, ...]
+    calls: tuple[RankCall, ...] = ()
+    progress: tuple[RankProgress, ...] = ()
+    conditions: tuple[RankStatus, ...] = ()
     rank: int | None = None
     snapshot: bool = False
     version: str | None = None

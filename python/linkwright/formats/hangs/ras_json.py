@@ -28,12 +28,12 @@ from linkwright.formats.logs.lines import Complaints, clean, whole
 from .kinds import (
     MOST_RANKS,
     MOST_SEQUENCE,
-    Condition,
+    CommGroup,
     Dump,
     DumpReader,
-    Group,
     Member,
-    Progress,
+    RankProgress,
+    RankStatus,
     Status,
     operation_of,
 )
@@ -53,9 +53,14 @@ def read(source: Source) -> Dump:
     if not isinstance(document, dict) or not isinstance(communicators, list):
         raise FileError(f"{source.path}: the output of ncclras is cut, or is not JSON; query again")
     complaints = Complaints()
+    if document.get("communicators_count") != len(communicators):
+        complaints.add(0, f"`communicators` holds {len(communicators)}, not `communicators_count`")
     found = [one for at, entry in enumerate(communicators) if (one := _communicator(at, entry, complaints)) is not None]
     jobs = _jobs_ranks(found)
     parts = [_Facts(*one, jobs) for one in found]
+    for part in parts:
+        if len({rank for progress in part.progress for rank in progress.ranks}) != part.reported:
+            complaints.add(0, f"{part.group.name}: ranks without `collective_counts`")
     version = document.get("nccl_version")
     return Dump(
         TOOL, source.path, tuple(part.group for part in parts), (),
@@ -69,7 +74,7 @@ def read(source: Source) -> Dump:
 _Listed = list[tuple[Member, dict[str, Any]]]
 
 
-def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[Group, _Listed, _Listed] | None:
+def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[CommGroup, _Listed, _Listed] | None:
     """A communicator, its ranks and those missing, each with its object."""
     if not isinstance(entry, dict):
         complaints.add(0, f"communicator {at} is not an object")
@@ -78,6 +83,8 @@ def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[Group
     lists = []
     for name in ("ranks", "missing_ranks"):
         listed = entry.get(name)
+        if isinstance(listed, list) and entry.get(f"{name}_count") != len(listed):
+            complaints.add(0, f"communicator {at}: `{name}` holds {len(listed)}, not `{name}_count`")
         members = [_member(one) for one in listed] if isinstance(listed, list) else [None]
         if None in members:
             complaints.add(0, f"communicator {at}: `{name}` is not a list of ranks")
@@ -88,7 +95,7 @@ def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[Group
         complaints.add(0, f"communicator {at} ({key}): its ranks are not those of a communicator of {size}")
         return None
     second = entry.get("secondary_hash")
-    return Group(f"{key} {clean(str(second)[:80])}", f"communicator {key}", size), lists[0], lists[1]
+    return CommGroup(f"{key} {clean(str(second)[:80])}", f"communicator {key}", size), lists[0], lists[1]
 
 
 def _member(entry: object) -> tuple[Member, dict[str, Any]] | None:
@@ -106,7 +113,9 @@ def _device(member: Member) -> tuple[str | None, int | None, str | None]:
     return member.host, member.process, member.gpu
 
 
-def _jobs_ranks(found: list[tuple[Group, _Listed, _Listed]]) -> dict[tuple[str | None, int | None, str | None], int]:
+def _jobs_ranks(
+    found: list[tuple[CommGroup, _Listed, _Listed]],
+) -> dict[tuple[str | None, int | None, str | None], int]:
     """Device -> its rank in the communicator that has all of them; empty if none has."""
     devices = {_device(member) for _, ranks, missing in found for member, _ in (*ranks, *missing)}
     for group, ranks, missing in sorted(found, key=lambda one: -(one[0].size or 0)):
@@ -119,9 +128,10 @@ def _jobs_ranks(found: list[tuple[Group, _Listed, _Listed]]) -> dict[tuple[str |
 class _Facts:
     """What a communicator states, in the job's ranks where these are known."""
 
-    def __init__(self, group: Group, ranks: _Listed, missing: _Listed, jobs: dict[Any, int]):
-        self.conditions: list[Condition] = []
-        self.progress: list[Progress] = []
+    def __init__(self, group: CommGroup, ranks: _Listed, missing: _Listed, jobs: dict[Any, int]):
+        self.reported = len(ranks)
+        self.conditions: list[RankStatus] = []
+        self.progress: list[RankProgress] = []
         listed = sorted((member.rank or 0, member) for member, _ in (*ranks, *missing))
         everyone = len(listed) == group.size and bool(jobs)
         numbers = tuple(jobs[_device(member)] for _, member in listed) if everyone else ()
@@ -129,14 +139,14 @@ class _Facts:
         members = {
             rank: Member(renamed.get(rank, rank), member.host, member.gpu, member.process) for rank, member in listed
         }
-        self.group = Group(group.key, group.name, group.size, numbers, tuple(members.values()))
+        self.group = CommGroup(group.key, group.name, group.size, numbers, tuple(members.values()))
         for member, entry in missing:
             self._add(_missing(entry.get("status")), members[member.rank or 0])
         for member, entry in ranks:
             self._rank(members[member.rank or 0], entry)
 
     def _add(self, status: Status, member: Member, text: str = "") -> None:
-        self.conditions.append(Condition(self.group.key, status, (member,), 1, text))
+        self.conditions.append(RankStatus(self.group.key, status, (member,), 1, text))
 
     def _rank(self, member: Member, entry: dict[str, Any]) -> None:
         status = entry.get("status")
@@ -156,7 +166,7 @@ class _Facts:
             launched = whole(count, MOST_SEQUENCE)
             if launched is not None and member.rank is not None:
                 self.progress.append(
-                    Progress(self.group.key, launched, (member.rank,), 1, operation_of(clean(name[:80])))
+                    RankProgress(self.group.key, launched, (member.rank,), 1, operation_of(clean(name[:80])))
                 )
 
 

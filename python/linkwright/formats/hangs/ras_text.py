@@ -29,12 +29,12 @@ from linkwright.formats.logs.lines import Complaints, plain, shown
 from .kinds import (
     MOST_RANKS,
     MOST_SEQUENCE,
-    Condition,
+    CommGroup,
     Dump,
     DumpReader,
-    Group,
     Member,
-    Progress,
+    RankProgress,
+    RankStatus,
     Status,
     operation_of,
 )
@@ -125,8 +125,9 @@ class _Reading:
             self.table[group] = (comms, size, match[6], match[7])
         elif match := _COMMUNICATOR.fullmatch(text):
             self.begun = True
-            self.group = f"#{match[1]}-{match[2]} ({match[3]})"
-            self.hashes.setdefault(self.group, (int(match[1]), f"communicator {self.group}"))
+            self.group = match[3].lower()
+            name = f"communicator #{match[1]}-{match[2]} ({match[3]})"
+            self.hashes.setdefault(self.group, (int(match[1]), name))
             self.operation = None
         elif text.strip() in ("Errors", "Warnings", "INCOMPLETE", "DEAD", "TIMEOUT"):
             self.begun, self.group, self.operation = True, None, None
@@ -191,11 +192,17 @@ class _Reading:
             members = {
                 m.rank: m for _, one in self.sets for m in one.members if one.group == key and m.host is not None
             }
-            groups.append(Group(key, name, size, (), tuple(members.values())))
+            groups.append(CommGroup(key, name, size, (), tuple(members.values())))
         for number, (comms, size, status, _) in self.table.items():
             for at in range(sum(1 for number_, _ in self.hashes.values() if number_ == number), min(comms, 10_000)):
-                groups.append(Group(f"#{number} {at}", f"a communicator of group {number} ({status})", size))
+                groups.append(CommGroup(f"#{number} {at}", f"a communicator of group {number} ({status})", size))
         progress, conditions = [], []
+        for number, (_, size, status, errors) in self.table.items():
+            told = any(group == number for group, _ in self.hashes.values())
+            if errors != "OK" and not told:
+                self.complaints.add(0, f"group {number} is {errors}, and no line below says why; the output is cut")
+            elif status != "RUNNING" and not told:
+                conditions.append(RankStatus(f"#{number} 0", _STATUSES.get(status, "error"), (), size, ""))
         for at, one in self.sets:
             ranks = tuple(m.rank for m in one.members if m.rank is not None)
             if one.members and len(one.members) != one.count:
@@ -203,11 +210,11 @@ class _Reading:
             if one.count > MOST_RANKS or any(rank > MOST_RANKS for rank in ranks):
                 self.complaints.add(at, "more ranks than a job has")
             elif one.status is not None:
-                conditions.append(Condition(one.group, one.status, tuple(one.members), one.count, one.text))
+                conditions.append(RankStatus(one.group, one.status, tuple(one.members), one.count, one.text))
             elif one.group is None or one.launched is None:
                 self.complaints.add(at, "counts of no communicator")
             else:
-                progress.append(Progress(one.group, one.launched, ranks, one.count, one.operation))
+                progress.append(RankProgress(one.group, one.launched, ranks, one.count, one.operation))
         return Dump(
             TOOL, source.path, tuple(groups), (), tuple(progress), tuple(conditions), snapshot=True,
             version=self.version, complaints=tuple(self.complaints.first),

@@ -24,16 +24,18 @@ _REFUSED = {
     "c": "GLOBAL", "i": "INST", "o": "OBJ", "R": "REDUCE", "b": "BUILD", "P": "PERSID", "Q": "BINPERSID",
     "\x81": "NEWOBJ", "\x92": "NEWOBJ_EX", "\x93": "STACK_GLOBAL", "\x82": "EXT1", "\x83": "EXT2", "\x84": "EXT4",
 }  # fmt: skip
-_MARK = object()
+_KEYS = {str, int}
+_STOP = ord(".")
 
 
 class _Machine:
-    """The stack, what was remembered, and the place in the file."""
+    """The stack with its marks, what was remembered, and the place in the file."""
 
     def __init__(self, data: bytes):
         self.data = data
         self.at = 0
         self.stack: list[Any] = []
+        self.marks: list[int] = []
         self.remembered: dict[int, Any] = {}
 
     def take(self, count: int) -> bytes:
@@ -58,18 +60,17 @@ class _Machine:
         self.stack.append(int.from_bytes(self.take(count), "little", signed=True))
 
     def since_mark(self) -> list[Any]:
-        for at in range(len(self.stack) - 1, -1, -1):
-            if self.stack[at] is _MARK:
-                found = self.stack[at + 1 :]
-                del self.stack[at:]
-                return found
-        raise ValueError("no mark")
+        at = self.marks.pop()
+        found = self.stack[at:]
+        del self.stack[at:]
+        return found
 
     def last(self, count: int) -> list[Any]:
-        if count > len(self.stack):
-            raise ValueError("an empty stack")
-        found = self.stack[-count:]
-        del self.stack[-count:]
+        left = len(self.stack) - count
+        if left < (self.marks[-1] if self.marks else 0):
+            raise ValueError("too few values")
+        found = self.stack[left:]
+        del self.stack[left:]
         return found
 
     def tuple_of(self, items: list[Any]) -> None:
@@ -85,20 +86,50 @@ class _Machine:
         target = self.stack[-1]
         if type(target) is not dict or len(items) % 2:
             raise ValueError("keys for what is not a dictionary")
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            if type(key) not in (str, int):
-                raise ValueError("a key that is neither a text nor a number")
-            target[key] = value
+        keys = items[::2]
+        if not _KEYS.issuperset(map(type, keys)):
+            raise ValueError("a key that is neither a text nor a number")
+        target.update(zip(keys, items[1::2], strict=True))
 
     def dictionary(self, items: list[Any]) -> None:
         self.stack.append({})
         self.update(items)
 
-    def remember(self, at: int) -> None:
-        self.remembered[at] = self.stack[-1]
-
-    def recall(self, at: int) -> None:
-        self.stack.append(self.remembered[at])
+    def run_frequent(self) -> int:
+        """Carry out instructions as long as they are of the most frequent kinds; return the next one."""
+        data, stack, remembered, at = self.data, self.stack, self.remembered, self.at
+        while True:
+            byte = data[at]
+            if byte == 0x68:  # BINGET
+                stack.append(remembered[data[at + 1]])
+                at += 2
+            elif byte == 0x6A:  # LONG_BINGET
+                stack.append(remembered[int.from_bytes(data[at + 1 : at + 5], "little")])
+                at += 5
+            elif byte == 0x71:  # BINPUT
+                remembered[data[at + 1]] = stack[-1]
+                at += 2
+            elif byte == 0x72:  # LONG_BINPUT
+                remembered[int.from_bytes(data[at + 1 : at + 5], "little")] = stack[-1]
+                at += 5
+            elif byte == 0x94:  # MEMOIZE
+                remembered[len(remembered)] = stack[-1]
+                at += 1
+            elif byte == 0x4B:  # BININT1
+                stack.append(data[at + 1])
+                at += 2
+            elif byte == 0x4D:  # BININT2
+                stack.append(data[at + 1] | data[at + 2] << 8)
+                at += 3
+            elif byte == 0x7D:  # EMPTY_DICT
+                stack.append({})
+                at += 1
+            elif byte == 0x28:  # MARK
+                self.marks.append(len(stack))
+                at += 1
+            else:
+                self.at = at + 1
+                return byte
 
 
 def _frame(machine: _Machine) -> None:
@@ -106,22 +137,17 @@ def _frame(machine: _Machine) -> None:
 
 
 _KNOWN: dict[str, Callable[[_Machine], object]] = {
-    "\x80": lambda m: m.number("<B"), "\x95": _frame, "(": lambda m: m.stack.append(_MARK),
-    "}": lambda m: m.stack.append({}), "]": lambda m: m.stack.append([]), ")": lambda m: m.stack.append(()),
-    "N": lambda m: m.stack.append(None), "\x88": lambda m: m.stack.append(True),
-    "\x89": lambda m: m.stack.append(False), "K": lambda m: m.stack.append(m.number("<B")),
-    "M": lambda m: m.stack.append(m.number("<H")), "J": lambda m: m.stack.append(m.number("<i")),
+    "\x80": lambda m: m.number("<B"), "\x95": _frame,
+    "]": lambda m: m.stack.append([]), ")": lambda m: m.stack.append(()), "N": lambda m: m.stack.append(None),
+    "\x88": lambda m: m.stack.append(True), "\x89": lambda m: m.stack.append(False),
+    "J": lambda m: m.stack.append(m.number("<i")),
     "G": lambda m: m.stack.append(m.number(">d")), "\x8a": lambda m: m.long("<B"), "\x8b": lambda m: m.long("<i"),
     "X": lambda m: m.text("<I"), "\x8c": lambda m: m.text("<B"), "\x8d": lambda m: m.text("<Q"),
     "\x85": lambda m: m.tuple_of(m.last(1)), "\x86": lambda m: m.tuple_of(m.last(2)),
     "\x87": lambda m: m.tuple_of(m.last(3)), "t": lambda m: m.tuple_of(m.since_mark()),
-    "d": lambda m: m.dictionary(m.since_mark()),
-    "l": lambda m: m.stack.append(m.since_mark()), "a": lambda m: m.extend(m.last(1)),
-    "e": lambda m: m.extend(m.since_mark()), "s": lambda m: m.update(m.last(2)),
-    "u": lambda m: m.update(m.since_mark()),
-    "q": lambda m: m.remember(m.number("<B")), "r": lambda m: m.remember(m.number("<I")),
-    "\x94": lambda m: m.remember(len(m.remembered)), "h": lambda m: m.recall(m.number("<B")),
-    "j": lambda m: m.recall(m.number("<I")), "0": lambda m: m.last(1), "1": lambda m: m.since_mark(),
+    "d": lambda m: m.dictionary(m.since_mark()), "l": lambda m: m.stack.append(m.since_mark()),
+    "a": lambda m: m.extend(m.last(1)), "e": lambda m: m.extend(m.since_mark()), "s": lambda m: m.update(m.last(2)),
+    "u": lambda m: m.update(m.since_mark()), "0": lambda m: m.last(1), "1": lambda m: m.since_mark(),
     "2": lambda m: m.stack.append(m.stack[-1]),
 }  # fmt: skip
 _BY_BYTE = [_KNOWN.get(chr(byte)) for byte in range(256)]
@@ -155,27 +181,19 @@ def unpickled(data: bytes, name: str) -> Any:
     if len(data) > MOST_BYTES:
         raise FileError(f"{name}: a pickle of more than {MOST_BYTES >> 20} MiB; record fewer operations")
     machine = _Machine(data)
-    begun = 0
     try:
-        while True:
-            begun = machine.at
-            byte = machine.data[begun]
-            machine.at += 1
+        while (byte := machine.run_frequent()) != _STOP:
             step = _BY_BYTE[byte]
-            if step is not None:
-                step(machine)
-            elif byte == 0x2E:  # STOP
-                (value,) = machine.stack
-                if value is _MARK:
-                    raise ValueError("a mark as the value")
-                return value
-            else:
+            if step is None:
                 said = _REFUSED.get(chr(byte), f"{byte:#04x}")
                 raise FileError(
-                    f"{name}: byte {begun}: the pickle holds more than containers, numbers and texts (instruction "
-                    f"{said}), and nothing else is read; dump the trace as JSON"
+                    f"{name}: byte {machine.at - 1}: the pickle holds more than containers, numbers and texts "
+                    f"(instruction {said}), and nothing else is read; dump the trace as JSON"
                 )
+            step(machine)
+        (value,) = machine.stack
+        return value
     except (EOFError, IndexError):
-        raise FileError(f"{name}: byte {begun}: the pickle is cut; copy the file again") from None
+        raise FileError(f"{name}: byte {machine.at}: the pickle is cut; copy the file again") from None
     except (ValueError, KeyError, struct.error) as error:
-        raise FileError(f"{name}: byte {begun}: not a pickle of a trace ({error}); copy the file again") from None
+        raise FileError(f"{name}: byte {machine.at}: not a pickle of a trace ({error}); copy the file again") from None

@@ -25,13 +25,13 @@ from .kinds import (
     MOST_CALLS,
     MOST_RANKS,
     MOST_SEQUENCE,
-    Call,
-    Condition,
+    CommGroup,
     Dump,
     DumpReader,
-    Group,
     Member,
-    Progress,
+    RankCall,
+    RankProgress,
+    RankStatus,
     operation_of,
 )
 
@@ -84,7 +84,7 @@ class _Reading:
         self.at_work: dict[tuple[int, int], str] = {}  # rank, number -> group
         self.names: dict[str, str] = {}
         self.status: dict[tuple[str, int], tuple[int, int]] = {}  # group, rank -> launched, completed
-        self.reported: list[Progress] = []
+        self.reported: list[RankProgress] = []
         self.failed: dict[int, str] = {}
 
     def line(self, at: int, text: str) -> None:
@@ -130,7 +130,7 @@ class _Reading:
         number = min(int(match[2]), MOST_SEQUENCE)
         if ranks and max(ranks) <= MOST_RANKS:
             self.reported.append(
-                Progress(_NONE, number, ranks, len(ranks), None, number - 1 if joined and number else number)
+                RankProgress(_NONE, number, ranks, len(ranks), None, number - 1 if joined and number else number)
             )
 
     def dump(self, source: Source) -> Dump:
@@ -142,19 +142,22 @@ class _Reading:
             key = group or self.at_work.get((rank, number)) or only
             elements = {name: int(value) for name, value in _NUMEL.findall(sizes)}
             calls.append(
-                Call(
+                RankCall(
                     key, rank, number, operation_of(kind), kind, "entered", at, elements.get("In"), elements.get("Out")
                 )
             )
         unique = {(call.group, call.rank, call.sequence): call for call in reversed(calls)}
         progress = [
-            Progress(group, max(launched, 0), (rank,), 1, None, max(completed, 0))
+            RankProgress(group, max(launched, 0), (rank,), 1, None, max(completed, 0))
             for (group, rank), (launched, completed) in self.status.items()
         ]
-        progress += [Progress(only, p.launched, p.ranks, p.count, None, p.completed) for p in self.reported]
+        progress += [RankProgress(only, p.launched, p.ranks, p.count, None, p.completed) for p in self.reported]
         keys = dict.fromkeys((*(call.group for call in unique.values()), *(one.group for one in progress)))
-        groups = tuple(Group(key, self.names.get(key, NAMELESS)) for key in keys)
-        conditions = tuple(Condition(None, "error", (Member(rank),), 1, text) for rank, text in self.failed.items())
+        groups = tuple(CommGroup(key, self.names.get(key, NAMELESS)) for key in keys)
+        failed: dict[str, list[Member]] = {}
+        for rank, text in self.failed.items():
+            failed.setdefault(text, []).append(Member(rank))
+        conditions = tuple(RankStatus(None, "error", tuple(its), len(its), text) for text, its in failed.items())
         ordered = tuple(sorted(unique.values(), key=lambda call: call.order))
         return Dump(
             TOOL, source.path, groups, ordered, tuple(progress), conditions, complaints=tuple(self.complaints.first)

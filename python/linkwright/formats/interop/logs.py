@@ -40,7 +40,7 @@ _OF_LINKS = (
     "nvbandwidth", "perftest", "p2pBandwidthLatencyTest", "rocm-bandwidth-test", "TransferBench", "DeepEP",
 )  # fmt: skip
 _ALGORITHMS = {
-    "nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl", "NCCL Prometheus metrics": "nccl",
+    "nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl", "NCCL Prometheus": "nccl",
 }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ from . import (
 from .facts import Facts, Gathered
 from .kinds import Link, Log, LogRow, LogTable, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
-from .ranks import Operation
+from .ranks import TimedOperation
 
 __all__ = [
     "READERS",
@@ -46,8 +46,8 @@ __all__ = [
     "Log",
     "LogRow",
     "LogTable",
-    "Operation",
     "Source",
+    "TimedOperation",
     "is_log",
     "read_log",
     "read_logs",

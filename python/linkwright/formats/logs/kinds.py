@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from .facts import Facts, Gathered
-from .ranks import Operation
+from .ranks import TimedOperation
 
 if TYPE_CHECKING:
     from .lines import Source
@@ -149,7 +149,7 @@ class Log:
     skipped: int = 0
     complaints: tuple[tuple[int, str], ...] = ()
     left_out: tuple[tuple[int, str], ...] = ()
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[TimedOperation, ...] = ()
     waits: bool = False
 
     @property

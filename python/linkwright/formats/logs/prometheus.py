@@ -20,7 +20,7 @@ from .inspector import BY_RANK, COLLECTIVES, REDUCES
 from .kinds import Log, LogRow, LogTable, TextReader
 from .lines import MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
 
-TOOL = "NCCL Prometheus metrics"
+TOOL = "NCCL Prometheus"
 _LINE = re.compile(
     r"\s*(nccl_(?:p2p_)?bus_bandwidth_gbs)\{((?:[a-zA-Z_]\w*=\"(?:[^\"\\]|\\.)*\",?)*)\}\s+(\S+)(?:\s+-?\d+)?\s*"
 )

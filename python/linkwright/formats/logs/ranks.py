@@ -47,7 +47,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Operation:
+class TimedOperation:
     """One operation, as its ranks have timed it.
 
     Attributes:
@@ -67,14 +67,14 @@ class Operation:
     chosen: str = ""
 
 
-def alone(operations: Iterable[Operation]) -> bool:
+def alone(operations: Iterable[TimedOperation]) -> bool:
     """Whether times are of one rank of a group of several, so that they hold its waiting for the others."""
     return any(one.collective in TOGETHER and len(one.times) == 1 and one.ranks != 1 for one in operations)
 
 
 def gathered(
     samples: Iterable[tuple[_Table, int | None, Sample]],
-) -> tuple[dict[_Table, Times], tuple[Operation, ...]]:
+) -> tuple[dict[_Table, Times], tuple[TimedOperation, ...]]:
     """Times by table and size, and the operations of which it is known who timed them.
 
     Args:
@@ -95,6 +95,6 @@ def gathered(
         whole = collective in TOGETHER and len(its) > 1
         rows += [(one.line, one.time) for one in ((last,) if whole else its.values())]
         found.append(
-            Operation(group, collective, size, {rank: its[rank].time for rank in sorted(its)}, ranks, last.chosen)
+            TimedOperation(group, collective, size, {rank: its[rank].time for rank in sorted(its)}, ranks, last.chosen)
         )
     return tables, tuple(found)

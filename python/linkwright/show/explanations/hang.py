@@ -10,6 +10,7 @@ from linkwright.advise.explain.hang import (
     Absent,
     Behind,
     Busy,
+    CallPlace,
     Cycle,
     Finding,
     Hang,
@@ -17,7 +18,6 @@ from linkwright.advise.explain.hang import (
     Left,
     Mismatch,
     NoDump,
-    Place,
     compact,
 )
 from linkwright.base import units
@@ -25,6 +25,7 @@ from linkwright.formats.hangs import NAMELESS, Member
 
 WIDTH = 80
 MOST_WAITS = 20
+MOST_ALSO = 3  # further calls that wait for a rank
 MOST_NAMED = 8  # ranks that are named with their GPU and host
 MOST_COMPLAINTS = 3
 
@@ -36,6 +37,13 @@ _STATUS = {
     "running": "running",
     "finalize": "finalizing the communicator",
     "abort": "aborting the communicator",
+}
+# Whether numbers differ between two queries of RAS, or there is only one.
+_MOVED = {
+    None: "RAS shows a moment of a running job, in which ranks may differ by an operation. Query again and give both "
+    "files: if the numbers stay, the job hangs.",
+    False: "The numbers are the same in both queries: the job hangs.",
+    True: "The numbers differ between the queries, so the job is running; what is above is of the last one.",
 }
 _DIFFER = {
     "operation": "ranks call different operations", "elements": "ranks give different sizes",
@@ -65,16 +73,17 @@ def of_hang(hang: Hang) -> Iterator[str]:
         yield from _wrapped(mark + first)
         for text in rest:
             yield from _wrapped("   " + text, indent="   ")
+    if hang.more:
+        yield f"and {hang.more} more"
     if hang.snapshot and any(isinstance(one, Behind | Cycle | Mismatch) for one in hang.findings):
         yield ""
-        yield from _wrapped(
-            "RAS shows a moment of a running job, in which ranks may differ by an operation. Query again: if the "
-            "numbers stay, the job hangs."
-        )
+        yield from _wrapped(_MOVED[hang.moved])
     yield from _waits(hang)
 
 
 def _nothing(hang: Hang) -> str:
+    if hang.complaints:
+        return "Nothing that was understood shows a rank behind, but not all of the input was understood (see above)."
     if hang.snapshot:
         return (
             "No rank is behind: all ranks of every communicator have launched the same operations, and none is "
@@ -108,11 +117,7 @@ def _sentences(finding: Finding) -> list[str]:
     if isinstance(finding, Absent):
         return _absent(finding)
     if isinstance(finding, NoDump):
-        return [
-            f"Nothing is known of {_ranks(finding.ranks)}, and no other rank is behind: {_place(finding.place)} "
-            f"waits for {'it' if len(finding.ranks) == 1 else 'them'}, or hangs inside.",
-            f"Give the {finding.tool} output of {_ranks(finding.ranks)}. If there is none, look for a crash there.",
-        ]
+        return _no_dump(finding)
     if isinstance(finding, Busy):
         return [
             f"{_who(finding.members)} {_has(finding.members)} called {_place(finding.place)}, but the kernel has not "
@@ -131,17 +136,21 @@ def _sentences(finding: Finding) -> list[str]:
 
 
 def _behind(finding: Behind) -> list[str]:
-    who = _who(finding.members, finding.count)
-    last = (
-        f"the last that {_it(finding.count)} entered is {finding.launched:,}" if finding.launched else "it entered none"
-    )
-    last = last if finding.launched or finding.count == 1 else "they entered none"
-    others = f"The other {finding.waiting_count}" if finding.snapshot else _ranks(finding.waiting).capitalize()
-    wait = "waits" if finding.waiting_count == 1 else "wait"
-    first = (
-        f"{who} {'has' if finding.count == 1 else 'have'} not entered {_place(finding.place)}: {last}. "
-        f"{others} {wait} for {'it' if finding.count == 1 else 'them'}."
-    )
+    who, it = _who(finding.members, finding.count), "it" if finding.count == 1 else "they"
+    has, them = ("has", "it") if finding.count == 1 else ("have", "them")
+    others = _ranks(finding.waiting).capitalize()
+    if finding.snapshot:
+        others = f"The other {'one' if finding.waiting_count == 1 else finding.waiting_count}"
+    wait = f"{others} {'waits' if finding.waiting_count == 1 else 'wait'} for {them}."
+    if finding.launched is None:
+        first = f"{who} {has} not made the call that {_place(finding.place)} needs. {wait}"
+    else:
+        also = "".join(f", nor {_place(place)}" for place in finding.also[:MOST_ALSO])
+        there = " of the first" if also else ""
+        last = f"{it} entered none{there}"
+        if finding.launched:
+            last = f"the last{there} that {it} entered is {finding.launched:,}"
+        first = f"{who} {has} not entered {_place(finding.place)}{also}: {last}. {wait}"
     said = [first[0].upper() + first[1:]]
     if finding.count > len(finding.members):
         said.append("The output does not list them; `ncclras -v` lists more.")
@@ -156,6 +165,21 @@ def _behind(finding: Behind) -> list[str]:
         said.append("See what the process does: py-spy dump --pid PID; then its log and dmesg (Xid).")
     if not finding.snapshot:
         said.append("It may be inside the call: PyTorch counts a call once NCCL has returned from it.")
+    return said
+
+
+def _no_dump(finding: NoDump) -> list[str]:
+    said = [
+        f"Nothing is known of {_ranks(finding.ranks)}, and no other rank is behind: {_place(finding.place)} "
+        f"waits for {'it' if len(finding.ranks) == 1 else 'them'}, or hangs inside."
+    ]
+    if finding.given:
+        said.append(
+            f"In the dump of {_ranks(finding.given)} older calls or those that have ended are missing; dump all of "
+            "them, and record more (TORCH_NCCL_TRACE_BUFFER_SIZE)."
+        )
+    if lost := sorted(set(finding.ranks) - set(finding.given)):
+        said.append(f"Give the {finding.tool} output of {_ranks(lost)}. If there is none, look for a crash there.")
     return said
 
 
@@ -221,7 +245,7 @@ def _waits(hang: Hang) -> Iterator[str]:
         yield f"  and {len(hang.waits) - MOST_WAITS} more calls"
 
 
-def _place(place: Place) -> str:
+def _place(place: CallPlace) -> str:
     return f"{place.operation} {place.sequence:,} of {place.group}"
 
 
@@ -258,10 +282,6 @@ def _has(members: Sequence[Member]) -> str:
 
 def _is(members: Sequence[Member]) -> str:
     return "is" if len(members) == 1 else "are"
-
-
-def _it(count: int) -> str:
-    return "it" if count == 1 else "they"
 
 
 def _wrapped(text: str, indent: str = "  ") -> list[str]:
