@@ -154,10 +154,9 @@ def test_one_process_is_read_from_the_notes():
 
 
 def test_what_is_not_described_is_refused_with_its_reason():
-    for words, reason in (("H100 PCIe", "PCIe cards"), ("Abacus 9000", "no rule knows")):
-        found = settle(condition(words))
-        assert isinstance(found, Refusal)
-        assert reason in found.reason
+    found = settle(condition("Abacus 9000"))
+    assert isinstance(found, Refusal)
+    assert "no rule knows" in found.reason
 
 
 # ---- predictions and scores

@@ -7,9 +7,13 @@ A reader is a `Network` that an installed package names in the group `linkwright
 """
 
 from linkwright.base.errors import FileError, unknown
+from linkwright.formats.discovery.hostlists import expand as host_list
 from linkwright.formats.discovery.network_rates import number as usual
 from linkwright.formats.discovery.networks import Network
 from linkwright.formats.discovery.planes import Bundles, merged
+from linkwright.formats.discovery.slurm_topology import Switch
+from linkwright.formats.discovery.slurm_topology import sizes_of as block_sizes
+from linkwright.formats.discovery.slurm_topology import wired as switch_tree
 from linkwright.formats.discovery.wiring import (
     MOST_ENDPOINTS,
     MOST_LINKS,
@@ -29,5 +33,6 @@ from linkwright.formats.discovery.xml_text import read as read_xml
 
 __all__ = [
     "MOST_ENDPOINTS", "MOST_LINKS", "MOST_SWITCHES", "Axis", "Bundles", "Detour", "Edge", "Element", "FileError",
-    "Links", "Network", "Number", "Wiring", "bounded", "distinct", "merged", "plain", "read_xml", "unknown", "usual",
+    "Links", "Network", "Number", "Switch", "Wiring", "block_sizes", "bounded", "distinct", "host_list", "merged",
+    "plain", "read_xml", "switch_tree", "unknown", "usual",
 ]  # fmt: skip

@@ -5,12 +5,16 @@ import tomllib
 from pathlib import Path
 
 import licences
+from expect_cases import PUBLIC
 from linkwright import _native, machines
 from linkwright.base import registry
 from linkwright.base.stats.bandwidth import FACTORS
+from linkwright.base.units import format_size
 from linkwright.cli import groups
 from linkwright.formats import interop
+from linkwright.formats.gates.gate import rate
 from linkwright.store import schema
+from linkwright_cases import invoke
 from tables import RESULTS, shown
 
 DOCUMENTS = Path(__file__).parent.parent.parent / "docs"
@@ -60,6 +64,25 @@ def _formats() -> str:
 def _runtimes() -> str:
     rows = [[f"`{entry['key']}`", str(entry["summary"])] for entry in registry.entries("runtimes")]
     return _table(["`--for`", "what it writes"], rows)
+
+
+def _gates() -> str:
+    rows = [[f"`{entry['key']}`", str(entry["summary"])] for entry in registry.entries("gates")]
+    return _table(["`--format`", "what it writes"], rows)
+
+
+def _expected() -> str:
+    asked = ("expect", "allreduce,alltoall", "--on", "hgx-h100", "--nodes", "2", "--sizes", "1M,64M,1G,8G")
+    return f"```console\n$ linkwright {' '.join(asked)}\n{invoke(*asked).out}```\n"
+
+
+def _floors() -> str:
+    rows = [
+        [one.where, f"`{f'{one.machine} {one.variant.options}'.strip()}`", str(one.ranks or "all"),
+         format_size(one.size_bytes), str(one.shipped), rate(one.ours), str(one.measured)]
+        for one in PUBLIC
+    ]  # fmt: skip
+    return _table(["where", "asked", "ranks", "size", "shipped", "ours", "measured"], rows)
 
 
 def _pages() -> str:
@@ -180,6 +203,9 @@ TABLES = {
     "lines": lambda: f"```text\n{shown(*RESULTS[:4])}```\n",
     "formats": _formats,
     "runtimes": _runtimes,
+    "gates": _gates,
+    "expected": _expected,
+    "floors": _floors,
 }
 
 

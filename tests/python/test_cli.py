@@ -252,7 +252,7 @@ def test_former_verbs_are_neither_listed_nor_completed():
         ("run allreduce --every-pair", "--every-pair: only probes have it"),
         ("draw latest --report --size 8", "--report needs a run; leave out '--size'"),
         ("draw latest other --report", "--report takes one run; 2 are given"),
-        ("draw loggp", "Missing option '--out'; or give --report, of a run"),
+        ("draw loggp", "Missing option '--out'; or give --report to draw a run"),
     ],
 )
 def test_an_option_of_another_kind_of_question_is_refused(words, message):

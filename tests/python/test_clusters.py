@@ -491,7 +491,7 @@ def test_every_verb_takes_variants(pair):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["torus-2d", "--nodes", "2"], "--nodes 2: torus-2d.toml has no [cluster], so it is not the node"),
+        (["torus-2d", "--nodes", "2"], "--nodes 2: torus-2d.toml has no [cluster], so it is no node"),
         (["crossbar", "--without", "nvlink"], "--without and --degrade are for `flow` fabrics with links"),
         (["wormhole-n150", "--without", "NoC 7"], "unknown network `NoC 7`; did you mean `NoC 0`"),
         (["wormhole-n150", "--without", "NoC 0", "--without", "NoC 1"], "no network is left"),

@@ -74,7 +74,7 @@ def test_a_table_in_a_file_answers_without_a_simulation(table, tmp_path, monkeyp
     ("asked", "said"),
     [
         (("allreduce", "17M", 4), "the table ends at 16M B"),
-        (("allreduce", 64, 8), "it has 4"),
+        (("allreduce", 64, 8), "the table has 4"),
         (("allreduc", 64, 4), "did you mean `allreduce`"),
     ],
 )

@@ -340,5 +340,5 @@ def test_memory_that_runs_out_in_the_middle_is_one_message():
     with begun(words, preexec_fn=limited(**{"as": 600 << 20})) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
-    assert err.startswith("linkwright: out of memory; request less at once"), err
+    assert err.startswith("linkwright: out of memory; ask for less at once"), err
     assert err.count("\n") == 1, err

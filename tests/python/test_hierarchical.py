@@ -47,7 +47,7 @@ def test_the_parts_take_as_long_as_the_whole(nodes):
 
 def test_columns_that_meet_on_a_trunk_are_refused():
     narrow = cluster(8, trunk="200")
-    assert "devices of different columns meet on links" in Nodes.of(narrow, 64, None).meeting
+    assert "devices of different columns share links" in Nodes.of(narrow, 64, None).meeting
     with pytest.raises(UsageError, match="use another --algorithm"):
         Allreduce(narrow, 64, "hierarchical", None).time_ns(SIZE)
     assert Nodes.of(cluster(8), 64, None).meeting is None

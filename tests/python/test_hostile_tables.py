@@ -152,6 +152,7 @@ RIGHT = {
     "run probe": "run memory_latency --on loggp",
     "dissect": "dissect --suite x.toml --on loggp -p 2",
     "reproduce": "reproduce vollo",
+    "expect": "expect allreduce --on hgx-h100 --sizes 1M",
     "predict": "predict resnet --batch 16 --gpus 1 --on dgx1-p100",
     "plan": "plan io --on vollo-ia420f --in 8 --out 8",
     "plan cost": "plan cost allreduce --on loggp -p 2 --sizes 8,64",

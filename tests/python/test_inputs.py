@@ -1,6 +1,9 @@
 """What a run starts from: its own copies of its inputs, machines that can be told apart, and no code of strangers."""
 
+import codecs
+import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,11 +14,15 @@ import pytest
 from linkwright import executors
 from linkwright.base import files, registry
 from linkwright.base.errors import FileError, StoreError, UsageError
+from linkwright.formats.logs import lines
 from linkwright.machines import load
 from linkwright.session.suite import load as suites
 from linkwright.session.suite.backends import Dask, Local
 from linkwright.session.suite.session import Request, Watcher, resume, start
 from linkwright_cases import BRIEF, invoke
+from log_cases import nccl, osu
+
+HERE = Path(__file__).parent.parent
 
 SUITE = """
 [suite]
@@ -218,3 +225,111 @@ def test_a_file_that_never_ends_is_refused(tmp_path, monkeypatch, words):
     assert result.status == 2
     assert "/dev/zero" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- files as other systems write them, and names that are not UTF-8
+
+ENCODED = {
+    "bom": lambda text: codecs.BOM_UTF8 + text.encode(),
+    "crlf": lambda text: text.replace("\n", "\r\n").encode(),
+    "bom and crlf": lambda text: codecs.BOM_UTF8 + text.replace("\n", "\r\n").encode(),
+    "utf-16": lambda text: text.encode("utf-16"),
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "gzip and bom": lambda text: gzip.compress(codecs.BOM_UTF8 + text.encode()),
+}
+# What reads a file -> the file, and the command.
+READ = {
+    "log": (nccl(), "explain FILE --on hgx-h100"),
+    "osu": (osu(), "import FILE --ranks 4 --runs runs"),
+    "machine": (LOGGP, "simulate allreduce -a ring --on ./FILE.toml -p 4 --sizes 8"),
+    "suite": (SUITE, "dissect ./FILE.toml --level full --on loggp -p 4 --runs runs"),
+    "lw": (None, "verify ./FILE.lw"),
+    "goal": (None, "verify ./FILE.goal"),
+    "slurm": ("networks/tree.topology.conf", "machines import FILE --node hgx-h100 --name made"),
+    "ibnetdiscover": ("networks/fat_tree.ibnetdiscover", "machines import FILE --node hgx-h100 --name made"),
+    "nvidia-smi": ("hosts/quad.nvidia.txt", "machines import FILE --gpu A100-SXM4-80GB --name made"),
+    "rocm-smi": ("hosts/line.rocm.txt", "machines import FILE --gpu MI250X --name made"),
+    "nccl": ("hosts/two_h100.nccl.xml", "machines import FILE --name made"),
+    "hwloc": ("hosts/two_l40s.hwloc.xml", "machines import FILE --name made"),
+}
+
+
+def text_of(key):
+    given = READ[key][0]
+    if given is None:
+        return invoke("export", "allreduce/ring", "-p", "4", "--as", key).out
+    return (HERE / given).read_text(encoding="utf-8") if given.startswith(("networks/", "hosts/")) else given
+
+
+def said(key, name):
+    """The answer to a file, but for its name, and that it may be a copy."""
+    result = invoke(*READ[key][1].replace("FILE", name).split())
+    (Path("made.toml")).unlink(missing_ok=True)
+    return result.status, re.sub(r"runs/\S+|\d+ lines? skipped", "", result.out.replace(name, "FILE")), result.err
+
+
+@pytest.mark.parametrize("key", READ)
+def test_all_readers_take_byte_order_marks_line_ends_and_gzip(tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    suffix = re.search(r"FILE(\.\w+)?", READ[key][1])[1] or ""
+    (tmp_path / f"plain{suffix}").write_text(text_of(key))
+    status, out, err = said(key, "plain")
+    assert status == 0, err
+    for how, encoded in ENCODED.items():
+        (tmp_path / f"fresh{suffix}").write_bytes(encoded(text_of(key)))
+        assert said(key, "fresh")[:2] == (0, out), (how, said(key, "fresh"))
+
+
+@pytest.mark.parametrize("key", READ)
+def test_all_readers_take_names_that_are_not_utf_8(tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    suffix = re.search(r"FILE(\.\w+)?", READ[key][1])[1] or ""
+    name = os.fsdecode(b"na\xffme")
+    (tmp_path / f"{name}{suffix}").write_text(text_of(key))
+    status, _, err = said(key, name)
+    assert status == 0, err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["draw allreduce/ring --on loggp -p 4 --out NAME.svg", "export allreduce/ring -p 4 --as lw --out NAME.lw",
+     "explain l.log --on hgx-h100 --out NAME.html", "import l.log --runs NAME",
+     "simulate allreduce -a ring --on loggp -p 4 --sizes 8 --output NAME.csv"],
+)  # fmt: skip
+def test_all_writers_take_names_that_are_not_utf_8(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l.log").write_text(nccl())
+    result = invoke(*(word.replace("NAME", os.fsdecode(b"na\xffme")) for word in words.split()))
+    assert result.status == 0, result.err
+    assert any(os.fsdecode(b"na\xffme") in path.name for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("data", [gzip.compress(b"x" * 5000)[:30], b"\x1f\x8b", b"\x1f\x8b" + b"\xff" * 50])
+@pytest.mark.parametrize("words", ["import FILE --runs runs", "verify ./FILE.lw", "machines import FILE"])
+def test_a_broken_archive_is_refused(tmp_path, monkeypatch, data, words):
+    monkeypatch.chdir(tmp_path)
+    for name in ("FILE", "FILE.lw"):
+        (tmp_path / name).write_bytes(data)
+    result = invoke(*words.split())
+    assert result.status == 2
+    assert "gzip" in result.err
+    assert result.err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_archive_that_unpacks_to_no_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_TEXT", 1 << 20)
+    (tmp_path / "bomb.log").write_bytes(gzip.compress(b"x" * (8 << 20)))
+    assert "more than" in invoke("explain", str(tmp_path / "bomb.log")).err
+
+
+def test_a_failed_import_leaves_no_folder(tmp_path, monkeypatch):
+    from linkwright.show import report
+
+    def fails(*_):
+        raise UsageError("no page")
+
+    monkeypatch.setattr(report, "render", fails)
+    (tmp_path / "l.log").write_text(nccl())
+    assert invoke("import", str(tmp_path / "l.log"), "--runs", str(tmp_path / "new" / "runs")).status == 2
+    assert list((tmp_path / "new").iterdir()) == []

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import random
 import re
 import signal
@@ -13,11 +14,15 @@ from linkwright.base.errors import FileError, LinkwrightError
 from linkwright.formats import logs
 from linkwright.formats.logs import lines, read_log
 from log_cases import (
+    DEEPEP,
     FULL,
     KINDS,
+    PERFTEST_LATENCY,
     PINGPONG,
     RING,
+    ROCM_BANDWIDTH,
     SIZES,
+    TRANSFERBENCH,
     imb,
     inspector,
     kineto,
@@ -25,6 +30,8 @@ from log_cases import (
     nccl_json,
     nvbandwidth,
     osu,
+    pairs,
+    perftest,
     rates,
     time_of,
 )
@@ -131,8 +138,8 @@ def test_facts_are_typed(read):
     facts = read(nccl(ranks=16, nodes=2, between=INFO)).facts
     assert facts.devices == {"NVIDIA H100 80GB HBM3": 16}
     assert (facts.hosts, facts.library, facts.version, facts.channels) == (2, "NCCL", "2.27.3", 24)
-    assert facts.algorithm == "Ring"
-    assert facts.protocol is None
+    assert facts.setting("NCCL_ALGO") == "Ring"
+    assert facts.setting("NCCL_PROTO") == ""  # the library lists what is set
     assert facts.transports == {"NET/IB/GDRDMA": len(SIZES)}
 
 
@@ -216,17 +223,55 @@ def test_two_jobs_in_one_another_have_ranks_of_their_own(read):
 
 def test_ranks_that_only_the_library_states_are_those_of_the_next_table(read):
     def said(ranks):
-        return f"node0:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks {ranks} nNodes 1\n" + nccl(devices=False)
+        return f"node0:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks {ranks} nNodes 1\n" + nccl(ranks=ranks, devices=False)
 
     assert [table.ranks for table in read(said(8) + said(4)).tables] == [8, 4]
 
 
-@pytest.mark.parametrize(("unit", "rate", "times", "rates"), [("ms", "GB/s", 1e3, 1), ("us", "MB/s", 1, 1e-3)])
+@pytest.mark.parametrize(("unit", "rate", "times", "rates"), [("ms", "MB/s", 1e3, 1e-3), ("ns", "TB/s", 1e-3, 1e3)])
 def test_units_of_a_heading_are_obeyed(read, unit, rate, times, rates):
     plain = read(nccl()).tables[0].rows
     scaled = read(nccl().replace("(us)  (GB/s)", f"({unit})  ({rate})")).tables[0].rows
     assert [row.time for row in scaled] == pytest.approx([row.time * times for row in plain])
     assert [row.busbw for row in scaled] == pytest.approx([row.busbw * rates for row in plain])
+
+
+SAID = """n{node}:11:22 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ib0:10.0.0.1<0>
+n{node}:11:22 [0] NCCL INFO Using network IB
+n{node}:11:22 [0] NCCL INFO NCCL_IB_HCA set to mlx5_0,mlx5_1
+n{node}:11:22 [0] NCCL INFO NVLS multicast support is not available on dev 0
+n{node}:11:22 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'
+n{node}:11:22 [0] NCCL INFO Channel 00/0 : 7[7] -> 15[7] [send] via NET/IB/1(3)
+n{node}:11:22 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct
+n{node}:11:22 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo 1 proto 2 time 123.4
+n{node}:11:22 [0] NCCL INFO AllReduce: 8 Bytes -> Algo NVLSTREE proto LL channel{{Lo..Hi}}={{0..0}}
+n{node}:11:22 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels
+n{node}:11:22 [0] NCCL WARN Cannot create SHARP job"""
+
+
+def test_what_a_library_reports_is_typed(read):
+    facts = read(nccl(ranks=16, nodes=2, between=[SAID.format(node=node) for node in (1, 2)])).facts
+    assert facts.nics == dict.fromkeys(("n1", "n2"), ("mlx5_0:1/IB", "mlx5_1:1/RoCE"))
+    assert facts.ports_used == {"n1": {1}, "n2": {1}}
+    assert (facts.network, facts.multicast, facts.gpudirect, facts.sharp) == ("IB", False, False, False)
+    assert facts.chosen == {1 << 20: ("ring", "simple"), 8: ("nvls_tree", "ll")}
+    assert (facts.connections("SHM"), facts.connections("NET"), facts.connections("NET/Socket")) == (6, 6, 0)
+    assert (facts.channels, facts.per_process, facts.runs) == (16, 1, 1)
+    assert (facts.setting("NCCL_IB_HCA"), facts.setting("NCCL_ALGO")) == ("mlx5_0,mlx5_1", None)
+    assert facts.proxied == 6
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_runs_side_by_side_are_groups_of_their_own(read, mixed):
+    """A test built without MPI: two hosts list ranks 0 to 7, one after the other or by turns."""
+    lines = nccl(ranks=8).splitlines(keepends=True)
+    listed = [line for line in lines if "Rank" in line]
+    again = [line.replace("node0", "node1") for line in listed]
+    both = [line for pair in zip(listed, again, strict=True) for line in pair] if mixed else [*listed, *again]
+    rows = [again for line in lines if " sum " in line for again in (line, line)]
+    log = read("".join([*lines[:3], *both, *(line for line in lines[11:] if " sum " not in line), *rows]))
+    assert log.facts.runs == 2
+    assert [(table.ranks, table.nodes) for table in log.tables] == [(8, 1)]
 
 
 @pytest.mark.parametrize(("units", "says"), [("(fortnights)", "`fortnights` is not known"), ("(us) (ms)", "mixed")])
@@ -241,7 +286,7 @@ def test_tools_may_follow_one_another(read):
         ("OSU", "allreduce"), ("nccl-tests", "allreduce"), ("IMB", "allreduce"), ("OSU", "allgather"),
     ]  # fmt: skip
     assert [len(table.rows) for table in log.tables] == [3, 6, 3, 3]
-    assert len(log.matrices) == 2
+    assert {link.test for link in log.links} == NVBANDWIDTH
     assert log.complaints == ()
 
 
@@ -251,7 +296,7 @@ def test_tools_may_follow_one_another(read):
         ("1024 256 float sum -1 nan 1.0 1.0 0", "a time or a rate is not a number"),
         ("1024 256 float sum -1 -5.0 1.0 1.0 0", "a time or a rate is not a number"),
         ("1024 256 float sum -1 5.0", "columns are missing"),
-        ("1024 256 float sum -1 5.0 1.0 1.0 0 5.0 1.0", "columns in place are missing"),
+        ("1024 256 float sum -1 5.0 0.20 0.36 0 5.0 0.20", "columns in place are missing"),
         ("9" * 40 + " 256 float sum -1 5.0 1.0 1.0 0", "the size is not a whole number"),
     ],
 )
@@ -275,7 +320,7 @@ def test_the_json_of_nccl_tests(read):
     (table,) = log.tables
     assert (table.collective, table.ranks, table.nodes, table.reduction) == ("allreduce", 8, 1, "sum")
     assert times(table) == {size: time_of(size) for size in SIZES}
-    assert (log.facts.version, log.facts.algorithm, log.facts.devices) == (
+    assert (log.facts.version, log.facts.setting("NCCL_ALGO"), log.facts.devices) == (
         "2.27.3",
         "Ring",
         {"NVIDIA H100 80GB HBM3": 8},
@@ -331,7 +376,7 @@ def test_a_barrier_has_no_size(read, title, header, row, time):
 
 
 def test_a_test_of_osu_that_is_not_read_is_named(read):
-    with pytest.raises(FileError, match="the test `MPI Bi-Directional Bandwidth` is not read"):
+    with pytest.raises(FileError, match="the test `MPI Bi-Directional Bandwidth` is not supported"):
         read(osu("Bi-Directional Bandwidth", "# Size      Bandwidth (MB/s)"))
 
 
@@ -351,13 +396,111 @@ def test_imb_takes_the_mean(read):
     assert times(table) == pytest.approx({size: time_of(size) for size in SIZES}, abs=0.01)
 
 
+def ends(log):
+    """(test, from, to) -> 10^9 B/s."""
+    return {(link.test, link.source, link.target): link.rate for link in log.links}
+
+
+NVBANDWIDTH = {"host_to_device_memcpy_ce", "device_to_device_memcpy_read_ce"}
+
+
 def test_nvbandwidth_as_text_and_json(read):
-    first, second = read(nvbandwidth()).matrices
-    assert (first.name, first.rows) == ("host_to_device_memcpy_ce", ((55.31, 55.29),))
-    assert second.rows == ((None, 390.2), (390.1, None))
-    cases = [{"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.31", "N/A"]]}]
-    (matrix,) = read(json.dumps({"nvbandwidth": {"testcases": cases}})).matrices
-    assert matrix.rows == ((55.31, None),)
+    found = ends(read(nvbandwidth()))
+    assert {test for test, *_ in found} == NVBANDWIDTH
+    assert found["host_to_device_memcpy_ce", "CPU 0", "GPU 1"] == 55.29
+    assert len([test for test, *_ in found if test.startswith("device")]) == 2
+    cases = [{"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.31", "N/A"]]},
+             {"name": "host_device_latency_sm", "status": "Passed", "bandwidth_matrix": [["612.1"]],
+              "bandwidth_description": "memory latency SM CPU(row) <-> GPU(column) (ns)"},
+             {"name": "all_to_host_memcpy_ce", "status": "Waived"}]  # fmt: skip
+    log = read(json.dumps({"nvbandwidth": {"testcases": cases}}))
+    assert ends(log) == {("host_to_device_memcpy_ce", "CPU 0", "GPU 0"): 55.31}
+    assert [what for _, what in log.left_out] == ["the test `all_to_host_memcpy_ce` has no matrix"]
+    cases[0]["bandwidth_matrix"] = [["55.31", "5x.3"]]
+    assert read(json.dumps({"nvbandwidth": {"testcases": cases}})).complaints
+
+
+def test_a_matrix_that_is_read_backwards_swaps_its_ends(read):
+    text = (
+        "nvbandwidth Version: v0.8\nRunning d2d_read_ce.\n"
+        "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n    0   1\n 0 N/A 390.2\n 1 380.1 N/A\n"
+    )
+    assert ends(read(text)) == {("d2d_read_ce", "GPU 1", "GPU 0"): 390.2, ("d2d_read_ce", "GPU 0", "GPU 1"): 380.1}
+
+
+@pytest.mark.parametrize(("unit", "rate"), [("Gb", 49.0), ("MB", 11.566), ("MiB", 48.8)])
+def test_perftest_gives_the_rate_of_a_port(read, unit, rate):
+    (link,) = read(perftest(unit, ((65536, rate),))).links
+    assert (link.test, link.medium, link.source, link.size) == ("RDMA_Write", "port", "mlx5_0 (IB)", 65536)
+    assert link.rate == pytest.approx(rate, rel=1e-4)
+    assert not link.both_ways
+
+
+def test_perftest_both_ways_of_both_ports(read):
+    text = perftest(title="Send Bidirectional BW Test").replace("OFF\t\tDevice", "ON\t\tDevice")
+    (link,) = read(text).links
+    assert (link.test, link.source, link.both_ways) == ("Send", "mlx5_0 (IB), both ports", True)
+
+
+def test_latencies_of_perftest(read):
+    (link,) = read(PERFTEST_LATENCY).links
+    assert (link.test, link.source, link.rate, link.size, link.time) == (
+        "RDMA_Write latency",
+        "mlx5_1 (IB)",
+        None,
+        2,
+        1.12,
+    )
+
+
+@pytest.mark.parametrize("change", [("392.00", "39.20"), ("131072", "13107"), ("0.37", "3.7"), ("392.00", "x")])
+def test_a_row_of_perftest_that_contradicts_itself_is_named(read, change):
+    with pytest.raises(FileError, match=r"disagree|not numeric"):
+        read(perftest().replace(*change))
+
+
+def test_pairs_of_the_cuda_samples(read):
+    log = read(pairs())
+    found = ends(log)
+    assert len(found) == 32
+    assert found["Unidirectional P2P=Enabled", "GPU 0", "GPU 3"] == 390.0
+    assert {link.both_ways for link in log.links if link.test.startswith("Bi")} == {True}
+    assert (log.facts.devices, log.complaints) == ({"NVIDIA H100 80GB HBM3": 4}, ())
+
+
+def test_transferbench(read):
+    log = read(TRANSFERBENCH)
+    found, one = ends(log), "Unidirectional copy, local read / remote write"
+    assert (found[one, "GPU 0", "GPU 1"], found[one, "CPU 0", "GPU 1"]) == (48.46, 27.30)
+    both = "Bidirectional copy, local read / remote write"
+    assert (found[f"{both} <-", "GPU 1", "GPU 0"], found[f"{both} <->", "GPU 0", "GPU 1"]) == (47.41, 94.87)
+    assert found["transfer by GPU00:004", "GPU 0", "GPU 1"] == 48.46
+    assert log.complaints == ()
+    assert read(TRANSFERBENCH.replace("1.385 ms", "13.85 ms")).complaints
+
+
+def test_rocm_bandwidth_test(read):
+    log = read(ROCM_BANDWIDTH)
+    assert ends(log)["Unidirectional copy", "device 1", "device 0"] == 54.147
+    assert set(log.facts.devices) == {"AMD EPYC 9654", "AMD Instinct MI300X"}
+
+
+def test_deepep(read):
+    log = read(DEEPEP)
+    assert [(link.test, link.medium, link.source, link.rate) for link in log.links] == [
+        ("dispatch (FP8)", "scale-out", "GPU", 43.10), ("dispatch (FP8)", "scale-up", "GPU", 140.70),
+        ("dispatch (BF16)", "scale-out", "GPU", 43.20), ("dispatch (BF16)", "scale-up", "GPU", 141.10),
+        ("combine", "scale-up", "GPU", 339.63), ("dispatch + combine", "exchange", "rank 0", 40.10),
+        ("dispatch", "exchange", "rank 1", 39.01), ("combine", "exchange", "rank 1", 41.61),
+        ("expanded dispatch", "scale-out", "rank 0", 61.0), ("expanded dispatch", "scale-up", "rank 0", 205.0),
+    ]  # fmt: skip
+    assert log.complaints == ()
+    assert read(DEEPEP.replace("43.10 GB/s", "43,10 GB/s")).complaints
+
+
+def test_links_and_collectives_in_one_file(read):
+    log = read(perftest() + nccl() + pairs())
+    assert ([table.collective for table in log.tables], len(log.links)) == (["allreduce"], 33)
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -488,8 +631,123 @@ def test_mutants_are_read_or_refused(read, kind):
             continue
         for table in log.tables:
             assert all(row.size >= 0 and (row.time is None or row.time >= 0) for row in table.rows)
+        for link in log.links:
+            assert link.rate is None or link.rate > 0
+            assert link.time is None or link.time > 0
 
 
 def test_every_reader_is_of_a_tool_with_a_source():
     assert all(reader.summary and reader.source and reader.tool for reader in logs.READERS)
     assert rates("allreduce", 8, 8000, 1.0) == (8.0, 14.0)
+
+
+# ---- rows that contradict themselves
+
+ROW = next(line for line in nccl().splitlines() if line.split()[:1] == [str(1 << 20)])
+CONTRADICTORY = {
+    "a time without its dot": (ROW.replace("20.49", "2049", 1), "time and algbw disagree"),
+    "another busbw": (ROW.replace("89.57", "98.57", 1), "algbw and busbw disagree: 98.57 is not 1.75 x"),
+    "another count": (ROW.replace("262144", "26214", 1), "size and count disagree"),
+    "no time": (ROW.replace("20.49", "0.00", 1), "the time is 0"),
+    "a size with its unit": (ROW.replace("1048576", "1M", 1), "size, count and type of a row"),
+    "a size with commas": (ROW.replace("1048576", "1,048,576", 1), "size, count and type of a row"),
+    "columns run together": (re.sub(r"1048576\s+262144", "1048576262144", ROW), "size, count and type of a row"),
+    "a type run together": (re.sub(r"262144\s+float", "262144float", ROW), "size, count and type of a row"),
+    "two rows in a line": (ROW + ROW, "two rows stand in one line"),
+    "a row within another": (ROW[:60] + ROW, "is not a number"),
+    "wrong elements": (re.sub(r"(89.57\s+)0", r"\1many", ROW, count=1), "is not a number"),
+}
+
+
+@pytest.mark.parametrize("kind", CONTRADICTORY)
+def test_a_row_that_contradicts_itself_is_named(read, kind):
+    row, says = CONTRADICTORY[kind]
+    log = read(nccl().replace(ROW, row))
+    ((line, what),) = log.complaints
+    assert (line, says in what) == (nccl().splitlines().index(ROW) + 1, True), what
+    assert 20.49 not in [row.time for row in log.tables[0].rows]
+    assert {row.size for row in log.tables[0].rows} >= {1 << 10, 1 << 30}
+
+
+def test_rows_of_healthy_logs_agree(read):
+    for collective in ("allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce"):
+        for ranks in (2, 8, 72, 1024):
+            assert read(nccl(collective, ranks)).complaints == ()
+
+
+@pytest.mark.parametrize(("change", "nodes"), [(("Rank  7", "Rank  3"), None), (("Rank  7", "Rank 70"), 1)])
+def test_a_list_of_ranks_that_the_rates_contradict(read, change, nodes):
+    log = read(nccl().replace(*change))
+    assert (log.tables[0].ranks, log.tables[0].nodes) == (8, nodes)
+    assert [what for _, what in log.complaints if "lists rank 70" in what] or change[1] != "Rank 70"
+
+
+def test_ranks_follow_from_rates_if_only_rank_0_is_listed(read):
+    text = re.sub(r"#  Rank +[1-9].*\n", "", nccl(ranks=16, nodes=2))
+    assert [(table.ranks, table.nodes) for table in read(text).tables] == [(16, None)]
+
+
+def test_wrong_results_are_a_fact_of_the_log(read):
+    log = read(nccl().replace(ROW, re.sub(r"(89.57\s+)0", r"\g<1>128", ROW, count=1)))
+    assert [(row.size, row.wrong) for row in log.wrong] == [(1 << 20, 128)]
+    assert log.tables[0].wrong == log.wrong
+    assert read(nccl()).wrong == ()
+
+
+@pytest.mark.parametrize("time", [math.nan, None, 2049.0])
+def test_a_result_of_json_that_contradicts_itself_is_named(read, time):
+    document = json.loads(nccl_json())
+    document["results"][1]["out_of_place"]["time"] = time
+    log = read(json.dumps(document))
+    assert [what.partition(":")[0] for _, what in log.complaints] == ["result 2"]
+    assert {row.size for row in log.tables[0].rows} == {1 << 10, 1 << 30}
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "time"),
+    [("# Size  Min Latency(us)  Avg Latency(us)  Max Latency(us)", "1024 1.0 2.0 3.0", 2.0),
+     ("# Size Avg Latency(us) Min Latency(us) Max Latency(us)", "1024 2.0 1.0 3.0", 2.0),
+     ("# Size       Latency (us)", "1024 2.0", 2.0),
+     ("# Size  P50 Tail Lat(us)  Avg Latency(us)", "1024 7.0 2.0", 2.0),
+     ("# Size  Min Latency(us)  Max Latency(us)", "1024 1.0 3.0", 3.0)],
+)  # fmt: skip
+def test_columns_of_osu_are_found_by_their_names(read, header, row, time):
+    (table,) = read(f"# OSU MPI Allreduce Latency Test v7.3\n{header}\n{row}\n").tables
+    assert [one.time for one in table.rows] == [time]
+
+
+@pytest.mark.parametrize(
+    ("title", "collective", "per_rank"),
+    [("All-to-Allv Personalized Exchange Latency", "alltoall", True), ("Allgatherv Latency", "allgather", True),
+     ("Reduce_scatter_block Latency", "reduce_scatter", False), ("Persistent Allreduce Latency", "allreduce", False)],
+)  # fmt: skip
+def test_variants_of_collectives_of_osu(read, title, collective, per_rank):
+    (table,) = read(osu(title)).tables
+    assert (table.collective, table.per_rank) == (collective, per_rank)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)\n8 5 1 3\n",
+      "not between 1 and 3"),
+     (imb().replace("# #processes = 16", "# #processes = 0"), "no process took part"),
+     (re.sub(r"(\d+\.\d+)(\s*\n)", r"9\g<1>\2", imb()), "not between"),
+     (imb().replace("20.49", "time-out.;"), "not numeric")],
+)  # fmt: skip
+def test_impossible_rows_of_osu_and_imb_are_named(read, text, says):
+    try:
+        named = [what for _, what in read(text).complaints]
+    except FileError as error:
+        named = [str(error)]
+    assert any(says in what for what in named), named
+
+
+def test_a_brace_in_a_name_opens_no_object(read):
+    text = inspector().replace('"hostname": "', '"hostname": "a{b\\"')
+    assert text != inspector()
+    assert times(read(text).tables[0]) == times(read(inspector()).tables[0])
+
+
+def test_a_group_of_one_rank_moves_nothing(read):
+    with pytest.raises(FileError, match="no kernel of the trace"):
+        read(kineto().replace('"Group size": 8', '"Group size": 1'))

@@ -188,7 +188,7 @@ def test_small_messages_take_as_many_rails_as_channels():
     [
         ("nccl-2.27/trees", "unknown algorithm of the library for allreduce `trees`; did you mean `tree`"),
         ("nccl-2.27/tree/ll12", "unknown protocol `ll12`; did you mean `ll128`"),
-        ("nccl-2.27/nvls", "nvls: version 2.27 does not use it here; there are tree/ll, "),
+        ("nccl-2.27/nvls", "nvls: version 2.27 does not use it here; it can use tree/ll, "),
         ("nccl-2.27/tree/ll/x", "unknown plan"),
         ("nccl-2.17", "unknown plan"),
         ("nccl-2.3.5", "unknown plan"),

@@ -69,7 +69,7 @@ def test_hostlists():
     assert hostlists.expand("a[01-03,7]b,c", "x") == ["a01b", "a02b", "a03b", "a7b", "c"]
     assert hostlists.expand("n[0-1]x[8-9]", "x") == ["n0x8", "n0x9", "n1x8", "n1x9"]
     for wrong in ("a[", "a]", "a[3-1]", "a[]", "a,,b", "a[1-2]]", "a[[1-2]]", "a[1-x]", "a b", "a\nrank 0=b"):
-        with pytest.raises(FileError, match=r"is no (list of names|range of numbers)"):
+        with pytest.raises(FileError, match=r"is not a (list of names|range of numbers)"):
             hostlists.expand(wrong, "x")
     for huge in ("a[0-999999999]", "a[0-999]b[0-999]c[0-999]", ",".join(["a[0-30000]"] * 3)):
         with pytest.raises(FileError, match="at most"):
@@ -110,12 +110,12 @@ WRONG = [
     ("fat_tree.ibnetdiscover", '"H-0000000000000010"[1]', '"H-00000000000000ff"[1]', ["does not describe", "cut file"]),
     ("fat_tree.ibnetdiscover", '[2]\t"H-0000000000000011"[1]', '[2]\t"H-0000000000000012"[1]', ["does not lead back"]),
     ("fat_tree.ibnetdiscover", '[2]\t"H', '[1]\t"H', ["port 1 of leaf 1 is listed twice"]),
-    ("fat_tree.ibnetdiscover", "Ca\t1", "Rt\t1", ["is a router to another subnet", "take it out"]),
+    ("fat_tree.ibnetdiscover", "Ca\t1", "Rt\t1", ["is a router to another subnet", "remove it"]),
     ("fat_tree.ibnetdiscover", "vendid=0x2c9", "vendor", ["line 6", "is not a line of ibnetdiscover"]),
     ("fat_tree.ibnetdiscover", "Switch\t65", "", ["line 10", "is not a line"]),
     ("tree.topology.conf", "spine1 Switches=leaf[1-2]", "spine1 Switches=leaf[1-3]", ["leaf3", "no line describes"]),
-    ("tree.topology.conf", "node[03,04]", "node[02,04]", ["node02 is below leaf1, too"]),
-    ("tree.topology.conf", "SwitchName=leaf2", "SwitchName=leaf1", ["leaf1 stands in line 2, too"]),
+    ("tree.topology.conf", "node[03,04]", "node[02,04]", ["node02 is also below leaf1"]),
+    ("tree.topology.conf", "SwitchName=leaf2", "SwitchName=leaf1", ["leaf1 is also in line 2"]),
     ("tree.topology.conf", "node[01-02]", "node[01-", ["line 2", "is not a list of names"]),
     ("tree.topology.conf", "LinkSpeed", "Speed", ["unknown key `speed`", "linkspeed"]),
     ("tree.topology.conf", "SwitchName=spine", "RingName=spine", ["topology/ring are not supported"]),

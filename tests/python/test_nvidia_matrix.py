@@ -3,7 +3,8 @@
 import pytest
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery import devices, hosts
+from linkwright.formats.discovery import hosts
+from linkwright.machines import gpus
 
 
 def matrix(names: list[str], entry) -> str:
@@ -27,14 +28,14 @@ def test_gpus_with_memory_as_numa_nodes_belong_to_their_processors():
         "GPU0\t X \tNV18\t0-71\t0,3-9,11-17\t2\n"
         "GPU1\tNV18\t X \t72-143\t1,19-25\t18\n"
     )
-    found = hosts.recognised(matrix).read(matrix, "x", devices.called("GB200"))
+    found = hosts.recognised(matrix).read(matrix, "x", gpus.called("GB200"))
     assert [found.tree[f"PCIe {i}"][0] for i in (0, 1)] == ["CPU 0", "CPU 1"]
 
 
 def test_ports_have_any_name():
     names = ["GPU0", "GPU1", "mlx5_bond_0", "ibp12s0", "roceP2p1s0"]
     told = matrix(names, lambda i, j: "NV12" if max(i, j) < 2 else "PIX" if {i, j} == {1, 3} else "SYS")
-    found = hosts.recognised(told).read(told, "x", devices.called("A100"))
+    found = hosts.recognised(told).read(told, "x", gpus.called("A100"))
     assert [nic.name for nic in found.nics] == names[2:]
     assert found.tree["NIC 1"][0] == found.tree["GPU 1"][0] != found.tree["GPU 0"][0]
 
@@ -55,4 +56,4 @@ def test_links_without_switches_do_not_tell_the_gpu(gpus, entry):
 def test_a_link_of_a_switch_that_is_down_is_said():
     told = matrix([f"GPU{i}" for i in range(8)], lambda i, j: "NV17" if 3 in (i, j) else "NV18")
     with pytest.raises(FileError, match="GPU 3 has 17 links to the switch, others have 18; is one down"):
-        hosts.recognised(told).read(told, "x", devices.called("H100"))
+        hosts.recognised(told).read(told, "x", gpus.called("H100"))

@@ -145,7 +145,7 @@ def test_a_pattern_obeys_its_root_and_skew():
     [
         ('pattern = "pairs"\nop = "max"\n', "`op`: a pattern has no algorithms and combines nothing; omit it"),
         ('pattern = "pairs"\nalgorithms = ["ring"]\n', "`algorithms`: a pattern has no algorithms"),
-        ('collectives = ["reduce"]\nmessages = 4\n', "`messages`: only patterns have it; leave it out"),
+        ('collectives = ["reduce"]\nmessages = 4\n', "`messages`: only patterns have it; omit it"),
         ('collectives = ["reduce"]\nmodelled = { both_ways = true }\n', "`both_ways`: only patterns have it"),
         (
             'pattern = "pairs"\nmetrics = ["latency"]\n',

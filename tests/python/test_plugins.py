@@ -430,7 +430,10 @@ BROKEN = {
     "another key": (WELL.replace('"own"', '"mine"'), "has the key `mine`, but the entry point is called `own`"),
     "no launch": (WELL.replace("def launch", "def start"), "does not define `launch`"),
     "a model": (WELL.replace("is_host", "modelled"), "declares its times modelled"),
-    "a condition": (WELL.replace("is_host = True", "obeys = {'weather'}"), "obeys weather, which linkwright does not"),
+    "a condition": (
+        WELL.replace("is_host = True", "obeys = {'weather'}"),
+        "declares the conditions weather, which linkwright does not",
+    ),
 }
 
 

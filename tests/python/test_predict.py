@@ -114,7 +114,7 @@ def test_what_does_not_fit_has_no_time(tmp_path):
     result = invoke("predict", str(app), "--on", "wormhole-n150")
     assert result.status == 1
     told = " ".join(result.out.split())
-    assert "does not fit: needs 1,488.0 KiB at each endpoint (fullest in s), where there are 1,464.0 KiB" in told
+    assert "does not fit: needs 1,488.0 KiB at each endpoint (fullest in s) of 1,464.0 KiB" in told
     found = json.loads(invoke("predict", str(app), "--on", "wormhole-n150", "--json").out)
     assert found["fits"] is False
     assert found["time_ns"] is None

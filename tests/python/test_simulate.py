@@ -92,7 +92,7 @@ def test_options_change_the_time(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--on", "threads"], "say `linkwright run` instead"),
+        (["--on", "threads"], "use `linkwright run`"),
         (["--on", "reference"], "it only checks data; use `threads`"),
         (["--on", "wormhole"], "did you mean `wormhole-n150`"),
         (["--on", "loggp,loggp"], "named twice"),

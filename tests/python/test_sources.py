@@ -12,8 +12,8 @@ import pytest
 
 import linkwright as lw
 from linkwright.ask import schedules, sources
-from linkwright.ask.question import Program, of_json
-from linkwright.base.errors import FileError, ScheduleError, UsageError, WaivedError
+from linkwright.ask.question import Collective, Program, changed, of_json
+from linkwright.base.errors import FileError, ScheduleError, ShapeError, UsageError, WaivedError
 from linkwright.libraries.questions import collective_question, own_question
 from linkwright.session.suite import load
 from linkwright.store import run as runs
@@ -443,3 +443,11 @@ def test_workers_import_nothing_from_the_current_folder(folder):
     asked = ("run", "own.lw", "--on", "threads", *BRIEF, "--runs", "runs")
     result = invoke(*asked)
     assert result.status == 0, result.out + result.err
+
+
+def test_a_field_of_another_kind_of_question_is_refused() -> None:
+    asked = Collective("x", "ring", 4, 1024, collective="allreduce", op="sum")
+    with pytest.raises(ShapeError, match="ring: messages does not apply to a collective; omit it"):
+        changed(asked, messages=4)
+    with pytest.raises(ShapeError, match="ring: wheels does not apply"):
+        of_json({**asked.to_json(), "wheels": 4})

@@ -302,9 +302,7 @@ def test_a_page_that_has_no_place_is_refused_before_the_search(tmp_path, name, w
     assert why in done.err
 
 
-@pytest.mark.parametrize(
-    ("name", "why"), [("no/rows.json", "does not exist; create it first"), ("", "a folder exists")]
-)
+@pytest.mark.parametrize(("name", "why"), [("no/rows.json", "does not exist; create it first"), ("", "is a folder")])
 def test_a_table_that_has_no_place_is_refused_before_the_search(tmp_path, name, why):
     asked = ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1K", "--budget", "1h")
     done = invoke(*asked, "--json", str(tmp_path / name))

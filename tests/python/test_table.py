@@ -230,4 +230,4 @@ def test_a_probe_that_nothing_answers_fails_and_says_so(tmp_path):
 def test_simulate_sends_what_measures_to_run():
     result = invoke("simulate", "allreduce", "--on", "threads")
     assert result.status == 2
-    assert "say `linkwright run` instead" in result.err
+    assert "use `linkwright run`" in result.err

@@ -31,7 +31,7 @@ def refused(*arguments):
 
 ONE_RANK = [
     ([compute(1, 1), compute(1, 1)], "step.0.et: node 1 (n1): another node has the same id: node 1 (n1); give each"),
-    ([compute(1, 1, [7])], "node 1 (n1): it waits for node 7, which is not in the file; add it"),
+    ([compute(1, 1, [7])], "node 1 (n1): it waits for node 7, which the file lacks; add it"),
     ([compute(1, 1, [1])], "a cycle: node 1 (n1) -> node 1 (n1); break it"),
     (
         [compute(1, 1, [3]), compute(2, 1, [1]), compute(3, 1, [2])],

@@ -317,7 +317,7 @@ def test_large_numbers_are_written_out():
             "8 GPUs: fewer samples than GPUs; give another",
         ),
         (["cifarnet", "--on", "gx8-p100", "--report", "x.htm"], "choose a name that ends in .html"),
-        (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),
+        (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "contains an empty name"),
         (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two machines have the same name"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is not a rate"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
@@ -390,7 +390,7 @@ def test_a_given_peak_serves_the_machines_that_state_none():
 def test_a_given_peak_serves_a_precision_that_no_file_states():
     (found,) = trained([tensor()], precision="bf16", peak=4e12).steps["pair-1"]
     assert found.causes_ns["compute"] == pytest.approx(6_000)
-    with pytest.raises(errors.UsageError, match=r"pair-1 8 TFlop/s \(bf16 on tensor cores\); leave it out"):
+    with pytest.raises(errors.UsageError, match=r"pair-1 8 TFlop/s \(bf16 on tensor cores\); omit it"):
         trained([tensor(tensor_bf16=8)], precision="bf16", peak=4e12)
 
 

@@ -77,9 +77,8 @@ class Device:
 def device(name: str) -> Device:
     """A device as its machine file describes it."""
     machine = load(MACHINES[name])
-    if machine.open_size:
-        machine = machine.with_endpoints(1)
-    return Device(name, machine, machine.ranks, {row["key"]: row for row in machine.numbers()})
+    gpu = machine.library() is not None  # of a node of several, one is compared
+    return Device(name, machine, 1 if gpu else machine.ranks, {row["key"]: row for row in machine.numbers()})
 
 
 def named(text: str) -> Device:

@@ -35,6 +35,7 @@ _LINK = re.compile(
     re.ASCII,
 )
 _HEAD = re.compile(r"\s*(\d{1,7})[ \t]+(\d{1,7})[ \t]+(\d{1,7})[ \t]*(?:\n|$)", re.ASCII)
+_ZERO = re.compile(r"0+(\.0*)?", re.ASCII)
 _BPS = {"bps": "0.000000001", "kbps": "0.000001", "Kbps": "0.000001", "Mbps": "0.001", "Gbps": "1"}
 
 
@@ -75,6 +76,8 @@ def _ns3_link(line: str, where: str, nodes: int, switches: set[int], bundles: Bu
     rate = Decimal(match[3]) * Decimal(_BPS[match[4]])
     if not 0 < rate < 10**9:
         raise FileError(f"{where}: a rate of {match[3]}{match[4]}; write one above 0, below 10^9Gbps")
+    if not _ZERO.fullmatch(match[7]):
+        raise FileError(f"{where}: error rate `{match[7][:20]}`; lost packets are not modelled, so write 0")
     names = [f"switch {i}" if i in switches else f"node {i}" for i in (a, b)]
     pair = (names[0], names[1])
     kinds = bundles[pair if pair in bundles or pair[::-1] not in bundles else pair[::-1]]

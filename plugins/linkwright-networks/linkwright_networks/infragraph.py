@@ -39,7 +39,7 @@ from linkwright.network_api import (
 )
 
 from . import yaml_text
-from .infragraph_reader import SOURCE, Reader, table_of, tables_of
+from .infragraph_reader import DEVICE, EDGE, INSTANCE, LINK, SOURCE, TOP, Reader, table_of, tables_of
 
 
 def recognises(text: str) -> bool:
@@ -51,18 +51,18 @@ def read(text: str, file: str) -> Wiring:
     """Read the system in the file."""
     top = yaml_text.load(text, file)
     top = top.get("infrastructure", top) if len(top) == 1 else top
-    top = table_of(top, file)
+    top = table_of(top, file, TOP)
     if "connections" in top:
         raise FileError(f"{file}: `connections` belong to a draft of InfraGraph; write `edges`, as since version 0.6")
     reader = Reader(file)
-    listed = tables_of(top, "devices", file)
+    listed = tables_of(top, "devices", file, DEVICE)
     for table in listed:
         reader.components(table)
     for table in listed:
         reader.device_edges(table)
-    reader.instances(tables_of(top, "instances", file))
-    links = reader.kinds(tables_of(top, "links", file, needed=False))
-    for table in tables_of(top, "edges", file, needed=False):
+    reader.instances(tables_of(top, "instances", file, INSTANCE))
+    links = reader.kinds(tables_of(top, "links", file, LINK, needed=False))
+    for table in tables_of(top, "edges", file, EDGE, needed=False):
         reader.edge(table, links)
     return _wired(reader, str(top.get("name") or file.rpartition(".")[0]), file)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -13,6 +14,14 @@ MOST_DEPTH = 8  # devices within devices
 MOST_NODES = MOST_ENDPOINTS + MOST_SWITCHES
 LANES = 16
 SCHEMES = ("one2one", "many2many")
+_ABOUT = ("name", "description")
+TOP = (*_ABOUT, "devices", "instances", "links", "edges", "annotations", "connections")
+DEVICE = (*_ABOUT, "components", "links", "edges", "annotations", "connections")
+# A component has a table of its choice, of which nothing matters here.
+COMPONENT = (*_ABOUT, "count", "choice", "custom", "device", "cpu", "npu", "xpu", "nic", "memory", "port", "switch")
+INSTANCE = (*_ABOUT, "device", "count")
+LINK = (*_ABOUT, "physical", "bandwidth", "latency")
+EDGE = ("ep1", "ep2", "scheme", "link")
 SOURCE = "InfraGraph"
 _ELEMENT = re.compile(r"([^\[\]]+?)(?:\[([^\[\]]*)\])?")
 _RATES = {"gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s"}
@@ -37,21 +46,23 @@ class Device:
     edges: list[tuple[list[str], list[str], Kind, str]] = field(default_factory=list)
 
 
-def table_of(found: object, where: str) -> dict:
-    """Check that a value is a table."""
+def table_of(found: object, where: str, keys: Collection[str] = ()) -> dict:
+    """Check that a value is a table, with no other keys than these if there are any."""
     if not isinstance(found, dict):
         raise FileError(f"{where} is no table; write it as `key: value` lines")
+    if strange := [key for key in found if keys and key not in keys]:
+        raise unknown("key", str(strange[0])[:80], keys, where=where)
     return found
 
 
-def tables_of(table: dict, key: str, where: str, needed: bool = True) -> list[dict]:
-    """Return a list of tables, which may be missing unless it is `needed`."""
+def tables_of(table: dict, key: str, where: str, keys: Collection[str], needed: bool = True) -> list[dict]:
+    """Return a list of tables with these keys, which may be missing unless it is `needed`."""
     found = table.get(key)
     if found is None and not needed:
         return []
     if not isinstance(found, list):
         raise FileError(f"{where}: `{key}` is missing or no list; add it")
-    return [table_of(one, f"{where}: {key}[{i}]") for i, one in enumerate(found)]
+    return [table_of(one, f"{where}: {key}[{i}]", keys) for i, one in enumerate(found)]
 
 
 def _name(table: dict, key: str, where: str) -> str:
@@ -88,7 +99,7 @@ class Reader:
             raise FileError(
                 f"{where}: `connections` belong to a draft of InfraGraph; write `edges`, as since version 0.6"
             )
-        for one in tables_of(table, "components", where):
+        for one in tables_of(table, "components", where, COMPONENT):
             name = _name(one, "name", where)
             if name in device.counts:
                 raise FileError(f"{where}: component {name[:80]} is described twice; rename one")
@@ -100,11 +111,11 @@ class Reader:
         """The edges of a device."""
         device = self.devices[table["name"]]
         where = f"{self.file}: device {device.name[:80]}"
-        kinds = self.kinds(tables_of(table, "links", where, needed=False), where)
-        for one in tables_of(table, "edges", where, needed=False):
+        kinds = self.kinds(tables_of(table, "links", where, LINK, needed=False), where)
+        for one in tables_of(table, "edges", where, EDGE, needed=False):
             ends = []
             for key in ("ep1", "ep2"):
-                end = table_of(one.get(key), f"{where}: {key}")
+                end = table_of(one.get(key), f"{where}: {key}", ("device", "component"))
                 path = [end["device"]] if end.get("device") else []
                 ends.append(self.paths(device, ".".join([*path, _name(end, "component", where)]), where))
             device.edges.append((ends[0], ends[1], self.kind(one, kinds, where), self.scheme(one, where)))
@@ -182,7 +193,7 @@ class Reader:
         """Add an edge between instances."""
         ends, where = [], f"{self.file}: edges"
         for key in ("ep1", "ep2"):
-            end = table_of(table.get(key), f"{where}: {key}")
+            end = table_of(table.get(key), f"{where}: {key}", ("instance", "component"))
             match = _ELEMENT.fullmatch(_name(end, "instance", where).strip())
             if not match or match[1] not in self.of:
                 raise unknown("instance", str(end["instance"])[:80], self.of, where=where)
@@ -221,12 +232,18 @@ def _slice(text: str | None, count: int, where: str) -> list[int]:
         raise FileError(f"{where}: a slice with steps of 0; write a step of at least 1")
     if any(number is not None and number > count for number in numbers[:2]):
         raise FileError(f"{where}: the slice [{text[:40]}] goes beyond {count}; shorten it")
-    return list(range(count))[slice(*numbers)]
+    chosen = list(range(count))[slice(*numbers)]
+    if not chosen:
+        raise FileError(f"{where}: the slice [{text[:40]}] selects nothing; write such as [0:1]")
+    return chosen
 
 
 def _kind(table: dict, name: str, where: str) -> Kind:
-    physical = table.get("physical") or table
-    physical = table_of(physical, f"{where}: physical")
+    physical = table
+    if table.get("physical") is not None:
+        if "bandwidth" in table or "latency" in table:
+            raise FileError(f"{where}: has both `physical` and a rate or time beside it; keep one")
+        physical = table_of(table["physical"], f"{where}: physical", ("bandwidth", "latency"))
     bandwidth, latency = physical.get("bandwidth"), physical.get("latency")
     said = f"{SOURCE}: link {name[:80]}"
     rate, delay = (
@@ -235,11 +252,25 @@ def _kind(table: dict, name: str, where: str) -> Kind:
     )
     rate = Number(rate.value, rate.unit, "assumed", f"{said} states no bandwidth: that of a port of 400 Gb/s")
     if bandwidth is not None:
-        rate = _rate(table_of(bandwidth, f"{where}: bandwidth"), said, where)
+        units = (*_RATES, "gigatransfers_per_second")
+        rate = _rate(_measured(table_of(bandwidth, f"{where}: bandwidth"), units, f"{where}: bandwidth"), said, where)
     if latency is not None:
-        unit, value = _chosen(table_of(latency, f"{where}: latency"), _TIMES, where, 0)
+        its = _measured(table_of(latency, f"{where}: latency"), tuple(_TIMES), f"{where}: latency")
+        unit, value = _chosen(its, _TIMES, where, 0)
         delay = Number(value, unit, "documented", said)
     return Kind(rate, delay)
+
+
+def _measured(table: dict, units: tuple[str, ...], where: str) -> dict:
+    """Check that a rate or a time has one unit, which is the one of its choice."""
+    table_of(table, where, ("choice", *units))
+    stated = [unit for unit in units if table.get(unit) is not None]
+    if len(stated) != 1 or table.get("choice", stated[0]) != stated[0]:
+        raise FileError(
+            f"{where}: the choice is {str(table.get('choice', 'none'))[:40]}, and the value is in "
+            f"{', '.join(stated) or 'no unit'}; write one of {', '.join(units)} in both"
+        )
+    return table
 
 
 def _rate(table: dict, said: str, where: str) -> Number:

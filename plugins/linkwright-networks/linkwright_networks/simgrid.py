@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from linkwright.network_api import Element, FileError, Network, Wiring, read_xml
+from linkwright.network_api import Element, FileError, Network, Wiring, read_xml, unknown
 
 from . import simgrid_clusters, simgrid_routes
 
@@ -47,6 +47,8 @@ def read(text: str, file: str) -> Wiring:
         raise FileError(
             f"{file}: version {version[:20]} of the format; upgrade the file to 4.1 with SimGrid's simgrid_update_xml"
         )
+    if strange := sorted(set(root.attributes) - {"version"}):
+        raise unknown("attribute", strange[0][:40], ("version",), where=f"{file}: line {root.line}: <platform>")
     inside = [element for element in root.children if element.tag not in PASSED]
     if not inside:
         raise FileError(f"{file}: holds no zone; give the platform, not a deployment")

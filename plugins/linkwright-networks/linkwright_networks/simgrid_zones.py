@@ -97,6 +97,10 @@ class Platform:
             raise FileError(f"{where}: <{tag}>: {REFUSED[tag]} is not described; take it out")
         if tag not in READERS:
             raise unknown("element", tag[:40], READERS, where=where)
+        if strange := sorted(set(element.attributes) - ATTRIBUTES.get(tag, set(element.attributes))):
+            raise unknown("attribute", strange[0][:40], ATTRIBUTES[tag], where=f"{where}: <{tag}>")
+        if tag not in HOLDERS and (inner := next((one for one in element.children if one.tag not in PASSED), None)):
+            raise FileError(f"{self.file}: line {inner.line}: <{inner.tag[:40]}> inside of <{tag}>; move it out")
         READERS[tag](self, element, zone, where)
 
     def zone(self, element: Element, parent: Zone, where: str) -> None:
@@ -248,14 +252,16 @@ class Platform:
             made[target, source] = Hop(tuple(back for _, back in reversed(crossed)), gates[1], gates[0])
         table = zone.bypasses if is_bypass else zone.hops
         for (a, b), hop in made.items():
-            if table.setdefault((a, b), hop) != hop:
+            if table.setdefault((a, b), hop) is not hop:
                 cure = 'keep one, or write symmetrical="NO" on both'
-                raise FileError(f"{where}: a second, different route from {a[:80]} to {b[:80]}; {cure}")
+                raise FileError(f"{where}: a second route from {a[:80]} to {b[:80]}; {cure}")
 
     def crossed(self, element: Element, where: str) -> tuple[Resource, Resource]:
         """Return the resources of a `<link_ctn>`, there and back."""
         if element.tag != "link_ctn":
             raise unknown("element", element.tag[:40], ("link_ctn",), where=where)
+        if strange := sorted(set(element.attributes) - {"id", "direction"}):
+            raise unknown("attribute", strange[0][:40], ("id", "direction"), where=f"{where}: <link_ctn>")
         name, direction = _text(element, "id", where), element.attributes.get("direction", "NONE")
         if direction not in ("UP", "DOWN", "NONE"):
             raise unknown("direction", direction[:40], ("UP", "DOWN", "NONE"), where=where)
@@ -276,6 +282,28 @@ def _text(element: Element, name: str, where: str) -> str:
     return element.attributes[name]
 
 
+_ROUTE = {"src", "dst", "symmetrical"}
+# Attributes of elements by the DTD; clusters and cabinets are checked where they are read.
+ATTRIBUTES = {
+    "zone": {"id", "routing"},
+    "host": {
+        "id", "speed", "core", "availability_file", "speed_file", "state_file", "coordinates", "pstate",
+    },
+    "router": {"id", "coordinates"},
+    "link": {
+        "id", "bandwidth", "latency", "sharing_policy", "bandwidth_file", "latency_file", "state_file",
+    },
+    "host_link": {"id", "up", "down"},
+    "backbone": {"id", "bandwidth", "latency"},
+    "route": _ROUTE,
+    "zoneRoute": {*_ROUTE, "gw_src", "gw_dst"},
+    "bypassRoute": _ROUTE,
+    "bypassZoneRoute": {*_ROUTE, "gw_src", "gw_dst"},
+}  # fmt: skip
+ATTRIBUTES |= {
+    "AS": ATTRIBUTES["zone"], "ASroute": ATTRIBUTES["zoneRoute"], "bypassASroute": ATTRIBUTES["bypassZoneRoute"],
+}  # fmt: skip
+HOLDERS = {"zone", "AS", *(tag for tag in ATTRIBUTES if tag.lower().endswith("route"))}  # that hold other elements
 READERS = {
     "zone": Platform.zone, "AS": Platform.zone, "cluster": Platform.cluster, "cabinet": Platform.cabinet,
     "host": Platform.host, "router": Platform.router, "link": Platform.link, "host_link": Platform.host_link,

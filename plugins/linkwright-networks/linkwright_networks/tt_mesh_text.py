@@ -20,6 +20,8 @@ _IGNORED = {
     "graph": {"type"},
     "connection": {"directional", "assign_z_direction", "policy"},
 }
+# Fields of the references to meshes and graphs.
+_MESH, _GRAPH = {"mesh_descriptor", "mesh_id", "device_id"}, {"graph_descriptor", "graph_id", "mesh", "graph"}
 
 
 def recognises(text: str) -> bool:
@@ -46,9 +48,11 @@ def read(text: str, file: str) -> Wiring:
     return wired(_Reader(meshes, graphs, file).plan(root), file)
 
 
-def _known(message: Message, known: set[str], file: str) -> None:
+def _known(message: Message, known: set[str], file: str) -> Message:
+    """Return a message, all of whose fields are known."""
     if strange := [name for name in message.fields if name not in known]:
         raise unknown("field", strange[0][:80], known, where=f"{file}: line {message.line}")
+    return message
 
 
 def _messages(message: Message, name: str, file: str) -> list[Message]:
@@ -79,7 +83,7 @@ def _text(message: Message, name: str, file: str) -> str:
 
 def _channels(message: Message, file: str) -> int:
     """Return the count of `channels` in a message."""
-    channels = _message(message, "channels", file)
+    channels = _known(_message(message, "channels", file), {"count", "policy"}, file)
     return checked_count(_one(channels, "count", int, file), f"{file}: line {channels.line}: channels")
 
 
@@ -100,7 +104,10 @@ def _mesh(message: Message, file: str) -> tuple[str, Mesh]:
         raise FileError(f"{where}: {len(types)} types for {len(sides)} dims; write one each")
     rings = tuple(kind == "RING" for kind in types) + (False,) * (len(sides) - len(types))
     express = []
+    for shape in _messages(message, "host_topology", file):
+        _known(shape, {"dims"}, file)
     for one in _messages(message, "express_connections", file):
+        _known(one, {"src", "dst"}, file)
         ends = (_one(one, "src", int, file), _one(one, "dst", int, file))
         if not all(0 <= chip < math.prod(sides) for chip in ends) or ends[0] == ends[1]:
             raise FileError(f"{where}: an express connection from {ends[0]} to {ends[1]}; write two of its chips")
@@ -119,12 +126,10 @@ class _Reader:
 
     def plan(self, root: Message) -> Plan:
         """Build the plan of an instance."""
-        if "mesh" in root.fields:
-            return self._of_mesh(_message(root, "mesh", self.file))[1]
-        return self._of_graph(_message(root, "graph", self.file), ())[1]
+        return self._instance(root, ())[1]
 
     def _of_mesh(self, ref: Message) -> tuple[str, Plan]:
-        name = _text(ref, "mesh_descriptor", self.file)
+        name = _text(_known(ref, _MESH - {"device_id"}, self.file), "mesh_descriptor", self.file)
         if name not in self.meshes:
             raise unknown("mesh", name[:80], self.meshes, where=f"{self.file}: line {ref.line}")
         self.built = bounded(self.built + 1, MOST_MESHES, self.file, "meshes")
@@ -133,7 +138,7 @@ class _Reader:
 
     def _of_graph(self, ref: Message, inside: tuple[str, ...]) -> tuple[str, Plan]:
         file = self.file
-        name = _text(ref, "graph_descriptor", file)
+        name = _text(_known(ref, _GRAPH - {"mesh", "graph"}, file), "graph_descriptor", file)
         if name not in self.graphs:
             raise unknown("graph", name[:80], self.graphs, where=f"{file}: line {ref.line}")
         if name in inside:
@@ -157,9 +162,16 @@ class _Reader:
         return f"{name} {_one(ref, 'graph_id', int, file)}", plan
 
     def _instance(self, instance: Message, inside: tuple[str, ...]) -> tuple[str, Plan]:
-        if "graph" in instance.fields:
+        if self._kind(instance, {"mesh", "graph"}) == "graph":
             return self._of_graph(_message(instance, "graph", self.file), inside)
         return self._of_mesh(_message(instance, "mesh", self.file))
+
+    def _kind(self, ref: Message, known: set[str]) -> str:
+        """Return whether a reference is to a mesh or to a graph; it is to one of them."""
+        kinds = [kind for kind in ("mesh", "graph") if kind in _known(ref, known, self.file).fields]
+        if len(kinds) > 1:
+            raise FileError(f"{self.file}: line {ref.line}: a mesh and a graph in one reference; write one of them")
+        return kinds[0] if kinds else "mesh"
 
     def _shape(self, graph: Message, parts: dict[str, list[str]], plan: Plan) -> None:
         """Join the instances all with all, or in a ring."""
@@ -167,13 +179,16 @@ class _Reader:
         if "graph_topology" not in graph.fields:
             return
         where = f"{file}: line {graph.line}: graph_topology"
+        if len(graph.fields["graph_topology"]) > 1:
+            raise FileError(f"{where}: is given twice; keep one")
         shape = graph.fields["graph_topology"][0]
+        if isinstance(shape, Message):
+            _known(shape, {"layout_type", "channels"}, file)
         kind = _text(shape, "layout_type", file) if isinstance(shape, Message) else shape
         count = _channels(shape if isinstance(shape, Message) else graph, file)
         if kind not in ("ALL_TO_ALL", "RING"):
             raise unknown("graph_topology", str(kind)[:80], ("ALL_TO_ALL", "RING"), where=where)
-        if any(len(meshes) != 1 for meshes in parts.values()):
-            raise FileError(f"{where}: joins graphs of several meshes without naming them; write `connections` instead")
+        # Of a graph of several meshes tt-metal chooses one at run time, too: the first stands for it.
         names = [meshes[0] for meshes in parts.values()]
         bounded(len(names) ** 2, MOST_LINKS, file, "connections")
         ring = [*itertools.pairwise(names), *([(names[-1], names[0])] if len(names) > 2 else [])]
@@ -195,15 +210,17 @@ class _Reader:
 
     def _end(self, node: Message, plan: Plan) -> tuple[str, int | None]:
         """Return the mesh and, if it is named, the chip at one end of a connection."""
-        path, at = "", node
-        while "graph" in at.fields and len(path) < 1000:
+        path, at, known = "", node, {"mesh", "graph"}
+        while self._kind(at, known) == "graph" and len(path) < 1000:
+            known = _GRAPH
             at = _message(at, "graph", self.file)
             path += f"{_text(at, 'graph_descriptor', self.file)} {_one(at, 'graph_id', int, self.file)} "
         if "mesh" not in at.fields:
-            raise FileError(
-                f"{self.file}: line {node.line}: a connection of graphs without their meshes; name one in each"
-            )
-        ref = _message(at, "mesh", self.file)
+            first = next((name for name in plan.meshes if path and name.startswith(path)), None)
+            if first is None:
+                raise unknown("instance", path[:80], plan.meshes, where=f"{self.file}: line {node.line}")
+            return first, None
+        ref = _known(_message(at, "mesh", self.file), _MESH, self.file)
         name = f"{path}{_text(ref, 'mesh_descriptor', self.file)} {_one(ref, 'mesh_id', int, self.file)}"
         if name not in plan.meshes:
             raise unknown("instance", name[:80], plan.meshes, where=f"{self.file}: line {node.line}")

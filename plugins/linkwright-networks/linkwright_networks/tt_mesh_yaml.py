@@ -14,6 +14,7 @@ from linkwright.network_api import FileError, Network, Wiring, bounded, unknown
 from . import yaml_text
 from .tt_mesh import ARCHITECTURES, MOST_MESHES, Mesh, Plan, checked_count, checked_sides, wired
 
+MESH = ("id", "board", "device_topology", "host_topology", "topology", "host_ranks")
 _PORT = re.compile(r"([NESWD])(\d{1,6})", re.ASCII)
 _AXES = {"MESH": (False, False), "TORUS_1D": (False, True), "TORUS_2D": (True, True)}
 _AXES |= {"TORUS_X": (False, True), "TORUS_Y": (True, False), "TORUS_XY": (True, True)}
@@ -29,17 +30,20 @@ def read(text: str, file: str) -> Wiring:
     top = yaml_text.load(text, file)
     if strange := [key for key in top if key not in ("ChipSpec", "Board", "Mesh", "Graph", "galaxies")]:
         raise unknown("key", str(strange[0])[:80], ("ChipSpec", "Board", "Mesh", "Graph"), where=file)
-    chip = _table(top.get("ChipSpec"), f"{file}: ChipSpec")
+    chip = _table(top.get("ChipSpec"), f"{file}: ChipSpec", ("arch", "ethernet_ports"))
     arch = str(chip.get("arch"))
     if arch not in ARCHITECTURES.values():
         raise unknown("arch", arch[:80], ARCHITECTURES.values(), where=f"{file}: ChipSpec")
-    ports = _table(chip.get("ethernet_ports"), f"{file}: ChipSpec.ethernet_ports")
+    ports = _table(chip.get("ethernet_ports"), f"{file}: ChipSpec.ethernet_ports", tuple("NESWZ"))
     counts = {checked_count(ports.get(side), f"{file}: ChipSpec.ethernet_ports.{side}") for side in "NESW"}
     if len(counts) != 1:
         raise FileError(f"{file}: ChipSpec.ethernet_ports: sides with different numbers of ports are not described")
-    boards = {str(board.get("name")): board for board in _tables(top.get("Board"), f"{file}: Board")}
+    boards: dict[str, dict] = {}
+    for board in _tables(top.get("Board"), f"{file}: Board", ("name", "type", "topology")):
+        if boards.setdefault(str(board.get("name")), board) is not board:
+            raise FileError(f"{file}: two boards are named {str(board.get('name'))[:80]}; rename one")
     plan = Plan({})
-    for mesh in _tables(top.get("Mesh"), f"{file}: Mesh"):
+    for mesh in _tables(top.get("Mesh"), f"{file}: Mesh", MESH):
         name = f"M{mesh.get('id')}"
         if name in plan.meshes:
             raise FileError(f"{file}: two meshes have the id {mesh.get('id')}; change one")
@@ -49,16 +53,18 @@ def read(text: str, file: str) -> Wiring:
     return wired(plan, file)
 
 
-def _table(found: object, where: str) -> dict:
+def _table(found: object, where: str, keys: tuple[str, ...]) -> dict:
     if not isinstance(found, dict):
         raise FileError(f"{where} is missing or no table; write it as {{ key: value }}")
+    if strange := [key for key in found if key not in keys]:
+        raise unknown("key", str(strange[0])[:80], keys, where=where)
     return found
 
 
-def _tables(found: object, where: str) -> list[dict]:
+def _tables(found: object, where: str, keys: tuple[str, ...]) -> list[dict]:
     if not isinstance(found, list) or not found:
         raise FileError(f"{where} is missing or no list of tables; write it as [ {{ ... }} ]")
-    return [_table(one, where) for one in found]
+    return [_table(one, where, keys) for one in found]
 
 
 def _yaml_mesh(mesh: dict, boards: dict[str, dict], arch: str, channels: int, where: str) -> Mesh:
@@ -89,7 +95,8 @@ def _yaml_sides(mesh: dict, board: dict, where: str) -> tuple[int, ...]:
 
 def _yaml_graph(graph: object, plan: Plan, channels: int, file: str) -> None:
     """Add connections of chips (D), with a count, or of ports (N, E, S, W), each of which is one channel."""
-    seen: set[frozenset] = set()
+    seen: dict[frozenset, list] = {}
+    ports: dict[tuple[str, str], frozenset] = {}
     if not isinstance(graph, list):
         raise FileError(f"{file}: Graph is no list; write it as [ [[M0, D1], [M1, D0], 1] ]")
     for connection in graph:
@@ -98,9 +105,14 @@ def _yaml_graph(graph: object, plan: Plan, channels: int, file: str) -> None:
             raise FileError(f"{where}: is no connection; write [[M0, D1], [M1, D0], 1]")
         ends = [_yaml_end(end, plan, channels, where) for end in connection[:2]]
         once = frozenset((str(end[0]), str(end[1])) for end in connection[:2])
-        if once in seen:
-            continue
-        seen.add(once)
+        if (other := seen.setdefault(once, connection)) is not connection:
+            if other[2:] != connection[2:] or other[0] == connection[0]:
+                raise FileError(f"{where}: joins what {str(other)[:60]} joins; keep one")
+            continue  # the same from the other end
+        for end in connection[:2]:
+            taken = ports.setdefault((str(end[0]), str(end[1])), once)
+            if taken != once and not str(end[1]).startswith("D"):
+                raise FileError(f"{where}: port {end[1]} of mesh {end[0]} is joined to another one, too; correct one")
         count = checked_count(connection[2], f"{where}: channels") if len(connection) == 3 else 1
         if ends[0] == ends[1]:
             raise FileError(f"{where}: a chip with itself; change one end")

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from linkwright.network_api import FileError
 
 MOST_CHARACTERS = 1 << 20
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_DECIMAL = re.compile(r"[-+]?(0|[1-9]\d*)?(\.\d*)?([eE][-+]?\d+)?", re.ASCII)
 SHOWN = 80
 
 
 def load(text: str, file: str) -> dict[str, Any]:
     """Read a file as one table."""
+    found = _load(text, file)
+    if not isinstance(found, dict):
+        raise FileError(f"{file}: holds no table of keys; give the whole file")
+    return found
+
+
+def load_list(text: str, file: str) -> list[Any]:
+    """Read a file as one list."""
+    found = _load(text, file)
+    if not isinstance(found, list):
+        raise FileError(f"{file}: holds no list; give the whole file")
+    return found
+
+
+def _load(text: str, file: str) -> object:
     import yaml  # not needed to list the formats
 
     if len(text) > MOST_CHARACTERS:
@@ -22,7 +40,14 @@ def load(text: str, file: str) -> dict[str, Any]:
             if self.check_event(yaml.AliasEvent):
                 line = self.peek_event().start_mark.line + 1
                 raise FileError(f"{file}: line {line}: an alias, `*name`; write out what it stands for")
-            return super().compose_node(parent, index)
+            node = super().compose_node(parent, index)
+            # YAML 1.1 also reads 1:30 as 90, 010 as 8 and 1_000 as 1000.
+            if node.tag in _NUMBERS and not _DECIMAL.fullmatch(node.value):
+                line = node.start_mark.line + 1
+                raise FileError(
+                    f"{file}: line {line}: `{node.value[:SHOWN]}`: write a number in decimals, or in quotes"
+                )
+            return node
 
         def construct_mapping(self, node, deep=False):
             seen = set()
@@ -35,7 +60,7 @@ def load(text: str, file: str) -> dict[str, Any]:
             return super().construct_mapping(node, deep)
 
     try:
-        found = yaml.load(text, Loader)  # a stricter SafeLoader
+        return yaml.load(text, Loader)  # a stricter SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file}: line {mark.line + 1}" if mark else file
@@ -44,6 +69,3 @@ def load(text: str, file: str) -> dict[str, Any]:
         raise FileError(
             f"{file}: not valid YAML: nested too deeply, or with a number of thousands of digits"
         ) from error
-    if not isinstance(found, dict):
-        raise FileError(f"{file}: holds no table of keys; give the whole file")
-    return found

@@ -181,7 +181,7 @@ WRONG = [
     ("torus.astra.yml", "50.0", "-50.0", ["bandwidth is `-50.0`"]),
     ("torus.astra.yml", "50.0", "tbd", ["bandwidth is `tbd`"]),
     ("torus.astra.yml", "latency", "latencies", ["unknown key `latencies`", "latency"]),
-    ("torus.astra.yml", "[ 500.0", "[ .inf", ["latency is `inf`"]),
+    ("torus.astra.yml", "[ 500.0", "[ .inf", ["`.inf`: write a number in decimals"]),
     ("torus.astra.yml", "bandwidth:", "npus_count: [2]\nbandwidth:", ["key `npus_count` stands there twice"]),
     ("torus.astra.yml", "[ 50.0, 25.0 ]", "&a [ *a ]", ["an alias"]),
     ("torus.astra.yml", "[ 50.0, 25.0 ]", "[ 50.0", ["not valid YAML", "line"]),

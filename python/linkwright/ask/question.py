@@ -360,7 +360,13 @@ def _of_kept(kept: Mapping[str, Any]) -> Question:
         kind = Collective
     else:
         kind = Program if kept["own"] else Pattern
-    return kind(**{field.name: kept[field.name] for field in fields(kind) if field.name in kept})
+    names = {field.name for field in fields(kind)}
+    surplus = [name for name, value in kept.items() if name not in names and value != _KEPT.get(name)]
+    if surplus:
+        raise ShapeError(
+            f"{kept['algorithm']}: {', '.join(surplus)} does not apply to a {kind.__name__.lower()}; omit it"
+        )
+    return kind(**{name: value for name, value in kept.items() if name in names})
 
 
 def _tuples(value: object) -> object:

@@ -33,6 +33,7 @@ from linkwright.base.errors import (
     reported,
     unknown,
 )
+from linkwright.base.files import decoded, shown_name, unpacked
 from linkwright.base.units import format_size
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def find(name: str) -> Source:
     """Return the source called `name`; files and modules are read once, and code runs only when needed."""
     path, colon, function = name.rpartition(":")
     if colon:
-        return Function(Path(path).name + colon + function, functools.partial(_function, path, function))
+        return Function(shown_name(Path(path).name) + colon + function, functools.partial(_function, path, function))
     return File.read(name)
 
 
@@ -152,7 +153,7 @@ class File:
     @classmethod
     def read(cls, name: str) -> File:
         """Read the file or standard input, in any known format."""
-        label = "stdin" if name == STDIN else Path(name).name
+        label = "stdin" if name == STDIN else shown_name(Path(name).name)
         if label.endswith(".py"):
             raise UsageError(f"{name}: name a function in it as well, such as `{name}:allreduce`")
         schedule = _native.read_schedule(_text(name), label)
@@ -243,18 +244,18 @@ def _text(name: str) -> str:
         raise UsageError("-: standard input is a terminal; pipe a schedule into it, or name a file")
     try:
         if name == STDIN:
-            text = sys.stdin.read(MAX_CHARACTERS + 1)
+            read: str | bytes = sys.stdin.read(MAX_CHARACTERS + 1)
         else:
-            with Path(name).open(encoding="utf-8") as file:
-                text = file.read(MAX_CHARACTERS + 1)
+            read = unpacked(Path(name), MAX_CHARACTERS)
+        if len(read) > MAX_CHARACTERS:
+            most = f"{MAX_CHARACTERS >> 20} Mi characters"
+            raise FileError(f"{name}: has more than {most}; schedules are shorter than that")
+        return read.removeprefix("\ufeff") if isinstance(read, str) else decoded(read)
     except UnicodeDecodeError as error:
         raise FileError(f"{name}: is not text in UTF-8; give the path of a schedule or a plan") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(f"{name}: cannot be read: {reason}; give the path of a schedule or a plan") from error
-    if len(text) > MAX_CHARACTERS:
-        raise FileError(f"{name}: has more than {MAX_CHARACTERS >> 20} Mi characters; schedules are shorter than that")
-    return text
 
 
 @functools.cache

@@ -1,4 +1,8 @@
-"""Files that are written whole or not at all.
+"""Files that users name: how they are read, and written whole or not at all.
+
+Input is read through `opened`, which uncompresses gzip, and text through `decoded`, which drops a byte order mark and
+knows UTF-16, as PowerShell writes it. A file name that is not UTF-8 works everywhere; texts
+show it as `shown_name` does.
 
 A reader sees the old file or the new one, never half of one: the content goes to a temporary file in the same folder,
 is flushed to the disk, and takes the name in one step. If anything fails, the temporary file is removed, so a full disk
@@ -12,13 +16,19 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkwright.base.errors import FileError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    import gzip
+    import io
 
 # Of a file that is read as a whole.
 MOST_BYTES = 1 << 30
 PIECE_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 _CURES = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -101,19 +111,57 @@ def check_page(path: Path, option: str) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """`write_whole` for text."""
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    """`write_whole` for text; bytes of file names that are not UTF-8 become escapes."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8", errors="backslashreplace"))
+
+
+def shown_name(path: Path | str) -> str:
+    """The name of a file as texts and the native half take it: bytes that are not UTF-8 are escapes."""
+    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+    """Open a file to read its bytes, uncompressed if it is gzip. A broken archive raises an `OSError`."""
+    with path.open("rb") as file:
+        if not file.peek(len(_GZIP)).startswith(_GZIP):
+            yield file
+            return
+        import gzip  # commands that read no such file start faster without
+        import zlib
+
+        try:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield unpacked
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise OSError(f"is a broken gzip file: {error}; copy it again") from error
+
+
+def encoding(begin: bytes) -> str:
+    """The encoding of a text that begins so: UTF-8, or UTF-16 if its byte order mark says so."""
+    return "utf-16" if begin.startswith(_UTF_16) else "utf-8-sig"
+
+
+def decoded(data: bytes) -> str:
+    """The text in a file, with the line ends of Unix; raises `UnicodeDecodeError`."""
+    return data.decode(encoding(data)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def unpacked(path: Path, most: int) -> bytes:
+    """The first bytes of a file, uncompressed: at most one more than `most`, so that a reader can refuse the rest."""
+    held = bytearray()  # a read of `most` would take as much memory for the shortest file
+    with opened(path) as file:
+        while len(held) <= most and (piece := file.read(min(PIECE_BYTES, most + 1 - len(held)))):
+            held += piece
+    return bytes(held)
 
 
 def content(path: Path) -> bytes:
-    """What a file holds. Raises an `OSError` for more than any file of ours or of a log has: /dev/zero never ends."""
-    held = bytearray()  # a read of MOST_BYTES would take as much memory for the shortest file
-    with path.open("rb") as file:
-        while piece := file.read(PIECE_BYTES):
-            held += piece
-            if len(held) > MOST_BYTES:
-                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-    return bytes(held)
+    """What a file holds, uncompressed. Raises an `OSError` for more than any file of ours has: /dev/zero never ends."""
+    held = unpacked(path, MOST_BYTES)
+    if len(held) > MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return held
 
 
 def kept(path: Path) -> bytes:
@@ -126,7 +174,7 @@ def kept(path: Path) -> bytes:
 def read_text(path: Path, what: str) -> str:
     """The text of a file that the user named; `what` says in messages what it should be."""
     try:
-        return content(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        return decoded(content(path))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not text in UTF-8; give the path of {what}") from error
     except OSError as error:

@@ -193,6 +193,15 @@ def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:
     return sizes
 
 
+def parse_sizes(text: str) -> list[int]:
+    """Read sizes in bytes, each once: `8,64K,1M`, or `1M..8G`, which doubles from the first to the last."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        found += size_sweep(parse_size(first), parse_size(last), 2) if dots else [parse_size(first)]
+    return list(dict.fromkeys(found))
+
+
 def counted(number: int, thing: str = "experiment") -> str:
     """Format a count: `1 experiment`, `2 experiments`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from linkwright.cli import options
+from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
+    from linkwright.formats.logs import Log
     from linkwright.machines import Variant
     from linkwright.show.report import Report
 
-Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answer, and what makes its page
+
+class Answered(NamedTuple):
+    """An answer that is to be printed: lines, what makes its page if it has one, and of a log its document."""
+
+    lines: Iterable[str]
+    page: Callable[[], Report] | None = None
+    values: Mapping[str, Any] = MappingProxyType({})
 
 
 @click.command(name="explain")
-@click.argument("something", metavar="LOG|RUN[:EXPERIMENT]|SCHEDULE")
+@click.argument("somethings", nargs=-1, required=True, metavar="LOG|DUMP...|RUN[:EXPERIMENT]|SCHEDULE")
 @click.option(
     "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
     help="The described machine, or a machine file; default for a log: chosen by the devices that it names.",
@@ -31,51 +40,79 @@ Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answ
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
+@click.option("--gate", is_flag=True, help="Exit with status 1 if a log is suspicious or broken.")
+@options.as_json
 @options.variant
 @options.runs
 def command(
-    something: str,
+    somethings: tuple[str, ...],
     machine: str | None,
     ranks: int | None,
     size: int | None,
     table: int | None,
     search_s: float | None,
     out: Path | None,
+    gate: bool,
+    as_json: bool,
     variant: Variant,
     root_folder: Path,
 ) -> int:
     """A LOG is the output of a benchmark or a profiler, in any form. It is compared with the model of a healthy
-    machine. Then faults are simulated, and those whose numbers are nearest to the log's are listed, each with what
-    to check. A RUN is one of linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an
-    algorithm, such as allreduce/ring, or of a file or function; it needs --on.
+    machine. Then faults are simulated: what the log states comes first, then those whose numbers are nearest to the
+    log's, each with what to check. Wrong results give exit status 1. DUMPs are of a job that hangs: the output of NCCL
+    RAS, dumps of PyTorch's flight recorder (one for each rank, or their folder), logs with time-outs of its watchdog.
+    The answer is which rank is behind, in which call, and who waits for whom. Several LOGs are of the ranks of one job,
+    from NCCL's Inspector or PyTorch's profiler: the answer separates waiting from transfer. A RUN is one of
+    linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an algorithm, such as
+    allreduce/ring, or of a file or function; it needs --on.
 
     \b
     linkwright explain all_reduce.log
+    linkwright explain all_reduce.log --json --gate
     linkwright explain all_reduce.log --on hgx-h100 --nodes 2 --fabric ndr-fat-tree
+    linkwright explain nccl_trace_rank_*
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """
     if out:
         from linkwright.base.files import check_page
 
         check_page(out, "--out")
-    if _is_log(something):
+    from linkwright.formats.hangs import dumps_among
+
+    something = somethings[0]
+    described: dict[str, object]
+    described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
+                 "--search": search_s, "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
+    dumps, others = dumps_among(somethings)
+    if dumps:
+        _refuse(something, "a dump of a job that hangs", described | {"--out": out, "--gate": gate, "--json": as_json})
+        answered = Answered(_hang(dumps, others))
+    elif logs := _logs(somethings, others):
         _refuse(something, "a log", {"--size": size})
-        lines, page = _log(something, machine, variant, ranks, table, search_s or 0)
+        answered = _log(logs, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
-        _refuse(something, "a schedule", {"--table": table})
-        lines, page = _schedule(something, machine, variant, ranks, size, search_s or 0)
+        _refuse(something, "a schedule", {"--table": table, "--gate": gate, "--json": as_json})
+        answered = _schedule(something, machine, variant, ranks, size, search_s or 0)
     else:
-        given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
-                 "--search": search_s}  # fmt: skip
-        _refuse(something, "a run", given | {"--without": variant.without, "--degrade": variant.degrade})
-        lines, page = _run(root_folder, something)
-    for line in lines:
+        _refuse(something, "a run", described | {"--gate": gate, "--json": as_json})
+        answered = _run(root_folder, something)
+    if as_json and not answered.values:
+        from linkwright.base.errors import UsageError
+
+        raise UsageError(f"--json: {something} holds no collective to judge; omit it")
+    if as_json:
+        print_json(answered.values)
+    for line in () if as_json else answered.lines:
         click.echo(line)
-    if out:
+    if out and answered.page is None:
+        from linkwright.base.errors import UsageError
+
+        raise UsageError("--out: a page needs a machine to compare with; name it with --on")
+    if out and answered.page:
         from linkwright.show import report
 
-        click.echo(f"\nwrote {report.render(page(), out)}")
-    return 0
+        click.echo(f"\nwrote {report.render(answered.page(), out)}", err=as_json)
+    return 1 if answered.values.get("wrong_results") or (gate and not answered.values.get("passes", True)) else 0
 
 
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
@@ -84,6 +121,29 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
     for name, value in given.items():
         if value:
             raise UsageError(f"{name} does not apply to {kind}, and `{something}` is one; omit it")
+
+
+def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Iterable[str]:
+    from linkwright.advise.explain import hang
+    from linkwright.formats.hangs import read_dump
+    from linkwright.show.explanations.hang import of_hang
+
+    return of_hang(hang.explain([read_dump(path) for path in dumps], others))
+
+
+def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:
+    """The log, or those of several ranks, which stand alone or in a folder."""
+    from linkwright.base.errors import UsageError
+    from linkwright.formats.logs import is_log
+
+    if len(names) == 1 and not Path(names[0]).is_dir():
+        return [names[0]] if _is_log(names[0]) else []
+    found = [str(file) for file in files if is_log(file)]
+    if len(names) > 1 and (other := next((name for name in names if Path(name).is_file() and name not in found), None)):
+        raise UsageError(f"{other}: is neither a log nor a dump of a rank; only those are explained together")
+    if len(names) > 1 and not found:
+        raise UsageError(f"{names[0]} and {len(names) - 1} more: only logs or dumps of ranks go together; give one")
+    return found
 
 
 def _is_log(name: str) -> bool:
@@ -106,15 +166,24 @@ def _is_schedule(root: Path, name: str) -> bool:
 
 
 def _log(
-    name: str, machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
+    names: Sequence[str], machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
 ) -> Answered:
+    from linkwright.advise.explain import document, waiting
     from linkwright.advise.explain import log as logs
     from linkwright.base.errors import UsageError
-    from linkwright.formats.logs import read_log
+    from linkwright.formats.logs import read_logs
     from linkwright.show.explanations import shown
+    from linkwright.show.explanations.waiting import of_arrivals
 
-    log = read_log(name)
+    log = read_logs(names)
+    name = names[0] if len(names) == 1 else f"{len(names)} files"
+    arrivals = waiting.arrivals(log.operations)
+    first = list(of_arrivals(arrivals, waits=log.waits))
+    if arrivals and machine is None and not log.facts.devices:
+        return Answered([*first, "", "Name the machine with --on to compare the transfer with a healthy one."])
     tables = logs.tables(log)
+    if not tables and log.links:
+        return _links(name, log, machine, variant)
     if not tables:
         raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")
     if only and only > len(tables):
@@ -128,7 +197,21 @@ def _log(
 
         return pages.log(Path(name).name, log, answers, moving.of_logs(answers))
 
-    return shown.of_logs(answers, name, log), page
+    from linkwright.advise.explain import links
+    from linkwright.show.explanations import links as of_links
+
+    beside = links.judged(log, machine, variant) if log.links else []
+    lines = [*first, *([""] if first else []), *shown.of_logs(answers, name, log), *of_links.beside(beside)]
+    return Answered(lines, page, document.values(answers, name, log))
+
+
+def _links(name: str, log: Log, machine: str | None, variant: Variant) -> Answered:
+    """Explain a log that holds measured links alone."""
+    from linkwright.advise.explain import links
+    from linkwright.show.explanations import links as shown
+
+    found = links.judged(log, machine, variant)
+    return Answered(shown.text(found, name, log), lambda: shown.page(found, Path(name).name, log))
 
 
 def _schedule(
@@ -154,7 +237,7 @@ def _schedule(
 
         return pages.schedule(found, moving.of_schedule(found))
 
-    return shown.of_schedule(found), page
+    return Answered(shown.of_schedule(found), page)
 
 
 def _run(root: Path, name: str) -> Answered:
@@ -173,4 +256,4 @@ def _run(root: Path, name: str) -> Answered:
             return pages.row(made.id, run.row(rows, experiment), moving.of_run(made, experiment))
         return pages.run(made.id, run.fastest(rows), moving.of_run(made))
 
-    return run.of_row(run.row(rows, experiment)) if experiment else run.of_run(rows), page
+    return Answered(run.of_row(run.row(rows, experiment)) if experiment else run.of_run(rows), page)

@@ -101,6 +101,9 @@ _collective = click.option(
 )
 
 
+_out = click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
+
+
 @command.command(name="import")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.argument("graph", required=False, type=click.Path(path_type=Path), metavar="[GRAPH]")
@@ -120,7 +123,7 @@ _collective = click.option(
 )  # fmt: skip
 @_fits
 @_collective
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
+@_out
 def import_(
     file: Path,
     graph: Path | None,
@@ -131,7 +134,7 @@ def import_(
     fabric: str | None,
     fits: tuple[Path, ...],
     collective: str | None,
-    output: Path | None,
+    out: Path | None,
 ) -> None:
     """Turn the description that a system reports into a machine file.
 
@@ -141,16 +144,17 @@ def import_(
     assumed and marked so. GRAPH is the graph of NCCL for the same host (NCCL_GRAPH_DUMP_FILE), which states how
     many channels its rings have.
     """
-    from linkwright.base.files import read_text
+    from linkwright.base.files import read_text, shown_name
     from linkwright.formats.discovery import importing
 
     text = read_text(file, "a description of a system")
     channels = read_text(graph, "a graph of NCCL") if graph else None
     made = importing.machine_file(
-        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels,
-        graph_file=graph.name if graph else "", node=node, fabric=fabric, logs=_logs(fits), collective=collective,
+        text, shown_name(file.name), name=_named(name), format_key=format_key, gpu=gpu, graph=channels,
+        graph_file=shown_name(graph.name) if graph else "", node=node, fabric=fabric, logs=_logs(fits),
+        collective=collective,
     )  # fmt: skip
-    _write(made, output or Path(f"{name}.toml"))
+    _write(made, out or Path(f"{name}.toml"))
 
 
 @command.command(name="discover")
@@ -158,8 +162,8 @@ def import_(
 @click.option("--gpu", metavar="MODEL", help="Model of the GPUs, if no program reports it.")
 @_fits
 @_collective
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
-def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str | None, output: Path | None) -> None:
+@_out
+def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str | None, out: Path | None) -> None:
     """Describe this host from the output of nvidia-smi, rocm-smi or lstopo.
 
     Rates of network ports are those of /sys/class/infiniband.
@@ -171,14 +175,14 @@ def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str
     made = live.machine_file(
         _named(name), gpu, lambda told: click.echo(f"linkwright: {told}", err=True), _logs(fits), collective
     )
-    _write(made, output or Path(f"{name}.toml"))
+    _write(made, out or Path(f"{name}.toml"))
 
 
 def _logs(fits: tuple[Path, ...]) -> list[Log]:
-    from linkwright.base.files import read_text
+    from linkwright.base.files import read_text, shown_name
     from linkwright.formats.discovery.fitted import Log
 
-    return [Log(path.name, read_text(path, "the log of a benchmark")) for path in fits]
+    return [Log(shown_name(path.name), read_text(path, "the log of a benchmark")) for path in fits]
 
 
 def _named(name: str) -> str:
@@ -196,7 +200,7 @@ def _write(made: str, output: Path) -> None:
     if output.suffix != ".toml":
         raise UsageError(f"{output}: a machine file ends in .toml; write {output.with_suffix('.toml')}")
     if output.exists():
-        raise UsageError(f"{output}: exists already; remove it, or choose another name with --output or --name")
+        raise UsageError(f"{output}: exists already; remove it, or choose another name with --out or --name")
     write_text(output, made)
     machine = load(output)
     statuses = Counter(number["status"] for number in machine.numbers())

@@ -28,6 +28,7 @@ GROUPS = {
     "Ask a model": {
         "simulate": "Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.",
         "explain": "Explain a number: why it is what it is, what binds it, and what would be faster.",
+        "expect": "State what COLLECTIVE gives on a healthy machine, with tolerances, and write gates for operators.",
         "predict": "Forecast the program APP on described machines.",
         "draw": "Draw a machine, a run or schedules, or write the report of a run, and print the path.",
         "machines": "List and show described machines, or import one from what a system reports.",
@@ -80,6 +81,11 @@ OUR_BUG = "this is a bug in linkwright: please report it, with the command and t
 MOST_CHARACTERS = 4000
 
 
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+# `--output` was the spelling of some verbs for `--out`.
+ONE_SPELLING = {"token_normalize_func": lambda name: "out" if name == "output" else name}
+
+
 class Verbs(click.Group):
     """A group that imports a verb only when it is used."""
 
@@ -118,7 +124,7 @@ class Verbs(click.Group):
                 formatter.write_dl([(verb.ljust(width), summary) for verb, summary in verbs.items()])
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Verbs, context_settings={**HELP, **ONE_SPELLING})
 @click.version_option(package_name="linkwright", prog_name="linkwright")
 def linkwright() -> None:
     """Dissect how a machine communicates.
@@ -196,7 +202,7 @@ def _status_of(arguments: list[str] | None) -> int:
         _discard_stdout()
         return _complain(f"standard output: {error.strerror}; redirect it elsewhere, or free some space", 1)
     except MemoryError:
-        return _complain("out of memory; request less at once, or close other programs", 1)
+        return _complain("out of memory; ask for less at once, or close other programs", 1)
     except BaseException as error:
         if not _is_panic(error):
             raise

@@ -154,7 +154,7 @@ sizes = _together(
     click.option(
         "-f", "--factor", type=int, default=2, show_default=True, help="Multiply the size by this at each step."
     ),
-    click.option("--sizes", "size_list", metavar="A,B,C", help="Use these sizes instead of a sweep."),
+    click.option("--sizes", "size_list", metavar="A,B,C", help="Use these sizes instead of a sweep; `1M..8G` doubles."),
 )
 
 data = _together(
@@ -230,7 +230,7 @@ traffic = _together(
 )
 
 outputs = click.option(
-    "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+    "--out", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
     help="Also write the rows to FILE; its suffix chooses the format (`linkwright list exporters`); may be repeated.",
 )  # fmt: skip
 
@@ -327,7 +327,7 @@ def chosen_sizes(
     if collective == "barrier":
         return (0,)
     if size_list is not None:
-        found = [units.parse_size(text) for text in size_list.split(",")]
+        found = units.parse_sizes(size_list)
     else:
         context = click.get_current_context(silent=True)
         asked = context.get_parameter_source("max_bytes") if context else None

@@ -74,10 +74,13 @@ def _answer(folders: list[Path], sql: str) -> tuple[list[str], list[tuple]]:
     import duckdb
 
     from linkwright.base.errors import UsageError
+    from linkwright.base.files import shown_name
 
     connection = duckdb.connect()
     for table in TABLES:
         paths = [path for folder in folders if (path := folder / f"{table}.parquet").exists()]
+        if strange := next((path for path in paths if shown_name(path) != str(path)), None):
+            raise UsageError(f"{strange}: SQL names files in UTF-8, and this is none; reach the folder by a link")
         files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
         if paths:
             connection.execute(f"create view {table} as select * from read_parquet([{files}], union_by_name=true)")

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 
 from linkwright import machines
 from linkwright.ask.question import Question
-from linkwright.base import registry
 from linkwright.base.errors import PluginError, ShapeError, UsageError, unknown
 from linkwright.base.units import format_grid
 from linkwright.machines import AS_DESCRIBED, Variant
@@ -52,7 +51,7 @@ def keys() -> list[str]:
 
 
 def _is_machine(name: str) -> bool:
-    return name in registry.keys("machines") or name.endswith(".toml") or "/" in name
+    return machines.is_name(name) or name.endswith(".toml") or "/" in name
 
 
 def _is_taken(key: str) -> bool:
@@ -123,7 +122,7 @@ def resolve_one(
         return executor.resolve(ranks, grid)
     if not _is_machine(name):
         timed = [key for key in keys() if key not in EXECUTORS or not EXECUTORS[key].untimed]
-        known = [*registry.keys("machines"), *timed]
+        known = [*machines.names(), *timed]
         lists = "linkwright list machines", "linkwright list executors"
         raise unknown("machine or executor", name, known, where="--on", lists=lists)
     return described(Recipe(name, *(kept or machines.source(name, variant)), ranks, grid, walk, most, variant))

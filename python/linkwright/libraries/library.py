@@ -127,6 +127,24 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Asked
         return replace(asked, own=Own(error=error))
 
 
+def nearest(machine: _native.Machine, collective: str, version: str) -> str | None:
+    """Return the plan of a version such as `2.19.3`, or of the nearest version that is known; None without a library.
+
+    `library.nearest(machine, "allreduce", "2.16.2")` is `nccl-2.18`.
+    """
+    name = (machine.library() or {"name": ""})["name"]
+    known = LIBRARIES[name].VERSIONS if name in LIBRARIES else ()
+    wanted = _places(version)
+    plans = [f"{name}-{one}" for one in known if _serves(machine, collective, f"{name}-{one}")]
+    # Of two that are as near, the newer one: VERSIONS has those first.
+    return min(plans, key=lambda one: [abs(a - b) for a, b in zip(_places(one), wanted, strict=True)], default=None)
+
+
+def _places(version: str) -> tuple[int, ...]:
+    """Return the two numbers that constants follow: (2, 19) of `2.19.3`, or of a plan."""
+    return tuple(map(int, [*version.rpartition("-")[2].split("."), "0"][:2]))
+
+
 def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
     """Whether the library can plan a collective in this version, which the file names or already has all modes for."""
     if stem in algorithms(machine, collective):

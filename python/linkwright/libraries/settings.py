@@ -1,6 +1,6 @@
 """Map an operator's description of a system to a described machine, by the rules of `settings.toml`.
 
-    machine, GPUs, nodes, notes   node rule      machine file, GPUs of one node
+    machine, GPUs, nodes, notes   node rule      machine file, GPUs of one node; else those of the GPU, by `gpus.toml`
                                   network rule   `--fabric` of several nodes; `8x400Gb` in the text sets its ports
     library version               the text, or a rule by date or generation
     notes                         process rule   whether one process drives all GPUs of a node
@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from linkwright.base import registry
-from linkwright.machines import load
+from linkwright.machines import gpus, load
 
 Rule = Mapping[str, Any]
 
@@ -120,30 +119,38 @@ def settle(condition: Condition) -> Setting | Refusal:
         return Refusal(f"unknown collective `{condition.collective}`; one of {', '.join(COLLECTIVES)}")
     if condition.gpus % condition.nodes:
         return Refusal(f"{condition.gpus} GPUs on {condition.nodes} nodes; every node must have as many")
-    node = _first("node", condition.machine.lower())
+    node = _first("node", condition.machine.lower()) or _by_gpu(condition.machine)
     if node is None:
-        known = ", ".join(sorted({rule["machine"] for rule in _rules()["node"] if "machine" in rule}))
-        return Refusal(f"no rule knows the machine `{condition.machine}`; described are {known}")
-    if "refuse" in node:
-        return Refusal(node["refuse"])
-    if node["machine"] not in registry.keys("machines"):
-        return Refusal(f"{node['machine']}: no machine file of this name")
-    nodes, gpus = _domains(condition, node["machine"])
+        return Refusal(
+            f"no rule knows the machine `{condition.machine}`; describe a node with `linkwright machines import`, or "
+            "add the device to linkwright/machines/gpus/gpus.toml"
+        )
+    nodes, each = _domains(condition, node["machine"])
+    if each > (most := _size_of(node["machine"])[0]):
+        return Refusal(f"{each} GPUs on a node, and {node['machine']} has {most}; use `linkwright machines import`")
     fabric, why = _fabric(condition, node) if nodes > 1 else (None, "")
     version, stated = _version(condition, node)
     one, process = _process(condition)
     library = node.get("library", "nccl")
     algorithm = "/".join((f"{library}-{version}", *_forced(condition)))
-    setup = Setup(node["machine"], nodes, gpus, fabric, algorithm, condition.collective, one and gpus > 1)
+    setup = Setup(node["machine"], nodes, each, fabric, algorithm, condition.collective, one and each > 1)
     rules = tuple(filter(None, (node["why"], why, stated, process)))
     return Setting(setup, node["generation"], library, version, _site(condition), rules)
+
+
+def _by_gpu(words: str) -> Rule | None:
+    """The rule of a GPU of the table."""
+    if (gpu := gpus.named(words)) is None:
+        return None
+    rule = {"machine": gpu.on, "generation": gpu.part, "fabric": gpu.fabric, "why": gpu.reason}
+    return rule | {"library": gpus.LIBRARIES[gpu.links]}
 
 
 def _domains(condition: Condition, machine: str) -> tuple[int, int]:
     """Return the copies of the machine file, and the GPUs of each: trays of one rack are one NVLink domain."""
     if machine != "gb200-nvl72":
         return condition.nodes, condition.gpus // condition.nodes
-    racks = -(-condition.gpus // _ports_of(machine))  # each GPU has one
+    racks = -(-condition.gpus // _size_of(machine)[1])  # each GPU has one
     return racks, condition.gpus // racks
 
 
@@ -161,16 +168,16 @@ def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
 
 def _ports(condition: Condition, node: Rule) -> int:
     """Return how many ports share the rate of a node's adapters; fewer if it has fewer GPUs than the machine file."""
-    gpus, ports = condition.gpus // condition.nodes, _ports_of(node["machine"])
+    gpus, ports = condition.gpus // condition.nodes, _size_of(node["machine"])[1]
     fewer = re.search(rf"\b{gpus} (gpus )?per node", condition.machine.lower())
     return min(ports, gpus) if fewer else ports
 
 
 @functools.cache
-def _ports_of(machine: str) -> int:
-    """Return how many ports a node has; the text states their joint rate."""
-    ports, _ = load(machine).cluster or ([], "")
-    return len(ports)
+def _size_of(machine: str) -> tuple[int, int]:
+    """Return how many GPUs and ports a node has; the text states the joint rate of the ports."""
+    described = load(machine)
+    return described.ranks, len(described.cluster[0]) if described.cluster else 0
 
 
 def _total_gbps(condition: Condition) -> float | None:

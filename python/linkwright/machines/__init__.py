@@ -9,16 +9,21 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.base import registry
 from linkwright.base.errors import FileError, UsageError, unknown
-from linkwright.base.files import read_text
+from linkwright.base.files import read_text, shown_name
 
 from .variant import AS_DESCRIBED, Variant
 
+if TYPE_CHECKING:
+    from .gpus import Gpu
+
 File = tuple[str, str]  # name in messages, text
 
+ASSUMED = "assumed-"  # how names of assumed boxes begin
 # Machines by name and text, the latest last; kept because programs mostly ask for the same one again.
 _KEPT: dict[File, _native.Machine] = {}
 _MOST_KEPT = 8
@@ -42,12 +47,12 @@ class Shelf:
             file = registry.part_path(name)
         else:
             raise unknown("part", name, registry.keys("parts"), where=self._path.name, lists="linkwright list parts")
-        return file.name, read_text(file, "a part of a machine file")
+        return shown_name(file.name), read_text(file, "a part of a machine file")
 
     def network(self, name: str) -> File:
         """The network of this name, or the file at this path."""
         file = registry.network_path(name)
-        return file.name, read_text(file, "a network file")
+        return shown_name(file.name), read_text(file, "a network file")
 
     def nodes(self) -> list[str]:
         """The shipped machines that can be nodes."""
@@ -76,8 +81,34 @@ def _keep(file: File, machine: _native.Machine) -> _native.Machine:
 
 def draft(name: str, variant: Variant = AS_DESCRIBED) -> _native.Draft:
     """The machine before it is checked."""
+    path, text = described(name)
+    return _native.Draft(text, shown_name(path.name), Shelf(path), variant)
+
+
+def described(name: str) -> tuple[Path, str]:
+    """The path and the text of the machine file called `name`, or at that path; no file has that of an assumed box."""
+    if box := _boxes().get(name) if name.startswith(ASSUMED) else None:
+        from . import gpus
+
+        return Path(f"{name}.toml"), gpus.text(box)
     path = registry.machine_path(name)
-    return _native.Draft(read_text(path, "a machine file"), path.name, Shelf(path), variant)
+    return path, read_text(path, "a machine file")
+
+
+def names() -> list[str]:
+    """The shipped machines and the assumed boxes."""
+    return [*registry.keys("machines"), *_boxes()]
+
+
+def is_name(name: str) -> bool:
+    """Whether a machine or an assumed box is called so."""
+    return name in registry.keys("machines") or (name.startswith(ASSUMED) and name in _boxes())
+
+
+def _boxes() -> dict[str, Gpu]:
+    from . import gpus  # a table that most commands do not need
+
+    return gpus.boxes()
 
 
 def source(name: str, variant: Variant = AS_DESCRIBED) -> File:
@@ -93,4 +124,17 @@ def current(name: str, variant: Variant = AS_DESCRIBED) -> str | None:
     return None
 
 
-__all__ = ["AS_DESCRIBED", "Shelf", "Variant", "current", "draft", "load", "read", "source"]
+__all__ = [
+    "ASSUMED",
+    "AS_DESCRIBED",
+    "Shelf",
+    "Variant",
+    "current",
+    "described",
+    "draft",
+    "is_name",
+    "load",
+    "names",
+    "read",
+    "source",
+]

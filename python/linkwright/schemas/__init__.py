@@ -5,7 +5,9 @@
     network     the keys of networks, as their Rust reader asks for them
     suite       the keys of `linkwright.session.suite.load`
     predict     the keys of each kind of program
+    explain     `linkwright explain LOG --json`, see `linkwright.advise.explain.document`
     results     the columns and metrics of `linkwright.store.schema`
+    expect      the keys and columns of `linkwright.formats.gates.document`
 
 `make generate` writes them. `linkwright describe --schema machine` prints one.
 """
@@ -18,7 +20,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-NAMES = ("machine", "part", "network", "suite", "predict", "results")
+NAMES = ("machine", "part", "network", "suite", "predict", "explain", "results", "expect")
 # Editors of TOML know this draft.
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -38,7 +40,9 @@ def made(name: str, machines: list[tuple[str, str]]) -> str:
         "network": _network,
         "suite": _suite,
         "predict": _predict,
+        "explain": _explain,
         "results": _results,
+        "expect": _expect,
     }
     head = {"$schema": DRAFT, "title": f"linkwright: {name}"}
     return json.dumps({**head, **makers[name]()}, indent=1, ensure_ascii=False) + "\n"
@@ -73,8 +77,14 @@ def _predict() -> Schema:
     return {"type": "object", "properties": {"app": known}, "required": ["app"], "allOf": branches}
 
 
+def _explain() -> Schema:
+    from linkwright.advise.explain import document
+
+    return document.schema()
+
+
 def _results() -> Schema:
-    """A document of `--output rows.json`."""
+    """A document of `--out rows.json`."""
     from linkwright.store import schema
 
     names = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
@@ -92,3 +102,22 @@ def _results() -> Schema:
         "rows": {"type": "array", "items": row},
     }
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _expect() -> Schema:
+    """A document of `expect --format json`."""
+    from linkwright.formats.gates import document
+
+    text = {"type": "string"}
+    columns = {
+        column: {"description": meaning, "type": [kind, "null"] if nullable else kind}
+        for column, (kind, nullable, meaning) in document.ROW.items()
+    }
+    row = {"type": "object", "properties": columns, "required": list(columns), "additionalProperties": False}
+    keys: Schema = {key: {"description": meaning, "type": kind} for key, (kind, meaning) in document.HEAD.items()}
+    keys["format"]["const"] = document.FORMAT
+    keys["notes"]["items"] = text
+    keys["passed"]["type"] = ["boolean", "null"]
+    keys["library"] = {"description": "collective -> library", "type": "object", "additionalProperties": text}
+    keys["rows"] = {"type": "array", "items": row}
+    return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}

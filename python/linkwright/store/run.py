@@ -221,6 +221,7 @@ def create(
 @contextlib.contextmanager
 def whole(root: Path, key: str, plan: dict) -> Iterator[Run]:
     """A new run folder, built in a temporary one and moved into place when the block ends; an error leaves nothing."""
+    is_new = not root.exists()
     place = _new_folder(root, key)  # empty, so no run; it keeps the name
     beside = Path(tempfile.mkdtemp(prefix=".", dir=root))
     try:
@@ -232,8 +233,11 @@ def whole(root: Path, key: str, plan: dict) -> Iterator[Run]:
         with named(place):
             run.folder.replace(place)
     except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
         with contextlib.suppress(OSError):
             place.rmdir()
+            if is_new:
+                root.rmdir()
         raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -1,10 +1,7 @@
 """A log against the healthy machine: how far it is off, and what would give its numbers.
 
-    log -> table -> system (from its devices, or given) -> healthy times -> verdict
-                                                        -> each hypothesis, simulated -> distance to the whole curve
-
-The distance of two curves is the root of the mean square of ln(time / time) over all sizes; nothing is fitted. It is
-shown as the factor that it stands for: 1.10 is ten percent apart.
+log -> table -> system (from its devices, or given) -> healthy times -> verdict
+    -> facts                                        -> each hypothesis, simulated -> distance to the whole curve
 """
 
 from __future__ import annotations
@@ -18,36 +15,22 @@ from linkwright import _native
 from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO
-from linkwright.formats.logs import Log, LogTable
+from linkwright.formats.logs import Facts, Log, LogTable
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.machines import Variant
 
-from . import faster, verdict
+from . import faster, remarks, verdict
 from .faster import Faster
-from .hypotheses import Case, cases
+from .findings import Finding, findings
 from .sensitivity import Effect, effects
+from .suspects import LEFT, Suspect, distance, suspects
 from .system import System, few
-from .verdict import Point
+from .verdict import Point, Verdict
 
 SHOWN = 5  # hypotheses
-NEARER = 0.8  # of the healthy machine's ln(distance), to be a hypothesis
-ALIKE = 0.01  # of a time: curves nearer than this are one
-LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """Hypotheses with one simulated curve.
-
-    Attributes:
-        cases: what would be wrong; more than one where times cannot tell them apart.
-        times: size -> us.
-        distance: the factor by which its curve and the log's are apart.
-    """
-
-    cases: tuple[Case, ...]
-    times: Mapping[int, float]
-    distance: float
+LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
+CLOSE = 1.05  # of the distance of the first hypothesis: nearer than this, times do not separate two
+WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
 
 
 @dataclass(frozen=True)
@@ -60,12 +43,20 @@ class Answer:
     choice: str  # what the library does at the largest size
     measured: Mapping[int, float]  # all sizes: us
     points: Sequence[Point]  # some of them, against the healthy machine
-    share: float  # of the healthy rate, at the largest sizes
-    verdict: str
+    verdict: Verdict
     distance: float  # to the healthy machine
     suspects: Sequence[Suspect]
+    nearest: Suspect | None  # where nothing is near enough for a cause
     binds: Sequence[Effect]
+    findings: Sequence[Finding] = ()
+    remarks: Sequence[str] = ()
+    wrong: str | None = None  # what is said first where results were wrong
     faster: Faster | None = None  # what a search found at the largest size
+
+    @property
+    def passes(self) -> bool:
+        """Whether a gate lets it through: right results at the rate of a healthy machine, or above."""
+        return self.wrong is None and self.verdict.word not in ("suspicious", "broken")
 
     @property
     def worst_size(self) -> int:
@@ -105,7 +96,7 @@ def answer(
         UsageError: the log does not say enough, or no described machine is like it.
     """
     system, why = _system(log, table, machine, variant.nodes, variant.fabric, ranks)
-    found = explained(table, system.having(without=variant.without, degrade=variant.degrade), why)
+    found = explained(table, system.having(without=variant.without, degrade=variant.degrade), why, log.facts)
     return replace(found, faster=_searched(found, search_s)) if search_s else found
 
 
@@ -117,9 +108,17 @@ def _searched(found: Answer, search_s: float) -> Faster | None:
     )
 
 
-def explained(table: LogTable, system: System, why: str) -> Answer:
-    """What is to be said of a table that was measured on a system; `why` says how that is known."""
-    measured = _measured(table, system.ranks)
+def explained(table: LogTable, system: System, why: str, facts: Facts | None = None) -> Answer:
+    """What is to be said of a table that was measured on a system.
+
+    Args:
+        table: the table.
+        system: as it should be.
+        why: how that is known.
+        facts: what else the log says; None: nothing.
+    """
+    facts = facts or Facts()
+    measured = measured_times(table, system.ranks)
     sizes = few(measured, 10)
     healthy = {size: system.time(size) for size in sizes}
     points = [
@@ -129,15 +128,29 @@ def explained(table: LogTable, system: System, why: str) -> Answer:
         )
         for size in sizes
     ]  # fmt: skip
-    share = verdict.share(points)
-    apart = distance({point.size: point.healthy for point in points}, measured)
-    suspects = _suspects(system, measured, sizes) if share < verdict.FINE or apart > 1 / verdict.FINE else []
+    curve = {point.size: point.healthy for point in points}
     last = sizes[-1]
+    judged = verdict.of(points, _large_rate(system, last), launched=system.described.library() is not None)
+    apart = distance(curve, measured)
+    named, nearest = (
+        suspects(system, facts, measured, sizes, [point.size for point in judged.judged], apart)
+        if judged.share < verdict.FINE or apart > 1 / verdict.FINE
+        else ([], None)
+    )
     return Answer(
-        table, system, why, healthy[last].choice, measured, points, share, verdict.of(share), apart,
-        [one for one in suspects if math.log(one.distance) < NEARER * math.log(apart)][:SHOWN],
-        effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN],
+        table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
+        effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN], findings(measured, curve),
+        remarks.remarks(facts, table), remarks.wrong(table),
     )  # fmt: skip
+
+
+def _large_rate(system: System, last: int) -> float:
+    """The healthy rate for large sizes, 10^9 B/s."""
+    sent = system.collective in ("alltoall", "gather", "scatter", "sendrecv")
+    plain = sent or system.described.library() is None
+    size = max(last, WIDER * last if plain else LARGE)
+    curve = system.times([size])
+    return bus_rate(system, size, curve[size]) if curve else 0.0
 
 
 def _time_on(system: System, machine: _native.Machine, size: int) -> float:
@@ -148,11 +161,10 @@ def _time_on(system: System, machine: _native.Machine, size: int) -> float:
 
 def heading(answer: Answer) -> str:
     """What its hypotheses are for."""
-    if answer.verdict != "fine":
-        return "simulated causes of your numbers, the nearest first"
-    return (
-        "your large sizes are fine, and the model is less certain of small ones; simulated causes of slow small sizes"
-    )
+    if answer.verdict.word != "fine":
+        return "simulated causes of your numbers, what the log states and the nearest first"
+    large = "" if answer.verdict.small else "your large sizes are fine, and "
+    return f"{large}the model is less certain of small sizes; simulated causes of slow small ones"
 
 
 def apart_in_words(factor: float) -> str:
@@ -161,19 +173,53 @@ def apart_in_words(factor: float) -> str:
 
 
 def verdict_in_words(answer: Answer) -> list[str]:
-    """The verdict in sentences: of the largest sizes, and of the small ones where these are slow."""
-    last = answer.points[-1]
+    """The verdict in sentences: large sizes, small ones, the curve, and what the log says."""
+    last, judged = answer.points[-1], answer.verdict
+    sizes = _size(judged.judged[0].size) + (" and larger sizes" if len(judged.judged) > 1 else "")
     first = (
-        f"Verdict: {answer.verdict}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
-        f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At the largest sizes yours has {answer.share:.0%} "
-        f"of its rate: {verdict.RULES[answer.verdict]}. busbw is {bus_factor(answer.system):.4g} x size / time."
+        f"Verdict: {judged.word}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
+        f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
+        f"of its rate: {judged.rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
     )
-    return [first, *_small(answer.points)]
+    small = (
+        f"This is a verdict on small sizes only: at {_size(last.size)} a healthy machine reaches "
+        f"{judged.reached:.0%} of its rate for large sizes"
+        + (", and launches differ between sites by a factor of two" if judged.loose else "")
+        + ". Measure larger sizes."
+    )
+    return [
+        first, *([small] if judged.small else []), *_small(answer), *(one.words for one in answer.findings),
+        *answer.remarks,
+    ]  # fmt: skip
 
 
-def _small(points: Sequence[Point]) -> list[str]:
-    """What the largest sizes do not say."""
-    slow = [point for point in points[: -verdict.LARGEST] if point.time > verdict.SLOW * point.healthy]
+def doubts(answer: Answer) -> list[str]:
+    """How sure the first hypothesis is, in sentences."""
+    if not answer.suspects:
+        if answer.nearest is None:
+            return []
+        return [
+            "Your numbers are not explained by links, ports or protocols. The nearest simulated fault is "
+            f"{apart_in_words(answer.nearest.distance)} away: {answer.nearest.cases[0].what}."
+        ]
+    first, *others = answer.suspects
+    judged = {point.size: first.times[point.size] for point in answer.verdict.judged if point.size in first.times}
+    left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance
+    if left > LEFT:
+        return [f"The first cause is weak: its simulation leaves {apart_in_words(left)} unexplained."]
+    rivals = [one for one in others if one.distance < first.distance * CLOSE and not one.cases[0].rare]
+    rivals = [] if first.stated else rivals
+    if rivals:
+        return [
+            f"Times do not separate the first {len(rivals) + 1} causes: each is within the model's error. Check all."
+        ]
+    return []
+
+
+def _small(answer: Answer) -> list[str]:
+    """What the sizes that show rates do not say."""
+    least = answer.verdict.judged[0].size
+    slow = [one for one in answer.points if one.size < least and one.time > verdict.SLOW * one.healthy]
     if not slow:
         return []
     most = max(slow, key=lambda point: point.time / point.healthy)
@@ -186,7 +232,7 @@ def _size(size: int) -> str:
     return f"{found} B" if found.isdigit() else found
 
 
-def _measured(table: LogTable, ranks: int) -> dict[int, float]:
+def measured_times(table: LogTable, ranks: int) -> dict[int, float]:
     """Size -> time, out of place where both were measured; the median of several rows."""
     in_place = all(row.in_place for row in table.rows)
     scale = ranks if table.per_rank else 1
@@ -208,40 +254,6 @@ def bus_factor(system: System) -> float:
     return 1.0 if known is None else known
 
 
-def distance(curve: Mapping[int, float], measured: Mapping[int, float]) -> float:
-    """The factor by which two curves are apart."""
-    logs = [math.log(time / measured[size]) for size, time in curve.items()]
-    return math.exp(math.sqrt(statistics.fmean(x * x for x in logs)))
-
-
-def _suspects(system: System, measured: Mapping[int, float], sizes: Sequence[int]) -> list[Suspect]:
-    """All kinds of hypotheses that can be simulated, the nearest first, each by its nearest case.
-
-    Kinds with one curve cannot be told apart by times: they share a place.
-    """
-    nearest: dict[str, Suspect] = {}
-    for case in cases(system):
-        curve = case.system.times(sizes)
-        if len(curve) < LEAST_SIZES * len(sizes):
-            continue
-        found = Suspect((case,), curve, distance(curve, measured))
-        if case.kind not in nearest or found.distance < nearest[case.kind].distance:
-            nearest[case.kind] = found
-    places: list[Suspect] = []
-    for one in sorted(nearest.values(), key=lambda one: one.distance):
-        same = next((at for at, other in enumerate(places) if _same(one.times, other.times)), None)
-        if same is None:
-            places.append(one)
-        else:
-            places[same] = replace(places[same], cases=(*places[same].cases, *one.cases))
-    return places
-
-
-def _same(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
-    """Whether two curves agree wherever both have a time, as well as times of a log can tell."""
-    return all(abs(one[size] / other[size] - 1) <= ALIKE for size in one.keys() & other.keys())
-
-
 def _system(
     log: Log, table: LogTable, machine: str | None, nodes: int | None, fabric: str | None, ranks: int | None
 ) -> tuple[System, str]:
@@ -257,46 +269,57 @@ def _system(
     if machine is None and len(names) != 1:
         said = f"names {len(names)} kinds of devices" if names else "names no device"
         raise UsageError(f"the log {said}, so the machine is unknown; name it with --on (`linkwright list machines`)")
-    version = f"{facts.library or 'NCCL'} {facts.version}" if facts.version else ""
     words = names[0] if machine is None else machine
     collective = table.collective or ""
-    found = settle(Condition("log", words, ranks, nodes, collective, library_version=version))
+    found = settle(Condition("log", words, ranks, nodes, collective))
     if isinstance(found, Refusal):
         if machine is None:
             raise UsageError(f"{found.reason}; name a machine with --on (`linkwright list machines`)")
-        return _given(machine, nodes, ranks, fabric, collective, facts.version or ""), f"given: {machine}"
+        given = _fitting(_given(machine, nodes, ranks, fabric, collective))
+        algorithm, said = _plan(given, facts)
+        return given.having(algorithm=algorithm), "; ".join((f"given: {machine}", *said))
     setup = found.setup
     name, network = machine or setup.machine, fabric or setup.fabric
-    system = System(
-        name, setup.nodes, setup.gpus_per_node, network, _algorithm(name, found.library, found.version, collective),
-        collective,
-    )  # fmt: skip
-    rules = [rule for rule in found.rules if not (fabric and rule.endswith("mostly has"))]
-    return system, "; ".join(([f"from `{names[0]}`"] if machine is None else []) + rules)
+    system = _fitting(System(name, setup.nodes, setup.gpus_per_node, network, "", collective))
+    algorithm, said = _plan(system, facts, found.version)
+    rules = [
+        rule for rule in found.rules
+        if not (fabric and rule.endswith("mostly has")) and not (facts.version and rule.startswith("version "))
+    ]  # fmt: skip
+    from_log = [f"from `{names[0]}`"] if machine is None else []
+    return system.having(algorithm=algorithm), "; ".join([*from_log, *rules, *said])
 
 
-def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str, version: str) -> System:
+def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str) -> System:
     if nodes > 1 and fabric is None:
         raise UsageError(f"{nodes} nodes of {machine}: give their network with --fabric (`linkwright list networks`)")
-    return System(machine, nodes, ranks // nodes, fabric, _of_version(machine, version, collective), collective)
+    return System(machine, nodes, ranks // nodes, fabric, "", collective)
 
 
-def _of_version(machine: str, version: str, collective: str) -> str:
-    """The library's plan whose version the log names, or the machine's own."""
-    from linkwright import machines
+def _fitting(system: System) -> System:
+    """The system, if its nodes have as many GPUs as it uses."""
+    each = system.described.ranks // system.nodes
+    if system.described.library() and system.gpus_per_node > each:
+        raise UsageError(
+            f"{system.gpus_per_node} ranks on a node, but {system.machine} has {each} GPUs; how many nodes were there? "
+            "Give --nodes"
+        )
+    return system
+
+
+def _plan(system: System, facts: Facts, assumed: str = "") -> tuple[str, list[str]]:
+    """The library's plan of the version in the log, or of the nearest known one, and what is to be said of it."""
     from linkwright.libraries import library
 
-    known = library.algorithms(machines.load(machine), collective)
-    same = (name for name in known if (of := name.partition("-")[2]) and version.startswith(of))
-    return next(same, _algorithm(machine, "", "", collective))
-
-
-def _algorithm(machine: str, library_key: str, version: str, collective: str) -> str:
-    """The library's plan of this version, or the machine's own."""
-    from linkwright import machines
-    from linkwright.libraries import library
-
-    described = machines.load(machine)
-    known = library.algorithms(described, collective)
-    wanted = f"{library_key}-{version}"
-    return wanted if wanted in known or not known else library.default(described, collective) or known[0]
+    machine, collective = system.described, system.collective
+    own = library.default(machine, collective) or next(iter(library.algorithms(machine)), "")
+    if not own:
+        return "", []
+    if facts.version is None:
+        return library.nearest(machine, collective, assumed) or own if assumed else own, []
+    found = library.nearest(machine, collective, facts.version) if facts.version[0].isdigit() else None
+    if found is None or (facts.library or "").lower() != found.partition("-")[0]:
+        return own, [f"{facts.library} {facts.version} in the log; {own} is taken, which belongs to {system.machine}"]
+    if f"{facts.version}.".startswith(f"{found.partition('-')[2]}."):
+        return found, [f"{facts.library} {facts.version} in the log"]
+    return found, [f"{facts.library} {facts.version} in the log is taken for {found}, the nearest that is known"]

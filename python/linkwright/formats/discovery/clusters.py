@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from decimal import Decimal
 
-from linkwright.base import registry
 from linkwright.base.errors import FileError, UsageError
 from linkwright.base.units import counted
 from linkwright.formats.discovery.wiring import Number, Wiring, bounded
 from linkwright.formats.discovery.wiring_text import stated
-from linkwright.machines import Shelf, load
+from linkwright.machines import Shelf, described, load
 
 MOST_RANKS = 20_000
 _GBPS = {"Gb/s": Decimal(1), "GB/s": Decimal(8)}
@@ -35,10 +34,12 @@ def machine_text(wiring: Wiring, node: str, fabric: str | None, name: str, file:
     alike = _alike(computers, ports, file)
     bounded(len(alike) * machine.ranks, MOST_RANKS, file, "ranks")
     used = len(ports) if len(alike) == len(wiring.endpoints) else len(alike[0])
-    path = registry.machine_path(node)
+    path, _ = described(node)
     summary = f"{len(alike)} x {path.stem} on the network that {file} lists"
-    if others := len(computers) - len(alike):
-        summary += f", without {counted(others, 'other computer')}"
+    others = len(computers) - len(alike)
+    left = [counted(others, "other computer") if others else "", wiring.without]
+    if any(left):
+        summary += f", without {' and '.join(filter(None, left))}"
     about = name, summary, wiring.sources
     return machine.joined(about, len(alike), fabric, _listed(wiring, alike, ports[:used], file), Shelf(path)).text
 

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 
+from linkwright.base.errors import UsageError
 from linkwright.formats.discovery import hwloc_topology, nccl_topology, nvidia_topology, rocm_topology
-from linkwright.formats.discovery.devices import Device
 from linkwright.formats.discovery.node import Node
+from linkwright.machines.gpus import Gpu
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,18 @@ class Host:
     key: str
     summary: str
     recognises: Callable[[str], bool]
-    read: Callable[[str, str, Device | None], Node]
+    read: Callable[[str, str, Gpu | None], Node]
+    links: str | None = None  # class of the links of the only maker's GPUs that it describes
+
+    def check(self, gpu: Gpu, file: str) -> Gpu:
+        """The GPU, which must be of a maker that this format describes."""
+        if self.links and gpu.links != self.links:
+            raise UsageError(f"--gpu {gpu.name}: {file} is of {self.key}, which does not list such GPUs; correct --gpu")
+        return gpu
 
 
 def _of(module: ModuleType) -> Host:
-    return Host(module.KEY, module.SUMMARY, module.recognises, module.read_node)
+    return Host(module.KEY, module.SUMMARY, module.recognises, module.read_node, getattr(module, "LINKS", None))
 
 
 # In the order in which they are tried; no text is recognised by two.

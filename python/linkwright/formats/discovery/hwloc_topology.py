@@ -15,10 +15,11 @@ import re
 from dataclasses import dataclass
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery import devices, hwloc_links
-from linkwright.formats.discovery.devices import Device
+from linkwright.formats.discovery import hwloc_links
 from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
 from linkwright.formats.discovery.xml_text import Element, read
+from linkwright.machines import gpus
+from linkwright.machines.gpus import Gpu
 
 KEY = "hwloc"
 SUMMARY = "hwloc's topology (XML), by lstopo"
@@ -81,7 +82,11 @@ class _Reader:
 
     def lanes(self, element: Element) -> Lanes | None:
         speed = element.attributes.get("pci_link_speed", "")
-        if not re.fullmatch(r"\d{1,5}(\.\d{1,9})?", speed) or not float(speed):
+        if speed and not re.fullmatch(r"\d{1,5}(\.\d{1,9})?", speed):
+            raise FileError(
+                f"{self.file}: line {element.line}: pci_link_speed={speed[:20]!r} is no rate in GB/s; correct it"
+            )
+        if not speed or not float(speed):
             return None
         return Lanes(float(speed), f"hwloc: {float(speed):g} GB/s")
 
@@ -105,7 +110,7 @@ def _known(element: Element) -> bool:
     match = _TYPE.match(element.attributes.get("pci_type", ""))
     assert match is not None
     computing = any(re.match(r"cuda|nvml|rsmi", child.attributes.get("name", "")) for child in element.children)
-    return computing or devices.of_pci(f"{match[2]}:{match[3]}".lower()) is not None
+    return computing or gpus.of_pci(f"{match[2]}:{match[3]}".lower()) is not None
 
 
 def _port(element: Element) -> str:
@@ -120,7 +125,7 @@ def _devices(element: Element) -> list[Element]:
     return [found for child in element.children for found in _devices(child)]
 
 
-def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
     """The node that the file describes; `gpu`: what its GPUs are, where their PCI ids do not tell."""
     root = read(text, file, DOCTYPE, texts_of=hwloc_links.TEXTS)
     if root.tag != "topology":
@@ -143,8 +148,8 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
         node.nics.append(Nic(found.name))
         node.tree[f"NIC {i}"] = (found.parent, found.lanes)
     node.peers = hwloc_links.peers(root, [found.element for found in reader.gpus], node.device, file)
-    if not node.peers and gpu and gpu.boarded(map(_pci, reader.gpus)):
-        node.peers = {(f"GPU {i}", SWITCH): gpu.most_links for i in range(node.gpus)}
+    if not node.peers and gpu and node.device.switched:
+        node.peers = {(f"GPU {i}", SWITCH): node.device.most_links for i in range(node.gpus)}
     return checked(node, file)
 
 
@@ -163,14 +168,14 @@ def _pci(found: _Found) -> str:
     return f"{match[2]}:{match[3]}".lower() if match else ""
 
 
-def _device(reader: _Reader, asked: Device | None) -> Device:
+def _device(reader: _Reader, asked: Gpu | None) -> Gpu:
     """What the GPUs are, by their PCI ids; all are alike."""
     ids = {_pci(found): found for found in reader.gpus}
-    said = {devices.of_pci(pci) for pci in ids}
+    said = {gpus.of_pci(pci) for pci in ids}
     if len(said) > 1:
         raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(ids))}; describe them by hand")
-    device = devices.agreed(asked, said.pop(), reader.file)
+    device = gpus.agreed(asked, said.pop(), reader.file, exact=True)
     if device is None:
         pci, found = next(iter(ids.items()))
-        raise FileError(f"{reader.file}: line {found.element.line}: unknown GPU {pci}; {devices.listed()}")
+        raise FileError(f"{reader.file}: line {found.element.line}: unknown GPU {pci}; {gpus.listed()}")
     return device

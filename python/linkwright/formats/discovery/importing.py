@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from linkwright.base import extras
 from linkwright.base.errors import FileError, LinkwrightError, PluginError, UsageError, unknown
-from linkwright.formats.discovery import adapters, clusters, devices, fitted, hosts, nccl_graph, networks, node_file
+from linkwright.formats.discovery import adapters, clusters, fitted, hosts, nccl_graph, networks, node_file
+from linkwright.machines import gpus
 
 MOST_BYTES = 1 << 26
 
@@ -90,7 +91,7 @@ def machine_file(
     if logs and not host:
         raise UsageError(f"--fit {logs[0].file}: {file} does not describe a host with GPUs; omit --fit")
     if host:
-        found = host.read(text, file, devices.called(gpu) if gpu else None)
+        found = host.read(text, file, host.check(gpus.called(gpu), file) if gpu else None)
         if graph is not None:
             found.channels = nccl_graph.channels(graph, graph_file), "NCCL: the ring of its graph, doubled"
         adapters.add(found, ports)

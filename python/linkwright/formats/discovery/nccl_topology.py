@@ -22,10 +22,10 @@ import re
 from dataclasses import dataclass, replace
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery import devices
-from linkwright.formats.discovery.devices import Device
 from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
 from linkwright.formats.discovery.xml_text import Element, read
+from linkwright.machines import gpus
+from linkwright.machines.gpus import Gpu
 
 KEY = "nccl-topology"
 SUMMARY = "NCCL's or RCCL's topology (XML), by NCCL_TOPO_DUMP_FILE"
@@ -36,6 +36,14 @@ HOST_CLASS = "0x068001"  # a processor with NVLinks of its own, whose links are 
 # By PCI class, where a file names no devices: 3-D controllers and accelerators; Ethernet, InfiniBand and other ports.
 GPU_CLASSES = ("0x0302", "0x0300", "0x0380", "0x1200")
 NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
+# Elements of a file, and what stands in them.
+INSIDE = {
+    "system": ("cpu",), "cpu": ("pci", "nic", "gpu"), "pci": ("pci", "gpu", "nic", "pcilink"), "nic": ("net",),
+    "gpu": ("nvlink", "xgmi", "c2c"),
+}  # fmt: skip
+UNKNOWN_SPEED, UNKNOWN_WIDTHS = re.compile(r"|Unknown.*", re.S), ("", "0", "255")  # as kernels have it
+WIDTHS = ("1", "2", "4", "8", "12", "16", "32")
+MOST_MBPS = 3_200_000
 _SPEED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*GT/s.*", re.S)
 
 
@@ -106,9 +114,14 @@ class _Reader:
             own = next((child for child in element.children if child.tag == "c2c"), None)
             self.gpus.append((element, self.beside(own, place) if own else place))
             return
-        known = {(there.host, net.attributes.get("dev")) for net, there in self.nics if "dev" in net.attributes}
-        nets = [child for child in element.children if child.tag == "net"]
-        self.nics += [(net, place) for net in nets if (place.host, net.attributes.get("dev")) not in known]
+        known = {(there.host, net.attributes["dev"]): net for net, there in self.nics if "dev" in net.attributes}
+        for net in element.children:
+            name, dev = net.attributes.get("name"), net.attributes.get("dev")
+            other = known.setdefault((place.host, dev), net) if dev is not None else net
+            if other.attributes.get("name") != name:
+                raise self.wrong(net, f"port {name} has dev {dev}, as {other.attributes.get('name')} has; correct one")
+            if other is net:
+                self.nics.append((net, place))
 
     def beside(self, link: Element, place: _Place) -> _Place:
         """The place of a GPU whose own link to the processor is NVLink-C2C."""
@@ -127,7 +140,11 @@ class _Reader:
     def lanes(self, element: Element) -> Lanes | None:
         speed, width = element.attributes.get("link_speed", ""), element.attributes.get("link_width", "")
         match = _SPEED.fullmatch(speed)
-        if match is None or not width.isdecimal() or not 0 < int(width) <= 64:
+        if width not in (*WIDTHS, *UNKNOWN_WIDTHS):
+            raise self.wrong(element, f"link_width={width[:20]!r} is no number of lanes, such as 16; correct it")
+        if match is None and not UNKNOWN_SPEED.fullmatch(speed):
+            raise self.wrong(element, f"link_speed={speed[:20]!r} is no rate such as 32.0 GT/s; correct it")
+        if match is None or width in UNKNOWN_WIDTHS:
             return None
         rate = GB_PER_LANE.get(float(match[1]))
         if rate is None:
@@ -144,6 +161,16 @@ def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
     return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
 
 
+def _check_elements(element: Element, reader: _Reader) -> None:
+    """Refuse an element that is unknown or stands in another one than it should."""
+    for child in element.children:
+        inside = INSIDE.get(element.tag, ())
+        if child.tag not in inside:
+            known = f"; there can be {', '.join(inside)}" if inside else ""
+            raise reader.wrong(child, f"<{child.tag[:40]}> inside of <{element.tag}>{known}. Correct it")
+        _check_elements(child, reader)
+
+
 def _named(element: Element, tag: str) -> bool:
     """Whether there is such an element below."""
     return element.tag == tag or any(_named(child, tag) for child in element.children)
@@ -155,12 +182,13 @@ def _kind(element: Element) -> str | None:
     return "gpu" if stated.startswith(GPU_CLASSES) else "net" if stated.startswith(NIC_CLASSES) else None
 
 
-def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
     """The node that the file describes; `gpu`: what its GPUs are, where the file cannot say."""
     root = read(text, file)
     if root.tag != "system":
         raise FileError(f"{file}: line {root.line}: <{root.tag}> instead of <system>; give the dump of NCCL")
     reader = _Reader(file)
+    _check_elements(root, reader)
     reader.system(root)
     if not reader.gpus:
         raise FileError(
@@ -179,10 +207,10 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
         node.tree[f"GPU {i}"] = (place.parent, place.lanes)
     for i, (net, place) in enumerate(reader.nics):
         name = net.attributes.get("name", f"port {i}")
-        node.nics.append(Nic(name, _optional(reader, net, "speed"), direct=net.attributes.get("gdr") != "0"))
+        node.nics.append(Nic(name, _mbps(reader, net), direct=net.attributes.get("gdr") != "0"))
         node.tree[f"NIC {i}"] = (place.parent, place.lanes)
     node.peers = _peers(reader, buses)
-    if not node.peers and (gpu or reader.by_class) and device.boarded(_pci_ids(reader)):
+    if not node.peers and (gpu or reader.by_class) and device.switched:
         node.peers = {(f"GPU {i}", SWITCH): device.most_links for i in range(node.gpus)}
     return checked(node, file)
 
@@ -201,20 +229,27 @@ def _buses(reader: _Reader) -> dict[tuple[str, str], int]:
     return found
 
 
-def _device(reader: _Reader, asked: Device | None) -> Device:
+def _device(reader: _Reader, asked: Gpu | None) -> Gpu:
     """What the GPUs are, by their architecture or PCI id; all are alike."""
     ids = _pci_ids(reader)
-    if reader.by_class:
-        said, known = ids, {devices.of_pci(pci) for pci in ids}
-    else:
-        said = {_architecture(reader, element) for element, _ in reader.gpus}
-        known = {devices.of_architecture(architecture) for architecture in said}
+    known = {gpus.of_pci(pci) for pci in ids}
+    exact = reader.by_class or None not in known
+    said = ids if reader.by_class else {_architecture(reader, element) for element, _ in reader.gpus}
+    if not exact:
+        known = {gpus.of_architecture(architecture) for architecture in said}
     if len(known) > 1 or (len(said) > 1 and not reader.by_class):
-        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(said))}; describe them by hand")
-    device = devices.agreed(asked, known.pop(), reader.file)
+        names = sorted({*said, *(gpu.name for gpu in known if gpu and exact)})
+        raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(names)}; describe them by hand")
+    stated = known.pop()
+    if stated and not reader.by_class and said.isdisjoint(stated.architecture):
+        raise FileError(
+            f"{reader.file}: states PCI id {min(ids)}, {stated.name}, and architecture {min(said)}, which is another "
+            "GPU's; correct one"
+        )
+    device = gpus.agreed(asked, stated, reader.file, exact)
     if device is None:
         which = "names no GPU" if said == {":"} else f"unknown GPU {', '.join(sorted(said))}"
-        raise FileError(f"{reader.file}: {which}; {devices.listed()}")
+        raise FileError(f"{reader.file}: {which}; {gpus.listed()}")
     return device
 
 
@@ -246,6 +281,14 @@ def _optional(reader: _Reader, element: Element, key: str) -> int | None:
     if not re.fullmatch(r"-?\d{1,9}", value):
         raise reader.wrong(element, f"{key}={value!r} is not a whole number; correct it")
     return int(value)
+
+
+def _mbps(reader: _Reader, net: Element) -> int | None:
+    """The rate of a port in Mb/s; None where it is not stated."""
+    found = _optional(reader, net, "speed")
+    if found is not None and not 0 <= found <= MOST_MBPS:
+        raise reader.wrong(net, f"speed={found} is no rate of a port in Mb/s, such as 400000; correct it")
+    return found
 
 
 def _peers(reader: _Reader, buses: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:

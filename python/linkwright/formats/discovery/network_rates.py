@@ -10,6 +10,8 @@ from pathlib import Path
 from linkwright.base.errors import FileError
 from linkwright.formats.discovery.wiring import Number
 
+WIDTHS = (1, 2, 4, 8, 12)  # lanes of an InfiniBand link
+
 
 @functools.cache
 def _tables() -> dict[str, dict]:
@@ -28,5 +30,7 @@ def infiniband(width: int, speed: str, where: str) -> Number:
     known = _tables()["infiniband"]
     if speed not in known:
         raise FileError(f"{where}: unknown speed `{width}x{speed}`; known: {', '.join(f'4x{word}' for word in known)}")
+    if width not in WIDTHS:
+        raise FileError(f"{where}: `{width}x{speed}`: a link has {', '.join(map(str, WIDTHS))} lanes; correct it")
     lane = number("infiniband", speed, "lane")
     return Number(lane.value * width, lane.unit, lane.status, f"{width}x{speed}; {lane.source}")

@@ -19,7 +19,7 @@ from linkwright.formats.discovery.wiring import Wiring
 
 GROUP = "linkwright.networks"
 # What the package linkwright-networks of this repository reads, for who has not installed it.
-PACKAGED = ("simgrid", "infragraph", "astra-sim", "astra-sim-ns3", "tt-mesh", "tt-mesh-yaml")
+PACKAGED = ("simgrid", "infragraph", "astra-sim", "astra-sim-ns3", "tt-mesh", "tt-mesh-yaml", "slurm-yaml")
 _CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\x85-\U0010ffff]")
 
 

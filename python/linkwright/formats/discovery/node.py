@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery.devices import Device
+from linkwright.machines.gpus import Gpu
 
 MOST_GPUS = 256  # of a node, an NVLink domain of many trays included
 SWITCH = "NVSwitch"
@@ -44,7 +44,7 @@ class Nic:
 class Node:
     """A node. Names are `GPU i`, `NIC i`, `PCIe i` and `CPU i`; `NVSwitch` stands for all chips of one."""
 
-    device: Device
+    device: Gpu
     gpus: int
     source: str
     nics: list[Nic] = field(default_factory=list)
@@ -71,6 +71,8 @@ def checked(node: Node, file: str) -> Node:
     """The node, whose description must make sense; a `FileError` says what does not."""
     if not 1 <= node.gpus <= MOST_GPUS:
         raise FileError(f"{file}: {node.gpus} GPUs; a node has 1 to {MOST_GPUS}")
+    if node.peers and not node.device.most_links:
+        raise FileError(f"{file}: has links between GPUs, and {node.device.name} has none. Is --gpu correct?")
     for (a, b), count in node.peers.items():
         if not 1 <= count <= node.device.most_links:
             raise FileError(

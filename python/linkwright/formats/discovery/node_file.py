@@ -16,17 +16,16 @@ from linkwright._native import runs_of_names
 from linkwright.base import registry, toml
 from linkwright.base.errors import FileError
 from linkwright.formats.discovery.node import SWITCH, Lanes, Node
-from linkwright.machines import writer
+from linkwright.machines import gpus, writer
 
 Table = dict[str, Any]
 
 # Part -> GB/s of its x16 lanes, slowest first.
-GENERATIONS = {"pcie-gen4": 31.5, "pcie-gen5": 63.0, "pcie-gen6": 121.0}
+GENERATIONS = {"pcie-gen3": 15.75, "pcie-gen4": 31.5, "pcie-gen5": 63.0, "pcie-gen6": 121.0}
 # By vendor of the processors, as files have it: GB/s between two of them.
 SOCKETS = {"AuthenticAMD": 16.0, "GenuineIntel": 22.0, "ARM": 6.0, "IBM": 32.0}
 # The same, as `[library.hardware]` has it.
 HOSTS = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "ARM": "arm", "IBM": "power"}
-LIBRARIES = {"nvlink": "nccl", "xgmi": "rccl"}
 # Transports of `gpu-node` over PCIe, which take all its classes.
 OVER_PCIE = ("pcie_simple", "pcie_ll", "pcie_ll128", "pcie_copy", "host_simple", "host_ll")
 PROTOCOLS = ("simple", "ll", "ll128", "copy")
@@ -48,7 +47,7 @@ def text(node: Node, name: str) -> str:
         **_cluster(node),
         "fabric": _fabric(node, tables),
         **_channels(node, tables),
-        "library": {"hardware": {"gpu": node.device.generation, "host": HOSTS.get(node.vendor, "other")}},
+        "library": {"hardware": {"gpu": node.device.library_generation, "host": HOSTS.get(node.vendor, "other")}},
     }
     return writer.text(document)
 
@@ -81,10 +80,10 @@ def _parts(node: Node) -> Iterator[str]:
     yield "gpu-node"
     if node.device.links == "nvlink":
         yield "ll128"
-    fastest = max((lanes.gbps for _, _, lanes in node.parts("GPU") if lanes), default=GENERATIONS["pcie-gen4"])
+    fastest = max((lanes.gbps for _, _, lanes in node.parts("GPU") if lanes), default=GENERATIONS[node.device.pcie])
     pcie = next((part for part, gbps in GENERATIONS.items() if fastest <= gbps * 1.01), "pcie-gen6")
     yield from (pcie, node.device.part) if node.device.part == "pcie-gpu" else (node.device.part, pcie)
-    yield LIBRARIES[node.device.links]
+    yield gpus.LIBRARIES[node.device.links]
     if node.device.combines and any(SWITCH in pair for pair in node.peers):
         yield "nvls"
 
@@ -110,7 +109,9 @@ def _fabric(node: Node, parts: list[Table]) -> Table:
     if len(peers) > 1:
         own = [f"{node.device.links}_{protocol}" for protocol in PROTOCOLS]
         transports |= {name: {"links": peers} for name in _stated(parts, own)}
-    return fabric | ({"transport": transports} if transports else {})
+    staged = gpus.staged(node.device)
+    transports |= staged.pop("transport", {})
+    return fabric | ({"transport": transports} if transports else {}) | staged
 
 
 def _stated(parts: list[Table], names: Iterable[str]) -> list[str]:
@@ -132,7 +133,7 @@ def _peers(node: Node, parts: list[Table]) -> dict[str, Table]:
     for count in sorted(counts):
         pairs = [pair for pair, links in node.peers.items() if links == count]
         rate = _number(
-            count * device.link_gbps, "GB/s", "derived", f"{count} x {device.link_gbps:g} GB/s: {device.source}"
+            count * device.link_gb_per_s, "GB/s", "derived", f"{count} x {device.link_gb_per_s:g} GB/s: {device.source}"
         )
         name = device.links if count == usual else f"{device.links}_{count}"
         found[name] = {"edges": _edges(pairs), "source": node.source, "bandwidth": rate}

@@ -17,17 +17,20 @@ from __future__ import annotations
 import re
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery.devices import Device, called, known
 from linkwright.formats.discovery.node import MOST_GPUS, SWITCH, Nic, Node, checked
+from linkwright.machines.gpus import Gpu, called, known
 
 KEY = "nvidia-smi"
+LINKS = "nvlink"
 SUMMARY = "the matrix of nvidia-smi topo -m"
 NEAR = ("PIX", "PXB")
 WORDS = ("X", *NEAR, "PHB", "NODE", "SYS")
-_NVLINKS = re.compile(r"NV(\d{1,3})")
+_NVLINKS = re.compile(r"NV([1-9]\d{0,2})")
+_ROW = re.compile(r"\s*(GPU|NIC)\d+\s")
+_TAILS = ("", "CPU Affinity", "CPU Affinity NUMA Affinity", "CPU Affinity NUMA Affinity GPU NUMA ID")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Links to the switches -> the GPU, where only one has so many.
-TOLD_BY_LINKS = {6: "v100", 12: "a100"}
+TOLD_BY_LINKS = {6: "v100 sxm3", 12: "a100"}
 
 
 def recognises(text: str) -> bool:
@@ -41,14 +44,14 @@ def _is_head(line: str) -> bool:
     return words[:1] == ["GPU0"] and words[1:2] != ["X"]
 
 
-def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
+def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
     """The node of the matrix; `gpu`: what its GPUs are, where the number of links does not tell."""
     names, rows, numas = _matrix(text, file)
     gpus = [name for name in names if name.startswith("GPU")]
     nics = [name for name in names if not name.startswith("GPU")]
     if len(gpus) > MOST_GPUS:
         raise FileError(f"{file}: {len(gpus)} GPUs; a node has at most {MOST_GPUS}")
-    _check_symmetry(gpus, rows, file)
+    _check_entries(names, rows, file)
     counts = [[_links(rows[a][b]) for b in gpus] for a in gpus]
     node = Node(gpu or _told(counts, file), len(gpus), file)
     node.nics = [Nic(_legend(text).get(name, name)) for name in nics]
@@ -75,15 +78,19 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
     head = next((number for number, line in enumerate(lines) if _is_head(line)), None)
     if head is None:
         raise FileError(f"{file}: has no line that begins with GPU0 GPU1; give the output of nvidia-smi topo -m")
-    names = lines[head].split("CPU", 1)[0].split()
+    names, tail = _head(lines[head], f"{file}: line {head + 1}")
     rows: dict[str, dict[str, str]] = {}
     numas: dict[str, str] = {}
     for number, line in enumerate(lines[head + 1 :], head + 2):
         words = line.split()
-        if not words or words[0] not in names:
-            if rows and not line.strip():
-                break
-            continue
+        if not words:
+            _check_rest(lines[number:], number + 1, file)
+            break
+        if words[0] not in names:
+            raise FileError(
+                f"{file}: line {number}: `{line.strip()[:60]}` is not a row of the matrix, whose columns are "
+                f"{names[0]} to {names[-1]}; if lines are wrapped or cut, give the output as it was printed"
+            )
         entries = words[1 : 1 + len(names)]
         bad = next((word for word in entries if word not in WORDS and not _NVLINKS.fullmatch(word)), None)
         if len(entries) < len(names) or bad:
@@ -95,6 +102,11 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
             raise FileError(f"{file}: line {number}: a second row {words[0]}; give one matrix")
         rows[words[0]] = dict(zip(names, entries, strict=True))
         rest = words[1 + len(names) :]
+        if len(rest) > tail or (surplus := next((word for word in rest if _is_entry(word)), None)):
+            raise FileError(
+                f"{file}: line {number}: {words[0]} has more entries than the {len(names)} columns, such as "
+                f"`{(surplus if len(rest) <= tail else rest[-1])[:20]}`; give the output as it was printed"
+            )
         # `0`, or `0,3-9` where GPUs have memory that counts as further nodes; the first is that of the processors.
         if len(rest) > 1 and (numa := re.match(r"\d{1,4}(?=$|[,-])", rest[1])):
             numas[words[0]] = numa[0]
@@ -103,9 +115,40 @@ def _matrix(text: str, file: str) -> tuple[list[str], dict[str, dict[str, str]],
     return names, rows, numas
 
 
-def _check_symmetry(gpus: list[str], rows: dict[str, dict[str, str]], file: str) -> None:
-    for a in gpus:
-        for b in gpus:
+def _head(line: str, where: str) -> tuple[list[str], int]:
+    """The columns of the matrix, and how many more words a row has at most."""
+    found, cpu, rest = line.partition("CPU")
+    tail = " ".join(f"{cpu}{rest}".split())
+    names = found.split()
+    if tail not in _TAILS:
+        raise FileError(f"{where}: the heading ends in `{tail[:60]}`; if it is cut, give the output as it was printed")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise FileError(f"{where}: two columns are named {twice}; give the output as it was printed")
+    return names, tail.count("Affinity") + tail.count("ID")
+
+
+def _is_entry(word: str) -> bool:
+    return word in WORDS or _NVLINKS.fullmatch(word) is not None
+
+
+def _check_rest(lines: list[str], first: int, file: str) -> None:
+    """What stands below the matrix: a legend, and no row."""
+    legend = False
+    for number, line in enumerate(lines, first):
+        legend = legend or line.strip().endswith("Legend:")
+        if _ROW.match(line) or (line.strip() and not legend):
+            raise FileError(
+                f"{file}: line {number}: `{line.strip()[:60]}` is neither a row of the matrix nor its legend; give the "
+                "output as it was printed"
+            )
+
+
+def _check_entries(names: list[str], rows: dict[str, dict[str, str]], file: str) -> None:
+    """Each device is X to itself alone, and two devices have one connection."""
+    for a in names:
+        for b in names:
+            if (rows[a][b] == "X") != (a == b):
+                raise FileError(f"{file}: {a} to {b} is {rows[a][b]}; X is the connection to itself, so correct it")
             if rows[a][b] != rows[b][a]:
                 raise FileError(f"{file}: {a} to {b} is {rows[a][b]}, and {b} to {a} is {rows[b][a]}; one is wrong")
 
@@ -121,7 +164,7 @@ def _switched(counts: list[list[int]], most_links: int) -> bool:
     return all(pairs) and max(map(sum, counts)) > most_links
 
 
-def _told(counts: list[list[int]], file: str) -> Device:
+def _told(counts: list[list[int]], file: str) -> Gpu:
     """The GPU that so many links belong to."""
     most = max(max(row) for row in counts)
     if most in TOLD_BY_LINKS and _switched(counts, max(device.most_links for device in known())):

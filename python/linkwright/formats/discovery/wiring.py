@@ -89,6 +89,7 @@ class Wiring:
     routes: dict[Edge, Detour] = field(default_factory=dict)
     rate: Number | None = None
     relays: bool = False
+    without: str = ""  # what the description lists and the network does not hold, such as `2 nodes without a link`
 
 
 def plain(name: str) -> str:

@@ -1,6 +1,6 @@
 """Formats that results are written in and read from, those of other tools among them.
 
-Each format that is written is one file and one line in `EXPORTERS`. `--output FILE` chooses an exporter by the
+Each format that is written is one file and one line in `EXPORTERS`. `--out FILE` chooses an exporter by the
 suffix of FILE, `linkwright export --as FORMAT` by its key. An exporter measures nothing; its description says what the
 format cannot hold. What is imported are the logs that `linkwright.formats.logs` reads.
 """
@@ -53,11 +53,11 @@ def content(run: Run, machine: str | None = None) -> Content:
 
 
 def check_output(path: Path) -> Exporter:
-    """The exporter for `--output PATH`; refuses an unknown suffix or an impossible place before any work is done."""
+    """The exporter for `--out PATH`; refuses an unknown suffix or an impossible place before any work is done."""
     by_suffix = {entry.suffix: entry for entry in EXPORTERS if entry.suffix}
     if path.suffix not in by_suffix:
-        raise UsageError(f"--output {path}: unknown suffix `{path.suffix}`; known: {', '.join(by_suffix)}")
-    check_place(path, f"--output {path}")
+        raise UsageError(f"--out {path}: unknown suffix `{path.suffix}`; known: {', '.join(by_suffix)}")
+    check_place(path, f"--out {path}")
     return by_suffix[path.suffix]
 
 

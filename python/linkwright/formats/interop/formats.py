@@ -46,7 +46,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Exporter(Format):
-    """A format that is written. `--output` chooses it by its suffix, if it has one, and `export` by its key."""
+    """A format that is written. `--out` chooses it by its suffix, if it has one, and `export` by its key."""
 
     render: Callable[[Content], str | bytes]
     suffix: str | None = None
@@ -55,7 +55,7 @@ class Exporter(Format):
     def write(self, content: Content, path: Path) -> int:
         """Write `content` to `path`, whole or not at all; the number of bytes."""
         rendered = self.render(content)
-        data = rendered.encode() if isinstance(rendered, str) else rendered
+        data = rendered.encode("utf-8", "backslashreplace") if isinstance(rendered, str) else rendered
         write_whole(path, lambda temporary: temporary.write_bytes(data))
         return len(data)
 

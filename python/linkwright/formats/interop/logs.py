@@ -35,7 +35,13 @@ TYPES = {
     "fp8_e5m2": "f8e5m2", "f8e5m2": "f8e5m2", "float8_e5m2": "f8e5m2", "bool": "u8",
 }  # fmt: skip
 BYTES = DTYPES | {"f16": 2, "i8": 1, "u32": 4, "u64": 8, "f8e4m3": 1, "f8e5m2": 1}
-_ALGORITHMS = {"nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl"}
+# Tools that measure links, whose numbers are not of a collective or of messages of one size.
+_OF_LINKS = (
+    "nvbandwidth", "perftest", "p2pBandwidthLatencyTest", "rocm-bandwidth-test", "TransferBench", "DeepEP",
+)  # fmt: skip
+_ALGORITHMS = {
+    "nccl-tests": "nccl", "NCCL Inspector": "nccl", "PyTorch profiler": "nccl", "NCCL Prometheus metrics": "nccl",
+}  # fmt: skip
 
 
 @dataclass
@@ -70,6 +76,8 @@ def take(path: Path, defaults: Defaults, tool: str | None = None, text: str | No
     taken = Taken([], [f"{path}:{line}: left out: {what}" for line, what in log.left_out])
     for table in its:
         taken.rows += _rows(path, table, defaults, taken.told)
+    if not taken.rows and log.links:
+        raise UsageError(f"{path}: holds rates of links, but no time of a collective; `linkwright explain` judges them")
     if not taken.rows:
         raise UsageError("; ".join([f"{path}: holds no time of a collective or a pair", *taken.told[:1]]))
     taken.told += _ends(path, log, its)
@@ -161,7 +169,7 @@ def key(tool: str) -> str:
 
 
 def _importers() -> Iterator[Importer]:
-    readers = [reader for reader in logs.READERS if reader.tool != "nvbandwidth"]  # which prints matrices
+    readers = [reader for reader in logs.READERS if reader.tool not in _OF_LINKS]
     for tool in sorted({reader.tool for reader in readers}, key=str.lower):
         its = [reader for reader in readers if reader.tool == tool]
         yield Importer(

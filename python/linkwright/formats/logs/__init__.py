@@ -1,8 +1,10 @@
 """What benchmarks and training runs print, read as people have it: with prefixes, chatter and colours around it.
 
-    kinds.py      what a log holds: tables of rows, matrices, facts
+    kinds.py      what a log holds: tables of rows, links, facts
     lines.py      lines without prefixes and colours; numbers
     facts.py      what a library reports about itself between the rows
+    checks.py     whether the numbers of a row belong together
+    matrices.py   matrices of rates between devices
     one module for each tool, and one line in `DOCUMENTS` or `TEXTS`
 
 `read_log` recognises tools by what the file holds. A document is of one tool; texts of several may follow one another,
@@ -12,20 +14,50 @@ over; a line that looks like a row and is none is kept in `complaints`, with its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from linkwright.base.errors import FileError
 
-from . import imb, inspector, mpi4py_bench, nccl_json, nccl_text, nvbandwidth, osu, profiler
+from . import (
+    deepep,
+    imb,
+    inspector,
+    mpi4py_bench,
+    nccl_json,
+    nccl_text,
+    nvbandwidth,
+    osu,
+    p2p_tests,
+    perftest,
+    profiler,
+    prometheus,
+    transferbench,
+)  # fmt: skip
 from .facts import Facts, Gathered
-from .kinds import Log, LogRow, LogTable, Matrix, Reader, Reading, TextReader
+from .kinds import Link, Log, LogRow, LogTable, Reader, Reading, TextReader
 from .lines import MOST_COMPLAINTS, Source, plain
+from .ranks import Operation
 
-__all__ = ["READERS", "Facts", "Log", "LogRow", "LogTable", "Matrix", "Source", "is_log", "read_log", "read_source"]
+__all__ = [
+    "READERS",
+    "Facts",
+    "Link",
+    "Log",
+    "LogRow",
+    "LogTable",
+    "Operation",
+    "Source",
+    "is_log",
+    "read_log",
+    "read_logs",
+    "read_source",
+]
 
 DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
 TEXTS: tuple[TextReader, ...] = (
-    nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, nccl_text.READER,
+    nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, perftest.READER, p2p_tests.CUDA, p2p_tests.ROCM,
+    transferbench.READER, deepep.READER, prometheus.READER, nccl_text.READER,
 )  # fmt: skip
 READERS: tuple[Reader | TextReader, ...] = (*DOCUMENTS, *TEXTS)
 
@@ -47,7 +79,7 @@ def read_log(path: Path | str) -> Log:
         path: the file; `-` is not read here.
 
     Returns:
-        Its tables and matrices, and what it reports about the machine.
+        Its tables and links, and what it reports about the machine.
 
     Raises:
         FileError: the file cannot be read, is of no known tool, or holds no number.
@@ -62,6 +94,33 @@ def read_log(path: Path | str) -> Log:
     return read_source(Source(Path(path)))
 
 
+def read_logs(paths: Sequence[Path | str]) -> Log:
+    """The log of several ranks, each with a file of its own, or of one file.
+
+    Args:
+        paths: the files, all of one tool.
+
+    Raises:
+        FileError: as of `read_log`; or the files are of different tools, or of one whose files do not go together.
+
+    Example:
+        >>> import linkwright.formats.logs
+        >>> log = linkwright.formats.logs.read_logs(["rank0.json", "rank1.json"])  # doctest: +SKIP
+        >>> log.operations[0].times  # doctest: +SKIP
+        {0: 71800.0, 1: 11700.0}
+
+    """
+    sources = [Source(Path(path)) for path in paths]
+    if len(sources) == 1:
+        return read_source(sources[0])
+    readers = {next((one for one in DOCUMENTS if one.recognises(source)), None) for source in sources}
+    reader = next(iter(readers))
+    if len(readers) > 1 or reader is None or reader.read_all is None:
+        tools = " or ".join(one.tool for one in DOCUMENTS if one.read_all)
+        raise FileError(f"{sources[0].path} and {len(sources) - 1} more: files that go together are all of {tools}")
+    return _told(sources[0], reader.read_all(sources))
+
+
 def read_source(source: Source) -> Log:
     """The same of an open log, or of a text that stands for one."""
     document = next((one for one in DOCUMENTS if one.recognises(source)), None)
@@ -69,7 +128,12 @@ def read_source(source: Source) -> Log:
     if found is None:
         tools = ", ".join(dict.fromkeys(one.tool for one in READERS))
         raise FileError(f"{source.path}: holds no table of a known tool; give the output of {tools}")
-    if not found.tables and not found.matrices:
+    return _told(source, found)
+
+
+def _told(source: Source, found: Log) -> Log:
+    """The log, if it holds a number."""
+    if not found.tables and not found.links:
         said = found.complaints or found.left_out or ((source.count, "the file ends before a number"),)
         line, text = said[0]
         raise FileError(f"{source.path}:{line}: {text}; no row of {found.tool} could be read")
@@ -99,8 +163,9 @@ def _texts(source: Source) -> Log | None:
         ", ".join(known),
         tuple(sorted((table for log in logs for table in log.tables), key=lambda table: table.rows[0].line)),
         gathered.facts,
-        tuple(matrix for log in logs for matrix in log.matrices),
+        tuple(link for log in logs for link in log.links),
         sum(log.skipped for log in logs),
         tuple(sorted(complaints)[:MOST_COMPLAINTS]),
         tuple(sorted(one for log in logs for one in log.left_out)[:MOST_COMPLAINTS]),
+        waits=any(log.waits for log in logs),
     )

@@ -13,13 +13,28 @@ _DEVICE = re.compile(
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,6})\s+nGpus\s+(\d{1,6})\b")
 _VERSION = re.compile(r"\b([NR]CCL) version[ :]+(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl-library=(\d+)")
-_SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set by environment to\s+)([\w^:.,/+-]*[\w+-])")
-_VIA = re.compile(r"\bvia ((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+)*)")
+_SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set (?:by environment )?to\s+)([\w^:.,;/+=-]*[\w+-])")
+_VIA = re.compile(r"\bvia ((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+(?: Libfabric)?)*)")
 _CHANNEL = re.compile(r"\bChannel \d{1,9}/(\d{1,9})\s*:")
+# What stands in front of a line of the library: the host, the process, the thread and the number of the GPU.
+_WRITER = re.compile(r"^\s*(\S{1,200}?):\d{1,9}:\d{1,9}\s")
+_ADAPTERS = re.compile(r"NET/IB\s*:\s*Using (\[\d.{0,4000})")
+_ADAPTER = re.compile(r"\[\d{1,4}\]([\w.-]{1,64}):(\d{1,3})/(\w{1,16})")
+_NETWORK = re.compile(r"\bUsing network (\w[\w ]{0,40}\w|\w)")
+_MULTICAST = re.compile(r"NVLS multicast support is (not )?available")
+_COUNTS = re.compile(r"\b(\d{1,4}) coll channels\b(?:.*\b(\d{1,4}) nvls channels\b)?")
+_GDR = re.compile(r"GPU ?Direct RDMA (Disabled|Enabled) for")
+_PORT_USED = re.compile(r"\bvia NET/[\w ]{1,40}/(\d{1,4})(\(\d{1,9}\))?")
+_NO_SHARP = re.compile(r"[Cc]annot create SHARP job|CollNet is not supported or fails to initialize")
+_CHOSEN = re.compile(r"\b(?:All|Reduce|Broadcast)\w{0,16}: (\d{1,18}) Bytes -> Algo (\w{1,20}) proto (\w{1,10})\b")
+_ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by the library's number
+_PROTOCOLS = ("ll", "ll128", "simple")
 _RANKS = re.compile(r"\bn[rR]anks\s+(\d+)")
 _NODES = re.compile(r"\bnNodes\s+(\d+)")
 _MOST_NAMES = 4096
 _MOST_COUNT = 1 << 20
+_MOST_BESIDE = 64
+_MARKS = ("CCL", " via ", "nccl-library", "NET/", "NVLS", "Using network", "coll channels", "SHARP", " Algo ")
 
 
 @dataclass
@@ -34,8 +49,17 @@ class Facts:
         settings: environment variables of the library -> their values.
         transports: `P2P`, `SHM`, `NET/IB`, `NET/IB/GDRDMA`, ... -> how many connections.
         channels: the most that one communicator has.
-        algorithm: the algorithm that the run forced, `Ring`, `Tree`, ...
-        protocol: the protocol that the run forced, `Simple`, `LL`, ...
+        nics: host -> its network ports that the library uses, such as `mlx5_0:1/IB`.
+        ports_used: host -> numbers of the ports that connections go through.
+        proxied: how many connections go through the NIC of another GPU (PXN).
+        network: what carries messages between nodes: `IB`, `Socket`, `AWS Libfabric`, ...
+        multicast: whether the switches between GPUs can reduce (NVLS); None if nothing says.
+        gpudirect: whether NICs can read the memory of GPUs; None if nothing says.
+        sharp: whether switches of the network reduce; None if nothing says.
+        chosen: bytes -> (algorithm, protocol) as the library reports its choice.
+        lists_settings: whether the library reports the variables that are set, so that others are not.
+        per_process: GPUs that one process drives; None if nothing says.
+        runs: how many groups of the same ranks were listed before one of them printed a row.
     """
 
     devices: dict[str, int] = field(default_factory=dict)
@@ -45,16 +69,25 @@ class Facts:
     settings: dict[str, str] = field(default_factory=dict)
     transports: dict[str, int] = field(default_factory=dict)
     channels: int | None = None
+    nics: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ports_used: dict[str, set[int]] = field(default_factory=dict)
+    proxied: int = 0
+    network: str | None = None
+    multicast: bool | None = None
+    gpudirect: bool | None = None
+    sharp: bool | None = None
+    chosen: dict[int, tuple[str, str]] = field(default_factory=dict)
+    lists_settings: bool = False
+    per_process: int | None = None
+    runs: int = 1
 
-    @property
-    def algorithm(self) -> str | None:
-        """What `NCCL_ALGO` asks for."""
-        return self.settings.get("NCCL_ALGO")
+    def setting(self, name: str) -> str | None:
+        """The value of a variable of the library, `""` if the log shows that it is not set, None if nothing says."""
+        return self.settings.get(name, "" if self.lists_settings else None)
 
-    @property
-    def protocol(self) -> str | None:
-        """What `NCCL_PROTO` asks for."""
-        return self.settings.get("NCCL_PROTO")
+    def connections(self, kind: str) -> int:
+        """How many connections are of a kind: `SHM`, `P2P`, `NET`, `NET/Socket`, ..."""
+        return sum(count for name, count in self.transports.items() if f"{name}/".startswith(f"{kind}/"))
 
 
 @dataclass
@@ -93,6 +126,7 @@ class Gathered:
         self._latest = Group()
         self._groups: dict[str, Group] = {}
         self._of_process: dict[str, int] = {}
+        self._listed: list[Group] = []  # runs side by side, which have not measured yet
 
     def group(self, label: str) -> Group:
         """The group of a task: the one whose devices the task has listed, or the last that anybody listed."""
@@ -106,10 +140,11 @@ class Gathered:
         if "nGpus" in line and (match := _PROCESS.search(line)):
             if len(self._of_process) < _MOST_NAMES:
                 self._of_process[label] = min(int(match[1]) * int(match[2]), _MOST_COUNT)
+            self.facts.per_process = min(int(match[2]), _MOST_COUNT) if int(match[1]) == 1 else 1
             return True
-        if "CCL" not in line and " via " not in line and "nccl-library" not in line:
+        if not any(mark in line for mark in _MARKS):
             return False
-        found = False
+        found = self._network(line)
         if "ersion" in line and (match := _VERSION.search(line)):
             self.facts.library, self.facts.version, found = match[1].upper(), match[2], True
         elif "nccl-library" in line and (match := _LIBRARY.search(line)):
@@ -117,15 +152,40 @@ class Gathered:
         for name, value in _SETTING.findall(line)[:64] if "CCL_" in line else ():
             if len(self.facts.settings) < _MOST_NAMES:
                 self.facts.settings[name], found = value[:200], True
+                self.facts.lists_settings |= "set by environment to" in line
         return self._connection(label, line) or found
+
+    def _network(self, line: str) -> bool:
+        """What the library says of its network, of the switches between GPUs, and of its choice."""
+        facts = self.facts
+        if "Using" in line:
+            if match := _ADAPTERS.search(line):
+                host = written[1] if (written := _WRITER.search(line)) else ""
+                if len(facts.nics) < _MOST_NAMES:
+                    facts.nics[host] = tuple(f"{name}:{port}/{link}" for name, port, link in _ADAPTER.findall(match[1]))
+                return True
+            if match := _NETWORK.search(line):
+                facts.network = match[1]
+                return True
+        if "GPU" in line and (match := _GDR.search(line)):
+            facts.gpudirect = match[1] == "Enabled"
+        elif "NVLS" in line and (match := _MULTICAST.search(line)):
+            facts.multicast = not match[1]
+        elif "coll channels" in line and (match := _COUNTS.search(line)):
+            facts.channels = max(facts.channels or 0, int(match[1]))
+            if match[2] == "0":
+                facts.multicast = False
+        elif "Algo" in line and (match := _CHOSEN.search(line)) and len(facts.chosen) < _MOST_NAMES:
+            facts.chosen[int(match[1])] = _choice(match[2], match[3])
+        elif _NO_SHARP.search(line):
+            facts.sharp = False
+        else:
+            return False
+        return True
 
     def _device(self, label: str, rank: int, host: str, number: str, name: str) -> bool:
         name = name.strip()[:200]
-        group = self._groups.get(label)
-        if group is None or rank in group.places:
-            group = self._latest = Group()
-            if len(self._groups) < _MOST_NAMES or label in self._groups:
-                self._groups[label] = group
+        group = self._latest = self._listing(label, rank, host)
         # A log may have kept the lines of some ranks only; a process has as many as it was started with.
         group.ranks = max(group.ranks, min(rank + 1, _MOST_COUNT), self._of_process.get(label, 0))
         if len(group.places) < _MOST_COUNT and len(self.facts.devices) < _MOST_NAMES:
@@ -136,7 +196,24 @@ class Gathered:
                 group.devices[name] = group.devices.get(name, 0) + 1
                 self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
                 self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
+            if rank == 0:
+                self.facts.runs = max(self.facts.runs, sum(0 in one.places for one in self._listed))
         return True
+
+    def _listing(self, label: str, rank: int, host: str) -> Group:
+        """The group that a line of a device belongs to: lists of runs side by side may mix."""
+        group = self._groups.get(label)
+        fits = group is not None and rank not in group.places
+        if group is None or not fits or host not in dict(group.hosts):
+            self._listed = [one for one in self._listed if not one.measured]
+            beside = next((one for one in self._listed if rank not in one.places and host in dict(one.hosts)), None)
+            if beside or not fits:
+                group = beside or Group()
+            if beside is None and not fits:
+                self._listed = [*self._listed, group][-_MOST_BESIDE:]
+            if len(self._groups) < _MOST_NAMES or label in self._groups:
+                self._groups[label] = group
+        return group
 
     def _connection(self, label: str, line: str) -> bool:
         via = _VIA.search(line) if " via " in line else None
@@ -144,6 +221,11 @@ class Gathered:
         if via:
             name = _transport(via[1])
             self.facts.transports[name] = self.facts.transports.get(name, 0) + 1
+            if name.startswith("NET") and (port := _PORT_USED.search(line)):
+                host = written[1] if (written := _WRITER.search(line)) else ""
+                if len(self.facts.ports_used) < _MOST_NAMES or host in self.facts.ports_used:
+                    self.facts.ports_used.setdefault(host, set()).add(int(port[1]))
+                self.facts.proxied += bool(port[2])
         if channel and not via:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))
         ranks = _RANKS.search(line) if "anks" in line else None
@@ -166,6 +248,15 @@ def _transport(path: str) -> str:
     parts = path.split("/")
     kinds = [part for part in parts[1:] if part in ("IB", "Socket", "OFI", "AWS", "GDRDMA", "IPC", "CUMEM")]
     return "/".join([parts[0], *kinds])
+
+
+def _choice(algorithm: str, protocol: str) -> tuple[str, str]:
+    """(algorithm, protocol) by our names; the library prints names, and earlier numbers."""
+    names = [
+        its[int(word)] if word.isdecimal() and int(word) < len(its) else word.lower()
+        for word, its in ((algorithm, _ALGORITHMS), (protocol, _PROTOCOLS))
+    ]
+    return names[0].replace("nvlstree", "nvls_tree").replace("collnetchain", "collnet_chain"), names[1]
 
 
 def _dotted(code: int) -> str:

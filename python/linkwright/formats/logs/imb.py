@@ -5,7 +5,7 @@
            #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
                 4         1000         2.05         2.61         2.33
 
-A row's time is its last one in us: `t_avg` of collectives, `t` of PingPong.
+A row's time is `t_avg` of collectives, `t` of PingPong; one outside `t_min` and `t_max` is an error of the copy.
 
 Source: Intel MPI Benchmarks user guide, output of IMB-MPI1.
 """
@@ -22,12 +22,15 @@ from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, num
 from .osu import PER_RANK
 
 TOOL = "IMB"
+_ROUNDED = 0.011  # us: the last digit of a time
 _BEGIN = re.compile(r"#\s*Benchmarking\s+(\w+)")
 _RANKS = re.compile(r"#\s*#processes\s*=\s*(\d{1,9})")
 _COLLECTIVES = {
     "allreduce": "allreduce", "allgather": "allgather", "reduce_scatter": "reduce_scatter", "reduce": "reduce",
     "alltoall": "alltoall", "bcast": "broadcast", "gather": "gather", "scatter": "scatter", "barrier": "barrier",
     "pingpong": None, "sendrecv": None,
+    "allgatherv": "allgather", "alltoallv": "alltoall", "gatherv": "gather", "scatterv": "scatter",
+    "reduce_scatter_block": "reduce_scatter",
 }  # fmt: skip
 
 
@@ -39,18 +42,24 @@ class _Table:
         self.columns: list[str] = []
         self.rows: list[LogRow] = []
 
-    def row(self, at: int, words: list[str]) -> bool:
-        """Take a row; whether it is one."""
-        if not self.columns or len(words) < len(self.columns):
-            return False
+    def row(self, at: int, words: list[str]) -> str | None:
+        """Take a row; what is wrong with it."""
         named = dict(zip(self.columns, words, strict=False))
         size = whole(named.get("#bytes", "0"), MOST_SIZE)
-        time = number(named.get("t_avg[usec]", named.get("t[usec]", "")), MOST_MICROS)
-        if size is None or time is None:
-            return False
+        times = {name: number(named.get(f"{name}[usec]", ""), MOST_MICROS) for name in ("t_min", "t_max", "t_avg", "t")}
+        time = times["t_avg"] if "t_avg[usec]" in named else times["t"]
+        if len(words) < len(self.columns) or size is None or time is None:
+            return "columns are missing or not numeric"
+        if self.ranks == 0:
+            return "no process took part"
+        least, most = times["t_min"], times["t_max"]
+        if least is not None and most is not None and not least - _ROUNDED <= time <= most + _ROUNDED:
+            return f"the mean is not between {least:g} and {most:g}"
+        if size and not time:
+            return "the time is 0"
         rate = number(named.get("mbytes/sec", ""), MOST_RATE * KILO)
         self.rows.append(LogRow(size, time, at, algbw=None if rate is None else rate / KILO))
-        return True
+        return None
 
     def finished(self) -> LogTable:
         reduces = self.collective in ("allreduce", "reduce", "reduce_scatter")
@@ -79,8 +88,8 @@ class _Reading:
         elif table and "#repetitions" in words:
             table.columns = [word.lower() for word in words]
         elif table and words and words[0].isdecimal() and len(table.rows) < MOST_ROWS:
-            if not table.row(at, words):
-                self.complaints.add(at, f"columns are missing or not numeric: `{shown(text)}`")
+            if table.columns and (fault := table.row(at, words)):
+                self.complaints.add(at, f"{fault}: `{shown(text)}`")
         elif words and not self.gathered.see(text, label):
             self.skipped += 1
 

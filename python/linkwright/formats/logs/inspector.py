@@ -1,66 +1,105 @@
 """What the Inspector plugin of NCCL writes: a JSON object for each collective, one after another.
 
     {"header": {"rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {"hostname": "..."},
-     "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": 17179869184, "coll_exec_time_us": 61974,
-                   "coll_algobw_gbs": 277.2, "coll_busbw_gbs": 485.1}}
+     "coll_perf": {"coll": "AllReduce", "coll_algo": "RING", "coll_proto": "LL", "coll_sn": 1407,
+                   "coll_msg_size_bytes": 17179869184, "coll_exec_time_us": 61974, "coll_algobw_gbs": 277.2,
+                   "coll_busbw_gbs": 485.1}}
 
-A table has a row for each size, with the median of its times.
+A table has a row for each size, with the median of its times; of an operation that several ranks have timed, it is the
+time of the transfer (`ranks.py`). From format 4.3 on, `header` and `metadata` stand in the `dump_stats` object before
+the records alone. Sizes of an allgather and a reduce-scatter are those of one rank.
 
-Source: NCCL, plugins/profiler/inspector, README.
+Source: NCCL, plugins/profiler/inspector, README, formats 4.0 to 4.4.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from . import ranks
 from .facts import Gathered
 from .kinds import Log, LogRow, LogTable, Reader
-from .lines import MOST_MICROS, MOST_ROWS, MOST_SIZE, Complaints, Source, number, shown, whole
+from .lines import MOST_MICROS, MOST_ROWS, MOST_SIZE, Complaints, Source, clean, number, shown, whole
 
 TOOL = "NCCL Inspector"
-_COLLECTIVES = {
+COLLECTIVES = {
     "AllReduce": "allreduce", "AllGather": "allgather", "ReduceScatter": "reduce_scatter", "Broadcast": "broadcast",
     "Reduce": "reduce", "AllToAll": "alltoall", "SendRecv": "sendrecv", "Send": "sendrecv", "Recv": "sendrecv",
 }  # fmt: skip
-_REDUCES = ("allreduce", "reduce_scatter", "reduce")
+BY_RANK = ("allgather", "reduce_scatter")  # sizes are of one rank
+REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
 _MOST_OBJECT = 1 << 20  # characters
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 _Key = tuple[str, int | None, int | None]  # collective, ranks, nodes
 
 
 def read(source: Source) -> Log:
     """A table for each collective and number of ranks."""
-    gathered, complaints = Gathered(), Complaints()
-    times: dict[_Key, dict[int, list[tuple[int, float]]]] = {}
-    rows = 0
+    return read_all([source])
+
+
+def read_all(sources: Sequence[Source]) -> Log:
+    """The same of the files of several ranks."""
+    facts, complaints = Gathered(), Complaints()
+    times, operations = ranks.gathered(
+        itertools.islice((one for source in sources for one in _samples(source, complaints)), MOST_ROWS)
+    )
+    facts.facts.library = "NCCL"
+    tables = tuple(_table(key, its) for key, its in times.items())
+    return Log(
+        TOOL,
+        tables,
+        facts.facts,
+        skipped=0,
+        complaints=tuple(complaints.first),
+        operations=operations,
+        waits=ranks.alone(operations),
+    )
+
+
+def _samples(source: Source, complaints: Complaints) -> Iterator[tuple[_Key, int | None, ranks.Sample]]:
+    """(table, ranks of the communicator, time) of every collective."""
+    last: object = None  # the header of the records that follow
     for at, record in _records(source, complaints):
-        perf, header = record.get("coll_perf"), record.get("header")
+        if "dump_stats" in record:
+            last = record.get("header")
+        perf, header = record.get("coll_perf"), record.get("header", last)
         if not isinstance(perf, dict) or not isinstance(header, dict):
+            if isinstance(perf, dict):
+                complaints.add(at, "a record without a header, and no `dump_stats` before it")
             continue
+        name, time = COLLECTIVES.get(str(perf.get("coll"))), number(perf.get("coll_exec_time_us"), MOST_MICROS)
         size = whole(perf.get("coll_msg_size_bytes"), MOST_SIZE)
-        time = number(perf.get("coll_exec_time_us"), MOST_MICROS)
-        name = _COLLECTIVES.get(str(perf.get("coll")))
         if not size or not time or name is None:
             complaints.add(at, f"no collective with a size and a time: `{shown(str(perf.get('coll')))}`")
-        elif (rows := rows + 1) <= MOST_ROWS:
-            key = (name, whole(header.get("n_ranks"), _MOST_RANKS), whole(header.get("nnodes"), _MOST_RANKS))
-            times.setdefault(key, {}).setdefault(size, []).append((at, time))
-    gathered.facts.library = "NCCL"
-    tables = tuple(_table(key, its) for key, its in times.items())
-    return Log(TOOL, tables, gathered.facts, (), 0, tuple(complaints.first))
+            continue
+        count, nodes = (whole(header.get(key), _MOST_RANKS) for key in ("n_ranks", "nnodes"))
+        if name in BY_RANK:
+            size *= count or 1
+        group = header.get("id")
+        chosen = (perf.get("coll_algo"), perf.get("coll_proto"))
+        yield (name, count, nodes), count, ranks.Sample(
+            name, size, time, at, clean(group)[:80] if isinstance(group, str) else None,
+            whole(perf.get("coll_sn"), MOST_SIZE), whole(header.get("rank"), _MOST_RANKS),
+            " ".join(clean(one)[:40] for one in chosen if isinstance(one, str) and one != "unknown"),
+        )  # fmt: skip
 
 
 def _table(key: _Key, times: dict[int, list[tuple[int, float]]]) -> LogTable:
-    name, ranks, nodes = key
+    name, count, nodes = key
     rows = tuple(
         LogRow(size, statistics.median(time for _, time in its), its[0][0], count=len(its))
         for size, its in sorted(times.items())
     )
-    return LogTable(TOOL, name, ranks, nodes, None, "sum" if name in _REDUCES else None, None, rows)
+    return LogTable(TOOL, name, count, nodes, None, "sum" if name in REDUCES else None, None, rows)
 
 
 def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -71,7 +110,8 @@ def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict
         begun = begun if pieces else at
         pieces.append(text)
         length += len(text)
-        depth += text.count("{") - text.count("}")
+        bare = _STRING.sub("", text)  # a brace in a name opens nothing
+        depth += bare.count("{") - bare.count("}")
         if depth > 0 and length <= _MOST_OBJECT:
             continue
         whole_text = "".join(pieces).strip().strip("[],")
@@ -93,4 +133,5 @@ def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict
 READER = Reader(
     TOOL, "the JSON lines of NCCL's Inspector plugin", "NCCL, plugins/profiler/inspector, README",
     lambda source: (source.begins("{") or source.begins("[")) and source.has(lambda text: '"coll_perf"' in text), read,
+    read_all,
 )  # fmt: skip

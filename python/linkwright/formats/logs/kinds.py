@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from .facts import Facts, Gathered
+from .ranks import Operation
 
 if TYPE_CHECKING:
     from .lines import Source
@@ -85,14 +86,43 @@ class LogTable:
     ended: bool | None = None
     origin: Origin | None = None
 
+    @property
+    def wrong(self) -> tuple[LogRow, ...]:
+        """The rows whose result was checked and is wrong."""
+        return tuple(row for row in self.rows if row.wrong)
+
+
+# What a rate is of: a port of a network, two ends of a node, or the GPUs' links or ports in an exchange of all.
+Medium = Literal["port", "pair", "scale-up", "scale-out", "exchange"]
+
 
 @dataclass(frozen=True)
-class Matrix:
-    """Rates between pairs in 10^9 B/s; None where a pair was not measured."""
+class Link:
+    """One measured link: a rate, a time, or both.
 
-    name: str
-    rows: tuple[tuple[float | None, ...], ...]
+    Attributes:
+        tool: the tool that printed it.
+        test: what was run, by the tool's own name: `RDMA_Write`, `Unidirectional P2P=Enabled`, `dispatch (FP8)`.
+        medium: what the rate is of.
+        source: where data come from, `GPU 0`; a port by its name; a rank.
+        target: where they go to; None of a port or a rank.
+        rate: 10^9 B/s; None where only a time is printed.
+        line: where it stands, from 1.
+        both_ways: whether data went both ways at once; the rate is then what the tool calls it, mostly their sum.
+        size: bytes of a message; None if nothing says.
+        time: us of one message or operation; None where the tool prints none.
+    """
+
+    tool: str
+    test: str
+    medium: Medium
+    source: str
+    target: str | None
+    rate: float | None
     line: int
+    both_ways: bool = False
+    size: int | None = None
+    time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,20 +132,30 @@ class Log:
     Attributes:
         tool: the tool that printed it.
         tables: of collectives and messages.
-        matrices: of rates between pairs.
+        links: measured links.
         facts: what else it says.
         skipped: how many lines belong to no table.
-        complaints: (line, what is wrong) of lines that look like rows and are none; the first hundred.
+        complaints: (line, what is wrong) of lines that look like rows but cannot be read as one, or
+            contradict themselves; the first hundred.
         left_out: (line, which) of tables that are not read; the first hundred.
+        operations: those of which it is known which ranks timed them.
+        waits: whether times hold the waiting of a rank for others, and nothing tells how much.
     """
 
     tool: str
     tables: tuple[LogTable, ...]
     facts: Facts
-    matrices: tuple[Matrix, ...] = ()
+    links: tuple[Link, ...] = ()
     skipped: int = 0
     complaints: tuple[tuple[int, str], ...] = ()
     left_out: tuple[tuple[int, str], ...] = ()
+    operations: tuple[Operation, ...] = ()
+    waits: bool = False
+
+    @property
+    def wrong(self) -> tuple[LogRow, ...]:
+        """The rows of all tables whose result was checked and is wrong."""
+        return tuple(row for table in self.tables for row in table.wrong)
 
     @property
     def named(self) -> tuple[tuple[int, str], ...]:
@@ -154,10 +194,20 @@ class TextReader:
 
 @dataclass(frozen=True)
 class Reader:
-    """A document, or lines of documents, of one tool alone."""
+    """A document, or lines of documents, of one tool alone.
+
+    Attributes:
+        tool: the tool that writes it.
+        summary: the format in a few words.
+        source: where the format is described.
+        recognises: whether a file has this format.
+        read: read it.
+        read_all: read the files of several ranks as one log; None where files have nothing in common.
+    """
 
     tool: str
     summary: str
     source: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source], Log]
+    read_all: Callable[[Sequence[Source]], Log] | None = None

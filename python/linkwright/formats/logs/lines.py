@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
@@ -9,12 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+from linkwright.base import files
 from linkwright.base.errors import FileError
 
 MOST_LINE = 1 << 16  # characters that are read of a line
 MOST_LINES = 20_000_000
 MOST_ROWS = 1_000_000
-MOST_JSON = 256 << 20  # bytes of a document that is read as a whole
+MOST_TEXT = 4 << 30  # characters
+MOST_JSON = 256 << 20  # characters of a document that is read as a whole
 MOST_COMPLAINTS = 100
 SHOWN = 80
 MOST_SIZE = 1 << 60
@@ -54,7 +57,7 @@ class Source:
         """(number from 1, text) of every line."""
         try:
             with self._opened() as file:
-                number = 0
+                number = length = 0
                 while line := file.readline(MOST_LINE):
                     number += 1
                     if number > MOST_LINES:
@@ -63,16 +66,27 @@ class Source:
                         )
                     end = line
                     while not end.endswith("\n") and (rest := file.readline(MOST_LINE)):
-                        end = rest
+                        end, length = rest, self._bounded(length + len(rest))
+                    length = self._bounded(length + len(line))
                     self.count, self.open_ended = number, not end.endswith("\n")
                     yield number, clean(line)
         except OSError as error:
             raise FileError(f"{self.path}: {error.strerror or error}") from error
 
-    def _opened(self) -> TextIO:
+    def _bounded(self, length: int) -> int:
+        """The length, unless it is beyond any log; a small archive may hold anything."""
+        if length > MOST_TEXT:
+            raise FileError(f"{self.path}: more than {MOST_TEXT >> 30} GiB of text; remove everything but the tables")
+        return length
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[TextIO]:
         if self.text is not None:
-            return io.StringIO(self.text, newline=None)
-        return self.path.open(encoding="utf-8", errors="replace", newline=None)
+            yield io.StringIO(self.text.removeprefix("\ufeff"), newline=None)
+            return
+        with files.opened(self.path) as file:
+            encoding = files.encoding(file.peek(2))
+            yield io.TextIOWrapper(file, encoding=encoding, errors="replace", newline=None)
 
     def has(self, known: Callable[[str], object]) -> bool:
         """Whether a line is `known`."""
@@ -84,12 +98,15 @@ class Source:
 
     def document(self) -> Any:
         """The JSON document that the file holds; None if it holds none."""
-        length = self.path.stat().st_size if self.text is None else len(self.text)
-        if length > MOST_JSON:
-            raise FileError(f"{self.path}: a document of more than {MOST_JSON >> 20} MiB; cut it into parts")
         try:
             with self._opened() as file:
-                return json.load(file)
+                text = file.read(MOST_JSON + 1)
+        except OSError as error:
+            raise FileError(f"{self.path}: {error.strerror or error}") from error
+        if len(text) > MOST_JSON:
+            raise FileError(f"{self.path}: a document of more than {MOST_JSON >> 20} MiB; cut it into parts")
+        try:
+            return json.loads(text)
         except (ValueError, RecursionError):
             return None
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from . import checks
 from .facts import Gathered
 from .kinds import Log, LogRow, LogTable, Reader
 from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, Source, clean, number, whole
@@ -36,36 +37,57 @@ def read(source: Source) -> Log:
     ranks, nodes = _devices(document, gathered)
     _environment(document, gathered)
     rows: dict[tuple[str, str, str], list[LogRow]] = {}
-    for at, result in enumerate(_list(document.get("results"))[:MOST_ROWS], 1):
-        key = tuple(clean(str(result.get(name, ""))) for name in ("type", "redop", "root"))
-        found = _rows(at, result)
-        rows.setdefault((key[0], key[1], key[2]), []).extend(found)
-        if not found:
-            complaints.add(1, f"result {at} has no size with a time")
     program = " ".join(str(word) for word in document["args"]) if isinstance(document.get("args"), list) else ""
     match = re.search(r"(\w+)_perf\b", program)
     collective = COLLECTIVES.get(match[1]) if match else None
+    for at, result in enumerate(_list(document.get("results"))[:MOST_ROWS], 1):
+        key = tuple(clean(str(result.get(name, ""))) for name in ("type", "redop", "root"))
+        rows.setdefault((key[0], key[1], key[2]), []).extend(_rows(at, result, collective, complaints))
     tables = tuple(
         LogTable(
-            TOOL, collective, ranks, nodes, kind, None if redop == "none" else redop, whole(root, 1 << 20), tuple(its)
+            TOOL, collective, ranks, nodes, kind, None if redop == "none" else redop, whole(root, 1 << 20),
+            _agreeing(its, collective, ranks, complaints),
         )
         for (kind, redop, root), its in rows.items()
         if its
-    )
+    )  # fmt: skip
     return Log(TOOL, tables, gathered.facts, (), 0, tuple(complaints.first))
 
 
-def _rows(at: int, result: dict[str, Any]) -> list[LogRow]:
-    size = whole(result.get("size"), MOST_SIZE)
-    found = []
+def _rows(at: int, result: dict[str, Any], collective: str | None, complaints: Complaints) -> list[LogRow]:
+    size, elements = whole(result.get("size"), MOST_SIZE), whole(result.get("count"), MOST_SIZE)
+    found: list[LogRow] = []
+    fault = None if size is not None else "has no size"
+    if size and checks.is_rated_by_size(collective):
+        fault = checks.count(size, elements, str(result.get("type")), collective)
     for name, in_place in _PLACES:
         its = result.get(name)
-        if not size or not isinstance(its, dict) or (time := number(its.get("time"), MOST_MICROS)) is None:
+        if not size or not isinstance(its, dict):
             continue
+        time = number(its.get("time"), MOST_MICROS)
         algbw, busbw = (number(its.get(key), MOST_RATE) for key in ("alg_bw", "bus_bw"))
+        if time is None:
+            fault = fault or "has no time"
+            continue
+        if checks.is_rated_by_size(collective):
+            fault = fault or checks.time_and_rate(size, time, algbw)
         wrong = number(its.get("nwrong"), 1e18)
         found.append(LogRow(size, time, at, algbw, busbw, in_place, None if wrong is None else int(wrong)))
+    if fault or (size and not found):
+        complaints.add(1, f"result {at}: {fault or 'has no time'}")
+        return []
     return found
+
+
+def _agreeing(
+    rows: list[LogRow], collective: str | None, ranks: int | None, complaints: Complaints
+) -> tuple[LogRow, ...]:
+    checked = checks.factors(rows, collective, ranks)
+    for at, fault in checked.odd:
+        complaints.add(1, f"result {at}: {fault}")
+    if checked.ranks not in (None, ranks):
+        complaints.add(1, f"busbw / algbw is that of {checked.ranks} ranks, and the document lists {ranks}")
+    return checked.rows
 
 
 def _devices(document: dict[str, Any], gathered: Gathered) -> tuple[int | None, int | None]:

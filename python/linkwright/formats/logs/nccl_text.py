@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from linkwright.base.units import KILO
 
+from . import checks
 from .facts import Gathered, Group
 from .kinds import Log, LogRow, LogTable, Origin, TextReader
 from .lines import (
@@ -37,10 +38,7 @@ from .lines import (
 )
 
 TOOL = "nccl-tests"
-TYPES = frozenset({
-    "int8", "char", "uint8", "int32", "int", "uint32", "int64", "uint64", "half", "float16", "float", "float32",
-    "double", "float64", "bfloat16", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2", "float8_e4m3", "float8_e5m2",
-})  # fmt: skip
+TYPES = frozenset(checks.BYTES)
 # The collectives of nccl-tests -> ours.
 COLLECTIVES = {
     "all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter", "alltoall": "alltoall",
@@ -59,8 +57,6 @@ _UNIT = re.compile(r"\(([\w/]{1,12})\)")
 _SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
 _UNITS = dict.fromkeys(("ns", "us", "ms", "s"), "time") | dict.fromkeys(("MB/s", "GB/s", "TB/s"), "rate")
 _UNITS |= {"B": "size", "elements": "count"}
-# Half of the last digit of a rate, in 10^9 B/s.
-_ROUNDED = 0.005
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
 
 
@@ -96,6 +92,7 @@ class _Table:
     dtype: str = ""
     reduction: str | None = None
     root: int | None = None
+    unit: float = 1.0  # of its rates, in 10^9 B/s
     rows: list[LogRow] = field(default_factory=list)
     ended: bool = False
 
@@ -143,6 +140,9 @@ class _Reading:
             stream.open.clear()
         if place is not None and "#" not in "".join(words[:place]):
             self._row(at, text, words[place - 2 :], stream, label)
+        elif stream.columns and _is_near(words):
+            if stream.known:
+                self.complaints.add(at, f"size, count and type of a row were expected: `{shown(text)}`")
         elif "size" in words and "count" in words and "time" in words:
             stream.columns, stream.units, stream.table = words[words.index("size") :], _Units(), None
         elif stream.table and stream.open and 0 < len(words) < 3 and all(word.isdecimal() for word in words):
@@ -165,29 +165,81 @@ class _Reading:
             self.complaints.add(at, f"{read}: `{shown(text)}`")
             return
         size, dtype, reduction, root, groups, cut = read
-        if cut:
-            self.complaints.add(at, f"the columns in place are missing, so the line is cut: `{shown(text)}`")
+        fault = self._fault(words, stream, size, dtype, groups)
+        if cut or fault:
+            said = "the columns in place are missing, so the line is cut" if cut else fault
+            self.complaints.add(at, f"{said}: `{shown(text)}`")
+        if fault:
+            return
         table = stream.table
         same = table and (table.dtype, table.reduction, table.root) == (dtype, reduction, root)
         if table is None or not same or (table.rows and size < table.rows[-1].size):
             group = stream.group or self.gathered.group(label)
             group.measured = True
-            table = stream.table = _Table(group, stream.collective, stream.origin, dtype, reduction, root)
+            table = stream.table = _Table(
+                group, stream.collective, stream.origin, dtype, reduction, root, stream.units.rate
+            )
             self.tables.append(table)
             stream.open.append(table)
+        units = stream.units
         for place, (time, algbw, busbw, wrong) in groups:
             self.rows += 1
             if size and self.rows <= MOST_ROWS:
-                units = stream.units
                 rates = (None if rate is None else rate * units.rate for rate in (algbw, busbw))
                 table.rows.append(LogRow(size, time * units.time, at, *rates, place == 1, wrong))
 
+    @staticmethod
+    def _fault(
+        words: list[str], stream: _Stream, size: int, dtype: str, groups: list[tuple[int, _Group]]
+    ) -> str | None:
+        """How the numbers of a row contradict one another."""
+        if any(word in TYPES for word in words[3:]):
+            return "two rows stand in one line"
+        if not checks.is_rated_by_size(stream.collective):
+            return None
+        units = stream.units
+        faults = (
+            checks.time_and_rate(size, time * units.time, None if algbw is None else algbw * units.rate, units.rate)
+            for _, (time, algbw, _, _) in groups
+        )
+        counted = checks.count(size, whole(words[1], MOST_SIZE), dtype, stream.collective)
+        return counted or next(filter(None, faults), None)
+
     def log(self) -> Log:
-        tables = tuple(_finished(table) for table in self.tables if table.rows)
+        tables = tuple(filter(None, (self._finished(table) for table in self.tables if table.rows)))
         return Log(
             TOOL, tables, self.gathered.facts, (), self.skipped, tuple(self.complaints.first),
             tuple(self.left_out.first),
         )  # fmt: skip
+
+    def _finished(self, table: _Table) -> LogTable | None:
+        group = table.group
+        ranks, nodes = group.ranks or None, len(group.hosts) or group.nodes or None
+        collective = table.collective or _inferred(table, ranks)
+        checked = checks.factors(table.rows, collective, None if table.collective is None else ranks, table.unit)
+        for line, fault in checked.odd:
+            self.complaints.add(line, fault)
+        last = max(group.places, default=-1)
+        if checked.ranks and last >= checked.ranks:
+            said = f"busbw / algbw is that of {checked.ranks} ranks, and the log lists rank {last}"
+            self.complaints.add(table.rows[0].line, said)
+        if checked.ranks != ranks and (checked.ranks or last + 1 > len(group.places)):
+            ranks = checked.ranks  # the lines of some ranks are missing, or are of others
+        if ranks is None or len(group.places) < ranks:
+            nodes = group.nodes or (nodes if group.places and group.ranks > last + 1 else None)
+        return LogTable(
+            TOOL, collective, ranks, nodes, table.dtype, table.reduction, table.root, checked.rows,
+            inferred=collective is not None and table.collective is None, devices=tuple(group.devices),
+            ended=table.ended, origin=table.origin,
+        ) if checked.rows else None  # fmt: skip
+
+
+def _is_near(words: Sequence[str]) -> bool:
+    """Whether a line has the type and the rates of a row, behind something else than a size and a count."""
+    for place, word in enumerate(words[:12]):
+        if word.lstrip("0123456789.,") in TYPES and any(c.isdigit() for c in "".join(words[: place + 1])):
+            return sum(1 for rate in words[place + 1 :] if _NUMBER.fullmatch(rate)) >= 3 and "#" not in words[0]
+    return False
 
 
 def _type_at(words: Sequence[str]) -> int | None:
@@ -247,19 +299,10 @@ def _group(words: Sequence[str]) -> _Group | None:
     if time is None or algbw is None or busbw is None:
         return None
     wrong = number(words[3], 1e18)
+    if wrong is None and words[3] not in ("N/A", "-"):
+        return None
     # Versions before 2.13 print the largest error instead of how many were wrong: it is small, and no whole number.
     return time, algbw, busbw, None if wrong is None else int(wrong)
-
-
-def _finished(table: _Table) -> LogTable:
-    group = table.group
-    ranks, nodes = group.ranks or None, len(group.hosts) or group.nodes or None
-    collective = table.collective or _inferred(table, ranks)
-    return LogTable(
-        TOOL, collective, ranks, nodes, table.dtype, table.reduction, table.root, tuple(table.rows),
-        inferred=collective is not None and table.collective is None, devices=tuple(group.devices),
-        ended=table.ended, origin=table.origin,
-    )  # fmt: skip
 
 
 def _inferred(table: _Table, ranks: int | None) -> str | None:
@@ -285,7 +328,7 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
 def _more_than_once(table: _Table) -> bool:
     """Whether busbw is above size / time even where rates are too small for their two digits after the point."""
     return any(
-        row.busbw - _ROUNDED > 1.02 * row.size / row.time / KILO
+        row.busbw - checks.RATE > 1.02 * row.size / row.time / KILO
         for row in table.rows
         if row.time and row.size and row.busbw and not row.in_place
     )

@@ -6,7 +6,11 @@
     4                       1.46              1.40              1.61        1000
 
 The title says what was run, never on how many ranks. Sizes of allgather, alltoall, gather and scatter are those of one
-rank's block.
+rank's block, and the variants with a `v` at the end send equal blocks.
+
+The heading says what a column is. Taken are the mean (`Avg Latency`, `Latency`), of a non-blocking collective the time
+without computing (`Pure Comm.`), of a stream the bandwidth; least, largest and percentiles only where no mean is there.
+A mean outside its least and largest is an error of the copy.
 
 Source: OSU micro-benchmarks 7.3, c/util/osu_util.c.
 """
@@ -30,10 +34,15 @@ _RATES = {"MB/s": 1e-3, "GB/s": 1.0}
 _RUNTIME = re.compile(r"(?:mpi|[nr]ccl)(?:-(?:cuda|rocm|openacc|managed))?\s+")
 _COLLECTIVES = {
     "allreduce": "allreduce", "allgather": "allgather", "reduce_scatter": "reduce_scatter", "reduce": "reduce",
-    "alltoall": "alltoall", "all-to-all personalized exchange": "alltoall",
-    "all-to-allv personalized exchange": "alltoall",  # its blocks are equal
-    "broadcast": "broadcast", "bcast": "broadcast", "gather": "gather", "scatter": "scatter", "barrier": "barrier",
+    "reduce_scatter_block": "reduce_scatter", "alltoall": "alltoall", "all-to-all": "alltoall",
+    "allgatherv": "allgather", "alltoallv": "alltoall", "alltoallw": "alltoall", "all-to-allv": "alltoall",
+    "all-to-allw": "alltoall",
+    "broadcast": "broadcast", "bcast": "broadcast", "gather": "gather", "gatherv": "gather",
+    "scatter": "scatter", "scatterv": "scatter", "barrier": "barrier",
 }  # fmt: skip
+# A column of the heading, the best first -> what its numbers are.
+_COLUMNS = ("pure comm", "avg lat", "latency", "bandwidth", "p50", "max", "min")
+_CELLS = re.compile(r" {2,}|\t+|(?<=\)) +|(?<=^Size) +")
 _PAIRS: dict[str, Quantity] = {"latency": "latency", "bandwidth": "bandwidth"}
 PER_RANK = ("allgather", "alltoall", "gather", "scatter")
 
@@ -41,39 +50,59 @@ PER_RANK = ("allgather", "alltoall", "gather", "scatter")
 class _Table:
     def __init__(self, title: str):
         words = _RUNTIME.sub("", title.lower(), count=1).removesuffix(" test").strip()
-        self.collective = _COLLECTIVES.get(words.removeprefix("non-blocking ").removesuffix(" latency").strip())
+        for mode in ("non-blocking ", "persistent "):
+            words = words.removeprefix(mode)
+        name = words.removesuffix(" latency").removesuffix(" personalized exchange").strip()
+        self.collective = _COLLECTIVES.get(name)
         self.quantity: Quantity = "collective" if self.collective else _PAIRS.get(words, "collective")
         # One-sided tests, those both ways, and those of several pairs are about other things.
         self.known = self.collective is not None or words in _PAIRS
         self.dtype: str | None = None
         self.sized = True
-        self.column = 1
+        self.columns: dict[str, int] = {}
+        self.column: int | None = None
         self.unit: float | None = None
         self.rows: list[LogRow] = []
 
     def head(self, text: str) -> None:
-        """Take the heading: of a non-blocking collective, the time without computing is that of the collective."""
-        columns = re.split(r" {2,}|\t+", text.strip()[:400].removeprefix("#").strip())
-        self.sized = columns[0] == "Size"  # a barrier has none
-        self.column = next((at for at, name in enumerate(columns) if name.startswith("Pure Comm")), int(self.sized))
-        name = columns[self.column] if self.column < len(columns) else ""
-        unit = name[name.rfind("(") + 1 : name.rfind(")")] if "(" in name else ""
+        """Take the heading."""
+        cells = _CELLS.split(text[:400].strip().removeprefix("#").strip())
+        names = [cell.partition("(")[0].strip().lower() for cell in cells]
+        self.sized = names[:1] == ["size"]  # a barrier has none
+        self.columns = dict(zip(names, range(len(names)), strict=True))
+        for wanted in _COLUMNS:
+            self.column = next((at for at, name in enumerate(names) if name.startswith(wanted)), self.column)
+            if self.column is not None:
+                break
+        unit = "" if self.column is None else cells[self.column].partition("(")[2].rstrip(") ")
         self.unit = (_RATES if self.quantity == "bandwidth" else _MICROS).get(unit)
 
-    def row(self, at: int, words: list[str]) -> bool:
-        """Take a row; whether it is one."""
-        size = 0 if not self.sized else whole(words[0], MOST_SIZE)
-        value = number(words[self.column] if self.column < len(words) else "", MOST_RATE * KILO)
+    def row(self, at: int, words: list[str]) -> str | None:
+        """Take a row; what is wrong with it."""
+        size = whole(words[0], MOST_SIZE) if self.sized else 0
+        value = self._value(words, self.column)
         if size is None or value is None or self.unit is None:
-            return False
+            return "a size or a value is not a number"
+        least, most = (
+            self._value(words, next((at for name, at in self.columns.items() if name.startswith(end)), None))
+            for end in ("min lat", "max lat")
+        )
         value *= self.unit
+        if least is not None and most is not None and not least <= value / self.unit * 1.001 + 0.01 <= most + 0.03:
+            return f"the mean is not between {least:g} and {most:g}"
+        if size and not value:
+            return "the value is 0"
         if self.quantity == "bandwidth" and value <= MOST_RATE:  # MB/s are 10^6 B/s
             self.rows.append(LogRow(size, None, at, algbw=value))
         elif self.quantity != "bandwidth" and value <= MOST_MICROS:
             self.rows.append(LogRow(size, value, at))
         else:
-            return False
-        return True
+            return "a size or a value is not a number"
+        return None
+
+    @staticmethod
+    def _value(words: list[str], column: int | None) -> float | None:
+        return number(words[column], MOST_RATE * KILO) if column is not None and column < len(words) else None
 
     def finished(self) -> LogTable:
         reduces = self.collective in ("allreduce", "reduce", "reduce_scatter")
@@ -120,8 +149,8 @@ class _Reading:
             self.complaints.add(at, f"a row below a heading without a known unit: `{shown(text)}`")
         elif table.rows and words[0].isdecimal() and int(words[0][:30]) <= table.rows[-1].size:
             self.complaints.add(at, f"size {words[0][:30]} follows {table.rows[-1].size}, so two outputs were mixed")
-        elif len(table.rows) >= MOST_ROWS or not table.row(at, words):
-            self.complaints.add(at, f"a size or a value is not a number: `{shown(text)}`")
+        elif len(table.rows) < MOST_ROWS and (fault := table.row(at, words)):
+            self.complaints.add(at, f"{fault}: `{shown(text)}`")
 
     def log(self) -> Log:
         found = tuple(table.finished() for table in self.tables if table.rows)

@@ -15,7 +15,7 @@ import functools
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ class Hardware:
     nic: float  # of one of them
     far: str  # the way from a GPU to its nearest NIC
     nic_of: tuple[int, ...]  # the nearest NIC of each GPU of a node
-    joined: tuple[tuple[bool, ...], ...]  # whether two GPUs of a node have a link of their own
+    joined: tuple[tuple[int, ...], ...]  # links of their own that two GPUs of a node have, in units of the thinnest
     modes: frozenset[str]  # that the machine has
     # Data that the threads of a channel move inside a node, by protocol or `nvls`; 0 where the file does not say.
     threads: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -116,7 +116,7 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
         nic=max(ports.values(), default=0.0) if ways else 0.0,
         far=max((way for _, way in found), key=PATHS.index, default=SYS),
         nic_of=tuple(order.index(way[0]) if way else 0 for way in ways),
-        joined=tuple(tuple(graph.get(a, {}).get(b, ("",))[0].startswith(PEER) for b in local) for a in local),
+        joined=_joined(graph, local),
         modes=frozenset(library["modes"]),
         threads=_threads(numbers, "nvlink" if peer else "pcie"),
         share=float(numbers.get("fabric.links.nvlink.share", ("1", ""))[0]) if peer else 1.0,
@@ -187,6 +187,14 @@ def _peers(graph: Graph, local: Collection[str]) -> tuple[float, bool]:
         return 0.0, False
     direct = [sum(rate for to, (kind, rate) in graph[gpu].items() if _is_peer(kind) and to in local) for gpu in local]
     return (min(direct), False) if any(direct) else (min(sums), True)
+
+
+def _joined(graph: Graph, local: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """How many of the thinnest links join each two GPUs, by their rates."""
+    edges = [[graph.get(a, {}).get(b, ("", 0.0)) for b in local] for a in local]
+    rates = [[rate if _is_peer(kind) else 0.0 for kind, rate in row] for row in edges]
+    least = min((rate for row in rates for rate in row if rate), default=1.0)
+    return tuple(tuple(round(rate / least) for rate in row) for row in rates)
 
 
 def _nearest(graph: Graph, gpu: str, ports: Collection[str]) -> tuple[str, str] | None:

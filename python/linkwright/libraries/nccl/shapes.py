@@ -97,7 +97,9 @@ def _rows(hardware: Hardware) -> Rings:
     """The orders of the GPUs of a node: on a single node closed rings, on several one for each NIC."""
     gpus, alone = hardware.gpus, hardware.nodes == 1
     if hardware.linked and not hardware.switched and not hardware.meshed:
-        rings = search([[int(joined) for joined in row] for row in hardware.joined]) or [list(range(gpus))]
+        # RCCL takes its rings from tables of known nodes instead, each over one link of a pair.
+        links = [[count if hardware.capability else int(count > 0) for count in row] for row in hardware.joined]
+        rings = search(links) or [list(range(gpus))]
         return tuple(map(tuple, rings)) if alone else tuple(_from(rings, hardware))
     if alone:
         return _closed(gpus)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, bus_rate, heading, verdict_in_words
+from linkwright.advise.explain.log import apart_in_words, bus_rate, doubts, heading, verdict_in_words
 from linkwright.base import units
 from linkwright.base.units import GIGA
 from linkwright.show.report import quantity
@@ -18,7 +18,9 @@ from linkwright.show.report.model import Axis, Cell, Column, Curve, Item, Moving
 from .shared import duration, effects, share, time
 
 if TYPE_CHECKING:
-    from linkwright.advise.explain.log import Answer, Suspect
+    from linkwright.advise.explain.hypotheses import Case
+    from linkwright.advise.explain.log import Answer
+    from linkwright.advise.explain.suspects import Suspect
     from linkwright.formats.logs import Log
     from linkwright.show.picture.scene import Scene
 
@@ -39,9 +41,9 @@ def log(name: str, log: Log, answers: Sequence[Answer], scenes: Mapping[int, Seq
     sections: list[Section] = []
     for at, answer in enumerate(answers):
         parts = _parts(answer, scenes.get(at, ()))
-        sections += [Section(f"{_what(answer)}: {answer.verdict}", parts=parts)] if several else parts
+        sections += [Section(f"{_what(answer)}: {answer.verdict.word}", parts=parts)] if several else parts
     return Report(
-        f"{name}: {'; '.join(f'{_what(one)} {one.verdict}' for one in answers[:3])}",
+        f"{name}: {'; '.join(f'{_what(one)} {one.verdict.word}' for one in answers[:3])}",
         "Yours is measured. The healthy machine and all hypotheses are simulated.",
         _facts(log, answers),
         sections=[*sections, *_read(log)],
@@ -79,7 +81,8 @@ def _parts(answer: Answer, scenes: Sequence[Scene]) -> list[Section]:
 
 
 def _verdict(answer: Answer) -> Text:
-    return Text([*verdict_in_words(answer), f"How the machine was found: {answer.why}."])
+    first = [answer.wrong] if answer.wrong else []
+    return Text([*first, *verdict_in_words(answer), *doubts(answer), f"How the machine was found: {answer.why}."])
 
 
 def _motion(answer: Answer, scenes: Sequence[Scene]) -> Section:
@@ -123,7 +126,7 @@ def _suspects(answer: Answer) -> list[Section]:
         [
             Cell(f"{place}", place, tone="strong"),
             _away(suspect),
-            Cell(case.what, tone="strong", detail="" if not at else "takes as long as the one above"),
+            Cell(case.what, tone="strong", detail=_detail(case, at)),
             case.cause, case.check, case.cure,
         ]
         for place, suspect in enumerate(answer.suspects, 1)
@@ -133,6 +136,10 @@ def _suspects(answer: Answer) -> list[Section]:
     why = f"{heading(answer).capitalize()}."
     read = f"{why} Each is simulated at all sizes, and nothing is fitted. The healthy machine is {away} away."
     return [Section("What would give these numbers", [Table("Hypotheses, the nearest first", _SUSPECTS, body, read)])]
+
+
+def _detail(case: Case, at: int) -> str:
+    return f"stated by the log: {case.stated}" if case.stated else "takes as long as the one above" if at else ""
 
 
 def _away(suspect: Suspect) -> Cell:

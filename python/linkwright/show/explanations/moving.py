@@ -25,7 +25,7 @@ def of_logs(answers: Sequence[Answer]) -> dict[int, list[Scene]]:
 
     The size is that of `worst_size`.
     """
-    order = sorted(range(len(answers)), key=lambda at: answers[at].share)
+    order = sorted(range(len(answers)), key=lambda at: answers[at].verdict.share)
     for at in order:
         if scenes := _of_log(answers[at]):
             return {at: scenes}

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, heading, verdict_in_words
+from linkwright.advise.explain.log import apart_in_words, doubts, heading, verdict_in_words
 from linkwright.base import units
 
 if TYPE_CHECKING:
@@ -32,16 +32,20 @@ def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
 def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
     """The answer to a table of a log."""
     table, system = answer.table, answer.system
+    if answer.wrong:
+        yield from wrapped(answer.wrong)
     kind = " ".join(filter(None, (table.dtype, table.reduction)))
     inferred = ", inferred from its rates" if table.inferred else ""
-    yield from _wrapped(
+    yield from wrapped(
         f"{source}: {table.tool}, {table.collective}{inferred}, {system.ranks} ranks"
         + (f" on {system.nodes} nodes" if system.nodes > 1 else "")
         + (f", {kind}" if kind else "")
     )
     network = f" over {system.fabric}" if system.nodes > 1 else ""
-    yield from _wrapped(f"healthy machine: {system.machine}{network}, {system.algorithm} ({answer.why})")
-    yield from _doubts(skipped, complaints)
+    yield from wrapped(
+        f"healthy machine: {', '.join(filter(None, (f'{system.machine}{network}', system.algorithm)))} ({answer.why})"
+    )
+    yield from complained(skipped, complaints)
     yield ""
     yield f"{'size':>8} {'yours':>11} {'healthy':>11} {'busbw':>8} {'healthy':>8}   yours / healthy"
     yield f"{'':8} {'':11} {'':11} {'(GB/s)':>8} {'(GB/s)':>8}"
@@ -55,34 +59,41 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
         )
     yield ""
     for sentences in verdict_in_words(answer):
-        yield from _wrapped(sentences)
+        yield from wrapped(sentences)
     yield from _suspects(answer)
     yield from _faster(answer.faster, answer.points[-1].healthy)
     yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
 
 
-def _doubts(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
+def complained(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """What was not read of a log."""
     if skipped or complaints:
         yield f"{units.counted(skipped, 'line')} skipped"
     for line, text in complaints[:3]:
-        yield from _wrapped(f"line {line}: {text}")
+        yield from wrapped(f"line {line}: {text}")
     if len(complaints) > 3:
         yield f"and {len(complaints) - 3} more such lines"
 
 
 def _suspects(answer: Answer) -> Iterator[str]:
     if not answer.suspects:
+        for sentence in doubts(answer):
+            yield ""
+            yield from wrapped(sentence)
         return
     yield ""
     away = apart_in_words(answer.distance)
-    yield from _wrapped(f"{heading(answer)}; the healthy machine is {away} away")
+    yield from wrapped(f"{heading(answer)}; the healthy machine is {away} away")
+    for sentence in doubts(answer):
+        yield from wrapped(sentence)
     for number, suspect in enumerate(answer.suspects, 1):
         first = f"{number}. {apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
-            yield from _wrapped(first + case.what, indent="   ")
+            stated = f" (stated by the log: {case.stated})" if case.stated else ""
+            yield from wrapped(first + case.what + stated, indent="   ")
             advice = (("why", case.cause), ("check", case.check), ("cure", case.cure))
             for word, text in advice if number <= ADVISED else ():
-                yield from _wrapped(f"   {word}: {text}", indent="     ")
+                yield from wrapped(f"   {word}: {text}", indent="     ")
             first = "   or, which takes as long: "
 
 
@@ -102,7 +113,7 @@ def of_schedule(found: Found) -> Iterator[str]:
     """The answer to a schedule."""
     asked = found.question
     chosen = f": {asked.chosen}" if asked.chosen else ""
-    yield from _wrapped(
+    yield from wrapped(
         f"{found.name} on {found.machine.name}, {asked.ranks} ranks, {units.format_size(found.size)}{chosen}"
     )
     yield ""
@@ -111,11 +122,11 @@ def of_schedule(found: Found) -> Iterator[str]:
         if found.limit_us
         else "the limit is unknown"
     )
-    yield from _wrapped(f"{units.format_us(found.time_us)}, {limit}")
+    yield from wrapped(f"{units.format_us(found.time_us)}, {limit}")
     spent = ", ".join(f"{share:.0%} {name}" for name, share in found.spent)
-    yield from _wrapped(f"critical path: {spent}")
+    yield from wrapped(f"critical path: {spent}")
     for name, share in found.busiest:
-        yield from _wrapped(f"busy {share:.0%} of the time: {name}")
+        yield from wrapped(f"busy {share:.0%} of the time: {name}")
     yield from _effects(found.binds, "what binds it")
     yield from _faster(found.faster, found.time_us)
     if found.better:
@@ -139,12 +150,13 @@ def _faster(found: Faster | None, time_us: float) -> Iterator[str]:
         return
     kind = "a new schedule" if found.new else "a known algorithm"
     takes = units.format_us(found.time_us)
-    yield from _wrapped(f"what a search found: {kind}, {takes}, {found.time_us / time_us - 1:+.0%}: {found.recipe}")
+    yield from wrapped(f"what a search found: {kind}, {takes}, {found.time_us / time_us - 1:+.0%}: {found.recipe}")
     cause, share = max(found.spent.items(), key=lambda one: one[1])
-    yield from _wrapped(f"  why: {share:.0%} of its critical path is {cause}", indent="    ")
-    yield from _wrapped(f"  write it: {found.write}", indent="    ")
-    yield from _wrapped(f"  enable it {found.switch_on}", indent="    ")
+    yield from wrapped(f"  why: {share:.0%} of its critical path is {cause}", indent="    ")
+    yield from wrapped(f"  write it: {found.write}", indent="    ")
+    yield from wrapped(f"  enable it {found.switch_on}", indent="    ")
 
 
-def _wrapped(text: str, indent: str = "  ") -> Iterable[str]:
+def wrapped(text: str, indent: str = "  ") -> Iterable[str]:
+    """Lines of a terminal, the second and later ones indented."""
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)

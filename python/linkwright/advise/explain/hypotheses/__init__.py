@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from . import (
     access_control,
@@ -44,7 +45,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
 )  # fmt: skip
 
 
-def cases(system: System) -> Iterator[Case]:
-    """All that may be wrong with a system."""
+def cases(system: System, facts: Facts | None = None) -> Iterator[Case]:
+    """All that may be wrong with a system, as far as the facts of its log admit it."""
     for hypothesis in HYPOTHESES:
-        yield from hypothesis.cases(system)
+        yield from hypothesis.cases(system, facts or Facts())

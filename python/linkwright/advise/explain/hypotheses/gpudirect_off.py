@@ -5,18 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import Case, Hypothesis, checks, unless
 
 
-def _cases(system: System) -> Iterator[Case]:
-    if system.nodes > 1:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    stated = _said(facts)
+    if system.nodes > 1 and stated is not None:
         yield Case(
             "GPUDirect RDMA is off: data is staged through host memory", system.on("gpudirect=0"), "no GPUDirect",
             "nvidia-peermem is not loaded, dma-buf is missing, or NCCL_NET_GDR_LEVEL forbids it",
-            "lsmod | grep peermem; grep GDRDMA in the log with NCCL_DEBUG=INFO",
-            "modprobe nvidia-peermem; unset NCCL_NET_GDR_LEVEL",
+            checks("lsmod | grep peermem", unless(stated, "grep GDRDMA in the log with NCCL_DEBUG=INFO")),
+            "modprobe nvidia-peermem; unset NCCL_NET_GDR_LEVEL", stated,
         )  # fmt: skip
+
+
+def _said(facts: Facts) -> str | None:
+    """What proves it, `""` if nothing does, None if the log excludes it."""
+    direct = sum(count for name, count in facts.transports.items() if name.endswith("/GDRDMA"))
+    ports = facts.connections("NET") - facts.connections("NET/Socket")
+    level = facts.setting("NCCL_NET_GDR_LEVEL")
+    if level in ("0", "LOC"):
+        return f"NCCL_NET_GDR_LEVEL={level}"
+    if ports and not direct:
+        return f"none of {ports} connections through NICs has GDRDMA"
+    if facts.gpudirect is False and not direct:
+        return "GPU Direct RDMA Disabled"
+    return None if facts.gpudirect or (ports and direct == ports) else ""
 
 
 HYPOTHESIS = Hypothesis("gpudirect_off", "NICs cannot read the memory of GPUs", _cases)

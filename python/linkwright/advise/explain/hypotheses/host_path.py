@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from .kind import Case, Hypothesis
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
     if system.nodes > 1 and system.has("nic"):
         yield Case(
             "NICs reach GPUs through the processor instead of their switch", system.lacking("nic"), "ACS",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from .kind import Case, Hypothesis
 
 MOST = 4  # links of the first GPU; those of others give the same curves on a symmetric machine
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
     if system.nodes > 1:
         return
     for a, b in system.peers[:MOST]:

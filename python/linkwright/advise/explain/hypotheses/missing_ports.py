@@ -5,22 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import Case, Hypothesis, checks, unless
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
     if system.nodes < 2:
         return
     nics = [end.partition(" - ")[0].removeprefix("node 0 ") for end in system.ports_of_a_node]
-    for missing in (number for number in (1, 2, 4) if number < len(nics)):
-        names = nics[-missing:]
-        yield Case(
-            f"{missing} of the network ports of a node are unused", system.lacking(*names), "missing ports",
-            "a port is down, has no address, or NCCL_IB_HCA omits it",
-            "ibstat; ibdev2netdev; env | grep NCCL_IB_HCA; grep 'NET/IB : Using' in the log",
-            "bring the port up, or list all ports in NCCL_IB_HCA",
-        )  # fmt: skip
+    used, stated = _used(facts, min(len(nics), system.gpus_per_node))
+    known = bool(stated) or (used or 0) >= len(nics)
+    missing = {len(nics) - (used or 0)} if known else {1, 2, 4, len(nics) - 1}
+    for count in sorted(count for count in missing if 0 < count < len(nics)):
+        left = len(nics) - count
+        what = f"the node uses {left} of its {len(nics)} network ports"
+        spread = [nics[at * len(nics) // count] for at in range(count)]
+        for names in (nics[-count:], spread):
+            yield Case(
+                what if left == 1 or stated else f"{count} of the network ports of a node are unused",
+                system.lacking(*names), "missing ports",
+                "a port is down, has no address, NCCL_IB_HCA omits it, or the library sees no near path to it "
+                "(NCCL_TOPO_FILE of a VM, PXN)",
+                checks(
+                    "ibstat; ibdev2netdev", unless(facts.setting("NCCL_IB_HCA"), "env | grep NCCL_IB_HCA"),
+                    unless(facts.nics, "grep 'NET/IB : Using' in the log with NCCL_DEBUG=INFO"),
+                ),
+                "bring the port up, or list all ports in NCCL_IB_HCA; on a VM give NCCL_TOPO_FILE; try "
+                "NCCL_PXN_DISABLE=1",
+                stated, rare=left == 1 and not stated,
+            )  # fmt: skip
+
+
+def _used(facts: Facts, expected: int) -> tuple[int | None, str]:
+    """How many ports a node uses, None if nothing says; and what says so, if they are too few."""
+    carrying = min(map(len, facts.ports_used.values()), default=None)
+    listed = min(map(len, facts.nics.values()), default=None)
+    names = facts.setting("NCCL_IB_HCA")
+    if listed is None and names and names[0] != "^" and all(name[-1:].isdigit() for name in _names(names)):
+        listed = len(_names(names))
+        said = f"NCCL_IB_HCA={names}"
+    else:
+        said = f"NET/IB : Using {listed} ports" + (f", NCCL_IB_HCA={names}" if names else "")
+    if carrying is not None and carrying < min(expected, listed or expected):
+        return carrying, f"connections go through {carrying} of {max(expected, listed or 0)} ports"
+    return listed, said if listed is not None and listed < expected else ""
+
+
+def _names(value: str) -> list[str]:
+    return [name.split(":")[0] for name in value.lstrip("=").split(",")]
 
 
 HYPOTHESIS = Hypothesis("missing_ports", "some network ports are unused", _cases)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from .kind import Case, Hypothesis
 
@@ -13,7 +14,7 @@ _CHECK = "run again at another time, or on nodes of one leaf switch; ibqueryerro
 _CURE = "request nodes of one leaf (--switches=1), adaptive routing, or exclusive nodes"
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
     if system.nodes < 2:
         return
     for part in PARTS:

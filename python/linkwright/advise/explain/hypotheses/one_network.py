@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from .kind import Case, Hypothesis
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
     names = system.described.networks
     for name in names if len(names) > 1 and not system.transports("") else ():
         yield Case(

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import WITHIN, Case, Hypothesis, checks, unless
+from .no_peer import host_memory
+
+NEAR = 1.1  # a smooth curve at a fifth of the rate fits whatever has a PCIe link in it
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    stated = host_memory(facts)
+    if facts.multicast or (system.nodes == 1 and stated):
+        return  # NVLS goes over the links; and `no_peer` simulates what the log of one node says
     for links in ("nvlink", "xgmi"):
         if system.has(links):
             yield Case(
                 "GPUs communicate over PCIe instead of their links", system.lacking(links), "no links",
                 "peer access or the fabric manager is off, or NCCL_P2P_DISABLE=1 is set",
-                f"{system.command('links')}; env | grep NCCL_P2P; grep ' via ' in the log",
-                "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv",
+            checks(
+                system.command("links"), unless(facts.setting("NCCL_P2P_DISABLE"), "env | grep NCCL_P2P"),
+                unless(facts.transports, "grep ' via ' in the log with NCCL_DEBUG=INFO"),
+            ),
+            "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv", stated,
+            within=WITHIN if stated else NEAR, rare=True,
             )  # fmt: skip
 
 

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from .kind import Case, Hypothesis
 
 _NAMES = {"simple": "Simple", "ll": "LL", "ll128": "LL128"}
 
 
-def _cases(system: System) -> Iterator[Case]:
-    if system.described.library() is None:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    value = facts.setting("NCCL_PROTO")
+    if system.described.library() is None or value == "":
         return
-    library = system.algorithm.split("/")[0]
+    stem, *forced = system.algorithm.split("/")
+    listed = [word.strip().lower() for word in (value or "").lstrip("^").split(",")]
     for key, name in _NAMES.items():
-        yield Case(
-            f"the protocol is {name} at all sizes", system.having(algorithm=f"{library}/ring/{key}"), "protocol",
-            f"NCCL_PROTO={name} is set", "env | grep NCCL_PROTO; grep NCCL_PROTO /etc/nccl.conf ~/.nccl.conf",
-            "unset NCCL_PROTO",
-        )  # fmt: skip
+        if not value or (key in listed) is not value.startswith("^"):
+            yield Case(
+                f"the protocol is {name} at all sizes",
+                system.having(algorithm="/".join((stem, *(forced[:1] or ["ring"]), key))), "protocol",
+                f"NCCL_PROTO={value or name} is set",
+                "grep NCCL_PROTO /etc/nccl.conf ~/.nccl.conf" if value
+                else "env | grep NCCL_PROTO; grep NCCL_PROTO /etc/nccl.conf ~/.nccl.conf",
+                "unset NCCL_PROTO", f"NCCL_PROTO={value}" if value else "",
+            )  # fmt: skip
 
 
 HYPOTHESIS = Hypothesis("protocol_forced", "a protocol was forced", _cases)

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from .kind import Case, Hypothesis
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
     if system.nodes > 1 and system.collective in ("allreduce", "reduce_scatter", "allgather"):
+        off = facts.sharp is False or facts.setting("NCCL_COLLNET_ENABLE") == "0"
         for state, words in (("0", "the switches do not reduce (SHARP is off)"), ("1", "the switches reduce (SHARP)")):
+            if off and state == "1":
+                continue
             yield Case(
                 words, system.on(f"sharp={state}"), "SHARP",
                 "NCCL_COLLNET_ENABLE, the plugin, or the aggregation manager",
-                "grep -i sharp in the log with NCCL_DEBUG=INFO; env | grep COLLNET",
+                "systemctl status sharp_am" if off
+                else "grep -i sharp in the log with NCCL_DEBUG=INFO; env | grep COLLNET",
                 "start sharp_am, set NCCL_COLLNET_ENABLE=1",
+                "the library cannot use SHARP" if off else "",
             )  # fmt: skip
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
 from .kind import Case, Hypothesis
 
 PARTS = (0.5, 0.25)
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
     rank = system.first_gpu
     if rank is None:
         return

@@ -5,18 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import Case, Hypothesis, checks, unless
+
+_GREP = "grep 'NET/' in the log with NCCL_DEBUG=INFO: Socket instead of IB or OFI"
 
 
-def _cases(system: System) -> Iterator[Case]:
-    if system.nodes > 1:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    stated = _said(facts)
+    if system.nodes > 1 and stated is not None:
         yield Case(
             "sockets are used instead of RDMA", system.having(fabric="sockets"), "sockets",
             "no plugin for the network was found, or NCCL_IB_DISABLE=1 is set",
-            "grep 'NET/' in the log with NCCL_DEBUG=INFO: Socket instead of IB or OFI",
-            "unset NCCL_IB_DISABLE; install the plugin (aws-ofi-nccl, rdma-core) in the container",
+            checks("ls /dev/infiniband; fi_info -p efa", unless(stated, _GREP)),
+            "unset NCCL_IB_DISABLE; install the plugin (aws-ofi-nccl, rdma-core) in the container", stated,
         )  # fmt: skip
+
+
+def _said(facts: Facts) -> str | None:
+    """What proves it, `""` if nothing does, None if the log excludes it."""
+    sockets, all_ = facts.connections("NET/Socket"), facts.connections("NET")
+    if sockets:
+        return f"{sockets} connections via NET/Socket"
+    if facts.network == "Socket":
+        return "Using network Socket"
+    for name, value in (("NCCL_IB_DISABLE", "1"), ("NCCL_NET", "Socket")):
+        if facts.setting(name) == value:
+            return f"{name}={value}"
+    return None if facts.network or all_ else ""
 
 
 HYPOTHESIS = Hypothesis("sockets", "the network is used through sockets", _cases)

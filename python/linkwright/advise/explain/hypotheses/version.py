@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
 from linkwright.libraries import library
 
 from .kind import Case, Hypothesis
 
 
-def _cases(system: System) -> Iterator[Case]:
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    if facts.version:
+        return
     stem = system.algorithm.split("/")[0]
     for name in library.algorithms(system.described, system.collective):
         if name != stem and "/" not in name and name.partition("-")[0] == stem.partition("-")[0]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from linkwright.advise.predict.trace import document, wire
 from linkwright.advise.predict.trace.nodes import MOST_NODES, MOST_RANKS, Node, Room, Trace, checked
 from linkwright.base.errors import FileError, UsageError
+from linkwright.base.files import unpacked
 from linkwright.base.units import format_size
 
 MOST_BYTES = 1 << 28
@@ -126,12 +125,7 @@ def _cure(before: Sequence[Node]) -> str:
 def _content(path: Path) -> bytes:
     """The bytes of a file, uncompressed, as far as they are read."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if data[:2] == b"\x1f\x8b":
-            data = b"".join(_uncompressed(path))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileError(f"{path}: is a broken gzip file: {error}; copy it again") from error
+        data = unpacked(path, MOST_BYTES)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(f"{path}: cannot be read: {reason}; give the path of a Chakra trace") from error
@@ -141,11 +135,3 @@ def _content(path: Path) -> bytes:
         if data.startswith(beginning):
             raise FileError(f"{path}: is a pointer to the trace, not the trace itself; fetch it with `{cure}`")
     return data
-
-
-def _uncompressed(path: Path) -> Iterator[bytes]:
-    left = MOST_BYTES + 1
-    with gzip.open(path, "rb") as file:
-        while left > 0 and (part := file.read(min(left, 1 << 20))):
-            left -= len(part)
-            yield part

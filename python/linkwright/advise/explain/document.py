@@ -1,0 +1,127 @@
+"""The answer to a log as a document for programs: `linkwright explain LOG --json`, and its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from linkwright.formats.logs import Log
+
+from . import verdict
+
+if TYPE_CHECKING:
+    from .log import Answer
+    from .suspects import Suspect
+
+FORMAT = 1
+Schema = dict[str, Any]
+
+
+def values(answers: Sequence[Answer], source: str, log: Log) -> dict[str, Any]:
+    """Return the document of the tables of a log; sizes are in bytes, times in us, rates in 10^9 B/s."""
+    return {
+        "format": FORMAT,
+        "source": source,
+        "wrong_results": any(answer.wrong for answer in answers),
+        "passes": all(answer.passes for answer in answers),
+        "tables": [_table(answer) for answer in answers],
+        "skipped_lines": log.skipped,
+        "complaints": [{"line": line, "text": text} for line, text in log.named],
+    }
+
+
+def _table(answer: Answer) -> dict[str, Any]:
+    from .log import doubts
+
+    table, system, judged = answer.table, answer.system, answer.verdict
+    sizes = {point.size for point in judged.judged}
+    return {
+        "tool": table.tool, "collective": table.collective, "collective_inferred": table.inferred,
+        "ranks": system.ranks, "nodes": system.nodes, "ranks_per_node": system.gpus_per_node,
+        "machine": system.machine, "fabric": system.fabric if system.nodes > 1 else None,
+        "algorithm": system.algorithm or None, "choice": answer.choice, "found_by": answer.why,
+        "wrong_results": answer.wrong, "passes": answer.passes,
+        "verdict": judged.word, "share": judged.share, "small_sizes_only": judged.small, "distance": answer.distance,
+        "points": [
+            {
+                "size_bytes": one.size, "time_us": one.time, "healthy_time_us": one.healthy, "busbw": one.busbw,
+                "healthy_busbw": one.healthy_busbw, "judged": one.size in sizes,
+            }
+            for one in answer.points
+        ],
+        "causes": [_suspect(one) for one in answer.suspects],
+        "nearest": _suspect(answer.nearest) if answer.nearest else None,
+        "doubts": doubts(answer),
+        "findings": [
+            {"kind": one.kind, "size_bytes": one.size, "factor": one.factor, "text": one.words}
+            for one in answer.findings
+        ],
+        "remarks": list(answer.remarks),
+        "binds": [
+            {"key": one.key, "value": one.value, "status": one.status, "time_us": one.time_us, "gain": one.gain}
+            for one in answer.binds
+        ],
+    }  # fmt: skip
+
+
+def _suspect(one: Suspect) -> dict[str, Any]:
+    return {
+        "distance": one.distance,
+        "stated_by_log": one.stated or None,
+        "alternatives": [
+            {"kind": case.kind, "what": case.what, "why": case.cause, "check": case.check, "cure": case.cure}
+            for case in one.cases
+        ],
+    }
+
+
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_NUMBER: Schema = {"type": "number"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_BOOL: Schema = {"type": "boolean"}
+_MAYBE: Schema = {"type": ["string", "null"]}
+
+
+def schema() -> Schema:
+    """Return the JSON schema of the document."""
+    cause = _closed(
+        distance={**_NUMBER, "description": "factor by which its simulated curve and the log's are apart"},
+        stated_by_log={**_MAYBE, "description": "what the log says that proves it"},
+        alternatives=_list(_closed(kind=_TEXT, what=_TEXT, why=_TEXT, check=_TEXT, cure=_TEXT)),
+    )
+    point = _closed(
+        size_bytes=_COUNT, time_us=_NUMBER, healthy_time_us=_NUMBER, busbw=_NUMBER, healthy_busbw=_NUMBER,
+        judged={**_BOOL, "description": "whether the verdict is based on it"},
+    )  # fmt: skip
+    table = _closed(
+        tool=_TEXT, collective=_TEXT, collective_inferred=_BOOL, ranks=_COUNT, nodes=_COUNT, ranks_per_node=_COUNT,
+        machine=_TEXT, fabric=_MAYBE, algorithm=_MAYBE, choice={**_TEXT, "description": "of the library, largest size"},
+        found_by={**_TEXT, "description": "how the machine and the version of the library were found"},
+        wrong_results={**_MAYBE, "description": "null unless the tool counted wrong results"}, passes=_BOOL,
+        verdict={"enum": list(verdict.WORDS)},
+        share={**_NUMBER, "description": "of the healthy rate, at the sizes that are judged"},
+        small_sizes_only={**_BOOL, "description": "whether no size shows the rate of links"},
+        distance={**_NUMBER, "description": "factor by which the healthy curve and the log's are apart"},
+        points=_list(point), causes={**_list(cause), "description": "what the log states first, then the nearest"},
+        nearest={**cause, "type": ["object", "null"], "description": "the nearest fault where none is a cause"},
+        doubts=_TEXTS,
+        findings=_list(
+            _closed(kind={"enum": ["late switch", "spike", "cliff"]}, size_bytes=_COUNT, factor=_NUMBER, text=_TEXT)
+        ),
+        remarks=_TEXTS, binds=_list(_closed(key=_TEXT, value=_TEXT, status=_TEXT, time_us=_NUMBER, gain=_NUMBER)),
+    )  # fmt: skip
+    return _closed(
+        format={"const": FORMAT}, source=_TEXT,
+        wrong_results={**_BOOL, "description": "whether the tool counted any, for which the exit status is 1"},
+        passes={**_BOOL, "description": "what --gate decides by"},
+        tables=_list(table), skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
+    )  # fmt: skip
+
+
+def _closed(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}

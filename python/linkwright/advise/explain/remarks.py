@@ -1,0 +1,72 @@
+"""What a log says besides times that its reader should know, such as ports that differ between nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from linkwright.formats.logs import Facts, LogTable
+
+from .hypotheses.algorithm_forced import asked
+
+_MOST_NAMES = 4
+
+
+def remarks(facts: Facts, table: LogTable) -> list[str]:
+    """Return the remarks on a table of a log, in sentences."""
+    return [*_runs(facts, table), *_ports(facts), *_links(facts), *_unknown(facts, table)]
+
+
+def wrong(table: LogTable) -> str | None:
+    """What is said first of a table with wrong results; None if there are none."""
+    sizes = sorted({row.size for row in table.rows if row.wrong})
+    if not sizes:
+        return None
+    most = max(row.wrong or 0 for row in table.rows)
+    of = len({row.size for row in table.rows})
+    return (
+        f"WRONG RESULTS: #wrong is not 0 at {len(sizes)} of {of} sizes (up to {most} elements). Data was corrupted, so "
+        "no time below counts: check memory, links and the library first."
+    )
+
+
+def _runs(facts: Facts, table: LogTable) -> Iterator[str]:
+    if facts.runs > 1:
+        yield (
+            f"The log lists ranks 0 to {(table.ranks or 1) - 1} {facts.runs} times: these are {facts.runs} independent "
+            f"runs of {table.ranks} ranks side by side, and not one of {facts.runs * (table.ranks or 1)}. Build "
+            "nccl-tests with MPI=1 to join them."
+        )
+
+
+def _ports(facts: Facts) -> Iterator[str]:
+    counts = {host: len(names) for host, names in facts.nics.items()}
+    if len(set(counts.values())) > 1:
+        usual = Counter(counts.values()).most_common(1)[0][0]
+        usual = max(counts.values()) if list(counts.values()).count(usual) == 1 else usual
+        others = [f"{host} {count}" for host, count in sorted(counts.items()) if count != usual]
+        yield f"Nodes differ in their network ports: most list {usual}, {_few(others)}."
+
+
+def _links(facts: Facts) -> Iterator[str]:
+    for host, names in sorted(facts.nics.items()):
+        links = Counter(name.rpartition("/")[2] for name in names)
+        if len(links) > 1:
+            usual = links.most_common(1)[0][0]
+            odd = [name for name in names if name.rpartition("/")[2] != usual]
+            yield (
+                f"{host or 'A node'} mixes links: {_few(odd)} among {links[usual]} of {usual}; leave it out of "
+                "NCCL_IB_HCA."
+            )
+            return
+
+
+def _unknown(facts: Facts, table: LogTable) -> Iterator[str]:
+    value = facts.setting("NCCL_ALGO") or ""
+    if unknown := asked(value, table.collective or "")[1]:
+        yield f"NCCL_ALGO={value} forces an algorithm that is not modelled ({', '.join(unknown)}); it is not simulated."
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

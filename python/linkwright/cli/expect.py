@@ -1,0 +1,110 @@
+"""`linkwright expect COLLECTIVES --on MACHINE`: what a healthy machine gives, and gates for operators' tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.cli import options
+
+if TYPE_CHECKING:
+    from linkwright.formats.gates import Expected
+    from linkwright.machines import Variant
+
+SIZES = "1M..8G"
+
+
+@click.command(name="expect")
+@click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
+@click.option(
+    "--on", "machine", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="A described machine, or the path of a machine file.",
+)  # fmt: skip
+@options.variant
+@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
+@click.option("--algorithm", "-a", "version", metavar="VERSION", help="Version of the library, such as `nccl-2.26`.")
+@click.option(
+    "--sizes", metavar="A..B|A,B,C", help=f"Message sizes; `..` doubles.  [default: {SIZES}, or those of the log]"
+)
+@click.option(
+    "--format", "gate_key", default="text", show_default=True, metavar="GATE",
+    shell_complete=options.completed("gates"),
+    help="What to write: `linkwright list gates` lists all.",
+)  # fmt: skip
+@click.option(
+    "--log", type=click.Path(path_type=Path), metavar="FILE",
+    help="Judge this log of a benchmark; the exit status is 1 if a size is below its floor.",
+)  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE; default: stdout.")
+def command(
+    collectives: str,
+    machine: str,
+    variant: Variant,
+    ranks: int | None,
+    version: str | None,
+    sizes: str | None,
+    gate_key: str,
+    log: Path | None,
+    out: Path | None,
+) -> int:
+    """For each size it gives the modelled value, a tolerance and a floor, the value less the tolerance. The tolerance
+    is how far below the model published healthy systems of this kind are, nineteen times in twenty; where none was
+    published, it is the widest known, and the answer says so.
+
+    \b
+    linkwright expect allreduce,alltoall --on hgx-h100 --nodes 2 --fabric ndr-fat-tree --sizes 1M..8G
+    linkwright expect allreduce --on hgx-h100 --log all_reduce.log --format junit --out report.xml
+    linkwright expect allreduce --on hgx-h100 --sizes 16G --format nhc
+    """
+    from linkwright.advise.expect import Installation
+    from linkwright.base.errors import UsageError
+    from linkwright.base.files import check_place, write_text
+    from linkwright.formats import gates
+
+    gate = gates.find(gate_key)
+    if gate.needs_log and not log:
+        raise UsageError(f"--format {gate.key}: tells how a measured log stands; give one with --log")
+    if log and not gate.judges:
+        raise UsageError(f"--format {gate.key}: does not judge a log; omit --log, or use --format text, json or junit")
+    if out:
+        check_place(out, f"--out {out}")
+    expected = _expected(Installation(machine, variant, ranks, version), collectives.split(","), sizes, log)
+    text = gates.written(gate, expected)
+    if out:
+        write_text(out, text)
+        click.echo(f"wrote {out}: {gate.key}, {expected.title}")
+    else:
+        click.echo(text, nl=False)
+    return 1 if expected.failed else 0
+
+
+def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> Expected:
+    """Everything that a gate is made from; simulates."""
+    from linkwright.advise import expect
+    from linkwright.base.units import parse_sizes
+    from linkwright.cli.progress import Progress
+
+    found = expect.systems(asked, tuple(dict.fromkeys(names)))
+    measured = _measured(log, found) if log else None
+    chosen = measured.sizes() if measured and sizes is None else parse_sizes(SIZES if sizes is None else sizes)
+    expect.check_sizes(found, chosen)
+    progress = Progress(len(found) * len(chosen), "simulating")
+    made = []
+    try:
+        for done, one in enumerate(expect.expectations(found, chosen), 1):
+            made.append(one)
+            progress.show(done, one.label)
+    finally:
+        progress.close()
+    expected = expect.answer(asked, found, made)
+    return expect.judged(expected, found, measured, str(log)) if measured else expected
+
+
+def _measured(log: Path, found):
+    from linkwright.advise import expect
+    from linkwright.advise.explain import log as logs
+    from linkwright.formats.logs import read_log
+
+    return expect.measured(logs.tables(read_log(log)), found, str(log))

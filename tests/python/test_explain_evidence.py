@@ -1,0 +1,265 @@
+"""What a log says comes before what fits its times; a verdict looks at sizes that can show it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from linkwright import machines, schemas
+from linkwright.advise.explain import document, findings, remarks, verdict
+from linkwright.advise.explain import log as logs
+from linkwright.advise.explain.hypotheses import algorithm_forced, cases
+from linkwright.advise.explain.system import System
+from linkwright.advise.explain.verdict import Point
+from linkwright.formats.logs import Facts, LogRow, LogTable, read_log
+from linkwright.libraries import library
+from linkwright_cases import invoke
+from log_cases import nccl
+
+LOGS = Path(__file__).parent.parent / "logs"
+NODE = System("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce")
+PAIR = System("hgx-h100", 2, 8, "ndr-fat-tree", "nccl-2.27", "allreduce")
+PCIE = System("l40s", 1, 8, None, "nccl-2.27", "allreduce")
+SIZES = [1 << at for at in range(16, 31, 2)]
+
+
+def explained(system, facts, healthy, factor=1.0, sizes=SIZES):
+    """The answer to the log of a system whose lines say these facts."""
+    rows = tuple(LogRow(size, system.time(size).time_us * factor, at) for at, size in enumerate(sizes, 1))
+    table = LogTable("nccl-tests", "allreduce", system.ranks, system.nodes, "float", "sum", None, rows)
+    return logs.explained(table, healthy, "", facts)
+
+
+# ---- logs as people have them
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "not_said"),
+    [
+        ("two-nodes-one-hostname", ["16 ranks on 2 nodes"], []),
+        ("version-2.19", ["nccl-2.19", "NCCL 2.19.3 in the log", "Verdict: fine"], ["2.27"]),
+        ("four-nics-named-in-log", ["1. 17% away: the node uses 4 of its 8 network ports (stated by the log: "],
+         ["the protocol is LL", "grep 'NET/IB", "env | grep NCCL_IB_HCA", "is weak"]),
+        ("nccl-algo-named-in-log", ["1. 0% away: the library uses Ring (stated by the log: NCCL_ALGO=Ring)"],
+         ["the protocol is Simple", "env | grep NCCL_", "2. "]),
+        ("all-rates-below-1GBs", ["Verdict: broken", "not explained by links, ports or protocols"], ["1. "]),
+        ("slow-between-256K-and-1M", ["1M takes 3.3 times as long as 2M", "NCCL_PROTO=^LL"], []),
+        ("only-rank-0-listed", ["8 ranks", "Verdict: suspicious", "the library uses Ring"], []),
+    ],
+)  # fmt: skip
+def test_a_log_of_others_is_answered(name, says, not_said):
+    answer = invoke("explain", str(LOGS / f"{name}.log"))
+    assert answer.status == 0, answer.err
+    text = " ".join(answer.out.split())
+    assert [part for part in says if part not in text] == []
+    assert [part for part in not_said if part in text] == []
+
+
+# ---- the verdict
+
+
+def test_a_verdict_looks_at_sizes_that_show_rates(tmp_path):
+    """37 % at 1 GiB, and above 100 % at 1 KiB and 1 MiB, is not fine."""
+    file = tmp_path / "x.log"
+    file.write_text(nccl())
+    answer = invoke("explain", str(file), "--on", "hgx-h100")
+    assert "Verdict: broken. At 1G" in answer.out
+    assert invoke("explain", str(file), "--on", "hgx-h100", "--gate").status == 1
+
+
+def test_small_sizes_alone_are_said_to_be_so():
+    answer = explained(NODE, None, NODE, 1.8, SIZES[:3])
+    assert (answer.verdict.word, answer.verdict.small) == ("fine", True)
+    assert "a verdict on small sizes only: at 1M a healthy machine reaches" in " ".join(logs.verdict_in_words(answer))
+
+
+def points(*shares, rates=None):
+    rates = rates or [100.0] * len(shares)
+    return [
+        Point(1 << at, 1.0, rate * share, share, rate)
+        for at, (share, rate) in enumerate(zip(shares, rates, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shares", "rates", "word", "share"),
+    [
+        ((0.3, 0.9, 1.0), (10, 95, 100), "fine", 0.95),  # the small size does not count
+        ((1.0, 1.0, 0.4), (100, 100, 100), "broken", 0.4),  # the last one counts for itself
+        ((0.5, 0.5, 1.0), (100, 100, 100), "suspicious", 0.5),
+        ((1.0, 1.5, 1.4), (100, 100, 100), "faster than expected", 1.4),
+    ],
+)
+def test_the_share_is_the_lower_of_median_and_last(shares, rates, word, share):
+    found = verdict.of(points(*shares, rates=rates), 100.0)
+    assert (found.word, found.share) == (word, pytest.approx(share))
+
+
+def test_wrong_results_are_said_first(tmp_path):
+    file = tmp_path / "x.log"
+    lines = nccl().splitlines(keepends=True)
+    file.write_text("".join(line.replace("      0 ", "    128 ", 1) if " 1048576 " in line else line for line in lines))
+    answer = invoke("explain", str(file), "--on", "hgx-h100")
+    assert answer.out.startswith("WRONG RESULTS: #wrong is not 0 at 1 of 3 sizes (up to 128 elements)")
+    assert answer.status == 1
+
+
+# ---- findings
+
+
+@pytest.mark.parametrize(
+    ("times", "kinds"),
+    [
+        ({1: 10, 2: 20, 4: 40, 8: 80}, []),
+        ({1: 10, 2: 20, 4: 38, 8: 12, 16: 20}, [("late switch", 4)]),
+        ({1: 10, 2: 11, 4: 90, 8: 15, 16: 20}, [("spike", 4)]),
+        ({1: 10, 2: 11, 4: 13, 8: 90, 16: 180}, [("cliff", 8)]),
+        ({1: 90, 2: 11, 4: 13}, []),  # a warm-up
+    ],
+)
+def test_findings_of_a_curve(times, kinds):
+    assert [(one.kind, one.size) for one in findings.findings(times, {})] == kinds
+
+
+def test_what_the_healthy_machine_does_itself_is_no_finding():
+    times = {1: 10.0, 2: 20.0, 4: 38.0, 8: 12.0, 16: 20.0}
+    assert findings.findings(times, times) == []
+
+
+# ---- evidence
+
+
+@pytest.mark.parametrize(
+    ("healthy", "fault", "facts", "kind"),
+    [
+        (NODE, NODE.having(algorithm="nccl-2.27/ring"), Facts(settings={"NCCL_ALGO": "Ring"}), "algorithm"),
+        (NODE, NODE.having(algorithm="nccl-2.27/ring"), Facts(multicast=False), "algorithm"),
+        (NODE, NODE.having(algorithm="nccl-2.27/ring"), Facts(chosen={1 << 30: ("ring", "simple")}), "algorithm"),
+        (NODE, NODE.having(algorithm="nccl-2.27/ring/ll"), Facts(settings={"NCCL_PROTO": "LL"}), "protocol"),
+        (PAIR, PAIR.having(fabric="sockets"), Facts(transports={"NET/Socket": 4}), "sockets"),
+        (PAIR, PAIR.on("gpudirect=0"), Facts(transports={"NET/IB": 32}), "no GPUDirect"),
+        (PAIR, PAIR.lacking("NIC 7"), Facts(nics={"a": ("x:1/IB",) * 7, "b": ("x:1/IB",) * 8}), "missing ports"),
+        (PAIR, PAIR.lacking(*(f"NIC {at}" for at in range(1, 8))), Facts(ports_used={"a": {0}}), "missing ports"),
+        (PCIE, next(case.system for case in cases(PCIE) if case.kind == "no peer access"),
+         Facts(transports={"SHM": 16}), "no peer access"),
+    ],
+)  # fmt: skip
+def test_what_the_log_states_stands_first(healthy, fault, facts, kind):
+    """Five percent of noise; times alone would not tell some of these apart."""
+    first = explained(fault, facts, healthy, 1.05).suspects[0]
+    assert first.cases[0].kind == kind
+    assert first.stated
+
+
+@pytest.mark.parametrize(
+    ("system", "facts", "gone"),
+    [
+        (NODE, Facts(lists_settings=True), "protocol"),
+        (NODE, Facts(per_process=1), "one process"),
+        (NODE, Facts(version="2.27.3"), "version"),
+        (NODE, Facts(multicast=True), "no links"),
+        (PAIR, Facts(network="IB"), "sockets"),
+        (PAIR, Facts(transports={"NET/IB/GDRDMA": 32}), "no GPUDirect"),
+        (PAIR, Facts(nics={"a": ("x:1/IB",) * 8}), "missing ports"),
+        (PCIE, Facts(transports={"P2P": 16}), "no peer access"),
+    ],
+)
+def test_what_the_log_excludes_is_gone(system, facts, gone):
+    assert gone in {case.kind for case in cases(system)}
+    assert gone not in {case.kind for case in cases(system, facts)} or gone == "no links"
+    if gone == "no links":
+        assert not any("over PCIe" in case.what for case in cases(system, facts))
+
+
+def test_two_faults_are_tried_where_one_leaves_much():
+    """A forced algorithm, and one process that starts eight GPUs: neither alone gives the curve."""
+    both = NODE.having(algorithm="nccl-2.27/tree/simple", one_process=True)
+    answer = explained(both, Facts(per_process=8, settings={"NCCL_ALGO": "Tree"}), NODE, 1.0, [8, 1 << 12, *SIZES])
+    first = answer.suspects[0].cases[0]
+    assert set(first.kind.split(" + ")) >= {"algorithm", "one process"}
+    assert first.stated == "nThread 1 nGpus 8; NCCL_ALGO=Tree"
+
+
+def test_two_faults_are_tried_without_a_word_of_the_log():
+    both = NODE.having(algorithm="nccl-2.27/tree", one_process=True)
+    answer = explained(both, None, NODE, 1.0, [8, 1 << 12, *SIZES])
+    assert any(set(one.cases[0].kind.split(" + ")) == {"algorithm", "one process"} for one in answer.suspects[:3])
+
+
+def test_a_smooth_curve_far_off_is_not_explained():
+    answer = explained(PAIR, None, PAIR, 40.0)
+    assert answer.suspects == []
+    assert answer.nearest is not None
+    assert "not explained by links, ports or protocols" in logs.doubts(answer)[0]
+
+
+def test_a_weak_first_cause_is_said_to_be_weak():
+    answer = explained(PAIR.having(fabric="sockets"), Facts(transports={"NET/Socket": 4}), PAIR, 1.6)
+    assert "is weak: its simulation leaves" in logs.doubts(answer)[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "names", "unknown"),
+    [
+        ("Ring", {"ring"}, []),
+        ("ring,NVLSTree", {"ring", "nvls_tree"}, []),
+        ("^NVLS,NVLSTree", {"ring", "tree", "collnet_chain"}, []),
+        ("CollnetSHARP", set(), ["collnetsharp"]),
+        ("allgather:nvls;allreduce:tree", {"tree"}, []),
+    ],
+)
+def test_a_forced_algorithm_is_understood_or_named(value, names, unknown):
+    assert algorithm_forced.asked(value, "allreduce") == (names, unknown)
+
+
+def test_remarks_name_what_differs():
+    table = LogTable("nccl-tests", "allreduce", 8, 1, "float", "sum", None, ())
+    nics = {"n1": ("a:1/IB",) * 8, "n2": ("a:1/IB",) * 7, "n3": (*("a:1/IB",) * 7, "b:1/RoCE")}
+    said = remarks.remarks(Facts(nics=nics, runs=2, settings={"NCCL_ALGO": "CollnetSHARP"}), table)
+    assert any("2 independent runs of 8 ranks" in text for text in said)
+    assert any("most list 8, n2 7" in text for text in said)
+    assert any("n3 mixes links: b:1/RoCE among 7 of IB" in text for text in said)
+    assert any("not modelled (collnetsharp)" in text for text in said)
+
+
+# ---- versions and placement
+
+
+@pytest.mark.parametrize(
+    ("machine", "version", "plan"),
+    [
+        ("hgx-h100", "2.4.8", "nccl-2.18"), ("hgx-h100", "2.19.3", "nccl-2.19"), ("hgx-h100", "2.32.1", "nccl-2.32"),
+        ("hgx-h100", "2.40", "nccl-2.32"), ("hgx-h100", "3", "nccl-2.18"), ("mi300x", "2.30.1", "rccl-2.30"),
+    ],
+)  # fmt: skip
+def test_the_nearest_known_version_stands_for_one(machine, version, plan):
+    assert library.nearest(machines.load(machine), "allreduce", version) == plan
+
+
+def test_a_version_that_is_not_known_is_said(tmp_path):
+    file = tmp_path / "x.log"
+    file.write_text("NCCL version 2.14.3+cuda11.7\n" + nccl())
+    assert "NCCL 2.14.3 in the log is taken for nccl-2.18" in " ".join(invoke("explain", str(file)).out.split())
+
+
+def test_more_ranks_than_gpus_are_one_question(tmp_path):
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=16))
+    answer = invoke("explain", str(file))
+    assert answer.status != 0
+    assert "16 ranks on a node, but hgx-h100 has 8 GPUs; how many nodes were there? Give --nodes" in answer.err
+    assert invoke("explain", str(file), "--nodes", "2").status == 0
+
+
+# ---- for programs
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in LOGS.glob("*.log")))
+def test_the_document_is_that_of_its_schema(name):
+    jsonschema = pytest.importorskip("jsonschema")
+    answer = invoke("explain", str(LOGS / f"{name}.log"), "--json", "--gate")
+    found = json.loads(answer.out)
+    jsonschema.validate(found, json.loads(schemas.path("explain").read_text(encoding="utf-8")))
+    assert found["format"] == document.FORMAT
+    assert answer.status == (0 if found["passes"] else 1)
+    assert len(found["tables"]) == len(logs.tables(read_log(LOGS / f"{name}.log")))
