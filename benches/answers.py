@@ -268,16 +268,18 @@ def score(asked: Asked) -> Scored:
         return Scored(asked.name, asked.truth, f"refused: {error}", None, (), (), None, False,
                       time.process_time() - start)  # fmt: skip
     seconds = time.process_time() - start
-    places = [[case.kind for case in suspect.cases] for suspect in answer.suspects]
+    verdict = answer.verdict
+    # Of two faults together, each names the cause.
+    places = [[kind for case in one.cases for kind in case.kind.split(" + ")] for one in answer.suspects]
     distances = [suspect.distance for suspect in answer.suspects]
     place = next((at for at, its in enumerate(places, 1) if set(its) & set(asked.kinds)), None)
-    if not asked.kinds and answer.verdict == "fine":
+    if not asked.kinds and verdict.word == "fine":
         place = 1  # the truth is that nothing is wrong
     sure = bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
-    wrong = bool(places) and place != 1
+    confident = sure and place != 1
     return Scored(
-        asked.name, asked.truth, answer.verdict, answer.share, places, distances, place, wrong and sure, seconds
-    )
+        asked.name, asked.truth, verdict.word, verdict.share, places, distances, place, confident, seconds
+    )  # fmt: skip
 
 
 def _answer(asked: Asked) -> logs.Answer:
