@@ -292,12 +292,16 @@ def score(asked: Asked) -> Scored:
     place = next((at for at, its in enumerate(places, 1) if set(its) & set(asked.kinds)), None)
     if not asked.kinds and verdict.word == "fine":
         place = 1  # the truth is that nothing is wrong
-    sure = bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
     nearest = [case.kind for case in answer.nearest.cases] if answer.nearest else []
     return Scored(
         asked.name, asked.truth, verdict.word, verdict.share, places, distances, place, nearest,
-        bool(set(nearest) & set(asked.kinds)), sure and place != 1, seconds,
+        bool(set(nearest) & set(asked.kinds)), certain(distances) and place != 1, seconds,
     )  # fmt: skip
+
+
+def certain(distances: Sequence[float]) -> bool:
+    """Whether the first place looks certain: it is near, and no other is about as near."""
+    return bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
 
 
 def _answer(asked: Asked) -> logs.Answer:
