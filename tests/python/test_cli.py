@@ -33,7 +33,7 @@ def test_help_imports_nothing_slow():
 def test_lists_have_one_line_for_each_entry(kind):
     lines = invoke("list", kind).out.splitlines()
     entries = json.loads(invoke("list", kind, "--json").out)
-    assert [line.split()[0] for line in lines] == [entry["key"] for entry in entries]
+    assert all(line.startswith(f"{entry['key']} ") for line, entry in zip(lines, entries, strict=True))
     assert max(map(len, lines)) <= 80
     assert all(entry["summary"] for entry in entries)
 

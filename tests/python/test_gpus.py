@@ -91,7 +91,7 @@ def test_a_name_that_nobody_knows_gets_ways_out():
     assert "machines/gpus/gpus.toml" in found.reason
     crowded = settle(Condition("log", "NVIDIA GeForce RTX 4090", 10, 1, "allreduce"))
     assert isinstance(crowded, Refusal)
-    assert crowded.reason.startswith("10 GPUs on a node, and assumed-rtx-4090 has 8; use")
+    assert crowded.reason.startswith("10 ranks on a node, but assumed-rtx-4090 has 8 GPUs; how many")
     # A box goes by the name that says that it is assumed.
     assert "did you mean `assumed-rtx-4090`" in invoke("simulate", "allreduce", "--on", "assumd-rtx-4090").err
 

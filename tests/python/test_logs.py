@@ -269,7 +269,9 @@ def test_runs_side_by_side_are_groups_of_their_own(read, mixed):
     again = [line.replace("node0", "node1") for line in listed]
     both = [line for pair in zip(listed, again, strict=True) for line in pair] if mixed else [*listed, *again]
     rows = [again for line in lines if " sum " in line for again in (line, line)]
-    log = read("".join([*lines[:3], *both, *(line for line in lines[11:] if " sum " not in line), *rows]))
+    first = lines.index(listed[0])
+    end = (line for line in lines[first + 8 :] if " sum " not in line)
+    log = read("".join([*lines[:first], *both, *end, *rows]))
     assert log.facts.runs == 2
     assert [(table.ranks, table.nodes) for table in log.tables] == [(8, 1)]
 
@@ -673,6 +675,13 @@ def test_rows_of_healthy_logs_agree(read):
     for collective in ("allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce"):
         for ranks in (2, 8, 72, 1024):
             assert read(nccl(collective, ranks)).complaints == ()
+
+
+def test_a_time_of_few_digits_agrees_with_its_rate(read):
+    """nccl-tests prints so times of many seconds; 17.9 s are 0.96 GB/s."""
+    row = " 17179869184  4294967296  float  none  -1  1.8e+07  0.96  0.96  0  1.8e+07  0.96  0.96  N/A"
+    log = read(nccl("sendrecv", 2, end=False) + row + "\n")
+    assert (log.complaints, log.tables[0].rows[-1].time) == ((), 1.8e7)
 
 
 @pytest.mark.parametrize(("change", "nodes"), [(("Rank  7", "Rank  3"), None), (("Rank  7", "Rank 70"), 1)])

@@ -213,6 +213,15 @@ def test_nodes_that_are_on_no_fabric_are_left_out_and_counted():
     assert "4 x hgx-h100 on the network that mine lists, without 2 nodes that no-topology lists" in made
 
 
+def test_a_machine_whose_links_nobody_knows_says_so_in_every_answer(tmp_path):
+    (tmp_path / "tree.conf").write_text(TREE, encoding="utf-8")
+    made = tmp_path / "mine.toml"
+    assert invoke("machines", "import", str(tmp_path / "tree.conf"), "--out", str(made)).status == 0
+    ask = ("simulate", "allreduce", "-a", "ring", "--sizes", "1M", "--on")
+    assert "ALL RATES OF LINKS ASSUMED" in " ".join(invoke(*ask, str(made)).out.replace("#", "").split())
+    assert "ASSUMED" not in invoke(*ask, "hgx-h100").out
+
+
 # ---- the verb
 
 

@@ -156,6 +156,8 @@ class _Reader:
             parts[key] = [prefix + mesh for mesh in part.meshes]
             plan.joined.update({((prefix + a, i), (prefix + b, j)): n for ((a, i), (b, j)), n in part.joined.items()})
             plan.assumed |= part.assumed
+        if not parts:
+            raise FileError(f"{file}: line {graph.line}: graph {name[:80]} has no instances; add some")
         self._shape(graph, parts, plan)
         for connection in _messages(graph, "connections", file):
             self._connection(connection, plan)

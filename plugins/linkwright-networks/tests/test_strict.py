@@ -24,6 +24,8 @@ WRONG = [
     ("pods_of_pods.textproto", 'instances { graph { graph_descriptor: "G0" graph_id: 1 } }',
      'instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } graph { graph_descriptor: "G0" graph_id: 1 } }',
      "a mesh and a graph in one reference"),
+    ("pods_of_pods.textproto", '  instances { mesh { mesh_descriptor: "M0" mesh_id: 0 } }\n'
+     '  instances { mesh { mesh_descriptor: "M0" mesh_id: 1 } }\n', "", "graph G0 has no instances"),
     # A misspelt attribute was its default.
     ("two_hosts.simgrid.xml", "latency=", "latencx=", "unknown attribute `latencx`; did you mean `latency`"),
     ("two_hosts.simgrid.xml", "sharing_policy=", "sharing_polcy=", "unknown attribute `sharing_polcy`"),

@@ -20,6 +20,7 @@ from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.progress import Progress
 from linkwright.executors import Target
+from linkwright.machines import unsure
 from linkwright.session.suite.budget import Plan
 from linkwright.session.suite.rows import Row
 from linkwright.session.suite.watcher import Watcher
@@ -64,8 +65,7 @@ class LiveTable(Watcher):
         self._begin(target.modelled)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
         names = dict.fromkeys((target.name, target.machine_name))
-        certain = sum(not question.rising for question in questions)
-        self._note(f"{': '.join(names)}; {how}; {counted(certain)}")
+        self._note(f"{': '.join(names)}; {how}; {counted(sum(not question.rising for question in questions))}")
         if target.partial:
             self._note(target.partial)
         if target.modelled:
@@ -74,7 +74,7 @@ class LiveTable(Watcher):
             shown = " ".join(filter(None, [target.name, target.recipe.variant.options]))
             self._note(
                 f"constants: fabric {target.machine.fabric}, path {', '.join(paths)}, {numbers} numbers "
-                f"of which {fitted} fitted; `linkwright machines show {shown}` lists them"
+                f"of which {fitted} fitted{unsure(target.machine)}; `linkwright machines show {shown}` lists them"
             )
         plans = {target.extent.default(e.collective) for e in questions if isinstance(e, Collective)} - {None}
         if plans and {e.algorithm for e in questions} == plans:

@@ -4,7 +4,8 @@
             -> library, version, forced algorithm -> plan of a collective and size -> simulated time
 
 A process that drives g GPUs starts them one after another, so a call takes at least g host launches of
-`facts.launch_each` each. A library without a model (oneCCL) is predicted as a plain ring.
+`facts.launch_each` each. An MPI library is predicted as in `mpi.py`; another library without a
+model (oneCCL) as a plain ring.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from linkwright import _native, machines
 from linkwright.ask import schedules
 from linkwright.ask.answer import ask
 from linkwright.ask.question import Collective
-from linkwright.libraries import library
+from linkwright.libraries import library, mpi
 from linkwright.libraries.questions import collective_question
 from linkwright.machines import Variant
 
@@ -128,8 +129,13 @@ PLAIN = {"allreduce": "ring", "allgather": "ring", "reduce_scatter": "ring", "br
 
 
 def _plain(machine: _native.Machine, setup: Setup, size_bytes: int) -> Predicted:
-    """Predict a ring in rank order, or all messages at once."""
+    """Predict the choice of an MPI library; elsewhere a ring in rank order, or all messages at once."""
     size = _whole(setup, size_bytes)
+    if mpi.serves(machine, setup.collective):
+        healthy = _composed(setup.machine, setup.nodes, setup.fabric)[0]
+        name = mpi.chosen(healthy, setup.collective, setup.ranks, size, ELEMENT_BYTES)
+        made = mpi.schedule(setup.collective, name, setup.ranks, size, ELEMENT_BYTES)
+        return Predicted(ask(machine, made).time.us, f"{name}, the fastest that MPI libraries have")
     if setup.collective == "sendrecv":
         schedule = _native.Schedule.pattern("pattern/neighbour", setup.ranks, size, count=1)
     else:

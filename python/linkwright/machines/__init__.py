@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,13 @@ def names() -> list[str]:
     return [*registry.keys("machines"), *_boxes()]
 
 
+def unsure(machine: _native.Machine) -> str:
+    """A remark where nobody knows any rate of a machine's links, so that its times predict no real one; else empty."""
+    rows = [row for row in machine.numbers() if re.fullmatch(r"fabric\.links\..+\.bandwidth", row["key"])]
+    known = not rows or any(row["status"] != "assumed" for row in rows)
+    return "" if known else ", ALL RATES OF LINKS ASSUMED"
+
+
 def is_name(name: str) -> bool:
     """Whether a machine or an assumed box is called so."""
     return name in registry.keys("machines") or (name.startswith(ASSUMED) and name in _boxes())
@@ -137,4 +145,5 @@ __all__ = [
     "names",
     "read",
     "source",
+    "unsure",
 ]

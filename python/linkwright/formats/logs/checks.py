@@ -22,7 +22,6 @@ from .kinds import LogRow
 
 APART = 0.02  # of a number, beyond its last digit
 RATE = 0.005  # 10^9 B/s: half of the last digit of a rate
-_TIME = 0.05  # us
 _RATED = 1.0  # 10^9 B/s: rates above tell a factor
 _MOST_RANKS = 1 << 22
 # The size of an element by the names that tools have for types.
@@ -35,16 +34,31 @@ _WHOLE = ("allreduce", "broadcast", "reduce", "sendrecv")  # of which a rank sen
 _RATED_BY_SIZE = (*_WHOLE, "allgather", "reduce_scatter", "alltoall", "gather", "scatter", None)
 
 
-def time_and_rate(size: int, time: float, algbw: float | None, unit: float = 1.0) -> str | None:
-    """What is wrong with a size, a time in us and a rate in 10^9 B/s, which was printed in units of `unit`."""
+def time_and_rate(size: int, time: float, algbw: float | None, unit: float = 1.0, digit: float = 0.0) -> str | None:
+    """What is wrong with a size, a time in us and a rate in 10^9 B/s.
+
+    Args:
+        size: bytes.
+        time: us.
+        algbw: 10^9 B/s; None where the tool prints none.
+        unit: of the printed rate, in 10^9 B/s.
+        digit: the last digit of the printed time, in us.
+    """
     if size and not time:
         return "the time is 0"
     if not size or algbw is None:
         return None
     rate = size / time / KILO
-    if abs(rate - algbw) <= APART * rate + RATE * unit + rate * min(1.0, _TIME / time):
+    if abs(rate - algbw) <= APART * rate + RATE * unit + rate * min(1.0, digit / time):
         return None
     return f"time and algbw disagree: {size} B in {time:g} us are {rate:.4g} GB/s, not {algbw:g}"
+
+
+def last_digit(word: str) -> float:
+    """What the last digit of a printed number counts: 0.01 of `9.54`, 100000 of `1.8e+06`."""
+    mantissa, _, exponent = word.lower().partition("e")
+    power = int(exponent or 0) if exponent.lstrip("+-").isdecimal() or not exponent else 0
+    return 10.0 ** (max(-30, min(30, power)) - len(mantissa.partition(".")[2]))
 
 
 def count(size: int, elements: int | None, dtype: str, collective: str | None) -> str | None:

@@ -182,7 +182,7 @@ class _Reading:
             self.tables.append(table)
             stream.open.append(table)
         units = stream.units
-        for place, (time, algbw, busbw, wrong) in groups:
+        for place, (time, algbw, busbw, wrong, _) in groups:
             self.rows += 1
             if size and self.rows <= MOST_ROWS:
                 rates = (None if rate is None else rate * units.rate for rate in (algbw, busbw))
@@ -199,8 +199,10 @@ class _Reading:
             return None
         units = stream.units
         faults = (
-            checks.time_and_rate(size, time * units.time, None if algbw is None else algbw * units.rate, units.rate)
-            for _, (time, algbw, _, _) in groups
+            checks.time_and_rate(
+                size, time * units.time, None if algbw is None else algbw * units.rate, units.rate, digit * units.time
+            )
+            for _, (time, algbw, _, _, digit) in groups
         )
         counted = checks.count(size, whole(words[1], MOST_SIZE), dtype, stream.collective)
         return counted or next(filter(None, faults), None)
@@ -250,7 +252,8 @@ def _type_at(words: Sequence[str]) -> int | None:
     return None
 
 
-_Group = tuple[float, float | None, float | None, int | None]
+# time, algbw, busbw, wrong elements, and what the last digit of the time counts
+_Group = tuple[float, float | None, float | None, int | None, float]
 
 
 def _columns(
@@ -302,7 +305,7 @@ def _group(words: Sequence[str]) -> _Group | None:
     if wrong is None and words[3] not in ("N/A", "-"):
         return None
     # Versions before 2.13 print the largest error instead of how many were wrong: it is small, and no whole number.
-    return time, algbw, busbw, None if wrong is None else int(wrong)
+    return time, algbw, busbw, None if wrong is None else int(wrong), checks.last_digit(words[0])
 
 
 def _inferred(table: _Table, ranks: int | None) -> str | None:
