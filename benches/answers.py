@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[], help="default: all")
     parser.add_argument("--seed", type=int, default=1, help="of the second model")
     parser.add_argument("--count", type=int, default=60, help="healthy and faulty logs")
-    parser.add_argument("--most-gpus", type=int, default=256, help="of a healthy log")
+    parser.add_argument("--most-gpus", type=int, default=64, help="of a healthy log; more take minutes")
     parser.add_argument("--lines", action="store_true", help="faulty logs with what the library prints")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all answers")
     asked = parser.parse_args()
