@@ -186,7 +186,7 @@ def faulty(asked: argparse.Namespace) -> list[Scored]:
 
 def posted(_: argparse.Namespace) -> list[Scored]:
     """Numbers that people posted, whose cause was found."""
-    revealed = [_shown(score(retyped(case)) if case.get("typed", True) else _untyped(case)) for case in cases()]
+    revealed = [_shown(score(retyped(case)) if case.get("typed", True) else untyped(case)) for case in cases()]
     _share("revealed cases have their cause in the first three places", revealed, WANTED["posted"])
     known = [_shown(score(one)) for one in _known()]
     _share("other cases have their cause in the first three places", known, WANTED["posted"])
@@ -198,21 +198,9 @@ def cases() -> list[dict]:
     return tomllib.loads(POSTED.read_text(encoding="utf-8"))["case"]
 
 
-def _untyped(case: dict) -> Scored:
-    return Scored(
-        _name(case),
-        case["truth"],
-        "no log: the thread gives too little",
-        None,
-        (),
-        (),
-        None,
-        (),
-        False,
-        False,
-        False,
-        0.0,
-    )
+def untyped(case: dict) -> Scored:
+    """The score of a case without a log."""
+    return Scored(_name(case), case["truth"], "no log: the thread gives too little")
 
 
 def _name(case: dict) -> str:

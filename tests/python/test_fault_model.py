@@ -183,3 +183,5 @@ def test_posted_cases_become_logs():
             asked = answers.retyped(case)
             table = read_source(Source(Path("a.log"), asked.text)).tables[0]
             assert (table.ranks, table.nodes) == (case["ranks"], case["nodes"])
+        else:
+            assert not answers.untyped(case).right
