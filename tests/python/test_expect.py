@@ -6,6 +6,7 @@ A gate has to fail exactly where the floor is, whatever margin the tool has of i
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ from expect_cases import PUBLIC
 from linkwright import schemas
 from linkwright.advise import expect, tolerance
 from linkwright.advise.tolerance import Basis
+from linkwright.base import registry
 from linkwright.base.errors import UsageError
 from linkwright.formats import gates
 from linkwright.formats.gates import Expectation, Expected, Judged, Standing
@@ -32,7 +34,7 @@ def expectation(collective="allreduce", size=8 * GIB, busbw=400.0, share=0.125):
 
 def made(*its, library="nccl-2.27", nodes=2, ranks=16, **more):
     its = its or (expectation(),)
-    return Expected("box", nodes, ranks, {one.collective: library for one in its}, its, ("a note",), **more)
+    return Expected("box", nodes, nodes, ranks, {one.collective: library for one in its}, its, ("a note",), **more)
 
 
 # ---- tolerances
@@ -174,6 +176,15 @@ def test_cvs_fails_below_the_floor(nodes):
         assert 0.99 * one.floor < 0.95 * float(reference) <= one.floor  # `actual < expected * 0.95` fails
 
 
+def test_hosts_within_a_machine_are_not_guessed():
+    """A rack of trays is one node here, several hosts to a library."""
+    rack = replace(made(nodes=1), hosts=None)
+    assert "nccl-all-reduce-bw" in gates.written(gates.find("aicr"), rack)
+    assert "preflight-nccl-allreduce" in gates.written(gates.find("nvsentinel"), rack)
+    assert "n_nodes" not in gates.written(gates.find("prometheus"), rack)
+    assert 'n_nodes="2"' in gates.written(gates.find("prometheus"), made())
+
+
 def test_nhc_is_a_line_of_one_node():
     nvidia = gates.written(gates.find("nhc"), made(nodes=1))
     amd = gates.written(gates.find("nhc"), made(nodes=1, library="rccl-2.22"))
@@ -313,6 +324,17 @@ def test_a_gate_goes_to_a_file(tmp_path):
     result = invoke("expect", "allreduce", "--on", "hgx-h100", "--sizes", "1G", "--format", "nhc", "--out", str(out))
     assert result.out == f"wrote {out}: nhc, hgx-h100, 8 ranks, nccl-2.27\n"
     assert "check_nccl_allreduce" in out.read_text()
+
+
+def test_a_name_does_not_leave_its_comment(tmp_path, monkeypatch):
+    """A gate for the shell is sourced, so a line of a file name may not become one of its own."""
+    monkeypatch.chdir(tmp_path)
+    text = registry.machine_path("hgx-h100").read_text(encoding="utf-8")
+    Path("x\necho.toml").write_text(text, encoding="utf-8")
+    result = invoke("expect", "allreduce", "--on", "./x\necho.toml", "--sizes", "1G", "--format", "nccl-tests")
+    assert result.status == 0, result.err
+    assert [line for line in result.out.splitlines() if not line.startswith(("#", "export NCCL_TESTS_MIN_BW="))] == []
+    assert "the widest known of allreduce on any machine" in result.out
 
 
 @pytest.mark.parametrize(

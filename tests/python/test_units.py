@@ -31,6 +31,13 @@ def test_sweep_includes_both_ends():
     assert units.size_sweep(8, 128, 4) == [8, 32, 128]
 
 
+def test_a_list_of_sizes_may_have_sweeps():
+    assert units.parse_sizes("8,1K..4K, 8") == [8, 1024, 2048, 4096]
+    for wrong in ("", "1K..", "..1K", "2K..1K", "0..1K", "1K..2K..4K", "8,,8"):
+        with pytest.raises(UsageError):
+            units.parse_sizes(wrong)
+
+
 @pytest.mark.parametrize("bounds", [(0, 8, 2), (16, 8, 2), (8, 16, 1)])
 def test_a_sweep_that_cannot_end_is_refused(bounds):
     with pytest.raises(UsageError):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from linkwright import _native, machines
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import counted, format_size
-from linkwright.formats.gates import Expectation, Expected, Judged, Standing
+from linkwright.formats.gates import Expectation, Expected, Judged, Standing, printable
 from linkwright.formats.logs import LogTable
 from linkwright.libraries import library
 from linkwright.libraries.settings import COLLECTIVES
@@ -154,9 +154,11 @@ def answer(asked: Installation, found: Mapping[str, System], expected: Sequence[
     notes = dict.fromkeys(_note(found[one.collective], one) for one in expected)
     if asked.variant.without or asked.variant.degrade:
         notes["the tolerances are those of whole machines; no table of one that lacks something is among them"] = None
-    ranks = next(iter(found.values())).ranks
+    one = next(iter(found.values()))
     versions = {collective: system.algorithm for collective, system in found.items()}
-    return Expected(asked.title, asked.nodes, ranks, versions, expected, tuple(notes))
+    return Expected(
+        printable(asked.title), asked.nodes, _hosts(one), one.ranks, versions, expected, tuple(map(printable, notes))
+    )
 
 
 def _note(system: System, one: Expectation) -> str:
@@ -168,8 +170,8 @@ def _note(system: System, one: Expectation) -> str:
     source = {
         Basis.SYSTEM: f"from {tables} of {where} on {many}",
         Basis.MACHINE: f"no table of {where} on {many}; the widest of {system.machine} on {several}, {tables}",
-        Basis.COLLECTIVE: f"no table of {where} on so many nodes; the widest known of {one.collective} on any machine "
-        f"with {several}, {tables}",
+        Basis.COLLECTIVE: f"no table of {system.machine} on {many}; the widest known of {one.collective} on any "
+        f"machine with {several}, {tables}",
         Basis.ANY: f"too few tables of {one.collective}; the widest known of any collective on any machine with "
         f"{several}, {tables}",
     }[Basis(one.basis)]
@@ -241,7 +243,9 @@ def _hosts(system: System) -> int | None:
 def judged(expected: Expected, found: Mapping[str, System], log: LogTimes, name: str) -> Expected:
     """Return the same with a judgement of each size."""
     return replace(
-        expected, log=name, judged=[_judged(one, found[one.collective], log) for one in expected.expectations]
+        expected,
+        log=printable(name),
+        judged=[_judged(one, found[one.collective], log) for one in expected.expectations],
     )
 
 

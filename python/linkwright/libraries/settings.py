@@ -128,8 +128,8 @@ def settle(condition: Condition) -> Setting | Refusal:
     nodes, each = _domains(condition, node["machine"])
     if each > (most := _size_of(node["machine"])[0]):
         return Refusal(
-            f"{each} ranks on a node, but {node['machine']} has {most} GPUs; how many nodes were there? Give --nodes, or "
-            "describe the node with `linkwright machines import`"
+            f"{each} ranks on a node, but {node['machine']} has {most} GPUs; how many nodes were there? Give --nodes, "
+            "or describe the node with `linkwright machines import`"
         )
     fabric, why = _fabric(condition, node) if nodes > 1 else (None, "")
     version, stated = _version(condition, node)

@@ -11,9 +11,11 @@ from __future__ import annotations
 from linkwright.base.errors import UsageError, unknown
 
 from . import aicr, cvs, document, junit, nccl_tests, nhc, nvsentinel, prometheus, reframe, superbench, text
-from .gate import Expectation, Expected, GateFormat, Judged, Standing
+from .gate import Expectation, Expected, GateFormat, Judged, Standing, printable
 
-__all__ = ["GATES", "Expectation", "Expected", "GateFormat", "Judged", "Standing", "entries", "find", "written"]
+__all__ = [
+    "GATES", "Expectation", "Expected", "GateFormat", "Judged", "Standing", "entries", "find", "printable", "written",
+]  # fmt: skip
 
 GATES = {
     gate.key: gate

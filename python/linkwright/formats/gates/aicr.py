@@ -22,7 +22,7 @@ LARGEST = 8 << 30  # least of the sizes that the validator ends at
 def render(expected: Expected) -> str:
     """The part `validation` of a recipe."""
     one = expected.largest("aicr")
-    if expected.nodes < 2 or one.size_bytes < LARGEST:
+    if expected.hosts == 1 or one.size_bytes < LARGEST:
         raise UsageError(
             f"--format aicr: the check runs on two nodes or more and takes the bus rate at {format_size(LARGEST)} or "
             "more; give --nodes, and --sizes that reach it"

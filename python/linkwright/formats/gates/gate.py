@@ -82,7 +82,9 @@ class Expected:
 
     Attributes:
         machine: its name, with its options: `hgx-h100 --nodes 2 --fabric ndr-fat-tree`.
-        nodes, ranks: how many take part.
+        nodes: copies of the machine.
+        hosts: how many hosts a library counts; None where the machine itself may be several, such as trays.
+        ranks: how many take part.
         library: such as `nccl-2.27`, by collective.
         expectations: by collective and size, in the order in which they were asked for.
         notes: what a reader has to know about the tolerances.
@@ -92,6 +94,7 @@ class Expected:
 
     machine: str
     nodes: int
+    hosts: int | None
     ranks: int
     library: dict[str, str]
     expectations: Sequence[Expectation]
@@ -161,6 +164,11 @@ PROGRAMS = {
     "alltoall": "alltoall_perf", "broadcast": "broadcast_perf", "reduce": "reduce_perf",
     "sendrecv": "sendrecv_perf", "gather": "gather_perf", "scatter": "scatter_perf",
 }  # fmt: skip
+
+
+def printable(text: str) -> str:
+    """Return a name that stays within its comment: control characters and stray bytes are spelled out."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def rate(value: float) -> str:

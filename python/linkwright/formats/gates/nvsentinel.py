@@ -23,7 +23,7 @@ def render(expected: Expected) -> str:
         raise UsageError(f"--format nvsentinel: {one.label} is not a whole number of MiB; choose other --sizes")
     check, name, size = (
         ("preflight-nccl-loopback", "TEST_SIZE_MB", str(one.size_bytes // MIB))
-        if expected.nodes == 1
+        if expected.hosts == 1
         else ("preflight-nccl-allreduce", "MESSAGE_SIZES", format_size(one.size_bytes))
     )
     return (

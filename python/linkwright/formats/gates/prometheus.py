@@ -44,7 +44,8 @@ def render(expected: Expected) -> str:
 
 def _rule(expected: Expected, one: Expectation, size: str) -> list[str]:
     name = NAMES[one.collective]
-    labels = f'collective="{name}",n_nodes="{expected.nodes}",nranks="{expected.ranks}",message_size="{size}"'
+    nodes = f'n_nodes="{expected.hosts}",' if expected.hosts else ""
+    labels = f'collective="{name}",{nodes}nranks="{expected.ranks}",message_size="{size}"'
     return [
         f"      - alert: Nccl{name}BelowFloor",
         f"        expr: 'max by (slurm_job_id, comm_name) (nccl_bus_bandwidth_gbs{{{labels}}}) < {rate(one.floor)}'",
