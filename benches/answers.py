@@ -86,6 +86,8 @@ class Scored:
         places: kinds of each place.
         distances: the factor of each place.
         place: of the true cause, from 1; None: it is not there.
+        nearest: where no cause is near enough to be one, the kinds of the nearest, which the answer remarks.
+        remarked: whether those name the cause.
         confident: whether the first place is wrong and looks certain.
         seconds: processor time.
     """
@@ -93,12 +95,14 @@ class Scored:
     name: str
     truth: str
     verdict: str
-    share: float | None
-    places: Sequence[Sequence[str]]
-    distances: Sequence[float]
-    place: int | None
-    confident: bool
-    seconds: float
+    share: float | None = None
+    places: Sequence[Sequence[str]] = ()
+    distances: Sequence[float] = ()
+    place: int | None = None
+    nearest: Sequence[str] = ()
+    remarked: bool = False
+    confident: bool = False
+    seconds: float = 0.0
 
     @property
     def right(self) -> bool:
@@ -111,7 +115,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[], help="default: all")
     parser.add_argument("--seed", type=int, default=1, help="of the second model")
     parser.add_argument("--count", type=int, default=60, help="healthy and faulty logs")
-    parser.add_argument("--most-gpus", type=int, default=256, help="of a healthy log")
+    parser.add_argument("--most-gpus", type=int, default=64, help="of a healthy log; more take minutes")
     parser.add_argument("--lines", action="store_true", help="faulty logs with what the library prints")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all answers")
     asked = parser.parse_args()
@@ -182,7 +186,7 @@ def faulty(asked: argparse.Namespace) -> list[Scored]:
 
 def posted(_: argparse.Namespace) -> list[Scored]:
     """Numbers that people posted, whose cause was found."""
-    revealed = [_shown(score(retyped(case)) if case.get("typed", True) else _untyped(case)) for case in cases()]
+    revealed = [_shown(score(retyped(case)) if case.get("typed", True) else untyped(case)) for case in cases()]
     _share("revealed cases have their cause in the first three places", revealed, WANTED["posted"])
     known = [_shown(score(one)) for one in _known()]
     _share("other cases have their cause in the first three places", known, WANTED["posted"])
@@ -194,8 +198,9 @@ def cases() -> list[dict]:
     return tomllib.loads(POSTED.read_text(encoding="utf-8"))["case"]
 
 
-def _untyped(case: dict) -> Scored:
-    return Scored(_name(case), case["truth"], "no log: the thread gives too little", None, (), (), None, False, 0.0)
+def untyped(case: dict) -> Scored:
+    """The score of a case without a log."""
+    return Scored(_name(case), case["truth"], "no log: the thread gives too little")
 
 
 def _name(case: dict) -> str:
@@ -265,19 +270,26 @@ def score(asked: Asked) -> Scored:
     try:
         answer = _answer(asked)
     except LinkwrightError as error:
-        return Scored(asked.name, asked.truth, f"refused: {error}", None, (), (), None, False,
-                      time.process_time() - start)  # fmt: skip
+        seconds = time.process_time() - start
+        return Scored(asked.name, asked.truth, f"refused: {error}", seconds=seconds)
     seconds = time.process_time() - start
-    places = [[case.kind for case in suspect.cases] for suspect in answer.suspects]
+    verdict = answer.verdict
+    # Of two faults together, each names the cause.
+    places = [[kind for case in one.cases for kind in case.kind.split(" + ")] for one in answer.suspects]
     distances = [suspect.distance for suspect in answer.suspects]
     place = next((at for at, its in enumerate(places, 1) if set(its) & set(asked.kinds)), None)
-    if not asked.kinds and answer.verdict == "fine":
+    if not asked.kinds and verdict.word == "fine":
         place = 1  # the truth is that nothing is wrong
-    sure = bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
-    wrong = bool(places) and place != 1
+    nearest = [case.kind for case in answer.nearest.cases] if answer.nearest else []
     return Scored(
-        asked.name, asked.truth, answer.verdict, answer.share, places, distances, place, wrong and sure, seconds
-    )
+        asked.name, asked.truth, verdict.word, verdict.share, places, distances, place, nearest,
+        bool(set(nearest) & set(asked.kinds)), certain(distances) and place != 1, seconds,
+    )  # fmt: skip
+
+
+def certain(distances: Sequence[float]) -> bool:
+    """Whether the first place looks certain: it is near, and no other is about as near."""
+    return bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
 
 
 def _answer(asked: Asked) -> logs.Answer:
@@ -291,7 +303,8 @@ def _shown(one: Scored) -> Scored:
     at = "fine" if one.right and not one.truth else f"{one.place or '-':>4}"
     share = f"{one.share:5.0%}" if one.share is not None else "    -"
     name = f"{one.truth}: {one.name}" if one.truth else one.name
-    print(f"{at} {'ok' if one.right else '--'} {share} {one.seconds:5.1f} s  {name} | {one.verdict} | {places}"
+    remark = f"no cause; nearest {'/'.join(one.nearest)}" if one.nearest else ""
+    print(f"{at} {'ok' if one.right else '--'} {share} {one.seconds:5.1f} s  {name} | {one.verdict} | {places}{remark}"
           f"{'  CONFIDENT' if one.confident else ''}", flush=True)  # fmt: skip
     return one
 
@@ -301,9 +314,10 @@ def _share(what: str, found: Sequence[Scored], wanted: float) -> None:
     low, high = interval(right, len(found))
     seconds = [one.seconds for one in found]
     confident = sum(one.confident for one in found)
+    remarked = sum(one.remarked for one in found)
     print(f"\n{right} of {len(found)} {what}: {right / len(found):.1%} (95 % interval {low:.0%} to {high:.0%}; "
-          f"wanted {wanted:.0%}); {confident} confident and wrong; processor time median "
-          f"{statistics.median(seconds):.2f} s, maximum {max(seconds):.2f} s")  # fmt: skip
+          f"wanted {wanted:.0%}); {confident} confident and wrong, {remarked} named as the nearest only; "
+          f"processor time median {statistics.median(seconds):.2f} s, maximum {max(seconds):.2f} s")  # fmt: skip
 
 
 def interval(right: int, count: int, z: float = 1.96) -> tuple[float, float]:

@@ -366,20 +366,20 @@ _STAGED = tuple(node.machine for node in NODES if node.staged)
 _PCIE = tuple(node.machine for node in NODES if node.pcie)
 _MULTICAST = tuple(node.machine for node in NODES if node.multicast)
 FAULTS = (
-    Fault("port down", (2, 4, 8, 16), (), _MANY, _port_down),
+    Fault("port down", (2, 4, 8, 2), (), _MANY, _port_down),
     Fault("links slow", (1,), (), _MANY, _links_slow),
-    Fault("port errors", (2, 4, 8, 16), (), _MANY, _port_errors),
+    Fault("port errors", (2, 4, 8, 2), (), _MANY, _port_errors),
     Fault("slow GPU", (1,), (), _MANY, _slow_gpu),
     Fault("low clock", (1,), (), _REDUCED, _low_clock),
     Fault("protocol forced", (1, 2, 4), (), _REDUCED, _protocol),
-    Fault("algorithm forced", (2, 4, 8, 16), ("hgx-h100", "b200"), _REDUCED, _algorithm),
-    Fault("GPUDirect off", (2, 4, 8, 16), _STAGED, _MANY, _gpudirect_off),
-    Fault("sockets", (2, 4, 8, 16), (), _MANY, _sockets),
+    Fault("algorithm forced", (2, 4, 8, 2), ("hgx-h100", "b200"), _REDUCED, _algorithm),
+    Fault("GPUDirect off", (2, 4, 8, 2), _STAGED, _MANY, _gpudirect_off),
+    Fault("sockets", (2, 4, 8, 2), (), _MANY, _sockets),
     Fault("one process", (1, 1, 2), (), _MANY, _one_process),
-    Fault("neighbour", (2, 4, 8, 16), (), _MANY, _neighbour),
+    Fault("neighbour", (2, 4, 8, 2), (), _MANY, _neighbour),
     Fault("PCIe only", (1,), _PCIE, _MANY, _pcie_only),
     Fault("multicast off", (1,), _MULTICAST, _REDUCED, _multicast_off),
-    Fault("NIC affinity", (2, 4, 8, 16), _STAGED, _MANY, _nic_affinity),
+    Fault("NIC affinity", (2, 4, 8, 2), _STAGED, _MANY, _nic_affinity),
     Fault("version", (4, 8), ("hgx-h100",), _REDUCED, _version),
 )
 

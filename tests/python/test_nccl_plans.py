@@ -7,12 +7,16 @@ from dataclasses import replace
 import pytest
 
 import linkwright as lw
+from linkwright import machines
 from linkwright.ask import schedules
 from linkwright.ask.question import Own
 from linkwright.base import errors
 from linkwright.libraries import library, nccl
 from linkwright.libraries.nccl import lines, shapes
 from linkwright.libraries.questions import collective_question
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import predicted
+from linkwright.machines import Variant
 from linkwright_cases import invoke
 from nodes import node_machine, node_text
 from test_nccl_choice import A100, H100, MI300X, on
@@ -289,3 +293,13 @@ def test_a_machine_of_parts_states_its_library():
         library.plan(lw.machine("mi300x"), asked("allreduce", "rccl-2.22", 8, 1 << 30)).words
         == "Ring Simple, 56 channels"
     )
+
+
+@pytest.mark.parametrize(("missing", "rate"), [((), 96), (("NIC 3",), 72), (("NIC 2", "NIC 3"), 48)])
+def test_rings_share_the_ports_that_are_left(missing, rate):
+    """A ring leaves a node by a port of its own: on a dragonfly nothing forwards it to another."""
+    machine = machines.load("gh200-alps", Variant(4, "slingshot-11", missing))
+    size = 1 << 30
+    setup = Setup("gh200-alps", 4, 4, "slingshot-11", "nccl-2.23/ring/simple", "allreduce")
+    time = predicted(machine, setup, size).time_us
+    assert size / time / 1e3 * 2 * 15 / 16 == pytest.approx(rate, rel=0.03)

@@ -104,7 +104,18 @@ def _rows(hardware: Hardware) -> Rings:
     if alone:
         return _closed(gpus)
     steps = _there_and_back(gpus) if hardware.linked else range(gpus)
-    return tuple(tuple((first + step) % gpus for step in steps) for first in _entries(hardware))
+    return _leaving(tuple(tuple((first + step) % gpus for step in steps) for first in _entries(hardware)), hardware)
+
+
+def _leaving(rows: Rings, hardware: Hardware) -> Rings:
+    """Rows that leave a node by a NIC each: where two would share one, each ends where the row before it begins.
+
+    Behind a switch, what leaves is forwarded to the GPU of its rail, so that ends do not matter.
+    """
+    if hardware.switched or len({hardware.nic_of[row[-1]] for row in rows}) == len(rows):
+        return rows
+    ends = (rows[-1][0], *(row[0] for row in rows[:-1]))
+    return tuple((*(gpu for gpu in row if gpu != end), end) for row, end in zip(rows, ends, strict=True))
 
 
 def _there_and_back(count: int) -> Sequence[int]:
