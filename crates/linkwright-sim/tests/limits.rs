@@ -48,7 +48,13 @@ fn all(
         let Ok(built) = build(&key, shape) else {
             continue;
         };
-        let lower = lowered(&built, machine, options.path.as_deref()).unwrap();
+        let lower = lowered(
+            &built,
+            machine,
+            options.path.as_deref(),
+            &Placement::Identity,
+        )
+        .unwrap();
         let schedule = lower.unwrap_or(built);
         verify(&schedule).unwrap();
         // A time below either bound is an error of `run`.
@@ -213,7 +219,9 @@ fn no_pattern_is_faster_than_its_limit() {
             let Ok(built) = (pattern.build)(&traffic) else {
                 continue;
             };
-            let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
+            let schedule = lowered(&built, &machine, None, &Placement::Identity)
+                .unwrap()
+                .unwrap_or(built);
             let found = ask(&machine, &schedule, &How::default()).unwrap();
             let (limit, bound) = (
                 found.limits.largest().unwrap(),
