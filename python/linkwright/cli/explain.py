@@ -31,7 +31,7 @@ Answered = tuple[Iterable[str], Callable[[], "Report"]]  # the lines of the answ
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
-@options.variant
+@options.seated
 @options.runs
 def command(
     something: str,
@@ -58,16 +58,23 @@ def command(
         from linkwright.base.files import check_page
 
         check_page(out, "--out")
+    if Path(something).is_file() and not Path(something).stat().st_size:
+        from linkwright.base.errors import FileError
+
+        raise FileError(f"{something}: is empty; give a log or a schedule")
     if _is_log(something):
-        _refuse(something, "a log", {"--size": size})
+        _refuse(something, "a log", {"--size": size, "--place": variant.place})
+        if variant.ranks_per_node:
+            ranks = _counted(variant, ranks)
         lines, page = _log(something, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table})
         lines, page = _schedule(something, machine, variant, ranks, size, search_s or 0)
     else:
         given = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
-                 "--search": search_s}  # fmt: skip
-        _refuse(something, "a run", given | {"--without": variant.without, "--degrade": variant.degrade})
+                 "--ranks-per-node": variant.ranks_per_node, "--search": search_s}  # fmt: skip
+        given |= {"--without": variant.without, "--degrade": variant.degrade, "--place": variant.place}
+        _refuse(something, "a run", given)
         lines, page = _run(root_folder, something)
     for line in lines:
         click.echo(line)
@@ -84,6 +91,21 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
     for name, value in given.items():
         if value:
             raise UsageError(f"{name} does not apply to {kind}, and `{something}` is one; omit it")
+
+
+def _counted(variant: Variant, ranks: int | None) -> int:
+    """The ranks of a log, of which so many are on each node."""
+    from linkwright.base.errors import UsageError
+
+    assert variant.ranks_per_node
+    if not variant.nodes:
+        raise UsageError("--ranks-per-node: give the number of nodes of the log, too, with --nodes")
+    count = variant.nodes * variant.ranks_per_node
+    if ranks not in (None, count):
+        raise UsageError(
+            f"--ranks {ranks}: {variant.ranks_per_node} on each of {variant.nodes} nodes are {count}; omit --ranks"
+        )
+    return count
 
 
 def _is_log(name: str) -> bool:
@@ -142,8 +164,9 @@ def _schedule(
 
     if machine is None:
         raise UsageError(f"{name} is a schedule; name the machine that runs it with --on")
-    asked = subjects.Asked(ranks, size=size)
-    described = subjects.sized(machines.load(machine, variant), asked)
+    described = subjects.sized(machines.load(machine, variant), subjects.Asked(ranks))
+    places = variant.places(described, ranks)
+    asked = subjects.Asked(len(places) if places else ranks, size=size, placement=places)
     found = schedule.explain(name, subjects.question(described, name, asked), described)
     if search_s:
         found = schedule.searched(found, machine, variant, search_s)
