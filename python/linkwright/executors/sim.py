@@ -29,7 +29,7 @@ from .protocol import (
 OPEN_RANKS = 16
 OPEN_GRID = (8, 8)
 # Ranks that are not folded, and what each takes in memory.
-MOST_ENDPOINTS = 1 << 18
+MOST_ENDPOINTS = 1 << 20
 BYTES_PER_ENDPOINT = 1500
 
 

@@ -118,9 +118,9 @@ def _within(extent: Extent, made: Collective) -> Collective:
     if count <= schedules.MOST_OPERATIONS:
         return made
     error = WaivedError(
-        f"{made.algorithm_key}: about {count:,} operations on {made.ranks:,} ranks, which need "
-        f"{count * schedules.BYTES_PER_OPERATION / 1e9:,.0f} GB; at most {schedules.MOST_OPERATIONS:,} are simulated: "
-        "use fewer ranks, or --fold"
+        f"{made.algorithm_key}: about {count:,} operations need {count * schedules.BYTES_PER_OPERATION / 1e9:,.0f} GB, "
+        f"and at most {schedules.MOST_OPERATIONS:,} are made; simulate the algorithm folded or streamed "
+        "(--fold, --stream), or use fewer ranks"
     )
     return replace(made, own=Own(error=error))
 
