@@ -71,7 +71,7 @@ def _grown(algorithm: str, ranks: int) -> int:
     except LinkwrightError:
         return 0
     growth = math.log(max(second, 1) / max(first, 1)) / math.log(small[1] / small[0])
-    return round(second * (ranks / small[1]) ** growth)
+    return round(second * math.pow(ranks / small[1], growth))
 
 
 def moved_bytes(question: Pattern | Program) -> int:

@@ -28,6 +28,7 @@ use super::shared::Sharing;
 use super::topology::Topology;
 use super::trees::{Terrain, Trees};
 use linkwright_core::random::Random;
+use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -223,6 +224,8 @@ pub(super) struct Fans {
     all: Vec<Fan>,
     /// By first and last node and number of the terrain; none where there is one way.
     known: FxHashMap<(u32, u32, usize), Option<u32>>,
+    /// By number of the terrain, whether it has circles; without one there is a single way between any two nodes.
+    circles: FxHashMap<usize, bool>,
     pub seed: u64,
 }
 
@@ -300,13 +303,18 @@ impl Fans {
             .position(|&one| one == rule.rule)
             .expect("it is one of them");
         let number = ((number + 1) << 3 | place << 1 | usize::from(rule.stated)) << 32;
+        let classes = || -> Vec<bool> {
+            let both = terrain.classes.iter().zip(&topology.rules);
+            both.map(|(&used, &of)| used && of == rule).collect()
+        };
+        let circles = self.circles.entry(number);
+        if !*circles.or_insert_with(|| topology.has_circles(&classes())) {
+            return None;
+        }
         let all = &mut self.all;
         *(self.known.entry((ends.0, ends.1, number))).or_insert_with(|| {
-            let classes: Vec<bool> = (terrain.classes.iter().zip(&topology.rules))
-                .map(|(&used, &of)| used && of == rule)
-                .collect();
             let terrain = Terrain {
-                classes: &classes,
+                classes: &classes(),
                 relays: false,
                 ..terrain
             };
@@ -322,6 +330,14 @@ impl Topology {
     fn goes_on(&self, a: u32, b: u32) -> bool {
         let (a, b) = (&self.links[a as usize], &self.links[b as usize]);
         a.to >= self.endpoints && self.rules[a.class as usize] == self.rules[b.class as usize]
+    }
+
+    /// Whether links of these classes close a circle.
+    fn has_circles(&self, classes: &[bool]) -> bool {
+        let mut joined = UnionFind::<u32>::new(self.names.len());
+        let edges = (0..self.links.len()).step_by(2);
+        let mut used = edges.filter(|&forth| classes[self.links[forth].class as usize]);
+        used.any(|forth| !joined.union(self.begins[forth], self.links[forth].to))
     }
 
     /// What data use that cross each link by a part, from where they are stored to where they are stored.
