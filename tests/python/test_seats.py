@@ -144,3 +144,9 @@ def test_an_empty_file_is_called_empty(tmp_path):
     result = invoke("explain", str(tmp_path / "empty.json"))
     assert result.status != 0
     assert "is empty; give a log or a schedule" in result.err
+
+
+def test_a_sweep_of_an_axis_goes_up():
+    result = invoke("run", "probe/memory_latency", "--axis", "working_set=4K..1K")
+    assert result.status == 2
+    assert "4K..1K ends before it begins; write the smaller first" in result.err

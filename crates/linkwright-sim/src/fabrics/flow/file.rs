@@ -159,7 +159,11 @@ fn links(
 /// How messages use equal ways over links of a class.
 fn rule(class: &mut Section<'_>, sharing: Sharing) -> Read<Stated> {
     let stated = class.optional_choice("routing", &ROUTINGS)?;
-    let rule = stated.map_or(Rule::usual(sharing), |place| Rule::ALL[place]);
+    let usual = match sharing {
+        Sharing::Fair => Rule::Spray,
+        Sharing::Fifo => Rule::Hash, // a flow that holds its links alone cannot be sprayed
+    };
+    let rule = stated.map_or(usual, |place| Rule::ALL[place]);
     if (rule, sharing) == (Rule::Spray, Sharing::Fifo) {
         let problem =
             "spreads a message over links that `sharing = \"fifo\"` would hold one by one; \

@@ -24,7 +24,6 @@
 //! wait for each other to be put in order do. Sources: RFC 2992 (hashes of flows); Dixit, Prakash, Hu and Kompella, "On
 //! the impact of packet spraying in data center networks" (INFOCOM 2013).
 
-use super::shared::Sharing;
 use super::topology::Topology;
 use super::trees::{Terrain, Trees};
 use linkwright_core::random::Random;
@@ -50,14 +49,6 @@ pub(super) enum Rule {
 impl Rule {
     /// In the order of [`ROUTINGS`](linkwright_core::machine::ROUTINGS).
     pub const ALL: [Rule; 4] = [Rule::Single, Rule::Hash, Rule::Spray, Rule::Adaptive];
-
-    /// The rule of links whose file states none: a flow that holds its links alone cannot be sprayed.
-    pub fn usual(sharing: Sharing) -> Rule {
-        match sharing {
-            Sharing::Fair => Rule::Spray,
-            Sharing::Fifo => Rule::Hash,
-        }
-    }
 }
 
 /// The rule of a class of links; one that the file states holds apart from the one that it does not.
