@@ -165,8 +165,7 @@ def of_size(ranks, tmp_path):
     [
         (72, (), 72, None),
         (72, ("--ranks", "64"), 64, "# 64 of 72 endpoints take part, the first ones; --ranks 72 takes all"),
-        (256, (), 256, None),
-        (257, (), 64, "# 64 of 257 endpoints take part, evenly spread; --ranks 257 takes all"),
+        (257, (), 257, None),
         (257, ("--ranks", "257"), 257, None),
     ],
 )

@@ -4,6 +4,7 @@ use linkwright_core::EndpointId;
 use linkwright_sim::fabric::{Msg, MsgKind};
 use linkwright_sim::fabrics as models;
 use linkwright_sim::run::{self, lowered, remark};
+use linkwright_sim::Placement;
 use pyo3::prelude::*;
 
 use crate::answer::Answer;
@@ -25,19 +26,31 @@ pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::DescribedRow>>> 
 
 /// `schedule` as `machine` and its path need it: combinations after the copy where the path cannot
 /// combine while it writes, an allreduce in the windows and runs of a path with a protocol, barriers as notices where
-/// the fabric has none; itself, where it will do as it is, or is the result of an earlier call.
+/// the fabric has none; itself, where it will do as it is, or is the result of an earlier call. `placement` has the
+/// endpoint of each rank.
 #[pyfunction]
-#[pyo3(signature = (schedule, machine, path=None))]
+#[pyo3(signature = (schedule, machine, path=None, placement=None))]
 pub fn lower<'py>(
     schedule: Bound<'py, Schedule>,
     machine: &Machine,
     path: Option<&str>,
+    placement: Option<Vec<u32>>,
+) -> PyResult<Bound<'py, Schedule>> {
+    let placement = placement.map_or(Placement::Identity, Placement::List);
+    ready(schedule, machine, path, &placement)
+}
+
+fn ready<'py>(
+    schedule: Bound<'py, Schedule>,
+    machine: &Machine,
+    path: Option<&str>,
+    placement: &Placement,
 ) -> PyResult<Bound<'py, Schedule>> {
     if schedule.get().is_lowered() {
         return Ok(schedule);
     }
     let (py, ordered, described) = (schedule.py(), schedule.get().ordered(), &machine.described);
-    let made = py.detach(|| lowered(ordered, described, path));
+    let made = py.detach(|| lowered(ordered, described, path, placement));
     match made.map_err(errors::sim)? {
         Some(ordered) => Bound::new(py, Schedule::lowered(ordered)),
         None => Ok(schedule),
@@ -53,16 +66,16 @@ pub fn ask(
 ) -> PyResult<Answer> {
     let (py, machine) = (schedule.py(), machine.get());
     let (described, path) = (&machine.described, how.get().path.as_deref());
+    let choices = how.get().on(described)?;
     let remark = match schedule.get().is_lowered() {
         true => None,
         false => {
             let ordered = schedule.get().ordered();
-            let remark = py.detach(|| remark(ordered, described, path));
+            let remark = py.detach(|| remark(ordered, described, path, &choices.placement));
             remark.map_err(errors::sim)?
         }
     };
-    let ready = lower(schedule, machine, path)?;
-    let choices = how.get().on(described)?;
+    let ready = ready(schedule, machine, path, &choices.placement)?;
     let ordered = ready.get().proved(py)?;
     let found = py.detach(|| run::ask(described, ordered, &choices));
     let found = run::Answer {

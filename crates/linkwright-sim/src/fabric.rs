@@ -92,6 +92,8 @@ pub struct Conditions<'a> {
     /// How many equal channels every message represents; absent if channels are not modelled. A fabric without a limit
     /// for each channel may ignore it.
     pub channels: Option<u32>,
+    /// Draws the way of each pair of endpoints where a network hashes messages to equal ways.
+    pub seed: u64,
     /// Whether and how the busy time of links is binned.
     pub watch: Watch,
     /// Whether all endpoints send alike messages at the same instants, so that one of them may be asked for its times

@@ -49,7 +49,7 @@ pub struct How {
     pub arithmetic: bool,
     /// Rate of compute operations, which a schedule with computes needs unless the path's protocol states one.
     pub operations_per_s: Option<f64>,
-    /// Seed of random arrivals.
+    /// Seed of random arrivals, and of the ways that a network draws for pairs of endpoints.
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub operations: bool,
@@ -206,6 +206,7 @@ pub(crate) fn setup(
         arithmetic: how.arithmetic,
         operations_per_s: how.operations_per_s,
         channels: how.channels.or(path.channels),
+        seed: how.seed,
         watch: Watch {
             bins: how.bins,
             ahead: how.launch,
@@ -266,7 +267,7 @@ pub fn check(machine: &Machine, ranks: u32, how: &How) -> Result<(), SimError> {
     Ok(how.skew.check(ranks)?)
 }
 
-/// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.
+/// The schedule as a machine and one of its paths need it, with ranks where `placement` has them; `None` where it can run unchanged.
 ///
 /// | if | then |
 /// | --- | --- |
@@ -281,9 +282,10 @@ pub fn lowered(
     schedule: &Schedule,
     machine: &Machine,
     path_name: Option<&str>,
+    placement: &Placement,
 ) -> Result<Option<Schedule>, SimError> {
     let path = path(machine, path_name)?;
-    let mut lowered = without_aggregations(schedule, machine, path)?;
+    let mut lowered = without_aggregations(schedule, machine, (path, placement))?;
     if path.scratch == Scratch::Own {
         lowered = Some(own_scratch(lowered.as_ref().unwrap_or(schedule))?);
     }
@@ -319,11 +321,11 @@ pub fn lowered(
     }
 }
 
-/// The schedule without aggregations, if it has any that `machine` cannot perform with ranks in the default placement.
+/// The schedule without aggregations, if it has any that `machine` cannot perform with ranks where they are.
 fn without_aggregations(
     schedule: &Schedule,
     machine: &Machine,
-    path: &Path,
+    (path, placement): (&Path, &Placement),
 ) -> Result<Option<Schedule>, SimError> {
     if !schedule.has(OpKind::Aggregate) {
         return Ok(None);
@@ -334,7 +336,7 @@ fn without_aggregations(
         return lowered();
     }
     let fabric = fabrics::lend(machine)?;
-    let places = Placement::default().place(machine, schedule.ranks, schedule.memories)?;
+    let places = placement.place(machine, schedule.ranks, schedule.memories)?;
     let networks = networks(machine, path);
     let at = |all: &[u32]| -> Vec<EndpointId> { all.iter().map(|&p| places[p as usize]).collect() };
     let carried = |op: &Op| {
@@ -364,9 +366,10 @@ pub fn remark(
     schedule: &Schedule,
     machine: &Machine,
     path_name: Option<&str>,
+    placement: &Placement,
 ) -> Result<Option<String>, SimError> {
     let path = path(machine, path_name)?;
-    let lowered = without_aggregations(schedule, machine, path)?;
+    let lowered = without_aggregations(schedule, machine, (path, placement))?;
     let lowered =
         lowered.map(|_| "no switch on the way combines, so gets and puts aggregate".into());
     let all: Vec<String> = [protocol::remark(schedule, path)?, lowered]

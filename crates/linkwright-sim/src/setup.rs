@@ -27,6 +27,8 @@ pub struct Setup {
     pub operations_per_s: Option<f64>,
     /// Equal channels that every message stands for; not counted where absent.
     pub channels: Option<u32>,
+    /// Seed of the ways that a network draws for pairs of endpoints.
+    pub seed: u64,
     /// Whether the busy time of links is told by bins of time.
     pub watch: Watch,
     /// Whether to keep the times of every operation.
@@ -58,6 +60,7 @@ impl Setup {
             arithmetic: true,
             operations_per_s: None,
             channels: None,
+            seed: 0,
             watch: Watch::default(),
             record_operations: false,
             nearness: Nearness::default(),
@@ -74,6 +77,7 @@ impl Setup {
         Conditions {
             sets,
             channels: self.channels,
+            seed: self.seed,
             watch: self.watch,
             alike: self.alike.is_some(),
         }

@@ -131,8 +131,9 @@ pub fn answer(machine: &Machine, question: &Question, how: &How) -> Outcome {
         Question::Pattern(key, traffic) => Cow::Owned((patterns::find(key)?.build)(traffic)?),
         Question::Given(schedule) => Cow::Borrowed(&**schedule),
     };
-    let remark = remark(&built, machine, how.path.as_deref())?;
-    let schedule = match lowered(&built, machine, how.path.as_deref())? {
+    let (path, placement) = (how.path.as_deref(), &how.placement);
+    let remark = remark(&built, machine, path, placement)?;
+    let schedule = match lowered(&built, machine, path, placement)? {
         Some(lowered) => Cow::Owned(lowered),
         None => built,
     };

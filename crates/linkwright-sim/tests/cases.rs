@@ -8,6 +8,7 @@
 use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective, Schedule};
+use linkwright_sim::placement::Placement;
 use linkwright_sim::run::lowered;
 use linkwright_sim::{ask, How};
 use std::fs;
@@ -114,7 +115,8 @@ fn all_cases() {
             let text = text.replace("[fabric]", sharing.as_deref().unwrap_or("[fabric]"));
             let machine = Machine::parse(&text, &machine).unwrap_or_else(|e| panic!("{e}"));
             let written = schedule(case);
-            let lower = lowered(&written, &machine, None).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let lower = lowered(&written, &machine, None, &Placement::Identity)
+                .unwrap_or_else(|e| panic!("{name}: {e}"));
             let result = ask(&machine, lower.as_ref().unwrap_or(&written), &options(case));
             let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
             for (link, bytes) in case

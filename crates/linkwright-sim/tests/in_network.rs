@@ -3,6 +3,7 @@
 use linkwright_core::Machine;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{verify, Buffer, Collective, Schedule};
+use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{limits_of, lowered};
 use linkwright_sim::{ask, Answer, How};
 use proptest::prelude::*;
@@ -147,7 +148,7 @@ fn simulate(schedule: &Schedule, machine: &Machine) -> Answer {
         issue: "unlimited".parse().unwrap(),
         ..How::default()
     };
-    let lower = lowered(schedule, machine, None).unwrap();
+    let lower = lowered(schedule, machine, None, &Placement::Identity).unwrap();
     let schedule = lower.as_ref().unwrap_or(schedule);
     verify(schedule).unwrap();
     // Refuses times below the limits of the problem and of the schedule.

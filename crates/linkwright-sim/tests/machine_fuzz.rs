@@ -6,6 +6,7 @@ use linkwright_core::machine::Grid;
 use linkwright_core::Machine;
 use linkwright_schedule::collectives::build;
 use linkwright_schedule::Shape;
+use linkwright_sim::placement::Placement;
 use linkwright_sim::{ask, lowered, How};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -98,7 +99,7 @@ fn used(machine: &Machine) {
         return;
     };
     for path in [None, sized.paths().first().map(|path| path.name.clone())] {
-        let Ok(lower) = lowered(&built, &sized, path.as_deref()) else {
+        let Ok(lower) = lowered(&built, &sized, path.as_deref(), &Placement::Identity) else {
             continue;
         };
         let options = How {

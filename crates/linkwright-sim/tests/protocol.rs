@@ -9,6 +9,7 @@ use linkwright_schedule::collectives::{build, REGISTRY};
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{transforms, verify, Collective, Shape};
+use linkwright_sim::placement::Placement;
 use linkwright_sim::run::remark;
 use linkwright_sim::{ask, lowered, symmetric, Answer, How, SimError};
 
@@ -52,7 +53,7 @@ fn on(path: &str) -> How {
 }
 
 fn lower(schedule: &Schedule, machine: &Machine, path: &str) -> Schedule {
-    let lower = lowered(schedule, machine, Some(path)).unwrap();
+    let lower = lowered(schedule, machine, Some(path), &Placement::Identity).unwrap();
     let lower = lower.unwrap_or_else(|| schedule.clone());
     verify(&lower).unwrap();
     lower
@@ -96,9 +97,12 @@ fn exchanges_go_window_by_window_and_other_allreduces_in_plain_writes() {
             (repeats, puts_into_scratch),
             "{key}"
         );
-        let said = remark(&built, &machine, Some("metalium")).unwrap();
+        let said = remark(&built, &machine, Some("metalium"), &Placement::Identity).unwrap();
         assert_eq!(said.is_some(), told, "{key}: {said:?}");
-        assert_eq!(remark(&built, &machine, Some("ideal")).unwrap(), None);
+        assert_eq!(
+            remark(&built, &machine, Some("ideal"), &Placement::Identity).unwrap(),
+            None
+        );
     }
 }
 
@@ -121,7 +125,7 @@ fn whatever_is_no_allreduce_is_plain_writes_once() {
         let times =
             ["metalium", "ideal"].map(|path| ask(&machine, &ideal, &on(path)).unwrap().simulation);
         assert_eq!(times[0], times[1], "{}", algorithm.key());
-        let said = remark(&built, &machine, None).unwrap();
+        let said = remark(&built, &machine, None, &Placement::Identity).unwrap();
         assert_eq!(
             said.is_some(),
             algorithm.collective.reduces(),
@@ -135,12 +139,15 @@ fn whatever_is_no_allreduce_is_plain_writes_once() {
             continue;
         };
         assert_eq!(
-            lowered(&built, &machine, None).unwrap(),
+            lowered(&built, &machine, None, &Placement::Identity).unwrap(),
             None,
             "{}",
             pattern.key()
         );
-        assert_eq!(remark(&built, &machine, None).unwrap(), None);
+        assert_eq!(
+            remark(&built, &machine, None, &Placement::Identity).unwrap(),
+            None
+        );
         seen += 1;
     }
     assert!(seen > 30, "{seen}");
@@ -246,7 +253,9 @@ fn a_repeat_by_hand_is_the_same_schedule_and_another_number_is_timed_as_a_whole(
     let twice = transforms::repeat(&ring, 2).unwrap();
     let plain = modelled(&twice, &machine, "plain").simulation;
     assert_eq!(modelled(&twice, &machine, "kernels").simulation, plain);
-    let said = remark(&twice, &machine, Some("kernels")).unwrap().unwrap();
+    let said = remark(&twice, &machine, Some("kernels"), &Placement::Identity)
+        .unwrap()
+        .unwrap();
     assert!(said.contains("does not repeat itself"), "{said}");
 }
 
@@ -272,13 +281,13 @@ fn a_vector_without_room_for_its_receive_buffer_is_refused() {
     // 1,464 KiB hold two vectors of 732 KiB, so 187,392 elements of 4 B.
     let machine = n150();
     let of = |elements: u64| build("allreduce/swing_latency", &Shape::new(4, elements)).unwrap();
-    assert!(lowered(&of(187_392), &machine, None).is_ok());
-    let error = lowered(&of(187_393), &machine, None)
+    assert!(lowered(&of(187_392), &machine, None, &Placement::Identity).is_ok());
+    let error = lowered(&of(187_393), &machine, None, &Placement::Identity)
         .unwrap_err()
         .to_string();
     let says = "a vector of 749572 B and its receive buffer do not fit `tile (1,1)`, which has 1499136 B, as path";
     assert!(error.starts_with(says), "{error}");
-    assert!(lowered(&of(187_393), &machine, Some("ideal")).is_ok());
+    assert!(lowered(&of(187_393), &machine, Some("ideal"), &Placement::Identity).is_ok());
 }
 
 #[test]

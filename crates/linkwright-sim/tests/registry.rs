@@ -10,6 +10,7 @@ use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{Collective, Schedule, ScheduleError};
 use linkwright_sim::fabrics::FABRICS;
+use linkwright_sim::placement::Placement;
 use linkwright_sim::run::sized;
 use linkwright_sim::{ask, lowered, Answer, How, Issue, SimError};
 
@@ -39,7 +40,7 @@ fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<S
         return None;
     }
     let sized = sized(machine, shape.ranks, &shape.grid).unwrap();
-    let own = lowered(&schedule, &sized, None).unwrap();
+    let own = lowered(&schedule, &sized, None, &Placement::Identity).unwrap();
     Some(own.unwrap_or(schedule))
 }
 
@@ -263,7 +264,7 @@ fn a_barrier_becomes_notices_where_the_machine_has_none() {
     let barriers = b.finish().unwrap();
     for (name, time) in [("exchange", 300), ("crossbar", 2 * 3 * 600)] {
         let machine = machine(name);
-        let own = lowered(&barriers, &machine, None).unwrap();
+        let own = lowered(&barriers, &machine, None, &Placement::Identity).unwrap();
         let schedule = own.as_ref().unwrap_or(&barriers);
         let result = simulated(schedule, &machine, &How::default());
         assert_eq!(result.simulation.makespan, TimePs::from_ns(time), "{name}");

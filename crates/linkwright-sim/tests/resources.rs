@@ -5,6 +5,7 @@ use linkwright_core::{Issue, Machine, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::build;
 use linkwright_schedule::{Buffer, Collective, Schedule};
+use linkwright_sim::placement::Placement;
 use linkwright_sim::setup::Setup;
 use linkwright_sim::{ask, fabrics, lowered, How, Pricer, SimError};
 use std::path::PathBuf;
@@ -88,7 +89,7 @@ fn buffers_that_do_not_fit_together_are_refused_with_the_figure() {
     let asked = |elements| {
         let shape = Shape::new(64, elements).with_grid(8, 8);
         let built = build("allreduce/recursive_doubling_latency", &shape).unwrap();
-        let schedule = lowered(&built, &machine, Some("ideal"))
+        let schedule = lowered(&built, &machine, Some("ideal"), &Placement::Identity)
             .unwrap()
             .unwrap_or(built);
         ask(&machine, &schedule, &options).map(|_| ())
@@ -116,7 +117,9 @@ fn a_simulation_for_which_nobody_waits_is_abandoned() {
             _ => machine(name).with_endpoints(64).unwrap(),
         };
         let built = build("allreduce/ring", &Shape::new(64, 4096)).unwrap();
-        let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
+        let schedule = lowered(&built, &machine, None, &Placement::Identity)
+            .unwrap()
+            .unwrap_or(built);
         let options = How::default();
         let mut pricer = Pricer::new(Arc::new(machine));
         let mut within = |until| pricer.time(&schedule, &options, TimePs::MAX, until);
@@ -142,7 +145,9 @@ fn of_scratch_what_is_written_counts() {
     };
     let shape = Shape::new(4, 225 << 10);
     let halving = build("allreduce/recursive_doubling_bandwidth", &shape).unwrap();
-    let halving = lowered(&halving, &machine, Some("ideal")).unwrap().unwrap();
+    let halving = lowered(&halving, &machine, Some("ideal"), &Placement::Identity)
+        .unwrap()
+        .unwrap();
     let vector = |name: &str| {
         let id = halving.buffer_named(name).unwrap();
         halving.buffer(id).elements(halving.elements)
@@ -174,7 +179,9 @@ fn a_simulation_stops_beyond_its_time_and_never_before() {
         let mut pricer = Pricer::new(Arc::new(machine.clone()));
         for algorithm in algorithms {
             let built = build(algorithm, &Shape::new(8, 4096)).unwrap();
-            let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
+            let schedule = lowered(&built, &machine, None, &Placement::Identity)
+                .unwrap()
+                .unwrap_or(built);
             for issue in [Issue::Blocking, Issue::Unlimited] {
                 let options = How {
                     issue,

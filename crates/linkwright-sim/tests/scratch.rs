@@ -5,6 +5,7 @@ mod files;
 use linkwright_core::Machine;
 use linkwright_schedule::collectives::build;
 use linkwright_schedule::Shape;
+use linkwright_sim::placement::Placement;
 use linkwright_sim::{ask, lowered, symmetric, How};
 
 const KEY: &str = "allreduce/recursive_doubling_latency";
@@ -24,7 +25,7 @@ fn the_second_exchange_waits_for_no_notice() {
     let schedule = build(KEY, &Shape::new(4, 1)).unwrap();
     let time = |own| {
         let machine = machine(own);
-        let low = lowered(&schedule, &machine, None).unwrap();
+        let low = lowered(&schedule, &machine, None, &Placement::Identity).unwrap();
         let run = ask(&machine, &low.unwrap_or(schedule.clone()), &How::default());
         run.unwrap().simulation.makespan.0
     };

@@ -48,7 +48,7 @@ fn ordinary(
     options: &How,
 ) -> (Simulation, [Limits; 2]) {
     let schedule = build(key, shape).unwrap();
-    let lower = lowered(&schedule, machine, None).unwrap();
+    let lower = lowered(&schedule, machine, None, &Placement::Identity).unwrap();
     let schedule = lower.unwrap_or(schedule);
     verify(&schedule).unwrap();
     let modelled = ask(machine, &schedule, options).unwrap();

@@ -3,6 +3,7 @@
 use linkwright_core::{Issue, Machine, TimePs};
 use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::{collectives, verify, Collective, Shape};
+use linkwright_sim::placement::Placement;
 use linkwright_sim::run::limits_of;
 use linkwright_sim::{ask, lowered};
 use linkwright_synthesis::problem::MOST_RANKS;
@@ -48,7 +49,7 @@ fn time(
     schedule: &linkwright_schedule::Schedule,
     issue: Issue,
 ) -> Option<TimePs> {
-    let made = lowered(schedule, &problem.machine, None).unwrap();
+    let made = lowered(schedule, &problem.machine, None, &Placement::Identity).unwrap();
     let schedule = made.as_ref().unwrap_or(schedule);
     let found = ask(&problem.machine, schedule, &problem.options(issue, None));
     found.ok().map(|found| found.simulation.makespan)

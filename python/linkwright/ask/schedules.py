@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from linkwright import _native
 from linkwright._native import How
 from linkwright.ask.answer import ask
 from linkwright.ask.question import Collective, Pattern, Program, Scheduled, continued
+from linkwright.base.errors import LinkwrightError
 from linkwright.base.stats.quantile import percentiles
 from linkwright.base.units import Time
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record, remarks
@@ -24,6 +27,12 @@ if TYPE_CHECKING:
 # A compute in traffic takes 1 ns for each operation, the unit of GOAL. Computes of a collective, such as the tiles that
 # a protocol skips, run at the rate of the machine.
 OPERATIONS_PER_S = 1e9
+
+# Ranks up to which no schedule is too large.
+MOST_COUNTED = 512
+# What a simulation in memory can hold: some hundred bytes for each operation.
+MOST_OPERATIONS = 1 << 25
+BYTES_PER_OPERATION = 100
 
 
 def of(question: Scheduled, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
@@ -42,6 +51,27 @@ def shape(question: Scheduled) -> dict[str, Any]:
     if isinstance(question, Pattern):
         found |= {"count": question.messages, "both_ways": question.both_ways}
     return found
+
+
+def expected_operations(question: Scheduled) -> int:
+    """Return about how many operations a schedule will have, without making it; 0 if they are few or unknown."""
+    if question.own:
+        return len(question.own.schedule) if question.own.schedule else 0
+    if question.ranks <= MOST_COUNTED or not isinstance(question, Collective):
+        return 0
+    return _grown(question.algorithm_key, question.ranks)
+
+
+@functools.lru_cache(256)
+def _grown(algorithm: str, ranks: int) -> int:
+    """Return the operations on many ranks, as they grow between two smaller numbers that are as prime or as even."""
+    small = (64, 256) if ranks & (ranks - 1) == 0 else (61, 251)
+    try:
+        first, second = (len(_native.Schedule.build(algorithm, count, 16 * count, element_bytes=4)) for count in small)
+    except LinkwrightError:
+        return 0
+    growth = math.log(max(second, 1) / max(first, 1)) / math.log(small[1] / small[0])
+    return round(second * math.pow(ranks / small[1], growth))
 
 
 def moved_bytes(question: Pattern | Program) -> int:
@@ -100,9 +130,13 @@ def _notes(found: LaunchColumns) -> Iterator[Note]:
         yield UNCHECKED
 
 
-def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | None) -> _native.Schedule:
-    """Lower a schedule for a machine and its path, to run it more than once or to look at it first."""
-    return _native.lower(schedule, machine, path)
+def lowered(
+    schedule: _native.Schedule, machine: _native.Machine, path: str | None, placement: tuple[int, ...] | None = None
+) -> _native.Schedule:
+    """Lower a schedule for a machine, its path and the endpoint of each rank, to run it more than once or to look at it
+    first.
+    """
+    return _native.lower(schedule, machine, path, placement)
 
 
 def how(question: Scheduled, **more: Any) -> How:

@@ -42,7 +42,7 @@ class Answered(NamedTuple):
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
 @click.option("--gate", is_flag=True, help="Exit with status 1 if a log is suspicious or broken, or a job hangs.")
 @options.as_json
-@options.variant
+@options.seated
 @options.runs
 def command(
     somethings: tuple[str, ...],
@@ -80,15 +80,22 @@ def command(
     from linkwright.formats.hangs import dumps_among
 
     something = somethings[0]
+    if Path(something).is_file() and not Path(something).stat().st_size:
+        from linkwright.base.errors import FileError
+
+        raise FileError(f"{something}: is empty; give a log or a schedule")
     described: dict[str, object]
     described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
-                 "--search": search_s, "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
+                 "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,
+                 "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
     dumps, others = dumps_among(somethings)
     if dumps:
         _refuse(something, "a dump of a job that hangs", described | {"--out": out})
         answered = _hang(dumps, others)
     elif logs := _logs(somethings, others):
-        _refuse(something, "a log", {"--size": size})
+        _refuse(something, "a log", {"--size": size, "--place": variant.place})
+        if variant.ranks_per_node:
+            ranks = _counted(variant, ranks)
         answered = _log(logs, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table, "--gate": gate, "--json": as_json})
@@ -145,6 +152,21 @@ def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:
     if len(names) > 1 and not found:
         raise UsageError(f"{names[0]} and {len(names) - 1} more: only logs or dumps of ranks go together; give one")
     return found
+
+
+def _counted(variant: Variant, ranks: int | None) -> int:
+    """The ranks of a log, of which so many are on each node."""
+    from linkwright.base.errors import UsageError
+
+    assert variant.ranks_per_node
+    if not variant.nodes:
+        raise UsageError("--ranks-per-node: give the number of nodes of the log, too, with --nodes")
+    count = variant.nodes * variant.ranks_per_node
+    if ranks not in (None, count):
+        raise UsageError(
+            f"--ranks {ranks}: {variant.ranks_per_node} on each of {variant.nodes} nodes are {count}; omit --ranks"
+        )
+    return count
 
 
 def _is_log(name: str) -> bool:
@@ -228,8 +250,9 @@ def _schedule(
 
     if machine is None:
         raise UsageError(f"{name} is a schedule; name the machine that runs it with --on")
-    asked = subjects.Asked(ranks, size=size)
-    described = subjects.sized(machines.load(machine, variant), asked)
+    described = subjects.sized(machines.load(machine, variant), subjects.Asked(ranks))
+    places = variant.places(described, ranks)
+    asked = subjects.Asked(len(places) if places else ranks, size=size, placement=places)
     found = schedule.explain(name, subjects.question(described, name, asked), described)
     if search_s:
         found = schedule.searched(found, machine, variant, search_s)

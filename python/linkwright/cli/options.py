@@ -208,17 +208,38 @@ _variant = _together(
     ),
 )  # fmt: skip
 
+_seats = _together(
+    click.option(
+        "--ranks-per-node", type=RANKS, metavar="N",
+        help="For described machines: the first N endpoints of each node take part.",
+    ),
+    click.option(
+        "--place", metavar="A,B",
+        help="For described machines: the endpoints of ranks 0, 1, ..., such as `node 0 GPU 0..3,node 1 GPU 0..3`.",
+    ),
+)  # fmt: skip
+
 
 def variant(function: Callable) -> Callable:
     """The options that change described machines, as one argument `variant` of the command."""
 
     @functools.wraps(function)
-    def command(*args: object, nodes: int | None, fabric: str | None, without, degrade, **asked: object) -> object:
+    def command(
+        *args: object, nodes: int | None, fabric: str | None, without, degrade,
+        ranks_per_node: int | None = None, place: str | None = None, **asked: object,
+    ) -> object:  # fmt: skip
         from linkwright.machines.variant import Variant
 
-        return function(*args, variant=Variant.of(nodes, fabric, without, degrade), **asked)
+        names = tuple(place.split(",")) if place else ()
+        found = Variant.of(nodes, fabric, without, degrade, ranks_per_node, names)
+        return function(*args, variant=found, **asked)
 
     return _variant(command)
+
+
+def seated(function: Callable) -> Callable:
+    """The same, and those that say which endpoints take part."""
+    return _seats(variant(function))
 
 
 traffic = _together(

@@ -18,7 +18,7 @@ from linkwright.cli import options
     "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
     metavar="A,B", help="Executors to run on; described machines among them are simulated.",
 )  # fmt: skip
-@options.variant
+@options.seated
 @options.shape
 @options.sizes
 @options.data

@@ -18,7 +18,7 @@ from linkwright.cli import options
     metavar="A,B",
     help="Described machines, or paths of machine files.",
 )
-@options.variant
+@options.seated
 @options.shape
 @options.sizes
 @options.data

@@ -74,8 +74,8 @@ class Request:
 # How the file of a trace may be called.
 TRACES = (".pftrace", ".perfetto-trace")
 
-# The most endpoints of a machine that is simulated whole: even a message between every two takes a second.
-MOST_SIMULATED = 256
+# The most endpoints that all take part without being asked for: a ring of so many takes a minute.
+MOST_SIMULATED = 4096
 
 Planned = list[tuple[Target, list[Scheduled]]]
 
@@ -145,6 +145,12 @@ def _plan(request: Request) -> Planned:
             raise UsageError(
                 f"--on {target.name}: `simulate` needs a model, and this executor measures; use `linkwright run`, "
                 "or name a described machine (`linkwright list machines`)"
+            )
+        whole = request.variant.nodes and request.ranks is None and not request.variant.chooses
+        if whole and target.machine.ranks > MOST_SIMULATED:
+            raise UsageError(
+                f"--on {target.name}: has {target.machine.ranks:,} endpoints; say how many take part, with --ranks or "
+                "--ranks-per-node"
             )
     planned = [(target, request.questions(target)) for target in targets]
     for target, questions in planned:

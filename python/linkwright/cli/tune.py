@@ -37,7 +37,7 @@ SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
     help="With --on: numbers of ranks, such as `8` or `2,4,8`; default: all that the machine has.",
 )  # fmt: skip
 @click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With --on: message sizes.")
-@options.variant
+@options.seated
 @click.option("--machine", metavar="NAME", help="With --run: use only this machine of the run.")
 @click.option(
     "--base", type=click.Path(path_type=Path), metavar="FILE",

@@ -54,6 +54,7 @@ class Extent:
         default: the own algorithm that a collective takes where none is named; None means all algorithms.
         alternatives: an own algorithm and what its library could have chosen instead, by collective and algorithm.
         planned: a collective by a described machine's library with its schedule; any other question as it is.
+        folds: whether one rank may stand for all, so that no schedule is made.
     """
 
     kind: Literal["modelled", "measured"]
@@ -64,6 +65,7 @@ class Extent:
     default: Callable[[str], str | None] = lambda collective: None
     alternatives: Callable[[str, str], list[str]] = lambda collective, algorithm: [algorithm]
     planned: Callable[[Question], Question] = lambda question: question
+    folds: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from linkwright import _native, machines
-from linkwright.base.errors import ShapeError
+from linkwright.base.errors import ShapeError, UsageError
 from linkwright.libraries import library
 from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.store.record import Outcome
@@ -28,6 +28,12 @@ from .protocol import (
 # Ranks of a machine whose file leaves the number open, unless the user asks for a number.
 OPEN_RANKS = 16
 OPEN_GRID = (8, 8)
+# Ranks that are not folded, and what each takes in memory.
+MOST_ENDPOINTS = 1 << 20
+BYTES_PER_ENDPOINT = 1500
+
+
+Seats = Callable[[int], tuple[int, ...] | None]
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,12 @@ class ModelledTarget(Target):
 
     machine: _native.Machine
     recipe: Recipe
-    sample: tuple[int, ...] | None = None  # endpoint of each rank, if the machine has more than take part
+    seats: Seats  # endpoint of each of so many ranks; None: the first ones
+
+    @property
+    def sample(self) -> tuple[int, ...] | None:
+        """The endpoint of each rank, if all of them take part."""
+        return self.seats(self.extent.ranks)
 
     @property
     def walk(self) -> str | None:
@@ -81,13 +92,20 @@ class Sim(Executor):
 
     def described(self, recipe: Recipe) -> ModelledTarget:
         """The machine of a recipe, with a size if its file leaves that open."""
+        if (recipe.ranks or 0) > MOST_ENDPOINTS and not recipe.walk:
+            raise ShapeError(
+                f"--ranks {recipe.ranks}: at most {MOST_ENDPOINTS:,} ranks are simulated one by one; so many need "
+                f"about {(recipe.ranks or 0) * BYTES_PER_ENDPOINT / 1e9:.0f} GB before the first message: ask for "
+                "fewer, or let one rank stand for all (`simulate --fold`)"
+            )
         machine, ranks, grid = _sized(recipe), recipe.ranks, recipe.grid
         folded = recipe.walk == "fold"
         if folded and machine.open_size == "ranks":
             ranks = ranks or OPEN_RANKS
         if ranks is not None and not machine.open_size and ranks > machine.ranks:
             raise ShapeError(f"--ranks {ranks}: {recipe.name} has {machine.ranks} ranks; ask for at most that many")
-        sample = None if ranks or folded else sampled(machine.ranks, recipe.most)
+        seats = _seats(machine, recipe)
+        sample = seats(ranks or 0)
         used = ranks or len(sample or range(machine.ranks))
         whole = machine.rank_grid if used == machine.ranks else None
         names = tuple(endpoint["name"] for endpoint in machine.endpoints())
@@ -102,19 +120,41 @@ class Sim(Executor):
                 own_algorithms=functools.partial(library.algorithms, machine),
                 default=functools.partial(library.default if not recipe.walk else _none, machine),
                 alternatives=functools.partial(library.alternatives, machine),
-                planned=functools.partial(library.planned, machine, sample),
+                planned=functools.partial(library.planned, machine, seats),
                 last_cache=_last_cache(machine),
+                folds=bool(recipe.walk),
             ),
             endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
             machine=machine,
             recipe=recipe,
-            sample=sample,
-            partial=partial(used, machine.ranks, "endpoints", "evenly spread" if sample else "the first ones"),
+            seats=seats,
+            partial=partial(used, machine.ranks, "endpoints", _taken(recipe, sample)),
         )
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """Never called: a modelled time is exact, so `suite.model` simulates each experiment once."""
         raise AssertionError("a modelled target has no launches")
+
+
+def _seats(machine: _native.Machine, recipe: Recipe) -> Seats:
+    """Return where ranks are: as the variant says, or evenly spread over a large machine if nobody asked for more."""
+    variant = recipe.variant
+    asked = variant.chooses or (variant.nodes and recipe.ranks)
+    if asked and recipe.walk != "fold":
+        return lambda ranks: variant.places(machine, ranks or None)
+    if variant.chooses:
+        raise UsageError("--fold simulates one rank on behalf of all; omit --ranks-per-node and --place")
+    spread = None if recipe.ranks or recipe.walk == "fold" or variant.nodes else sampled(machine.ranks, recipe.most)
+    return lambda ranks: spread[: ranks or None] if spread else None
+
+
+def _taken(recipe: Recipe, sample: tuple[int, ...] | None) -> str:
+    """Return which endpoints of a machine take part, in words."""
+    if sample is None:
+        return "the first ones"
+    if recipe.variant.place:
+        return "those of --place"
+    return "the first ones of each node" if recipe.variant.ranks_per_node or recipe.ranks else "evenly spread"
 
 
 def _none(machine: _native.Machine, collective: str) -> None:

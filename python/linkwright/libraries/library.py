@@ -12,7 +12,7 @@ and one line in `LIBRARIES`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -110,17 +110,17 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
     return Plan(replace(asked, path=stated["modes"][made.mode], issue=made.issue, own=own), made)
 
 
-def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Asked) -> Asked:
+def planned(machine: _native.Machine, seats: Callable[[int], tuple[int, ...] | None] | None, asked: Asked) -> Asked:
     """Return `asked` with the library's schedule, path and issue policy, if its algorithm belongs to the library.
 
-    With a `sample` of a large machine, rank r is at endpoint `sample[r]`.
+    `seats` has the endpoint of each of so many ranks; without it they are where `asked` says.
     """
     if not isinstance(asked, Collective) or not is_plan(asked.algorithm):
         return asked
     if asked.path or asked.issue:
         error = WaivedError(f"{asked.algorithm}: chooses its own path and issue policy; omit --path and --issue")
         return replace(asked, own=Own(error=error))
-    at = tuple(sample[: asked.ranks]) if sample else asked.placement
+    at = asked.placement or (seats(asked.ranks) if seats else None)
     try:
         return replace(plan(machine, replace(asked, placement=at)).question, placement=asked.placement)
     except (WaivedError, UnknownNameError) as error:  # forced to what does not work here, or is not there

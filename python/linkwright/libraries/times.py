@@ -13,11 +13,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from linkwright import _native, machines
 from linkwright.ask import schedules
-from linkwright.ask.answer import ask
+from linkwright.ask.answer import How, ask
 from linkwright.ask.question import Collective
 from linkwright.libraries import library, mpi
 from linkwright.libraries.questions import collective_question
@@ -28,8 +27,6 @@ from .settings import Setup
 DTYPE = "f32"
 ELEMENT_BYTES = 4
 MACHINES = 64  # size of the cache
-# The library chooses for the GPUs that take part; what it chose is simulated on the first endpoints of the machine.
-SIMULATED_ON: dict[str, Any] = {"placement": None}
 # Numbers of a machine that a fit or an ablation changes: key -> value as in a machine file.
 Changes = Mapping[str, str]
 NOTHING: Changes = {}
@@ -94,7 +91,7 @@ def launch_each_us(machine: _native.Machine) -> float:
 
 def _planned(machine: _native.Machine, setup: Setup, size_bytes: int) -> Predicted:
     plan = library.plan(machine, question(machine, setup, size_bytes))
-    return Predicted(schedules.time(plan.question, machine, **SIMULATED_ON).us, plan.words)
+    return Predicted(schedules.time(plan.question, machine).us, plan.words)
 
 
 def question(machine: _native.Machine, setup: Setup, size_bytes: int) -> Collective:
@@ -102,11 +99,15 @@ def question(machine: _native.Machine, setup: Setup, size_bytes: int) -> Collect
     asked = collective_question(
         "", setup.collective, setup.algorithm, setup.ranks, _whole(setup, size_bytes), DTYPE, "sum"
     )
+    return replace(asked, placement=places(machine, setup))
+
+
+def places(machine: _native.Machine, setup: Setup) -> tuple[int, ...] | None:
+    """Return the endpoint of each rank: the first GPUs of each node; None if all GPUs take part."""
     per_node = machine.ranks // setup.nodes
     if per_node == setup.gpus_per_node:
-        return asked
-    places = tuple(node * per_node + gpu for node in range(setup.nodes) for gpu in range(setup.gpus_per_node))
-    return replace(asked, placement=places)
+        return None
+    return tuple(node * per_node + gpu for node in range(setup.nodes) for gpu in range(setup.gpus_per_node))
 
 
 def _whole(setup: Setup, size_bytes: int) -> int:
@@ -120,7 +121,7 @@ def _neighbours(machine: _native.Machine, setup: Setup, size_bytes: int) -> Pred
     plan = library.plan(machine, question(machine, replace(setup, collective="alltoall"), size_bytes))
     schedule = _native.Schedule.pattern("pattern/neighbour", setup.ranks, size_bytes, count=1)
     # An alltoall ends with local copies; this pattern has none.
-    how = schedules.how(plan.question, **SIMULATED_ON, launch_ps=(machine.library() or {})["launch_ps"])
+    how = schedules.how(plan.question, launch_ps=(machine.library() or {})["launch_ps"])
     return Predicted(ask(machine, schedule, how).time.us, plan.words)
 
 
@@ -141,4 +142,7 @@ def _plain(machine: _native.Machine, setup: Setup, size_bytes: int) -> Predicted
     else:
         key = f"{setup.collective}/{PLAIN.get(setup.collective, 'linear')}"
         schedule = _native.Schedule.build(key, setup.ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES)
-    return Predicted(ask(machine, schedule).time.us, "a plain ring" if setup.collective in PLAIN else "all at once")
+    how = How(placement=places(machine, setup))
+    return Predicted(
+        ask(machine, schedule, how).time.us, "a plain ring" if setup.collective in PLAIN else "all at once"
+    )

@@ -1,4 +1,8 @@
-"""How a composed machine differs from its file: how many nodes, on which network, without what, what is slower."""
+"""How a composed machine differs from its file, and which of its endpoints take part.
+
+nodes, fabric, without, degrade   another machine
+ranks_per_node, place             the endpoints of ranks 0, 1, ... on it
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,34 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from linkwright.base.errors import UsageError
+from linkwright.base.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from linkwright import _native
 
 # More nodes than a machine has whose links are described one by one.
 MOST_NODES = 1 << 16
 MOST_FACTOR = 1e6
 # Characters of a machine's name, which a file has too.
 _NAME_MOST = 100
+_MOST_PLACES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What `--nodes`, `--fabric`, `--without` and `--degrade` say; without any of them the machine is its file."""
+    """What `--nodes`, `--fabric`, `--without`, `--degrade`, `--ranks-per-node` and `--place` say.
+
+    Without any of them the machine is its file, and its first endpoints take part.
+    """
 
     nodes: int | None = None  # copies of the node that the file describes
     fabric: str | None = None  # network between them with its parameters, `ndr-fat-tree,taper=2`
     without: tuple[str, ...] = ()  # links, nodes, classes of links and transports that are taken away
     degrade: tuple[tuple[str, float], ...] = ()  # the same, with the factor of their rates
+    ranks_per_node: int | None = None  # the first endpoints of each node that take part
+    place: tuple[str, ...] = ()  # names of the endpoints of ranks 0, 1, ...; `GPU 0..3` is four
 
     def __post_init__(self) -> None:
         """Refuse what no machine can be."""
@@ -33,13 +47,23 @@ class Variant:
             raise UsageError(f"--nodes {self.nodes}: a cluster has 1 to {MOST_NODES:,} nodes")
         if self.fabric is not None and self.nodes is None:
             raise UsageError(f"--fabric {self.fabric}: a network connects nodes; give their number with --nodes")
+        if self.ranks_per_node is not None and self.ranks_per_node < 1:
+            raise UsageError(f"--ranks-per-node {self.ranks_per_node}: at least one rank of each node takes part")
+        if self.ranks_per_node is not None and self.place:
+            raise UsageError("--place names the endpoint of every rank; omit --ranks-per-node")
         for name, factor in self.degrade:
             if not (math.isfinite(factor) and 0 < factor <= MOST_FACTOR):
                 raise UsageError(f"--degrade {name}={factor:g}: the factor of a rate is above 0 and at most 10^6")
 
     @classmethod
     def of(
-        cls, nodes: int | None, fabric: str | None, without: Iterable[str], degrade: Mapping[str, float] | Iterable[str]
+        cls,
+        nodes: int | None,
+        fabric: str | None,
+        without: Iterable[str],
+        degrade: Mapping[str, float] | Iterable[str],
+        ranks_per_node: int | None = None,
+        place: Iterable[str] = (),
     ) -> Variant:
         """From values of the command line or of a program; `degrade` has factors by name, or texts `NAME=0.25`.
 
@@ -50,7 +74,8 @@ class Variant:
         names = [name for name, _ in factors]
         if again := next((name for name in names if names.count(name) > 1), None):
             raise UsageError(f"--degrade {again}: is given twice; give the product of its factors once")
-        return cls(nodes, fabric, tuple(without), tuple((name, float(factor)) for name, factor in factors))
+        factors = [(name, float(factor)) for name, factor in factors]
+        return cls(nodes, fabric, tuple(without), tuple(factors), ranks_per_node, tuple(place))
 
     def to_json(self) -> dict[str, object]:
         """The values that `of` makes it from again."""
@@ -59,6 +84,8 @@ class Variant:
             "fabric": self.fabric,
             "without": list(self.without),
             "degrade": dict(self.degrade),
+            "ranks_per_node": self.ranks_per_node,
+            "place": list(self.place),
         }
 
     def __bool__(self) -> bool:
@@ -73,6 +100,39 @@ class Variant:
         words += [f"--without {shlex.quote(name)}" for name in self.without]
         words += [f"--degrade {shlex.quote(f'{name}={factor:g}')}" for name, factor in self.degrade]
         return " ".join(words)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it says which endpoints take part."""
+        return bool(self.ranks_per_node or self.place)
+
+    def places(self, machine: _native.Machine, ranks: int | None) -> tuple[int, ...] | None:
+        """Return the endpoint of each of `ranks` ranks, all of them if that is None; None: the first endpoints.
+
+        With `nodes`, every node gets an equal share of the ranks.
+        """
+        if self.place:
+            return _named(machine, self.place, ranks)
+        nodes = self.nodes or next((level[1] for level in machine.levels() if level[0] == "node"), 1)
+        each, per_node = machine.ranks // nodes, self.ranks_per_node
+        if per_node is None:
+            if ranks is None or self.nodes is None or ranks >= machine.ranks:
+                return None
+            if ranks % nodes:
+                raise UsageError(
+                    f"--ranks {ranks} --nodes {nodes}: {ranks} ranks do not divide equally among {nodes} nodes; ask "
+                    f"for a multiple of {nodes}, or name the endpoints with --place"
+                )
+            per_node = ranks // nodes
+        if per_node > each:
+            raise UsageError(f"--ranks-per-node {per_node}: a node of {machine.name} has {each} ranks; ask for fewer")
+        if ranks is not None and (ranks % per_node or ranks > nodes * per_node):
+            raise UsageError(
+                f"--ranks {ranks}: with {per_node} on each of {nodes} nodes there are {nodes * per_node} ranks, or "
+                f"those of fewer nodes, a multiple of {per_node}; omit --ranks"
+            )
+        used = nodes if ranks is None else ranks // per_node
+        return tuple(node * each + rank for node in range(used) for rank in range(per_node))
 
     def name(self, base: str) -> str:
         """What to call the machine: `hgx-h100-x16-taper-2-without-nic-3`; long names end in a digest of the rest."""
@@ -89,6 +149,32 @@ class Variant:
 
 # The machine of the file itself.
 AS_DESCRIBED = Variant()
+
+
+def _named(machine: _native.Machine, names: Iterable[str], ranks: int | None) -> tuple[int, ...]:
+    """Return the endpoints of these names, each once."""
+    known = {str(endpoint["name"]): place for place, endpoint in enumerate(machine.endpoints()[: machine.ranks])}
+    found: list[int] = []
+    for name in (one for text in names for one in _run(text)):
+        if name not in known:
+            raise unknown("endpoint", name, known, where="--place")
+        if known[name] in found:
+            raise UsageError(f"--place: `{name}` is named twice; name each endpoint once")
+        found.append(known[name])
+    if ranks is not None and ranks != len(found):
+        raise UsageError(f"--ranks {ranks}: --place names {len(found)} endpoints, one for each rank; omit --ranks")
+    return tuple(found)
+
+
+def _run(text: str) -> list[str]:
+    """Return `GPU 0`, `GPU 1` for `GPU 0..1`, and any other name alone."""
+    match = re.fullmatch(r"(.*?)(\d{1,7})\.\.(\d{1,7})", text.strip(), re.ASCII)
+    if not match:
+        return [text.strip()]
+    first, last = int(match[2]), int(match[3])
+    if not 0 <= last - first < _MOST_PLACES:
+        raise UsageError(f"--place {text}: a run goes up, and has at most {_MOST_PLACES:,} endpoints")
+    return [f"{match[1]}{number}" for number in range(first, last + 1)]
 
 
 def _factor(text: str) -> tuple[str, float]:

@@ -49,7 +49,9 @@ mod tree;
 pub mod unit;
 mod varied;
 
-pub use compose::{Cluster, ClusterNetwork, Draft, File, Files, Listed, ListedLink, Variant};
+pub use compose::{
+    Cluster, ClusterNetwork, Draft, File, Files, Listed, ListedLink, Variant, ROUTINGS,
+};
 pub use endpoints::{Endpoint, EndpointKind};
 pub use hints::Hints;
 pub use levels::{Level, Nearness};

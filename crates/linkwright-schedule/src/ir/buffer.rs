@@ -120,7 +120,7 @@ pub(crate) fn add_scratch(buffers: &mut Vec<Buffer>, buffer: BufferId) -> Result
     }
     let scratch = buffers[buffer.0 as usize].scratch(buffers);
     buffers.push(scratch);
-    Ok(BufferId(buffers.len() as u8 - 1))
+    Ok(BufferId((buffers.len() - 1) as u8))
 }
 
 #[cfg(test)]

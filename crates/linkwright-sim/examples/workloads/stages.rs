@@ -134,7 +134,7 @@ fn lower(case: &Case, machine: &Machine, schedule: Schedule) -> Result<Schedule>
     if case.way == Way::Plain {
         return Ok(schedule);
     }
-    let lowered = lowered(&schedule, machine, None).map_err(text)?;
+    let lowered = lowered(&schedule, machine, None, &Placement::Identity).map_err(text)?;
     Ok(lowered.unwrap_or(schedule))
 }
 

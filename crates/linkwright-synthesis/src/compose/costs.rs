@@ -167,7 +167,15 @@ impl<'a> Probe<'a> {
 
     /// Time in ps.
     fn time(&self, schedule: Schedule) -> Result<f64, SimError> {
-        let lowered = lowered(&schedule, self.machine, self.options.path.as_deref())?;
+        let lowered = {
+            let options = &self.options;
+            lowered(
+                &schedule,
+                self.machine,
+                options.path.as_deref(),
+                &options.placement,
+            )?
+        };
         let modelled = ask(
             self.machine,
             lowered.as_ref().unwrap_or(&schedule),

@@ -8,6 +8,7 @@ use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::patience::while_wanted;
 use linkwright_schedule::{Schedule, ScheduleError};
+use linkwright_sim::Placement;
 use linkwright_sim::{lowered, How, Pricer, SimError};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -116,7 +117,7 @@ impl Judge {
         path: Option<&str>,
     ) -> Result<Cow<'a, Schedule>> {
         let path = path.or(self.problem.path.as_deref());
-        let lowered = lowered(made, &self.problem.machine, path)?;
+        let lowered = lowered(made, &self.problem.machine, path, &Placement::Identity)?;
         Ok(lowered.map_or(Cow::Borrowed(made), Cow::Owned))
     }
 }

@@ -9,7 +9,8 @@ from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import Answer, ask
 from linkwright.ask.question import Collective, Scheduled
-from linkwright.base.errors import LinkwrightError
+from linkwright.base import units
+from linkwright.base.errors import LinkwrightError, UnsuitedError
 from linkwright.base.units import PS_PER_US
 from linkwright.libraries import library
 from linkwright.machines import Variant
@@ -19,6 +20,10 @@ from .faster import Faster
 from .sensitivity import Effect, effects
 
 SHOWN = 5
+# What an answer simulates: each number of the machine, and each other algorithm. Larger schedules take minutes.
+SIMULATIONS = 30
+SECONDS_PER_OPERATION = 4e-6
+MOST_OPERATIONS = 1 << 21
 LEAST = 0.01  # share of the time, to be shown
 
 
@@ -67,11 +72,19 @@ def explain(name: str, question: Scheduled, machine: _native.Machine) -> Found:
         machine: described, with a size.
 
     Raises:
-        LinkwrightError: the machine cannot carry it out.
+        LinkwrightError: the machine cannot carry it out, or it is too large to be simulated many times.
     """
+    if (count := schedules.expected_operations(question)) > MOST_OPERATIONS:
+        raise UnsuitedError(
+            f"{name}: has about {count:,} operations on {question.ranks:,} ranks, and an answer simulates it some "
+            f"{SIMULATIONS} times, about {count * SIMULATIONS * SECONDS_PER_OPERATION / 60:.0f} minutes; at most "
+            f"{MOST_OPERATIONS:,} operations are explained: ask for fewer ranks"
+        )
     schedule = schedules.of(question)
     schedule.verify()
     whole = ask(machine, schedule, schedules.how(question, links=True))
+    if not whole.time.ps:
+        raise UnsuitedError(f"{name}: takes no time on {units.counted(question.ranks, 'rank')}; ask for more ranks")
     time_us, limit = schedules.time(question, machine).us, whole.limit
     return Found(
         name, machine, question, time_us, limit and limit.time_us, limit and limit.name,

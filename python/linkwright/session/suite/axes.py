@@ -81,7 +81,11 @@ _COUNTS = {
 def _sweep(part: str, axis: Axis, stated: dict, last_cache: int) -> list[Value]:
     if axis.kind != "bytes":
         raise FileError(f"{part}: axis {axis.key}: only sizes can be swept; list the values")
-    low, high = (_size(axis, str(stated[end]), last_cache) for end in ("min", "max"))
+    ends = [str(stated[end]) for end in ("min", "max")]
+    low, high = (_size(axis, text, last_cache) for text in ends)
+    # A multiple of a large cache may exceed the end of a sweep, of which its begin is then all.
+    if low > high and not any(map(_MULTIPLE.fullmatch, ends)):
+        raise FileError(f"{part}: axis {axis.key}: {ends[0]}..{ends[1]} ends before it begins; write the smaller first")
     return list(units.size_sweep(low, max(low, high), stated["factor"]))
 
 

@@ -67,7 +67,7 @@ class Work:
 
     def _limit(self, question: Collective) -> Limit | None:
         """What no schedule of this collective beats here."""
-        return next(iter(limits_of(self.target.machine, question)), None)
+        return next(iter(limits_of(self.target.machine, on_sample(self.target, question))), None)
 
 
 def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterator[Finished]:
@@ -141,11 +141,13 @@ def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[Ro
 
 
 def on_sample(target: ModelledTarget, question: Scheduled) -> Scheduled:
-    """The experiment on the endpoints that represent the machine; its rows still name ranks."""
-    if target.sample is None:
+    """The experiment on the endpoints that take part; its rows still name ranks."""
+    chosen = question.placement
+    seats = target.seats(question.ranks) if chosen is None else target.sample
+    if seats is None:
         return question
-    ranks = question.placement or range(question.ranks)
-    return dataclasses.replace(question, placement=tuple(target.sample[rank] for rank in ranks))
+    ranks = range(question.ranks) if chosen is None else chosen
+    return dataclasses.replace(question, placement=tuple(seats[rank] for rank in ranks))
 
 
 def _asked(work: Work, question: Question) -> tuple[str, str, dict, How]:

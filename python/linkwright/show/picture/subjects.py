@@ -42,6 +42,7 @@ class Asked:
     dtype: str = "f32"
     root: int = 0
     path: str | None = None
+    placement: tuple[int, ...] | None = None  # endpoint of each rank
 
 
 def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked: Asked, root: Path) -> list[Scene]:
@@ -98,7 +99,7 @@ def question(machine: _native.Machine, named: str, asked: Asked) -> Scheduled:
     """`allreduce/ring`, or a source such as `own.py:bucket`, as it runs on a machine that has a size."""
     count = asked.ranks or machine.ranks
     grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
-    how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path}
+    how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path, "placement": asked.placement}
     if asked.size is not None:
         check_size(named.partition("/")[0], asked.size, asked.dtype)
     if named in _collectives():
@@ -126,7 +127,10 @@ def of_built(
         count = f"{len(schedule):,} operations, of which no picture shows one"
         raise UsageError(f"{named}: {count}; at most {MOST_OPERATIONS:,} are drawn: ask for fewer --ranks or --nodes")
     schedule.verify()
-    found = timeline.of(ask(machine, schedule, how.but(links=True, operations=True, bins=timeline.BINS)))
+    answer = ask(machine, schedule, how.but(links=True, operations=True, bins=timeline.BINS))
+    if not answer.time.ps:
+        raise UsageError(f"{named}: takes no time on {units.counted(schedule.ranks, 'rank')}; ask for more ranks")
+    found = timeline.of(answer)
     size, time = units.format_size(schedule.size_bytes), units.format_us(found.span_us)
     told = f"{named}, {size}, {units.counted(schedule.ranks, 'rank')} of {machine.name}: {time}"
     return scene(machine, found, title=title or told, placement=placement)

@@ -85,7 +85,15 @@ impl Cluster {
                 "a port is on a rail; write a whole number, at least 1",
             ));
         }
-        edges::names(&found.ports).map_err(|problem| s.inconsistent("ports", problem))?;
+        let ports =
+            edges::names(&found.ports).map_err(|problem| s.inconsistent("ports", problem))?;
+        if let Some(rails) = found.rails.filter(|rails| *rails > ports.len()) {
+            let problem = format!(
+                "{rails} rails for {} ports; a rail has at least one port",
+                ports.len()
+            );
+            return Err(s.inconsistent("rails", problem));
+        }
         s.finish()?;
         Ok(found)
     }

@@ -16,7 +16,7 @@ mod spelled;
 mod topologies;
 
 pub use cluster::Cluster;
-pub use network::{ClusterNetwork, Listed, ListedLink};
+pub use network::{ClusterNetwork, Listed, ListedLink, ROUTINGS};
 
 use std::sync::Arc;
 

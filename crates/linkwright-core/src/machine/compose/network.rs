@@ -1,7 +1,7 @@
 //! Networks between nodes: a file, with parameters that `--fabric NAME,taper=2` can replace.
 //!
 //! ```text
-//! [network]                     topology, summary, sources
+//! [network]                     topology, routing, summary, sources
 //! [network.parameters]          numbers that --fabric may replace: rate of a port, taper, nodes_per_leaf, ...
 //! [network.links.CLASS]         share and latency of `port`, `trunk`, `global`
 //! [network.transport.PROTOCOL]  a message from GPU to GPU, with GPUDirect
@@ -12,7 +12,7 @@ use super::spelled::{short, shortest};
 use super::topologies::{Class, NetworkTopology, Ports, Wires, LINKS, TOPOLOGIES};
 use super::File;
 use crate::error::{MachineError, UnknownName, VariantError};
-use crate::machine::number::{Number, Status};
+use crate::machine::number::{Basis, Number, Status};
 use crate::machine::recorder::Recorder;
 use crate::machine::section::{Context, Section};
 use crate::machine::tree::{self, Node, Table, Value};
@@ -67,18 +67,22 @@ enum Values {
 }
 
 /// Parameters of every network except `rate`, then those of topologies.
-const PARAMETERS: [(&str, Values, &str); 9] = [
+const PARAMETERS: [(&str, Values, &str); 10] = [
     ("ports", Values::Whole, "ports of a node that are connected; 0: all"),
     ("gpudirect", Values::Switch, "0: data go through host memory"),
     ("forwarding", Values::Switch, "0: no message goes by a GPU of its node to another rail"),
     ("spread", Values::Whole, "of a dragonfly: runs of so many nodes are dealt out to groups; 0: they fill group by group"),
+    ("spines", Values::Whole, "of a tree: spines, each joined to every leaf; 0: one node stands for all of them"),
     ("sharp", Values::Switch, "1: its switches combine and copy"),
     ("taper", Values::Any, "ports below a leaf for each one above it"),
     ("nodes_per_leaf", Values::Whole, "nodes of a leaf, or of a unit of rails"),
     ("group_leaves", Values::Whole, "leaves of a group"),
     ("group_links", Values::Any, "ports between two groups"),
 ];
-const COMMON: usize = 5; // the first ones apply to every topology
+const COMMON: usize = 6; // the first ones apply to every topology
+
+/// How messages use equal ways over links of a class: `routing` of networks and of [fabric.links].
+pub const ROUTINGS: [&str; 4] = ["single", "hash", "spray", "adaptive"];
 
 /// How switches and links of a network are given.
 enum Shape {
@@ -106,6 +110,8 @@ pub struct ClusterNetwork {
     pub(super) sources: Vec<String>,
     shape: Shape,
     parameters: Vec<(String, Number)>,
+    /// One of [`ROUTINGS`], with its source.
+    routing: Option<Node>,
     links: Table,
     pub(super) transport: Table,
     pub(super) staged: Table,
@@ -130,6 +136,10 @@ impl ClusterNetwork {
             ("sources", "titles of documents"),
             ("topology", "its shape"),
             ("parameters", "numbers that --fabric may replace"),
+            (
+                "routing",
+                "how messages use equal ways through its switches",
+            ),
             ("links", "by class of links"),
             ("transport", "by protocol: from GPU to GPU"),
             ("staged", "by protocol: through host memory"),
@@ -139,6 +149,8 @@ impl ClusterNetwork {
         let (name, summary) = (s.text("name")?, s.text("summary")?);
         s.optional_text("description")?;
         let sources = s.texts("sources")?;
+        s.optional_choice("routing", &ROUTINGS)?;
+        let routing = s.table().get("routing").cloned();
         let topology = &TOPOLOGIES[s.choice("topology", &TOPOLOGIES.each_ref().map(|t| t.name))?];
         let found = ClusterNetwork {
             name,
@@ -146,6 +158,7 @@ impl ClusterNetwork {
             sources,
             shape: Shape::Topology(topology),
             parameters: parameters(s.section("parameters")?, topology)?,
+            routing,
             links: s
                 .optional_section("links")?
                 .map(links)
@@ -195,11 +208,24 @@ impl ClusterNetwork {
         let Shape::Topology(topology) = self.shape else {
             unreachable!("a file names a topology");
         };
-        let known = self
-            .parameters
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect();
+        if key == "routing" {
+            if !ROUTINGS.contains(&text) {
+                return Err(VariantError::refused(format!(
+                    "--fabric {asked}: routing is `{text}`; write {}",
+                    ROUTINGS.join(", ")
+                )));
+            }
+            self.routing = Some(Node {
+                basis: Some(Basis {
+                    status: Status::Assumed,
+                    source: format!("as `{asked}` says"),
+                }),
+                ..Node::from(text)
+            });
+            return Ok(());
+        }
+        let names = self.parameters.iter().map(|(name, _)| name.clone());
+        let known = names.chain(["routing".to_string()]).collect();
         let Some((_, number)) = self.parameters.iter_mut().find(|(name, _)| name == key) else {
             return Err(MachineError::Variant(VariantError::from(UnknownName {
                 at: format!("--fabric {asked}"),
@@ -314,6 +340,9 @@ impl ClusterNetwork {
         found.set("edges", class.edges.clone());
         found.set("source", format!("{}: {what}", self.name));
         found.set("bandwidth", self.rate(class.width, what)?);
+        if let Some(routing) = &self.routing {
+            found.set("routing", routing.clone());
+        }
         if let Some(Node {
             value: Value::Table(stated),
             ..

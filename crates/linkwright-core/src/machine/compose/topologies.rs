@@ -9,8 +9,9 @@
 //!
 //! A spine or group is a single node of the graph that represents all switches above the leaves, or all cables among
 //! them; the link to it represents all cables that lead there. Congestion therefore occurs at ports and where the
-//! network tapers, never because two messages hash to the same cable, which approximates adaptive routing. Dragonfly
-//! and Dragonfly+ are the same in this model.
+//! network tapers, never because two messages hash to the same cable, which approximates adaptive routing. With the
+//! parameter `spines` a tree has that many of them, and `routing` decides how messages use them. Dragonfly and
+//! Dragonfly+ are the same in this model.
 
 use crate::machine::edges::runs;
 
@@ -72,12 +73,18 @@ impl Wires {
         }
     }
 
-    /// Put a spine above the leaves, if there are several.
-    fn with_spine(mut self, width: f64) -> Wires {
+    /// Put spines above the leaves, if there are several; each leaf's links to them are together as wide as `width`.
+    fn with_spines(mut self, width: f64, asked: &Asked<'_>) -> Wires {
         if self.switches.len() > 1 {
             let leaves = self.switches.clone();
-            self.join("trunk", width, &leaves, "spine");
-            self.switches.push("spine".to_string());
+            let spines = match (asked.0)("spines").unwrap_or(0.0) as usize {
+                0 => vec!["spine".to_string()],
+                count => (0..count).map(|i| format!("spine {i}")).collect(),
+            };
+            for spine in &spines {
+                self.join("trunk", width / spines.len() as f64, &leaves, spine);
+            }
+            self.switches.extend(spines);
         }
         self
     }
@@ -165,7 +172,8 @@ fn fat_tree(ports: &Ports, asked: &Asked<'_>) -> Wires {
             wires.join("port", 1.0, names, &leaf(index));
         }
     }
-    wires.with_spine(asked.get("nodes_per_leaf") * ports.count() / asked.get("taper"))
+    let width = asked.get("nodes_per_leaf") * ports.count() / asked.get("taper");
+    wires.with_spines(width, asked)
 }
 
 fn rail_fat_tree(ports: &Ports, asked: &Asked<'_>) -> Wires {
@@ -188,7 +196,10 @@ fn rail_fat_tree(ports: &Ports, asked: &Asked<'_>) -> Wires {
         wires.switches.extend(leaves);
     }
     let of_rail = ports.count() / ports.rails as f64;
-    wires.with_spine(asked.get("nodes_per_leaf") * of_rail / asked.get("taper"))
+    wires.with_spines(
+        asked.get("nodes_per_leaf") * of_rail / asked.get("taper"),
+        asked,
+    )
 }
 
 /// Nodes in the order in which they fill groups; with `spread`, runs of that many nodes are dealt out to all groups.

@@ -39,7 +39,7 @@ impl Routes {
                 let Some(route) = self.find(key) else {
                     continue;
                 };
-                if self.is_adaptive(route) {
+                if self.is_spread(route) {
                     return capacity;
                 }
                 let (passes, most) = (self.timing(route).passes, self.timing(route).whole);
@@ -90,7 +90,7 @@ impl Routes {
                 let Some(route) = self.find(key) else {
                     continue;
                 };
-                if self.is_adaptive(route) {
+                if self.is_spread(route) {
                     return None;
                 }
                 let (passes, most) = (self.timing(route).passes, self.timing(route).whole);

@@ -20,7 +20,7 @@
 
 use super::job::{end_of, work, Job, WHOLE};
 use super::loads::Load;
-use super::uses::Use;
+use super::uses::{Fractions, Use};
 use crate::bins::Bins;
 use linkwright_core::TimePs;
 use std::cmp::Reverse;
@@ -40,9 +40,13 @@ struct Active {
 }
 
 /// All jobs and their rates.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Fair {
+    /// Bytes per second of each resource, in units of `fractions`.
     capacity: Vec<u64>,
+    fractions: Fractions,
+    /// By how many bits units are smaller than bytes.
+    shift: u32,
     /// Jobs at each resource.
     members: Vec<Vec<u32>>,
     /// Bytes per second that the jobs at each resource would take.
@@ -68,20 +72,36 @@ pub(super) struct Fair {
 }
 
 impl Fair {
-    pub fn new(capacity: &[u64], bins: Option<Box<Bins>>) -> Self {
+    pub fn new(capacity: &[u64], fractions: &Fractions, bins: Option<Box<Bins>>) -> Self {
         let n = capacity.len();
+        let scale = fractions.scale();
         Fair {
             bins,
-            capacity: capacity.to_vec(),
+            capacity: capacity.iter().map(|rate| rate * scale).collect(),
+            fractions: fractions.clone(),
+            shift: scale.ilog2(),
             members: vec![Vec::new(); n],
             demand: vec![0; n],
             loads: vec![Load::default(); n],
             was_tight: vec![false; n],
+            active: Vec::new(),
+            vacant: Vec::new(),
+            ends: BinaryHeap::new(),
+            changed: Vec::new(),
+            entered: Vec::new(),
+            arrivals: 0,
+            now: 0,
+            round: 0,
             seen: vec![0; n],
             left: vec![0; n],
             weight: vec![0; n],
-            ..Fair::default()
         }
+    }
+
+    /// Know the fractions of all jobs to come.
+    #[inline]
+    pub fn learn(&mut self, fractions: &Fractions) {
+        self.fractions.learn(fractions);
     }
 
     /// A job begins.
@@ -90,10 +110,12 @@ impl Fair {
         let slot = self.vacant.pop().unwrap_or(self.active.len() as u32);
         for each in uses {
             let r = each.resource();
+            let weight = self.fractions.of(*each);
             self.members[r].push(slot);
-            self.demand[r] += u128::from(job.ceiling) * u128::from(each.weight());
+            self.demand[r] += u128::from(job.ceiling) * u128::from(weight);
             self.changed.push(r as u32);
-            self.loads[r].enter(now, self.members[r].len(), job.bytes * each.weight());
+            let bytes = (u128::from(job.bytes) * u128::from(weight)) >> self.shift;
+            self.loads[r].enter(now, self.members[r].len(), bytes as u64);
         }
         let active = Some(Active {
             left: work(job.bytes),
@@ -134,7 +156,7 @@ impl Fair {
         for each in uses(&active.job) {
             let r = each.resource();
             self.members[r].retain(|&member| member != slot);
-            self.demand[r] -= u128::from(active.job.ceiling) * u128::from(each.weight());
+            self.demand[r] -= u128::from(active.job.ceiling) * u128::from(self.fractions.of(*each));
             self.changed.push(r as u32);
             let since = self.loads[r].leave(at, self.members[r].len());
             if let (Some(bins), Some(since)) = (&mut self.bins, since) {
@@ -242,7 +264,7 @@ impl Fair {
         }
         for &slot in jobs {
             for each in uses(self.job(slot)) {
-                self.weight[each.resource()] += each.weight();
+                self.weight[each.resource()] += self.fractions.of(*each);
             }
         }
         for &resource in resources {
@@ -304,8 +326,9 @@ impl Fair {
     fn stop<'a>(&mut self, slot: u32, rate: u64, uses: impl Fn(&Job) -> &'a [Use]) {
         for each in uses(self.job(slot)) {
             let r = each.resource();
-            self.left[r] = self.left[r].saturating_sub(rate * each.weight());
-            self.weight[r] -= each.weight();
+            let weight = self.fractions.of(*each);
+            self.left[r] = self.left[r].saturating_sub(rate * weight);
+            self.weight[r] -= weight;
         }
         let now = self.now;
         let active = self.active[slot as usize].as_mut().expect("an active job");

@@ -5,6 +5,7 @@
 use super::edges::{sides, some};
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
+use super::spread::{Rule, Stated};
 use super::topology::whole;
 use super::topology::{SwitchLimits, Topology};
 use super::torus::{self, Torus};
@@ -12,7 +13,7 @@ use super::trees::cut_off;
 use super::uses::Use;
 use super::ChunkMode;
 use linkwright_core::machine::edges::run_of_names;
-use linkwright_core::machine::{EndpointKind, Section};
+use linkwright_core::machine::{EndpointKind, Section, ROUTINGS};
 use linkwright_core::{Bytes, Machine, MachineError, TimePs};
 use std::collections::{HashMap, HashSet};
 
@@ -35,7 +36,8 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
     let packet = s.optional_bytes("packet")?.unwrap_or(Bytes(0)).0;
     let mut topology = nodes(machine, &mut s)?;
     let torus = Torus::read(machine, &mut topology, &mut s)?;
-    let classes = links(&mut topology, &mut s, torus.is_some())?;
+    let sharing = [Sharing::Fair, Sharing::Fifo][sharing.unwrap_or(0)];
+    let classes = links(&mut topology, &mut s, torus.is_some(), sharing)?;
     switch_limits(&mut topology, &mut s)?;
     let local_start = local(&mut topology, &mut s)?;
     let (resources, most) = (topology.capacity.len(), Use::RESOURCES);
@@ -65,7 +67,7 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
     s.finish()?;
     Ok(Described {
         routing,
-        sharing: [Sharing::Fair, Sharing::Fifo][sharing.unwrap_or(0)],
+        sharing,
         chunks: [ChunkMode::Coalesced, ChunkMode::Each][chunks.unwrap_or(0)],
     })
 }
@@ -93,11 +95,20 @@ fn nodes(machine: &Machine, s: &mut Section<'_>) -> Read<Topology> {
 }
 
 /// Read all classes of links into `topology`; their names, after that of a torus.
-fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<Vec<String>> {
+fn links(
+    topology: &mut Topology,
+    s: &mut Section<'_>,
+    has_torus: bool,
+    sharing: Sharing,
+) -> Read<Vec<String>> {
     let mut classes = Vec::new();
     if has_torus {
         classes.push(torus::CLASS.to_string());
         topology.classes.push((torus::CLASS.to_string(), None));
+        topology.rules.push(Stated {
+            rule: Rule::Single,
+            stated: true,
+        });
         if !s.has("links") {
             return Ok(classes);
         }
@@ -116,6 +127,7 @@ fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<
         topology
             .classes
             .push((name.to_string(), Some(whole(stated))));
+        topology.rules.push(rule(&mut class, sharing)?);
         let rate = stated.0 * class.optional_ratio("share")?.unwrap_or(1.0);
         if rate < 1.0 {
             return Err(class.inconsistent("share", "leaves no bandwidth; give a share above zero"));
@@ -142,6 +154,26 @@ fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<
     }
     all.finish()?;
     Ok(classes)
+}
+
+/// How messages use equal ways over links of a class.
+fn rule(class: &mut Section<'_>, sharing: Sharing) -> Read<Stated> {
+    let stated = class.optional_choice("routing", &ROUTINGS)?;
+    let usual = match sharing {
+        Sharing::Fair => Rule::Spray,
+        Sharing::Fifo => Rule::Hash, // a flow that holds its links alone cannot be sprayed
+    };
+    let rule = stated.map_or(usual, |place| Rule::ALL[place]);
+    if (rule, sharing) == (Rule::Spray, Sharing::Fifo) {
+        let problem =
+            "spreads a message over links that `sharing = \"fifo\"` would hold one by one; \
+                       write hash, adaptive or single, or let flows share";
+        return Err(class.inconsistent("routing", problem));
+    }
+    Ok(Stated {
+        rule,
+        stated: stated.is_some(),
+    })
 }
 
 fn node(topology: &Topology, s: &Section<'_>, key: &str, name: &str) -> Read<u32> {

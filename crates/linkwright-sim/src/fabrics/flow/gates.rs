@@ -53,7 +53,7 @@ impl Routes {
                     let Some(route) = self.find(key) else {
                         continue;
                     };
-                    if self.is_adaptive(route) {
+                    if self.is_spread(route) {
                         return None;
                     }
                     pairs.push(Pair {

@@ -47,6 +47,7 @@ mod phases;
 mod route;
 mod routes;
 mod shared;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -110,14 +111,13 @@ pub struct Flow {
 /// The fabric that `machine` describes.
 pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
     let described = file::read(machine)?;
-    let topology = &described.routing.topology;
-    let shared = Shared::new(described.sharing, &topology.capacity, Watch::default());
+    let routes = Routes::new(described.routing);
     Ok(Flow {
         table: OnceCell::new(),
-        shared,
+        shared: Shared::new(described.sharing, &routes, Watch::default()),
         sharing: described.sharing,
         chunks: described.chunks,
-        routes: RefCell::new(Routes::new(described.routing)),
+        routes: RefCell::new(routes),
         sets: Vec::new(),
         starts: TimeQueue::default(),
         completions: Completions::default(),
@@ -151,9 +151,9 @@ impl Fabric for Flow {
 
     fn reset(&mut self, conditions: &Conditions<'_>) {
         self.sets = conditions.sets.to_vec();
-        self.routes.get_mut().bundle(conditions.channels);
-        let topology = &self.routes.get_mut().routing.topology;
-        self.shared = Shared::new(self.sharing, &topology.capacity, conditions.watch);
+        let routes = self.routes.get_mut();
+        routes.bundle(conditions.channels, conditions.seed);
+        self.shared = Shared::new(self.sharing, routes, conditions.watch);
         self.table.take();
         self.starts.clear();
         self.completions.clear();
@@ -271,10 +271,8 @@ impl Network for Flow {
         let mut routes = self.routes.borrow_mut();
         let route = routes.find(key(from, to, network))?;
         let timing = routes.timing(route);
-        let (start, rate, passes) = (timing.start, timing.whole, timing.passes);
-        let latency = timing.latency;
-        let all = routes.span(route, 0, passes - 1);
-        let uses = routes.uses(all).iter();
+        let (start, rate, latency) = (timing.start, timing.whole, timing.latency);
+        let uses = routes.uses(routes.one_way(route)).iter();
         Some(Wire {
             start,
             rate,

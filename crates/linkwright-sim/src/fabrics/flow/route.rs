@@ -6,13 +6,14 @@
 //! what a message costs besides its bytes.
 
 use super::pairs::Key;
+use super::spread::{Fans, Piece};
 use super::timing::Timing;
 use super::topology::Topology;
 use super::torus::Torus;
 use super::trees::{Terrain, Trees};
 use super::uses::{List, Uses};
 use linkwright_core::TimePs;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Which pairs a transport serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,8 @@ pub(super) struct Way {
     shortest: bool,
     /// Whether messages choose among it and other ways of a torus.
     pub adaptive: bool,
+    /// By pass, where messages may take other links that are as good as `links`.
+    pub pieces: Vec<Vec<Piece>>,
 }
 
 impl Way {
@@ -136,10 +139,11 @@ impl Routing {
     pub fn route(
         &self,
         key: Key,
-        (trees, way): (&mut Trees, &mut Way),
+        (trees, fans, way): (&mut Trees, &mut Fans, &mut Way),
         uses: &mut Uses,
         pieces: &mut Vec<List>,
     ) -> Result<Timing, String> {
+        way.pieces.clear();
         let Some(used) = self.networks.get(key.network as usize) else {
             return Err(format!(
                 "the machine has no network {}; name it in [hints]",
@@ -157,8 +161,11 @@ impl Routing {
         let Some(&index) = order.iter().find(&mut leads) else {
             return Err(self.nowhere(key, used, order));
         };
+        if own.is_none_or(|own| own.way.is_none()) && !way.adaptive {
+            self.spread(index, key, (trees, fans), way);
+        }
         let first = pieces.len();
-        self.pieces(way, uses, pieces);
+        self.pieces(way, fans, uses, pieces);
         let carrier = (&self.transports[index], used, own);
         Ok(self.timing(carrier, way, uses, &pieces[first..]))
     }
@@ -227,7 +234,7 @@ impl Routing {
             notice: self.local_start,
             chunk: u64::MAX,
             passes: 1,
-            whole: self.topology.most(&[memory]),
+            whole: self.topology.most(&[memory], &uses.fractions),
             ..Timing::default()
         })
     }
@@ -283,6 +290,59 @@ impl Routing {
         };
         self.cut(t, stage, key.to, way);
         true
+    }
+
+    /// Let messages of transport `index` use the ways that are as short as the one found, by the rules of their links.
+    fn spread(
+        &self,
+        index: usize,
+        key: Key,
+        (trees, fans): (&mut Trees, &mut Fans),
+        way: &mut Way,
+    ) {
+        let terrain = self.terrain(&self.transports[index]);
+        let passes = way.ends.len();
+        let mut spread = |links: &[u32]| {
+            let asked = (links, (key.from, key.to));
+            fans.pieces(asked, (index, terrain), trees, passes > 1)
+        };
+        let found: Vec<Option<Vec<Piece>>> = way.passes(0, passes - 1).map(&mut spread).collect();
+        if found.iter().all(Option::is_none) {
+            return;
+        }
+        let whole = |links: &[u32]| links.iter().map(|&link| Piece::Link(link)).collect();
+        let passes = way.passes(0, passes - 1).zip(found);
+        let pieces = passes.map(|(links, found)| found.unwrap_or_else(|| whole(links)));
+        way.pieces = pieces.collect();
+    }
+
+    /// Add what data use that take these pieces; where messages choose, that of the widest way.
+    fn over(&self, pieces: &[Piece], fans: &Fans, parts: &mut BTreeMap<u32, f64>) {
+        let (mut all, mut way) = (Vec::new(), Vec::new());
+        for &piece in pieces {
+            if let Piece::Spread(fan) = piece {
+                all.extend(fans.get(fan).shares());
+                continue;
+            }
+            way.clear();
+            fans.first(piece, &self.topology.capacity, &mut way);
+            all.extend(way.iter().map(|&link| (link, 1.0)));
+        }
+        self.topology.parts(&all, parts);
+    }
+
+    /// File what messages use that take these pieces in one pass.
+    pub fn list(&self, pieces: &[Piece], fans: &Fans, uses: &mut Uses) -> List {
+        let link = |piece: &Piece| match piece {
+            Piece::Link(link) => Some(*link),
+            _ => None,
+        };
+        if let Some(links) = pieces.iter().map(link).collect::<Option<Vec<u32>>>() {
+            return self.along(&links, uses);
+        }
+        let mut parts = BTreeMap::new();
+        self.over(pieces, fans, &mut parts);
+        uses.spread(&parts)
     }
 
     /// Note the ends of the passes of a way, which are the nodes that store its data.
@@ -345,8 +405,18 @@ impl Routing {
     }
 
     /// File what passes i..=j of a way use.
-    fn pieces(&self, way: &Way, uses: &mut Uses, pieces: &mut Vec<List>) {
+    fn pieces(&self, way: &Way, fans: &Fans, uses: &mut Uses, pieces: &mut Vec<List>) {
         let passes = way.ends.len();
+        if !way.pieces.is_empty() {
+            for (first, last) in (0..passes).flat_map(|i| (0..passes).map(move |j| (i, j.max(i)))) {
+                let mut parts = BTreeMap::new();
+                for pass in &way.pieces[first..=last] {
+                    self.over(pass, fans, &mut parts);
+                }
+                pieces.push(uses.spread(&parts));
+            }
+            return;
+        }
         if passes == 1 && way.shortest {
             return pieces.push(self.along(&way.links, uses));
         }
@@ -371,7 +441,10 @@ impl Routing {
         let own_rate = own.and_then(|own| own.rate).or(t.rate);
         let bundle = (t.channel.zip(self.channels)).map(|(one, n)| one.saturating_mul(n.into()));
         let rate = [own_rate, bundle].into_iter().flatten().min();
-        let most = |first, last| (self.topology).most(uses.of(pieces[first * passes + last]));
+        let most = |first, last| {
+            let used = uses.of(pieces[first * passes + last]);
+            (self.topology).most(used, &uses.fractions)
+        };
         let ceiling = |first, last: usize| {
             let together = most(first, last);
             let alone = match first == last {

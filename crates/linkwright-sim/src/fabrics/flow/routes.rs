@@ -5,14 +5,12 @@
 use super::group::Groups;
 use super::pairs::{Key, Pairs};
 use super::route::{Routing, Way};
+use super::spread::{cost, Fans, Piece};
 use super::timing::Timing;
 use super::trees::Trees;
 use super::uses::{List, Use, Uses};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// Femtoseconds, in which one byte takes a whole number on any real link.
-const FS_PER_S: u64 = 1_000_000_000_000_000;
 
 /// The number of pairs without a route.
 const NONE: u32 = u32::MAX - 1;
@@ -21,8 +19,19 @@ struct Route {
     timing: u32,
     /// Its first list; there is one for each span of passes.
     pieces: u32,
-    /// Source and target, where each message chooses its way.
-    ends: Option<(u32, u32)>,
+    choice: Choice,
+}
+
+/// What messages of a route choose when they start to move.
+enum Choice {
+    /// Nothing.
+    Fixed,
+    /// Nothing, but they use parts of links, or the links of a way that was drawn; the list is that of the first way.
+    Spread(List),
+    /// A way between source and target on a torus.
+    Torus(u32, u32),
+    /// Ways of fans; the pieces of the way, and the list of the first way.
+    Fans(Box<[Piece]>, List),
 }
 
 /// All of them.
@@ -36,7 +45,8 @@ pub(super) struct Routes {
     known: FxHashMap<Timing, u32>,
     pieces: Vec<List>,
     /// What each way uses that a message has chosen.
-    chosen: FxHashMap<Vec<u32>, List>,
+    chosen: FxHashMap<Vec<Piece>, List>,
+    fans: Fans,
     pub(super) uses: Uses,
     pub(super) trees: Trees,
     /// The latest way; kept to reuse its memory.
@@ -49,6 +59,7 @@ pub(super) struct Routes {
 impl Routes {
     /// No routes yet.
     pub fn new(routing: Routing) -> Self {
+        let uses = Uses::new(routing.topology.fractions());
         Routes {
             numbers: Pairs::new(routing.topology.endpoints as usize),
             routing,
@@ -57,7 +68,8 @@ impl Routes {
             known: FxHashMap::default(),
             pieces: Vec::new(),
             chosen: FxHashMap::default(),
-            uses: Uses::default(),
+            fans: Fans::default(),
+            uses,
             trees: Trees::default(),
             way: Way::default(),
             groups: Groups::default(),
@@ -65,9 +77,12 @@ impl Routes {
         }
     }
 
-    /// Every message stands for `channels` channels; what is known of routes is forgotten, except for the trees.
-    pub fn bundle(&mut self, channels: Option<u32>) {
-        if self.routing.channels == channels {
+    /// Every message stands for `channels` channels, and `seed` draws the ways of pairs; what is known of routes is
+    /// forgotten where that makes a difference, except for the trees.
+    pub fn bundle(&mut self, channels: Option<u32>, seed: u64) {
+        let drawn = self.fans.seed != seed && self.routing.topology.draws();
+        self.fans.seed = seed;
+        if self.routing.channels == channels && !drawn {
             return;
         }
         self.routing.channels = channels;
@@ -77,7 +92,7 @@ impl Routes {
         self.known.clear();
         self.pieces.clear();
         self.chosen.clear();
-        self.uses = Uses::default();
+        self.uses = Uses::new(self.routing.topology.fractions());
         self.groups = Groups::default();
     }
 
@@ -95,18 +110,36 @@ impl Routes {
             Err(_) => NONE,
             Ok(timing) => {
                 let timing = self.number(timing);
-                let pieces = first;
-                let adaptive = self.way.adaptive && key.from != key.to;
+                let choice = self.choice(key);
                 self.routes.push(Route {
                     timing,
-                    pieces,
-                    ends: adaptive.then_some((key.from, key.to)),
+                    pieces: first,
+                    choice,
                 });
                 self.routes.len() as u32 - 1
             }
         };
         self.numbers.insert(key, number);
         number
+    }
+
+    /// What messages of the pair whose way was worked out last choose.
+    fn choice(&mut self, key: Key) -> Choice {
+        if key.from == key.to {
+            return Choice::Fixed;
+        }
+        if self.way.adaptive {
+            return Choice::Torus(key.from, key.to);
+        }
+        if self.way.pieces.is_empty() {
+            return Choice::Fixed;
+        }
+        let one = self.routing.along(&self.way.links, &mut self.uses);
+        let pieces: Vec<Piece> = self.way.pieces.concat();
+        match pieces.iter().any(|piece| matches!(piece, Piece::Chosen(_))) {
+            true => Choice::Fans(pieces.into(), one),
+            false => Choice::Spread(one),
+        }
     }
 
     /// Number of a timing.
@@ -124,13 +157,13 @@ impl Routes {
         self.routes.push(Route {
             timing,
             pieces,
-            ends: None,
+            choice: Choice::Fixed,
         });
         self.routes.len() as u32 - 1
     }
 
     fn route(&mut self, key: Key) -> Result<Timing, String> {
-        let search = (&mut self.trees, &mut self.way);
+        let search = (&mut self.trees, &mut self.fans, &mut self.way);
         (self.routing).route(key, search, &mut self.uses, &mut self.pieces)
     }
 
@@ -163,32 +196,58 @@ impl Routes {
     /// Whether the messages of a route choose their way when they start to move.
     #[inline]
     pub fn is_adaptive(&self, route: u32) -> bool {
-        self.routes[route as usize].ends.is_some()
+        matches!(
+            self.routes[route as usize].choice,
+            Choice::Torus(..) | Choice::Fans(..)
+        )
+    }
+
+    /// Whether messages of a route may use other links than those of its first way.
+    pub fn is_spread(&self, route: u32) -> bool {
+        !matches!(self.routes[route as usize].choice, Choice::Fixed)
+    }
+
+    /// What the first way of a route uses.
+    pub fn one_way(&self, route: u32) -> List {
+        match self.routes[route as usize].choice {
+            Choice::Spread(one) | Choice::Fans(_, one) => one,
+            Choice::Fixed | Choice::Torus(..) => self.span(route, 0, self.timing(route).passes - 1),
+        }
     }
 
     /// What the cheapest way of an adaptive route uses; `crowd` counts the flows on a link.
     pub fn choose(&mut self, route: u32, crowd: impl Fn(u32) -> usize) -> List {
-        let (from, to) = self.routes[route as usize].ends.expect("an adaptive route");
-        let torus = self
-            .routing
-            .torus
-            .as_ref()
-            .expect("only a torus is adaptive");
         let capacity = &self.routing.topology.capacity;
-        let cost = |link: u32| {
-            (crowd(link) as u64 + 1).saturating_mul(FS_PER_S)
-                / capacity[link as usize].min(FS_PER_S)
-        };
-        let mut links = Vec::new();
-        torus.cheapest(from, to, cost, &mut links);
-        match self.chosen.get(&links) {
-            Some(&list) => list,
-            None => {
-                let list = self.routing.along(&links, &mut self.uses);
-                self.chosen.insert(links, list);
-                list
+        let cost = |link: u32| cost(crowd(link), capacity[link as usize]);
+        let mut way = Vec::new();
+        match &self.routes[route as usize].choice {
+            Choice::Torus(from, to) => {
+                let torus = self.routing.torus.as_ref();
+                let torus = torus.expect("only a torus has such routes");
+                let mut links = Vec::new();
+                torus.cheapest(*from, *to, cost, &mut links);
+                way.extend(links.into_iter().map(Piece::Link));
             }
+            Choice::Fans(pieces, _) => {
+                let mut links = Vec::new();
+                for &piece in pieces {
+                    let Piece::Chosen(fan) = piece else {
+                        way.push(piece);
+                        continue;
+                    };
+                    links.clear();
+                    self.fans.get(fan).cheapest(cost, &mut links);
+                    way.extend(links.iter().map(|&link| Piece::Link(link)));
+                }
+            }
+            Choice::Fixed | Choice::Spread(_) => unreachable!("an adaptive route"),
         }
+        if let Some(&list) = self.chosen.get(&way) {
+            return list;
+        }
+        let list = self.routing.list(&way, &self.fans, &mut self.uses);
+        self.chosen.insert(way, list);
+        list
     }
 
     #[inline]

@@ -23,10 +23,11 @@ pub(super) enum Shared {
 }
 
 impl Shared {
-    pub fn new(sharing: Sharing, capacity: &[u64], watch: Watch) -> Self {
+    pub fn new(sharing: Sharing, routes: &Routes, watch: Watch) -> Self {
+        let capacity = &routes.routing.topology.capacity;
         let bins = watch.bins(capacity.len());
         match sharing {
-            Sharing::Fair => Shared::Fair(Fair::new(capacity, bins)),
+            Sharing::Fair => Shared::Fair(Fair::new(capacity, &routes.uses.fractions, bins)),
             Sharing::Fifo => Shared::Fifo(Fifo::new(capacity.len(), bins)),
         }
     }
@@ -34,7 +35,10 @@ impl Shared {
     /// A job begins or queues up.
     pub fn enter(&mut self, now: TimePs, job: Job, routes: &Routes) {
         match self {
-            Shared::Fair(fair) => fair.enter(now, job, routes.uses(job.uses)),
+            Shared::Fair(fair) => {
+                fair.learn(&routes.uses.fractions);
+                fair.enter(now, job, routes.uses(job.uses));
+            }
             Shared::Fifo(fifo) => fifo.enter(now, job, routes.uses(job.uses)),
         }
     }

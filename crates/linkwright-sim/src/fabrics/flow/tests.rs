@@ -3,7 +3,7 @@
 use super::fair::Fair;
 use super::fifo::Fifo;
 use super::job::{time, Job};
-use super::uses::{Use, Uses};
+use super::uses::{Fractions, Use, Uses};
 use linkwright_core::{Machine, TimePs};
 use proptest::prelude::*;
 
@@ -15,9 +15,10 @@ struct Case {
 
 impl Case {
     fn new(capacity: &[u64]) -> Self {
+        let fractions = Fractions::new(capacity, true);
         Case {
-            fair: Fair::new(capacity, None),
-            uses: Uses::default(),
+            fair: Fair::new(capacity, &fractions, None),
+            uses: Uses::new(fractions),
         }
     }
 
@@ -100,7 +101,10 @@ fn a_late_flow_halves_the_rate_and_an_early_end_gives_it_back() {
 #[test]
 fn a_queue_serves_one_after_another_and_blocks_at_its_head() {
     // a holds links 0 and 1 until 100; b waits for 0 and holds up c at 2, though 2 is idle.
-    let (mut fifo, mut all) = (Fifo::new(3, None), Uses::default());
+    let (mut fifo, mut all) = (
+        Fifo::new(3, None),
+        Uses::new(Fractions::new(&[1; 3], false)),
+    );
     let plan = [(100, [(0, 1), (1, 1)]), (50, [(0, 1), (2, 1)])];
     for (token, (bytes, uses)) in (0..).zip(plan) {
         let job = job(&mut all, token, bytes, 1_000_000_000, &uses);

@@ -12,7 +12,8 @@
 //!
 //! Endpoints carry other nodes' data only where a transport says so.
 
-use super::uses::Use;
+use super::spread::{Rule, Stated};
+use super::uses::{Fractions, Use};
 use crate::network::{Edge, Switch, Wiring};
 use linkwright_core::{BytesPerSec, TimePs};
 use std::collections::{HashMap, HashSet};
@@ -54,6 +55,8 @@ pub(super) struct Topology {
     pub begins: Vec<u32>,
     /// Name of each class of links, and the rate that the file states for it, if it states one.
     pub classes: Vec<(String, Option<u64>)>,
+    /// How messages use equal ways over links of each class.
+    pub rules: Vec<Stated>,
     /// Links out of each node.
     out: Vec<Vec<u32>>,
     /// Classes up to the last one that has a link.
@@ -257,6 +260,16 @@ impl Topology {
         }
     }
 
+    /// The resource of all that `node` receives and sends, where that is limited.
+    pub fn throughput_of(&self, node: u32) -> Option<u32> {
+        self.throughputs.get(&node).copied()
+    }
+
+    /// The resource of what turns at `switch` into `link`, where that is limited.
+    pub fn turn_of(&self, switch: u32, link: u32) -> Option<u32> {
+        self.turns.get(&(switch, link)).copied()
+    }
+
     /// What combining at `node` uses, where that is limited.
     pub fn combining(&self, node: u32) -> Option<Use> {
         let resource = (*self.combiners.get(&node)?)?;
@@ -279,15 +292,24 @@ impl Topology {
         Some(Use::new(*resource, 1))
     }
 
+    /// Fractions for messages that use parts of links.
+    pub fn fractions(&self) -> Fractions {
+        let sprays = self.rules.iter().any(|rule| rule.rule == Rule::Spray);
+        Fractions::new(&self.capacity, sprays)
+    }
+
+    /// Whether a seed decides which ways messages take.
+    pub fn draws(&self) -> bool {
+        // What is stored on the way does not choose, but draws.
+        let draws = |rule: &Stated| matches!(rule.rule, Rule::Hash | Rule::Adaptive);
+        self.rules.iter().any(draws)
+    }
+
     /// Bytes per second that one flow can have over all of `uses`.
-    pub fn most(&self, uses: &[Use]) -> u64 {
+    pub fn most(&self, uses: &[Use], fractions: &Fractions) -> u64 {
         let least = |least: u64, each: &Use| {
             let capacity = self.capacity[each.resource()];
-            // A division would cost more than all the rest.
-            least.min(match each.weight() {
-                1 => capacity,
-                weight => capacity / weight,
-            })
+            least.min(fractions.most(capacity, *each))
         };
         uses.iter().fold(u64::MAX, least)
     }

@@ -99,6 +99,38 @@ pub(super) struct Trees {
 }
 
 impl Trees {
+    /// The number of links from `source` to each node that is no farther than `target`; `None` if there is no way to it.
+    pub fn depths<'a>(
+        &'a mut self,
+        (source, target): (u32, u32),
+        (number, terrain): (usize, Terrain<'a>),
+    ) -> Option<impl Fn(u32) -> Option<u32> + 'a> {
+        let tree = self.tree(source, (number, terrain));
+        if !tree.reaches(target, terrain) {
+            return None;
+        }
+        Some(move |mut node: u32| {
+            let mut depth = 0;
+            while node != tree.source {
+                let link = tree.into[node as usize];
+                if link == NONE {
+                    return None;
+                }
+                node = terrain.topology.begins[link as usize];
+                depth += 1;
+            }
+            Some(depth)
+        })
+    }
+
+    fn tree(&mut self, source: u32, (number, terrain): (usize, Terrain<'_>)) -> &mut Tree {
+        let nodes = terrain.topology.names.len();
+        if self.trees.len() * nodes > KEPT {
+            self.trees.clear();
+        }
+        (self.trees.entry((source, number))).or_insert_with(|| Tree::new(source, nodes))
+    }
+
     /// Append the links of the way from `source` to `target` over terrain number `number`; whether there is one.
     pub fn way(
         &mut self,
@@ -106,11 +138,7 @@ impl Trees {
         (number, terrain): (usize, Terrain<'_>),
         links: &mut Vec<u32>,
     ) -> bool {
-        let nodes = terrain.topology.names.len();
-        if self.trees.len() * nodes > KEPT {
-            self.trees.clear();
-        }
-        let tree = (self.trees.entry((source, number))).or_insert_with(|| Tree::new(source, nodes));
+        let tree = self.tree(source, (number, terrain));
         let reached = tree.reaches(target, terrain);
         if reached {
             tree.way(target, terrain.topology, links);

@@ -1,13 +1,20 @@
 //! The resources that data use on their way: links, and anything else they compete for.
 //!
 //! An all-to-all over a torus of 1,024 places has a million routes over sixteen links each, so a use takes four bytes
-//! and one table holds all lists, in the order of first use, which is nearly the order of later messages.
+//! and one table holds all lists, in the order of first use, which is nearly the order of later messages. Data that are
+//! spread over several links use a part of each: a weight then stands for a fraction, see [`Fractions`].
+
+use std::collections::BTreeMap;
 
 /// A resource, and how often each byte uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Use(u32);
 
-const WEIGHT_BITS: u32 = 8;
+const WEIGHT_BITS: u32 = 9;
+/// Weights from here on stand for fractions.
+const WHOLE: u32 = 256;
+/// The denominator of fractions.
+const PARTS: u64 = 1 << 16;
 
 impl Use {
     /// Most resources of a machine.
@@ -19,7 +26,7 @@ impl Use {
     /// If a route uses a resource more than 255 times; no route is long enough for that.
     #[inline]
     pub fn new(resource: u32, weight: u32) -> Self {
-        assert!(weight >> WEIGHT_BITS == 0, "a route in circles");
+        assert!(weight < WHOLE, "a route in circles");
         Use(resource << WEIGHT_BITS | weight)
     }
 
@@ -28,9 +35,94 @@ impl Use {
         (self.0 >> WEIGHT_BITS) as usize
     }
 
+    /// How often each byte uses it; for data that are spread, a number that [`Fractions`] knows.
     #[inline]
     pub fn weight(self) -> u64 {
         u64::from(self.0 & ((1 << WEIGHT_BITS) - 1))
+    }
+}
+
+/// What weights mean, in units of 1 / `scale` of a byte: whole weights themselves, others the fractions that data which
+/// are spread have needed so far.
+#[derive(Clone, Debug)]
+pub(super) struct Fractions {
+    /// By weight.
+    parts: Vec<u64>,
+    scale: u64,
+}
+
+impl Fractions {
+    /// Fractions of resources with these capacities; without `spread` nothing is ever spread.
+    pub fn new(capacity: &[u64], spread: bool) -> Self {
+        let most = capacity.iter().copied().max().unwrap_or(1).max(1);
+        // Capacities are counted in the same units, and must fit.
+        let room = (u64::MAX / 4 / most).max(1);
+        let scale = if spread {
+            PARTS.min(1 << room.ilog2())
+        } else {
+            1
+        };
+        Fractions {
+            parts: (0..u64::from(WHOLE)).map(|weight| weight * scale).collect(),
+            scale,
+        }
+    }
+
+    /// Units of a whole byte.
+    #[inline]
+    pub fn scale(&self) -> u64 {
+        self.scale
+    }
+
+    /// Units of one use.
+    #[inline]
+    pub fn of(&self, each: Use) -> u64 {
+        self.parts[each.weight() as usize]
+    }
+
+    /// Bytes per second that one flow can have of `capacity`.
+    pub fn most(&self, capacity: u64, each: Use) -> u64 {
+        // A division would cost more than all the rest.
+        match each.weight() {
+            1 => capacity,
+            weight if weight < u64::from(WHOLE) => capacity / weight,
+            _ => {
+                let most =
+                    u128::from(capacity) * u128::from(self.scale) / u128::from(self.of(each));
+                u64::try_from(most).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// Use of `resource` by a part of the data, rounded up: nothing may be faster than its limits. Once the table is
+    /// full, the next larger part that it has.
+    pub fn part(&mut self, resource: u32, part: f64) -> Use {
+        let wanted = ((part * self.scale as f64 - 1e-6).ceil() as u64).max(1);
+        if wanted % self.scale == 0 {
+            return Use::new(resource, (wanted / self.scale) as u32);
+        }
+        let shares = &self.parts[WHOLE as usize..];
+        let known = shares.iter().position(|&share| share == wanted);
+        let place = known.unwrap_or_else(|| match shares.len() < WHOLE as usize {
+            true => shares.len(),
+            false => {
+                let off =
+                    |place: &usize| (shares[*place] < wanted, shares[*place].abs_diff(wanted));
+                (0..shares.len()).min_by_key(off).expect("it is full")
+            }
+        });
+        if place == shares.len() {
+            self.parts.push(wanted);
+        }
+        Use(resource << WEIGHT_BITS | WHOLE + place as u32)
+    }
+
+    /// Take over what `other`, of the same machine, has learnt since.
+    #[inline]
+    pub fn learn(&mut self, other: &Fractions) {
+        if self.parts.len() != other.parts.len() {
+            self.clone_from(other);
+        }
     }
 }
 
@@ -42,12 +134,30 @@ pub(super) struct List {
 }
 
 /// All lists.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Uses {
     all: Vec<Use>,
+    pub fractions: Fractions,
 }
 
 impl Uses {
+    /// No lists yet.
+    pub fn new(fractions: Fractions) -> Self {
+        Uses {
+            all: Vec::new(),
+            fractions,
+        }
+    }
+
+    /// File `parts` of the data, each resource once.
+    pub fn spread(&mut self, parts: &BTreeMap<u32, f64>) -> List {
+        let first = self.all.len();
+        for (&resource, &part) in parts {
+            self.all.push(self.fractions.part(resource, part));
+        }
+        self.list(first)
+    }
+
     /// File what `write` appends, each resource once.
     pub fn add(&mut self, write: impl FnOnce(&mut Vec<Use>)) -> List {
         let first = self.all.len();
@@ -96,7 +206,7 @@ mod tests {
     #[test]
     fn the_largest_numbers_fit_and_equal_resources_are_one_use() {
         let last = Use::RESOURCES as u32 - 1;
-        let mut uses = Uses::default();
+        let mut uses = Uses::new(Fractions::new(&[1], false));
         let written = [(last, 200), (0, 1), (last, 55)].map(|(r, weight)| Use::new(r, weight));
         let list = uses.add(|all| all.extend(written));
         let found = uses.of(list).iter().map(|u| (u.resource(), u.weight()));

@@ -54,7 +54,7 @@ def _found(
                 asked, told = plan.question, f"{name} ({plan.words})"
             schedule = schedules.of(asked)
             if schedule.memories <= machine.memories:
-                yield told, (schedules.lowered(schedule, machine, asked.path), schedules.how(asked))
+                yield told, (schedules.lowered(schedule, machine, asked.path, asked.placement), schedules.how(asked))
         except (ScheduleError, ShapeError):
             if not best:
                 raise

@@ -1,0 +1,152 @@
+"""Which endpoints take part: ranks per node, named endpoints, and what is too large to be simulated."""
+
+from __future__ import annotations
+
+import pytest
+
+from linkwright import machines
+from linkwright.base.errors import LinkwrightError, UsageError
+from linkwright.libraries.settings import Setup
+from linkwright.libraries.times import Model, places
+from linkwright.machines import Variant
+from linkwright_cases import invoke
+
+HGX = ("--on", "hgx-h100", "--nodes", "2", "--sizes", "16M")
+
+
+def head(*arguments: str) -> str:
+    """What `simulate` prints."""
+    result = invoke("simulate", *arguments)
+    assert result.status == 0, result.err
+    return result.out
+
+
+@pytest.mark.parametrize(
+    ("variant", "ranks", "expected"),
+    [
+        (Variant(2), None, None),
+        (Variant(2), 16, None),
+        (Variant(2), 2, (0, 8)),
+        (Variant(2), 6, (0, 1, 2, 8, 9, 10)),
+        (Variant(2, ranks_per_node=4), None, (0, 1, 2, 3, 8, 9, 10, 11)),
+        (Variant(2, ranks_per_node=4), 4, (0, 1, 2, 3)),
+        (Variant(ranks_per_node=2), None, (0, 1)),
+        (Variant(2, place=("node 1 GPU 0..1", "node 0 GPU 7")), None, (8, 9, 7)),
+    ],
+)
+def test_every_node_gets_an_equal_share(variant: Variant, ranks: int | None, expected: tuple[int, ...] | None):
+    assert variant.places(machines.load("hgx-h100", variant), ranks) == expected
+
+
+@pytest.mark.parametrize(
+    ("variant", "ranks", "problem"),
+    [
+        (Variant(2), 3, "3 ranks do not divide equally among 2 nodes"),
+        (Variant(2, ranks_per_node=9), None, "a node of hgx-h100-x2 has 8 ranks"),
+        (Variant(2, ranks_per_node=4), 6, "with 4 on each of 2 nodes there are 8 ranks"),
+        (Variant(2, place=("GPU 0",)), None, "unknown endpoint `GPU 0`"),
+        (Variant(2, place=("node 0 GPU 0", "node 0 GPU 0")), None, "is named twice"),
+        (Variant(2, place=("node 0 GPU 0..1",)), 3, "--place names 2 endpoints"),
+    ],
+)
+def test_what_does_not_fit_is_refused(variant: Variant, ranks: int | None, problem: str):
+    machine = machines.load("hgx-h100", Variant(variant.nodes))
+    with pytest.raises(LinkwrightError, match=problem):
+        variant.places(machine, ranks)
+
+
+def test_a_variant_survives_a_run_folder():
+    variant = Variant(2, "ndr-fat-tree", ranks_per_node=4)
+    assert Variant.of(**variant.to_json()) == variant
+    with pytest.raises(UsageError, match="omit --ranks-per-node"):
+        Variant(2, ranks_per_node=4, place=("GPU 0",))
+
+
+def test_two_ranks_on_two_nodes_are_one_on_each():
+    out = head("allreduce", "-p", "2", *HGX)
+    assert "# 2 of 16 endpoints take part, the first ones of each node" in out
+    # A port carries 50 GB/s, NVLink nine times as much.
+    assert float(out.splitlines()[-1].split()[4]) < 50
+    assert out.splitlines()[-1] == head("allreduce", "--ranks-per-node", "1", *HGX).splitlines()[-1]
+    named = head("allreduce", "--place", "node 0 GPU 0,node 1 GPU 0", *HGX)
+    assert out.splitlines()[-1] == named.splitlines()[-1]
+
+
+def test_without_ranks_all_endpoints_of_the_nodes_take_part():
+    out = head("broadcast", "-a", "binomial", "--on", "hgx-h100", "--nodes", "40", "--sizes", "8")
+    assert "take part" not in out
+    assert "320 ranks" in out
+
+
+def test_a_machine_of_too_many_endpoints_asks_how_many(tmp_path):
+    result = invoke("simulate", "allreduce", "--on", "hgx-h100", "--nodes", "1024", "--sizes", "8")
+    assert result.status == 2
+    assert "has 8,192 endpoints; say how many take part, with --ranks or --ranks-per-node" in result.err
+
+
+def test_part_of_each_node_is_planned_and_simulated_where_it_is():
+    setup = Setup("hgx-h100", 2, 1, "ndr-fat-tree", "nccl-2.27", "allreduce")
+    model = Model()
+    assert places(model.machine(setup), setup) == (0, 8)
+    size = 1 << 30
+    for collective in ("allreduce", "sendrecv"):
+        alone = Setup("hgx-h100", 2, 1, "ndr-fat-tree", "nccl-2.27", collective)
+        assert size / model.time(alone, size).time_us / 1e3 < 50  # GB/s of a port
+
+
+def test_a_suite_runs_on_part_of_each_node(tmp_path):
+    asked = ("--ranks-per-node", "2", *HGX, "--runs", str(tmp_path))
+    result = invoke("run", "allreduce", "-a", "ring", *asked)
+    assert result.status == 0, result.err
+    assert "4 of 16 endpoints take part, the first ones of each node" in result.out
+
+
+def test_a_schedule_is_explained_where_its_ranks_are():
+    result = invoke("explain", "allreduce/ring", "--on", "hgx-h100", "--nodes", "2", "--ranks-per-node", "1")
+    assert result.status == 0, result.err
+    assert "2 ranks" in result.out
+    assert "NIC" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("explain", "allreduce/ring", "--on", "loggp", "-p", "1"), "takes no time on 1 rank; ask for more ranks"),
+        (
+            ("draw", "allreduce/ring", "--on", "loggp", "-p", "1", "--out", "a.svg"),
+            "takes no time on 1 rank; ask for more ranks",
+        ),
+        (
+            ("tune", "--on", "loggp", "-p", "4194304", "--for", "openmpi", "--sizes", "8"),
+            "at most 1,048,576 ranks are simulated one by one; so many need about 6 GB",
+        ),
+        (
+            ("explain", "alltoall/linear", "--on", "loggp", "-p", "2048", "--size", "1M"),
+            "an answer simulates it some 30 times, about 8 minutes",
+        ),
+        (
+            ("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "7919", "--sizes", "8"),
+            "about 128,8",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_too_large_or_too_small_is_refused_before_the_work(arguments, problem, tmp_path, monkeypatch):
+    import re
+
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.status != 0
+    assert re.search(problem, re.sub(r"\s+#?\s*", " ", result.err + result.out))
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    (tmp_path / "empty.json").touch()
+    result = invoke("explain", str(tmp_path / "empty.json"))
+    assert result.status != 0
+    assert "is empty; give a log or a schedule" in result.err
+
+
+def test_a_sweep_of_an_axis_goes_up():
+    result = invoke("run", "probe/memory_latency", "--axis", "working_set=4K..1K")
+    assert result.status == 2
+    assert "4K..1K ends before it begins; write the smaller first" in result.err
