@@ -23,13 +23,15 @@ from . import faster, remarks, verdict
 from .faster import Faster
 from .findings import Finding, findings
 from .sensitivity import Effect, effects
-from .suspects import LEFT, Suspect, distance, suspects
+from .suspects import LEFT, LIGHTEST, SHAPE, Curve, Suspect, distance, suspects
 from .system import System, few
 from .verdict import Point, Verdict
 
 SHOWN = 5  # hypotheses
 LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
 CLOSE = 1.05  # of the distance of the first hypothesis: nearer than this, times do not separate two
+MANY = 4  # nodes
+NEARLY = 0.92  # of the healthy rate
 WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
 
 
@@ -131,11 +133,13 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     curve = {point.size: point.healthy for point in points}
     last = sizes[-1]
     judged = verdict.of(points, _large_rate(system, last), launched=system.described.library() is not None)
-    apart = distance(curve, measured)
+    low = judged.word in ("suspicious", "broken") and not judged.small
+    end = max(point.healthy_busbw for point in points)
+    weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
+    its = Curve(measured, sizes, [point.size for point in judged.judged], weights, choices_first=not low)
+    apart = its.off(curve)
     named, nearest = (
-        suspects(system, facts, measured, sizes, [point.size for point in judged.judged], apart)
-        if judged.share < verdict.FINE or apart > 1 / verdict.FINE
-        else ([], None)
+        suspects(system, facts, its, apart) if judged.share < verdict.FINE or apart > 1 / verdict.FINE else ([], None)
     )
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
@@ -189,8 +193,19 @@ def verdict_in_words(answer: Answer) -> list[str]:
     )
     return [
         first, *([small] if judged.small else []), *_small(answer), *(one.words for one in answer.findings),
-        *answer.remarks,
+        *_rest(answer), *answer.remarks,
     ]  # fmt: skip
+
+
+def _rest(answer: Answer) -> list[str]:
+    """What many nodes that are nearly fine often lack."""
+    nodes, judged = answer.system.nodes, answer.verdict
+    if judged.word != "fine" or judged.loose or nodes < MANY or judged.share >= NEARLY:
+        return []
+    return [
+        f"That is within the model's error. On {nodes} nodes more channels and queue pairs often give the rest: try "
+        "NCCL_MIN_CTAS=24 and NCCL_IB_QPS_PER_CONNECTION=2."
+    ]
 
 
 def doubts(answer: Answer) -> list[str]:
@@ -207,8 +222,12 @@ def doubts(answer: Answer) -> list[str]:
     left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance
     if left > LEFT:
         return [f"The first cause is weak: its simulation leaves {apart_in_words(left)} unexplained."]
-    rivals = [one for one in others if one.distance < first.distance * CLOSE and not one.cases[0].rare]
-    rivals = [] if first.stated else rivals
+    rivals = [] if first.stated else [one for one in others if one.rank < first.rank * CLOSE]
+    if len(answer.points) < SHAPE and not first.stated:
+        return [
+            f"{len(answer.points)} sizes have no shape that tells causes apart: several give these numbers, the common "
+            "ones first. Measure 8 bytes to 8 GiB with NCCL_DEBUG=INFO to know more."
+        ]
     if rivals:
         return [
             f"Times do not separate the first {len(rivals) + 1} causes: each is within the model's error. Check all."

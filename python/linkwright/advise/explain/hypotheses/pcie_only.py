@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import WITHIN, Case, Hypothesis, checks, unless
+from .kind import COMMON, RARE, WITHIN, Case, Hypothesis, checks, unless
 from .no_peer import host_memory
 
 NEAR = 1.1  # a smooth curve at a fifth of the rate fits whatever has a PCIe link in it
@@ -27,7 +27,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 unless(facts.transports, "grep ' via ' in the log with NCCL_DEBUG=INFO"),
             ),
             "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv", stated,
-            within=WITHIN if stated else NEAR, rare=True,
+            within=WITHIN if stated else NEAR, odds=COMMON if stated else RARE, shape=not stated,
             )  # fmt: skip
 
 
