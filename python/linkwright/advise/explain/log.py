@@ -23,13 +23,14 @@ from . import faster, remarks, verdict
 from .faster import Faster
 from .findings import Finding, findings
 from .sensitivity import Effect, effects
-from .suspects import LEFT, LIGHTEST, SHAPE, Curve, Suspect, distance, suspects
+from .suspects import FEW_NODES, LEFT, LIGHTEST, SHAPE, Curve, Suspect, distance, suspects
 from .system import System, few
 from .verdict import Point, Verdict
 
 SHOWN = 5  # hypotheses
 LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
 CLOSE = 1.05  # of the distance of the first hypothesis: nearer than this, times do not separate two
+SIZES, SIZES_OF_MANY = 10, 6  # that are simulated, of few nodes and of many
 MANY = 4  # nodes
 NEARLY = 0.92  # of the healthy rate
 WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
@@ -50,6 +51,7 @@ class Answer:
     suspects: Sequence[Suspect]
     nearest: Suspect | None  # where nothing is near enough for a cause
     binds: Sequence[Effect]
+    binds_nodes: int  # of a machine with so many nodes
     findings: Sequence[Finding] = ()
     remarks: Sequence[str] = ()
     wrong: str | None = None  # what is said first where results were wrong
@@ -121,7 +123,7 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     """
     facts = facts or Facts()
     measured = _measured(table, system.ranks)
-    sizes = few(measured, 10)
+    sizes = few(measured, SIZES if system.nodes <= FEW_NODES else SIZES_OF_MANY)
     healthy = {size: system.time(size) for size in sizes}
     points = [
         Point(
@@ -136,14 +138,18 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     low = judged.word in ("suspicious", "broken") and not judged.small
     end = max(point.healthy_busbw for point in points)
     weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
-    its = Curve(measured, sizes, [point.size for point in judged.judged], weights, choices_first=not low)
+    reduced = system.having(nodes=min(system.nodes, FEW_NODES))
+    its = Curve(
+        measured, sizes, [point.size for point in judged.judged], weights, curve, reduced, choices_first=not low
+    )
     apart = its.off(curve)
     named, nearest = (
         suspects(system, facts, its, apart) if judged.share < verdict.FINE or apart > 1 / verdict.FINE else ([], None)
     )
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
-        effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN], findings(measured, curve),
+        effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN], reduced.nodes,
+        findings(measured, curve),
         remarks.remarks(facts, table), remarks.wrong(table),
     )  # fmt: skip
 
@@ -161,6 +167,12 @@ def _time_on(system: System, machine: _native.Machine, size: int) -> float:
     from linkwright.libraries.times import predicted
 
     return predicted(machine, system, size).time_us
+
+
+def binds_in_words(answer: Answer) -> str:
+    """What the effects of numbers are of."""
+    few_nodes = f", with {answer.binds_nodes} nodes" if answer.binds_nodes < answer.system.nodes else ""
+    return f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}{few_nodes}"
 
 
 def heading(answer: Answer) -> str:

@@ -28,6 +28,7 @@ LEFT = 1.15  # the factor that a single fault may leave, before two are tried
 SHAPE = 4  # sizes that have a shape
 BLURRED = 1.2  # the model's error: with fewer sizes, distances below this are alike
 LIGHTEST = 0.25  # weight of a size
+FEW_NODES = 4  # faults of a machine with more are simulated on so many
 BASES = 2  # of the nearest faults, to have another on top
 OTHERS = 1.2  # odds of what is no choice of the library, where only small sizes are slow
 SCREENED = 3  # sizes by which kinds are chosen
@@ -82,6 +83,8 @@ class Curve:
         sizes: those that are simulated.
         judged: those of them that show rates.
         weights: size -> how much it counts.
+        healthy: size -> us of the healthy machine.
+        reduced: the healthy machine with few nodes.
         choices_first: whether choices of the library are the likeliest causes, because only small sizes are slow.
     """
 
@@ -89,11 +92,28 @@ class Curve:
     sizes: Sequence[int]
     judged: Sequence[int]
     weights: Mapping[int, float]
+    healthy: Mapping[int, float]
+    reduced: System
     choices_first: bool = False
+
+    @property
+    def screened(self) -> int:
+        """How many sizes choose the kinds that are followed."""
+        return SCREENED if len(self.sizes) > SHAPE else 2
 
     def off(self, times: Mapping[int, float]) -> float:
         """The distance of a simulated curve."""
         return distance(times, self.measured, self.weights)
+
+    def simulated(self, case: Case, sizes: Sequence[int]) -> dict[int, float]:
+        """The times of a case. On many nodes a fault of the machine is simulated on few, where it takes as many times
+        as long as the healthy machine; what the library chooses depends on how many there are.
+        """
+        kinds = set(case.kind.split(" + "))
+        if case.system.nodes <= FEW_NODES or kinds & {*_OF_A_LAUNCH, "version"}:
+            return case.system.times(sizes)
+        slow, whole = case.system.having(nodes=FEW_NODES).times(sizes), self.reduced.times(sizes)
+        return {size: self.healthy[size] * slow[size] / whole[size] for size in slow.keys() & whole.keys()}
 
     def suspect(self, case: Case, times: Mapping[int, float]) -> Suspect:
         """A case with its curve."""
@@ -135,7 +155,7 @@ def suspects(system: System, facts: Facts, log: Curve, healthy: float) -> tuple[
     nearer = [one for one in singles if math.log(one.distance) < NEARER * math.log(before)]
     found = [*([proved] if proved and matters else []), *nearer]
     best = min((one.distance for one in found), default=1.0)
-    if best > LEFT and not matters and len(log.sizes) >= SHAPE:
+    if best > LEFT and not matters and len(log.sizes) >= SHAPE and system.nodes <= FEW_NODES:
         found += _doubles(singles, facts, log, best)
     ranked = _merged(found)
     listed = [one for one in ranked if one.near]
@@ -184,17 +204,17 @@ def _doubles(singles: Sequence[Suspect], facts: Facts, log: Curve, best: float) 
 
 def _nearest(its: Iterable[Case], log: Curve) -> list[Suspect]:
     """The nearest case of each kind, the nearest kinds first; whole curves of those alone that a few sizes choose."""
-    coarse = few(log.sizes, SCREENED)
+    coarse = few(log.sizes, log.screened)
     nearest: dict[str, Suspect] = {}
     for case in its:
-        curve = case.system.times(coarse)
+        curve = log.simulated(case, coarse)
         if len(curve) < LEAST_SIZES * len(coarse):
             continue
         found = log.suspect(case, curve)
         if case.kind not in nearest or found.distance < nearest[case.kind].distance:
             nearest[case.kind] = found
     chosen = sorted(nearest.values(), key=lambda one: one.order)[:FOLLOWED]
-    whole = (log.suspect(one.cases[0], one.cases[0].system.times(log.sizes)) for one in chosen)
+    whole = (log.suspect(one.cases[0], log.simulated(one.cases[0], log.sizes)) for one in chosen)
     return sorted(whole, key=lambda one: one.distance)
 
 
