@@ -26,6 +26,7 @@ ALIKE = 0.01  # of a time: curves nearer than this are one
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 LEFT = 1.15  # the factor that a single fault may leave, before two are tried
 SHAPE = 4  # sizes that have a shape
+WHOLE = 6  # sizes of a whole curve
 BLURRED = 1.2  # the model's error: with fewer sizes, distances below this are alike
 LIGHTEST = 0.25  # weight of a size
 FEW_NODES = 4  # faults of a machine with more are simulated on so many
@@ -147,7 +148,7 @@ def suspects(system: System, facts: Facts, log: Curve, healthy: float) -> tuple[
         return [proved], None
     # What the log states holds for every other fault, which is named with it where it matters.
     matters = proved and math.log(proved.distance) < NEARER * math.log(healthy)
-    others = (case for case in cases(base, facts) if not case.stated and (len(log.sizes) >= SHAPE or not case.shape))
+    others = (case for case in cases(base, facts) if not case.stated and (len(log.sizes) >= WHOLE or not case.shape))
     others = (case.on_top_of(proved.cases[0]) for case in others) if proved and matters else others
     # On top of what the log states, a fault has to bring the curve nearer.
     before = proved.distance if proved and matters else healthy
@@ -155,7 +156,7 @@ def suspects(system: System, facts: Facts, log: Curve, healthy: float) -> tuple[
     nearer = [one for one in singles if math.log(one.distance) < NEARER * math.log(before)]
     found = [*([proved] if proved and matters else []), *nearer]
     best = min((one.distance for one in found), default=1.0)
-    if best > LEFT and not matters and len(log.sizes) >= SHAPE and system.nodes <= FEW_NODES:
+    if best > LEFT and not matters and len(log.sizes) >= WHOLE and system.nodes <= FEW_NODES:
         found += _doubles(singles, facts, log, best)
     ranked = _merged(found)
     listed = [one for one in ranked if one.near]

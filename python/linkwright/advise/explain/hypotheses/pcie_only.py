@@ -15,8 +15,10 @@ NEAR = 1.1  # a smooth curve at a fifth of the rate fits whatever has a PCIe lin
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
     stated = host_memory(facts)
-    if facts.multicast or (system.nodes == 1 and stated):
-        return  # NVLS goes over the links; and `no_peer` simulates what the log of one node says
+    # NVLS goes over the links; `no_peer` simulates what the log of one node says; of several nodes, whose network hides
+    # it, only the log can tell.
+    if facts.multicast or (system.nodes == 1) is bool(stated):
+        return
     for links in ("nvlink", "xgmi"):
         if system.has(links):
             yield Case(
