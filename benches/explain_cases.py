@@ -23,7 +23,10 @@ FIRST = 3
 def main() -> None:
     right = judged = 0
     for case in (one for one in known() if one.fault and one.number in CAUSES):
-        kinds = [[one.kind for one in suspect.cases] for suspect in explained(case).suspects]
+        answer = explained(case)
+        # Where nothing is a cause, the nearest fault is named.
+        places = answer.suspects or [one for one in (answer.nearest,) if one]
+        kinds = [[one.kind for one in suspect.cases] for suspect in places]
         true = CAUSES[case.number]
         place = next((number for number, its in enumerate(kinds, 1) if true in its), None)
         judged += 1

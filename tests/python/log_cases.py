@@ -286,8 +286,24 @@ DEEPEP = """\
 
 
 OF_LINKS = ("nvbandwidth", "perftest", "perftest latency", "pairs", "transferbench", "rocm", "deepep")
+
+# What a library reports between the rows, with NCCL_DEBUG=INFO.
+SAID = """n{node}:11:22 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ib0:10.0.0.1<0>
+n{node}:11:22 [0] NCCL INFO Using network IB
+n{node}:11:22 [0] NCCL INFO NCCL_IB_HCA set to mlx5_0,mlx5_1
+n{node}:11:22 [0] NCCL INFO NVLS multicast support is not available on dev 0
+n{node}:11:22 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'
+n{node}:11:22 [0] NCCL INFO Channel 00/0 : 7[7] -> 15[7] [send] via NET/IB/1(3)
+n{node}:11:22 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct
+n{node}:11:22 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo 1 proto 2 time 123.4
+n{node}:11:22 [0] NCCL INFO AllReduce: 8 Bytes -> Algo NVLSTREE proto LL channel{{Lo..Hi}}={{0..0}}
+n{node}:11:22 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels
+n{node}:11:22 [0] NCCL WARN Cannot create SHARP job"""
+
+
 KINDS = {
-    "nccl": nccl(), "old": nccl(columns=FULL[:4], wrong="2e-07", title=False, devices=False), "json": nccl_json(),
+    "nccl": nccl(), "reports": nccl(sizes=SIZES[1:2], ranks=2, between=[SAID.format(node=1)]),
+    "old": nccl(columns=FULL[:4], wrong="2e-07", title=False, devices=False), "json": nccl_json(),
     "osu": osu(), "imb": imb(), "nvbandwidth": nvbandwidth(), "inspector": inspector(), "kineto": kineto(),
     "pingpong": PINGPONG, "ring": RING, "perftest": perftest(), "perftest latency": PERFTEST_LATENCY, "pairs": pairs(),
     "transferbench": TRANSFERBENCH, "rocm": ROCM_BANDWIDTH, "deepep": DEEPEP, "prometheus": prometheus(),

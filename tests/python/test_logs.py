@@ -21,6 +21,7 @@ from log_cases import (
     PINGPONG,
     RING,
     ROCM_BANDWIDTH,
+    SAID,
     SIZES,
     TRANSFERBENCH,
     imb,
@@ -234,19 +235,6 @@ def test_units_of_a_heading_are_obeyed(read, unit, rate, times, rates):
     scaled = read(nccl().replace("(us)  (GB/s)", f"({unit})  ({rate})")).tables[0].rows
     assert [row.time for row in scaled] == pytest.approx([row.time * times for row in plain])
     assert [row.busbw for row in scaled] == pytest.approx([row.busbw * rates for row in plain])
-
-
-SAID = """n{node}:11:22 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ib0:10.0.0.1<0>
-n{node}:11:22 [0] NCCL INFO Using network IB
-n{node}:11:22 [0] NCCL INFO NCCL_IB_HCA set to mlx5_0,mlx5_1
-n{node}:11:22 [0] NCCL INFO NVLS multicast support is not available on dev 0
-n{node}:11:22 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'
-n{node}:11:22 [0] NCCL INFO Channel 00/0 : 7[7] -> 15[7] [send] via NET/IB/1(3)
-n{node}:11:22 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct
-n{node}:11:22 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo 1 proto 2 time 123.4
-n{node}:11:22 [0] NCCL INFO AllReduce: 8 Bytes -> Algo NVLSTREE proto LL channel{{Lo..Hi}}={{0..0}}
-n{node}:11:22 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels
-n{node}:11:22 [0] NCCL WARN Cannot create SHARP job"""
 
 
 def test_what_a_library_reports_is_typed(read):

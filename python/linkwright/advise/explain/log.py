@@ -23,13 +23,16 @@ from . import faster, remarks, verdict
 from .faster import Faster
 from .findings import Finding, findings
 from .sensitivity import Effect, effects
-from .suspects import LEFT, Suspect, distance, suspects
+from .suspects import FEW_NODES, LEFT, LIGHTEST, SHAPE, Curve, Suspect, distance, suspects
 from .system import System, few
 from .verdict import Point, Verdict
 
 SHOWN = 5  # hypotheses
 LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
 CLOSE = 1.05  # of the distance of the first hypothesis: nearer than this, times do not separate two
+SIZES, SIZES_OF_MANY = 10, 6  # that are simulated, of few nodes and of many
+MANY = 4  # nodes
+NEARLY = 0.92  # of the healthy rate
 WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
 
 
@@ -48,6 +51,7 @@ class Answer:
     suspects: Sequence[Suspect]
     nearest: Suspect | None  # where nothing is near enough for a cause
     binds: Sequence[Effect]
+    binds_nodes: int  # of a machine with so many nodes
     findings: Sequence[Finding] = ()
     remarks: Sequence[str] = ()
     wrong: str | None = None  # what is said first where results were wrong
@@ -119,7 +123,7 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     """
     facts = facts or Facts()
     measured = measured_times(table, system.ranks)
-    sizes = few(measured, 10)
+    sizes = few(measured, SIZES if system.nodes <= FEW_NODES else SIZES_OF_MANY)
     healthy = {size: system.time(size) for size in sizes}
     points = [
         Point(
@@ -131,15 +135,21 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     curve = {point.size: point.healthy for point in points}
     last = sizes[-1]
     judged = verdict.of(points, _large_rate(system, last), launched=system.described.library() is not None)
-    apart = distance(curve, measured)
+    low = judged.word in ("suspicious", "broken") and not judged.small
+    end = max(point.healthy_busbw for point in points)
+    weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
+    reduced = system.having(nodes=min(system.nodes, FEW_NODES))
+    its = Curve(
+        measured, sizes, [point.size for point in judged.judged], weights, curve, reduced, choices_first=not low
+    )
+    apart = its.off(curve)
     named, nearest = (
-        suspects(system, facts, measured, sizes, [point.size for point in judged.judged], apart)
-        if judged.share < verdict.FINE or apart > 1 / verdict.FINE
-        else ([], None)
+        suspects(system, facts, its, apart) if judged.share < verdict.FINE or apart > 1 / verdict.FINE else ([], None)
     )
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
-        effects(system.described, lambda on: _time_on(system, on, last))[:SHOWN], findings(measured, curve),
+        effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN], reduced.nodes,
+        findings(measured, curve),
         remarks.remarks(facts, table), remarks.wrong(table),
     )  # fmt: skip
 
@@ -157,6 +167,12 @@ def _time_on(system: System, machine: _native.Machine, size: int) -> float:
     from linkwright.libraries.times import predicted
 
     return predicted(machine, system, size).time_us
+
+
+def binds_in_words(answer: Answer) -> str:
+    """What the effects of numbers are of."""
+    few_nodes = f", with {answer.binds_nodes} nodes" if answer.binds_nodes < answer.system.nodes else ""
+    return f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}{few_nodes}"
 
 
 def heading(answer: Answer) -> str:
@@ -189,8 +205,19 @@ def verdict_in_words(answer: Answer) -> list[str]:
     )
     return [
         first, *([small] if judged.small else []), *_small(answer), *(one.words for one in answer.findings),
-        *answer.remarks,
+        *_rest(answer), *answer.remarks,
     ]  # fmt: skip
+
+
+def _rest(answer: Answer) -> list[str]:
+    """What many nodes that are nearly fine often lack."""
+    nodes, judged = answer.system.nodes, answer.verdict
+    if judged.word != "fine" or judged.loose or nodes < MANY or judged.share >= NEARLY:
+        return []
+    return [
+        f"That is within the model's error. On {nodes} nodes more channels and queue pairs often give the rest: try "
+        "NCCL_MIN_CTAS=24 and NCCL_IB_QPS_PER_CONNECTION=2."
+    ]
 
 
 def doubts(answer: Answer) -> list[str]:
@@ -207,8 +234,12 @@ def doubts(answer: Answer) -> list[str]:
     left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance
     if left > LEFT:
         return [f"The first cause is weak: its simulation leaves {apart_in_words(left)} unexplained."]
-    rivals = [one for one in others if one.distance < first.distance * CLOSE and not one.cases[0].rare]
-    rivals = [] if first.stated else rivals
+    rivals = [] if first.stated else [one for one in others if one.rank < first.rank * CLOSE]
+    if len(answer.points) < SHAPE and not first.stated:
+        return [
+            f"{len(answer.points)} sizes have no shape that tells causes apart: several give these numbers, the common "
+            "ones first. Measure 8 bytes to 8 GiB with NCCL_DEBUG=INFO to know more."
+        ]
     if rivals:
         return [
             f"Times do not separate the first {len(rivals) + 1} causes: each is within the model's error. Check all."

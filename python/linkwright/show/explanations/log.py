@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, bus_rate, doubts, heading, verdict_in_words
+from linkwright.advise.explain.log import apart_in_words, binds_in_words, bus_rate, doubts, heading, verdict_in_words
 from linkwright.base import units
 from linkwright.base.units import GIGA
 from linkwright.show.report import quantity
@@ -69,14 +69,13 @@ def _facts(log: Log, answers: Sequence[Answer]) -> list[tuple[str, str]]:
 
 
 def _parts(answer: Answer, scenes: Sequence[Scene]) -> list[Section]:
-    size = units.format_size(answer.points[-1].size)
     return [
         Section("In short", [_verdict(answer), _chart(answer)]),
         *_suspects(answer),
         *([_motion(answer, scenes)] if scenes else []),
         Section("Every size", [_points(answer)]),
         *_faster(answer),
-        *effects(answer.binds, f"What binds a healthy machine at {size}"),
+        *effects(answer.binds, "W" + binds_in_words(answer)[1:]),
     ]
 
 

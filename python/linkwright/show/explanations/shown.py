@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, doubts, heading, verdict_in_words
+from linkwright.advise.explain.log import apart_in_words, binds_in_words, doubts, heading, verdict_in_words
 from linkwright.base import units
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
         yield from wrapped(sentences)
     yield from _suspects(answer)
     yield from _faster(answer.faster, answer.points[-1].healthy)
-    yield from _effects(answer.binds, f"what binds a healthy machine at {units.format_size(answer.points[-1].size)}")
+    yield from _effects(answer.binds, binds_in_words(answer))
 
 
 def complained(skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:

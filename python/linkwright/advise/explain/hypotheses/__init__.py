@@ -14,6 +14,7 @@ from linkwright.formats.logs import Facts
 from . import (
     access_control,
     algorithm_forced,
+    few_channels,
     gpudirect_off,
     host_path,
     link_down,
@@ -37,7 +38,8 @@ from .kind import Case, Hypothesis
 __all__ = ["HYPOTHESES", "Case", "Hypothesis", "cases"]
 
 HYPOTHESES: tuple[Hypothesis, ...] = (
-    algorithm_forced.HYPOTHESIS, protocol_forced.HYPOTHESIS, version.HYPOTHESIS, one_process.HYPOTHESIS,
+    algorithm_forced.HYPOTHESIS, protocol_forced.HYPOTHESIS, few_channels.HYPOTHESIS,
+    version.HYPOTHESIS, one_process.HYPOTHESIS,
     pcie_only.HYPOTHESIS, link_down.HYPOTHESIS, missing_ports.HYPOTHESIS, gpudirect_off.HYPOTHESIS,
     host_path.HYPOTHESIS, sockets.HYPOTHESIS, sharp_off.HYPOTHESIS, network_slow.HYPOTHESIS,
     slow_rank.HYPOTHESIS, low_clock.HYPOTHESIS, neighbour.HYPOTHESIS, missing_link.HYPOTHESIS, no_peer.HYPOTHESIS,

@@ -8,7 +8,7 @@ from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 from linkwright.libraries import library
 
-from .kind import Case, Hypothesis, checks, unless
+from .kind import COMMON, UNUSUAL, Case, Hypothesis, checks, unless
 
 NAMES = {"ring": "Ring", "tree": "Tree", "nvls": "NVLS", "nvls_tree": "NVLSTree", "collnet_chain": "CollnetChain"}
 _MULTICAST = ("nvls", "nvls_tree")
@@ -52,7 +52,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                     else "grep -i nvls in the log with NCCL_DEBUG=INFO",
                 ) or "run once with NCCL_ALGO unset",
                 "unset NCCL_ALGO and NCCL_NVLS_ENABLE; systemctl status nvidia-fabricmanager", stated,
-                rare=value == "" and not stated,
+                odds=UNUSUAL if value == "" else COMMON,
             )  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
+COMMON, UNUSUAL, RARE = 1.0, 1.03, 1.15  # odds
+TWO = 1.15  # odds of two faults at once
 WITHIN = 1.5  # the factor by which a curve may be off the log's, to be a cause
 
 
@@ -24,7 +26,8 @@ class Case:
         cure: what to do about it.
         stated: what the log says that proves it; empty where it does not.
         within: the factor by which its curve may be off, to be a cause: less for faults whose curves fit many others.
-        rare: whether it is seldom the cause, so that common faults whose curves are nearly as near come first.
+        odds: how seldom it is the cause: a fault of odds 1.15 comes behind a common one that is 15 % farther.
+        shape: whether only a whole curve shows it, because any single number fits it.
     """
 
     what: str
@@ -35,7 +38,8 @@ class Case:
     cure: str
     stated: str = ""
     within: float = WITHIN
-    rare: bool = False
+    odds: float = COMMON
+    shape: bool = False
 
     def on_top_of(self, other: Case) -> Case:
         """Both faults; this one's system has the other already."""
@@ -43,6 +47,8 @@ class Case:
             self, what=f"{other.what}; and {self.what}", kind=f"{other.kind} + {self.kind}",
             cause=f"{other.cause}; and {self.cause}", check=checks(other.check, self.check),
             cure=checks(other.cure, self.cure), stated="; ".join(filter(None, (other.stated, self.stated))),
+            within=min(self.within, other.within), shape=self.shape or other.shape,
+            odds=self.odds if other.stated else self.odds * other.odds * TWO,
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import RARE, Case, Hypothesis
 
 PARTS = (0.7, 0.4)
 NEAR = 1.25  # start-ups and rates change together, which resembles much else
@@ -29,7 +29,8 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             yield Case(
                 f"GPUs run at {part:.0%} of their clock", system.scaled(changes), "low clock",
                 "a power cap, heat, or a locked clock lowers the clock",
-                system.command("clocks"), "lift the cap, unlock the clocks, check the cooling", within=NEAR, rare=True,
+                system.command("clocks"), "lift the cap, unlock the clocks, check the cooling",
+                within=NEAR, odds=RARE, shape=True,
             )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import UNUSUAL, Case, Hypothesis
 
 PARTS = (0.5, 0.25)
 _CHECK = "run again at another time, or on nodes of one leaf switch; ibqueryerrors; perfquery -x (PortXmitWait)"
@@ -21,12 +21,12 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
         if system.has("trunk"):
             yield Case(
                 f"another job leaves {part:.0%} of the bandwidth between switches", system.slowed("trunk", part),
-                "neighbour", "other jobs cross the same spine switches", _CHECK, _CURE,
+                "neighbour", "other jobs cross the same spine switches", _CHECK, _CURE, odds=UNUSUAL,
             )  # fmt: skip
         if ports := system.ports_of_a_node:
             yield Case(
                 f"another job leaves {part:.0%} of the bandwidth of one node", system.slowed_all(ports, part),
-                "neighbour", "another job or storage traffic shares the NICs of a node", _CHECK, _CURE,
+                "neighbour", "another job or storage traffic shares the NICs of a node", _CHECK, _CURE, odds=UNUSUAL,
             )  # fmt: skip
 
 

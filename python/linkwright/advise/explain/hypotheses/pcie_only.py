@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import WITHIN, Case, Hypothesis, checks, unless
+from .kind import COMMON, RARE, WITHIN, Case, Hypothesis, checks, unless
 from .no_peer import host_memory
 
 NEAR = 1.1  # a smooth curve at a fifth of the rate fits whatever has a PCIe link in it
@@ -15,8 +15,10 @@ NEAR = 1.1  # a smooth curve at a fifth of the rate fits whatever has a PCIe lin
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
     stated = host_memory(facts)
-    if facts.multicast or (system.nodes == 1 and stated):
-        return  # NVLS goes over the links; and `no_peer` simulates what the log of one node says
+    # NVLS goes over the links; `no_peer` simulates what the log of one node says; of several nodes, whose network hides
+    # it, only the log can tell.
+    if facts.multicast or (system.nodes == 1) is bool(stated):
+        return
     for links in ("nvlink", "xgmi"):
         if system.has(links):
             yield Case(
@@ -27,7 +29,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 unless(facts.transports, "grep ' via ' in the log with NCCL_DEBUG=INFO"),
             ),
             "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv", stated,
-            within=WITHIN if stated else NEAR, rare=True,
+            within=WITHIN if stated else NEAR, odds=COMMON if stated else RARE, shape=not stated,
             )  # fmt: skip
 
 

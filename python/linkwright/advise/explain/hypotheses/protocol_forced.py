@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import UNUSUAL, Case, Hypothesis
 
 _NAMES = {"simple": "Simple", "ll": "LL", "ll128": "LL128"}
 
@@ -26,7 +26,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 f"NCCL_PROTO={value or name} is set",
                 "grep NCCL_PROTO /etc/nccl.conf ~/.nccl.conf" if value
                 else "env | grep NCCL_PROTO; grep NCCL_PROTO /etc/nccl.conf ~/.nccl.conf",
-                "unset NCCL_PROTO", f"NCCL_PROTO={value}" if value else "",
+                "unset NCCL_PROTO", f"NCCL_PROTO={value}" if value else "", odds=UNUSUAL,
             )  # fmt: skip
 
 

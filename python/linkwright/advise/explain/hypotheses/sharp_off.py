@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import RARE, UNUSUAL, WITHIN, Case, Hypothesis
+
+NEAR = 1.15  # switches that reduce make it faster as a rule
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -23,6 +25,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 else "grep -i sharp in the log with NCCL_DEBUG=INFO; env | grep COLLNET",
                 "start sharp_am, set NCCL_COLLNET_ENABLE=1",
                 "the library cannot use SHARP" if off else "",
+                odds=UNUSUAL if state == "0" else RARE, within=WITHIN if state == "0" else NEAR,
             )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 from linkwright.libraries import library
 
-from .kind import Case, Hypothesis
+from .kind import UNUSUAL, Case, Hypothesis
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -20,7 +20,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             yield Case(
                 f"the library is {name}", system.having(algorithm=name), "version",
                 "the program loads a different version of the library than expected",
-                "NCCL_DEBUG=VERSION; ldd on the program; LD_LIBRARY_PATH", "load the newer library",
+                "NCCL_DEBUG=VERSION; ldd on the program; LD_LIBRARY_PATH", "load the newer library", odds=UNUSUAL,
             )  # fmt: skip
 
 

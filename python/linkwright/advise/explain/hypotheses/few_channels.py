@@ -1,0 +1,32 @@
+"""Too few channels, or too few queue pairs: links could carry more than the processors and connections hand to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from linkwright.advise.explain.system import System
+from linkwright.formats.logs import Facts
+
+from .kind import UNUSUAL, Case, Hypothesis
+
+PARTS = (0.75, 0.5, 0.25)
+_RATES = re.compile(r"fabric\.transport\..*\.channel")
+_LIMITS = ("NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS")
+
+
+def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    rates = [key for key in system.numbers if _RATES.fullmatch(key)]
+    limited = next((f"{name}={value}" for name in _LIMITS if (value := facts.setting(name))), "")
+    for part in PARTS if rates else ():
+        yield Case(
+            f"channels carry {part:.0%} together", system.scaled(dict.fromkeys(rates, part)), "few channels",
+            f"{limited} is set" if limited else "the library uses too few channels, or one queue pair per connection",
+            "look for `coll channels` in the log with NCCL_DEBUG=INFO" if facts.channels is None
+            else "run again with twice as many channels",
+            "NCCL_MIN_CTAS (NCCL_MIN_NCHANNELS) 24 or 32; on several nodes NCCL_IB_QPS_PER_CONNECTION=2 or 4",
+            limited, odds=UNUSUAL,
+        )  # fmt: skip
+
+
+HYPOTHESIS = Hypothesis("few_channels", "too few channels or queue pairs", _cases)
