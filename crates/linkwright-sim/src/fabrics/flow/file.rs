@@ -4,8 +4,8 @@
 
 use super::edges::{sides, some};
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
+use super::rule::{Rule, Stated};
 use super::shared::Sharing;
-use super::spread::{Rule, Stated};
 use super::topology::whole;
 use super::topology::{SwitchLimits, Topology};
 use super::torus::{self, Torus};

@@ -46,6 +46,7 @@ mod pairs;
 mod phases;
 mod route;
 mod routes;
+mod rule;
 mod shared;
 mod spread;
 #[cfg(test)]

@@ -24,6 +24,7 @@
 //! wait for each other to be put in order do. Sources: RFC 2992 (hashes of flows); Dixit, Prakash, Hu and Kompella, "On
 //! the impact of packet spraying in data center networks" (INFOCOM 2013).
 
+use super::rule::Rule;
 use super::topology::Topology;
 use super::trees::{Terrain, Trees};
 use linkwright_core::random::Random;
@@ -36,27 +37,6 @@ const FS_PER_S: u64 = 1_000_000_000_000_000;
 
 /// Steps of a draw.
 const DRAWN: u64 = 1 << 32;
-
-/// How messages use equal ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
-    Single,
-    Hash,
-    Spray,
-    Adaptive,
-}
-
-impl Rule {
-    /// In the order of [`ROUTINGS`](linkwright_core::machine::ROUTINGS).
-    pub const ALL: [Rule; 4] = [Rule::Single, Rule::Hash, Rule::Spray, Rule::Adaptive];
-}
-
-/// The rule of a class of links; one that the file states holds apart from the one that it does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stated {
-    pub rule: Rule,
-    pub stated: bool,
-}
 
 /// A link of a fan.
 #[derive(Clone, Copy, Debug)]

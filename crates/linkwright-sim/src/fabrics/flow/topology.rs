@@ -12,7 +12,7 @@
 //!
 //! Endpoints carry other nodes' data only where a transport says so.
 
-use super::spread::{Rule, Stated};
+use super::rule::{Rule, Stated};
 use super::uses::{Fractions, Use};
 use crate::network::{Edge, Switch, Wiring};
 use linkwright_core::{BytesPerSec, TimePs};
