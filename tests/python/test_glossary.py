@@ -10,8 +10,8 @@ RUST_TYPE = re.compile(r"^ *pub (?:struct|enum|trait|union|type) (\w+)", re.M)
 INLINE_TESTS = re.compile(r"^#\[cfg\((?:all\()?test", re.M)
 # Name -> how many public types have it. Rename one of them, and lower its number here; never raise it.
 SHARED_IN_PYTHON: dict[str, int] = {
-    "Axis": 4, "Box": 2, "Choice": 5, "Clocks": 2, "Column": 2, "Device": 2, "Finding": 2, "Graph": 3, "Group": 3,
-    "Host": 3, "Level": 4, "Line": 5, "Log": 2, "Matrix": 2, "Measurer": 3, "Model": 3, "Node": 5, "Operation": 2,
+    "Axis": 4, "Box": 2, "Choice": 5, "Clocks": 2, "Column": 2, "Finding": 2, "Graph": 3, "Group": 3,
+    "Host": 3, "Level": 4, "Line": 5, "Log": 2, "Measurer": 3, "Model": 3, "Node": 5, "Operation": 2,
     "Outcome": 3, "Part": 3, "Place": 2, "Plan": 3, "Point": 3, "Predicted": 2, "Program": 3,
     "Request": 2, "Room": 2, "Row": 2, "Rule": 2, "Run": 2, "Setting": 2, "Source": 2, "State": 2,
     "Step": 2, "Stream": 2, "Table": 4, "Task": 2, "Time": 2, "Tuner": 2,

@@ -20,7 +20,7 @@ from linkwright.base.files import read_text, shown_name
 from .variant import AS_DESCRIBED, Variant
 
 if TYPE_CHECKING:
-    from .gpus import Gpu
+    from .gpus import GpuKind
 
 File = tuple[str, str]  # name in messages, text
 
@@ -113,7 +113,7 @@ def is_name(name: str) -> bool:
     return name in registry.keys("machines") or (name.startswith(ASSUMED) and name in _boxes())
 
 
-def _boxes() -> dict[str, Gpu]:
+def _boxes() -> dict[str, GpuKind]:
     from . import gpus  # a table that most commands do not need
 
     return gpus.boxes()

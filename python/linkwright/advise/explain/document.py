@@ -11,7 +11,7 @@ from linkwright.formats.logs import Log
 from . import links, verdict, waiting
 
 if TYPE_CHECKING:
-    from .links import Judged
+    from .links import LinkVerdict
     from .log import Answer
     from .suspects import Suspect
 
@@ -19,7 +19,7 @@ FORMAT = 1
 Schema = dict[str, Any]
 
 
-def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Judged] = ()) -> dict[str, Any]:
+def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[LinkVerdict] = ()) -> dict[str, Any]:
     """Return the document of the tables and links of a log; sizes are in bytes, times in us, rates in 10^9 B/s.
 
     Without answers it holds the arrivals of ranks alone, which need no machine.

@@ -20,7 +20,7 @@ MOST = 3
 
 
 @dataclass(frozen=True)
-class Finding:
+class Irregularity:
     """A place of the curve.
 
     Attributes:
@@ -36,7 +36,7 @@ class Finding:
     words: str
 
 
-def findings(measured: Mapping[int, float], healthy: Mapping[int, float]) -> list[Finding]:
+def findings(measured: Mapping[int, float], healthy: Mapping[int, float]) -> list[Irregularity]:
     """Return the worst places of a curve, by size.
 
     Args:
@@ -49,7 +49,7 @@ def findings(measured: Mapping[int, float], healthy: Mapping[int, float]) -> lis
     return sorted(worst, key=lambda one: one.size)
 
 
-def _found(sizes: list[int], times: Mapping[int, float]) -> Iterator[Finding]:
+def _found(sizes: list[int], times: Mapping[int, float]) -> Iterator[Irregularity]:
     reported = False
     for at, size in enumerate(sizes):
         before = _off(sizes, times, at, at - 1)
@@ -80,7 +80,7 @@ def _stays(sizes: list[int], times: Mapping[int, float], at: int) -> bool:
     return all(size / times[size] * JUMPS <= rate for size in sizes[at:])
 
 
-def _expected(found: Finding, sizes: list[int], healthy: Mapping[int, float]) -> bool:
+def _expected(found: Irregularity, sizes: list[int], healthy: Mapping[int, float]) -> bool:
     """Whether the healthy machine's own curve does the same there."""
     at = sizes.index(found.size)
     near = [size for size in sizes[max(0, at - 1) : at + 2] if size in healthy]
@@ -92,8 +92,8 @@ def _expected(found: Finding, sizes: list[int], healthy: Mapping[int, float]) ->
     return max(filter(None, offs), default=0.0) >= math.sqrt(found.factor)
 
 
-def _late(size: int, larger: int, factor: float) -> Finding:
-    return Finding(
+def _late(size: int, larger: int, factor: float) -> Irregularity:
+    return Irregularity(
         "late switch", size, factor,
         f"Time falls as the size grows: {_size(size)} takes {factor:.2g} times as long as {_size(larger)}. The library "
         f"switches too late to the protocol or algorithm of larger sizes. Try NCCL_PROTO=^LL or another NCCL_ALGO for "
@@ -101,16 +101,16 @@ def _late(size: int, larger: int, factor: float) -> Finding:
     )  # fmt: skip
 
 
-def _spike(size: int, factor: float) -> Finding:
-    return Finding(
+def _spike(size: int, factor: float) -> Irregularity:
+    return Irregularity(
         "spike", size, factor,
         f"{_size(size)} is a spike: it takes {factor:.2g} times as long as its neighbours give. Run again: one "
         "that stays is a bad choice of the library at this size; one that moves is interference or congestion.",
     )  # fmt: skip
 
 
-def _cliff(before: int, size: int, factor: float) -> Finding:
-    return Finding(
+def _cliff(before: int, size: int, factor: float) -> Irregularity:
+    return Irregularity(
         "cliff", size, factor,
         f"The rate falls by a factor of {factor:.2g} from {_size(before)} to {_size(size)} and stays low: congestion "
         "(PFC pauses, adaptive routing), a full buffer, or an algorithm that a tuner chose for large sizes.",

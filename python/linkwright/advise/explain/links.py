@@ -42,7 +42,7 @@ _SCALE_UP = ("nvlink", "xgmi")
 
 
 @dataclass(frozen=True)
-class Judged:
+class LinkVerdict:
     """What is said of the links of one test.
 
     Attributes:
@@ -59,7 +59,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Reference:
+class HealthyRate:
     """Rates of a described machine in 10^9 B/s, each with what software gets of it.
 
     Attributes:
@@ -81,7 +81,7 @@ class Reference:
     line_rate: float | None
 
 
-def judged(log: Log, machine: str | None, variant: Variant) -> list[Judged]:
+def judged(log: Log, machine: str | None, variant: Variant) -> list[LinkVerdict]:
     """What is to be said of the links of a log.
 
     Args:
@@ -93,14 +93,14 @@ def judged(log: Log, machine: str | None, variant: Variant) -> list[Judged]:
         UsageError: the machine is not known.
     """
     reference = _reference(machine, variant) if machine else None
-    found: list[Judged] = []
+    found: list[LinkVerdict] = []
     found += _ports([link for link in log.links if link.medium == "port"], reference)
     found += _pairs([link for link in log.links if link.medium == "pair"], reference)
     found += _exchanges([link for link in log.links if link.medium not in ("port", "pair")], reference, variant)
     return found
 
 
-def verdict(found: Iterable[Judged]) -> str | None:
+def verdict(found: Iterable[LinkVerdict]) -> str | None:
     """The worst verdict; None if there is none."""
     said = [one.verdict for one in found if one.verdict]
     return min(said, key=WORDS.index, default=None)
@@ -120,7 +120,7 @@ def classes() -> list[float]:
     return sorted(float(row["rate"]["value"]) for row in table.values())
 
 
-def _ports(links: Sequence[Link], reference: Reference | None) -> Iterator[Judged]:
+def _ports(links: Sequence[Link], reference: HealthyRate | None) -> Iterator[LinkVerdict]:
     """Each port by its fastest row; a rate of both ways or both ports is shared among them."""
     groups: dict[tuple[str, str, str], list[Link]] = {}
     for link in links:
@@ -155,7 +155,7 @@ def _ports(links: Sequence[Link], reference: Reference | None) -> Iterator[Judge
             (f"{port}, {test}, {format_size(best.size or 0)}", f"{gbits:.4g} Gb/s{each}", f"{line:g} Gb/s", share)
         )
         sentences += _of_port(port, gbits, line, share, reference)
-    yield Judged(
+    yield LinkVerdict(
         f"{counted(len({port for _, _, port in groups}), 'port')} by perftest", tuple(rows),
         min(words, key=WORDS.index, default=None), tuple(sentences),
     )  # fmt: skip
@@ -165,7 +165,7 @@ def _class_of(gbits: float) -> float | None:
     return next((rate for rate in classes() if gbits <= 1.01 * rate), None)
 
 
-def _of_port(port: str, gbits: float, line: float, share: float, reference: Reference | None) -> Iterator[str]:
+def _of_port(port: str, gbits: float, line: float, share: float, reference: HealthyRate | None) -> Iterator[str]:
     word = _word("port", share)
     of = f"the {line:g} Gb/s port of {reference.machine}" if reference and reference.line_rate else f"{line:g} Gb/s"
     assumed = "" if reference and reference.line_rate else ", the smallest class of ports that carries it"
@@ -185,7 +185,7 @@ def _of_port(port: str, gbits: float, line: float, share: float, reference: Refe
 # ---- pairs
 
 
-def _pairs(links: Sequence[Link], reference: Reference | None) -> Iterator[Judged]:
+def _pairs(links: Sequence[Link], reference: HealthyRate | None) -> Iterator[LinkVerdict]:
     groups: dict[tuple[str, str, str, str], list[Link]] = {}
     for link in links:
         if link.target is not None and link.source != link.target:
@@ -196,7 +196,7 @@ def _pairs(links: Sequence[Link], reference: Reference | None) -> Iterator[Judge
             yield _alike(f"{test}, {source} to {target}: {counted(len(its), 'pair')}", its, reference)
 
 
-def _alike(title: str, links: Sequence[Link], reference: Reference | None) -> Judged:
+def _alike(title: str, links: Sequence[Link], reference: HealthyRate | None) -> LinkVerdict:
     """Pairs of one kind in one test."""
     kinds = _kinds(links)
     usual = max(kinds, key=len)
@@ -233,7 +233,7 @@ def _alike(title: str, links: Sequence[Link], reference: Reference | None) -> Ju
         sentences.append(
             f"Most pairs have {share:.0%} of the {expected:.4g} GB/s each way of {reference.machine}: {of_machine}."
         )
-    return Judged(title, tuple(rows), word if len(links) > 1 or expected else None, tuple(sentences))
+    return LinkVerdict(title, tuple(rows), word if len(links) > 1 or expected else None, tuple(sentences))
 
 
 def _kinds(links: Sequence[Link]) -> list[list[Link]]:
@@ -278,7 +278,7 @@ def _named(links: Sequence[Link]) -> str:
 # ---- dispatch and combine
 
 
-def _exchanges(links: Sequence[Link], reference: Reference | None, variant: Variant) -> Iterator[Judged]:
+def _exchanges(links: Sequence[Link], reference: HealthyRate | None, variant: Variant) -> Iterator[LinkVerdict]:
     if not links:
         return
     tests: dict[str, list[Link]] = {}
@@ -306,7 +306,7 @@ def _exchanges(links: Sequence[Link], reference: Reference | None, variant: Vari
         sentences.append("Name the machine with --on (and --nodes) to compare these rates with its links and ports.")
     elif words:
         sentences += _of_exchange(tests, rows, min(words, key=WORDS.index), reference)
-    yield Judged(
+    yield LinkVerdict(
         "dispatch and combine by DeepEP", tuple(rows), min(words, key=WORDS.index, default=None), tuple(sentences)
     )
 
@@ -328,7 +328,7 @@ def _late(test: str, links: Sequence[Link], typical: float) -> Iterator[str]:
 
 
 def _of_exchange(
-    tests: Mapping[str, Sequence[Link]], rows: Sequence[tuple[str, str, str, float | None]], word: str, on: Reference
+    tests: Mapping[str, Sequence[Link]], rows: Sequence[tuple[str, str, str, float | None]], word: str, on: HealthyRate
 ) -> Iterator[str]:
     shares = [share for *_, share in rows if share is not None]
     yield (
@@ -363,7 +363,7 @@ def _least(tests: Mapping[str, Sequence[Link]], rows: Sequence[tuple[str, str, s
 # ---- the machine
 
 
-def _reference(machine: str, variant: Variant) -> Reference:
+def _reference(machine: str, variant: Variant) -> HealthyRate:
     """Rates of a described machine, with the network that its generation mostly has."""
     node = machines.load(machine)
     gpus = node.ranks
@@ -380,16 +380,16 @@ def _reference(machine: str, variant: Variant) -> Reference:
         settled = settle(Condition("links", machine, 2 * gpus, 2, "alltoall"))
         fabric = None if isinstance(settled, Refusal) else settled.setup.fabric
     if fabric is None:
-        return Reference(node.name, pair, scale_up, None, None, gpus, None)
+        return HealthyRate(node.name, pair, scale_up, None, None, gpus, None)
     cluster = machines.load(machine, Variant(2, fabric))
     numbers = _numbers(cluster)
     line = numbers.get("fabric.links.port.bandwidth")
     if line is None:
-        return Reference(node.name, pair, scale_up, None, None, gpus, None)
+        return HealthyRate(node.name, pair, scale_up, None, None, gpus, None)
     port = line * numbers.get("fabric.links.port.share", 1.0)
     drawn = cluster.network()
     ports = 0 if drawn is None else sum(1 for kind in drawn["edges"]["class"] if kind == "port") // 2
-    return Reference(node.name, pair, scale_up, port, port * ports / gpus or None, gpus, line)
+    return HealthyRate(node.name, pair, scale_up, port, port * ports / gpus or None, gpus, line)
 
 
 def _numbers(machine: _native.Machine) -> dict[str, float]:

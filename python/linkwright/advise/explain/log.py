@@ -21,11 +21,11 @@ from linkwright.machines import Variant
 
 from . import faster, remarks, verdict
 from .faster import Faster
-from .findings import Finding, findings
+from .findings import Irregularity, findings
 from .sensitivity import Effect, effects
-from .suspects import FEW_NODES, LEFT, LIGHTEST, SHAPE, Curve, Suspect, distance, suspects
+from .suspects import FEW_NODES, LEFT, LIGHTEST, SHAPE, Observed, Suspect, distance, suspects
 from .system import System, few
-from .verdict import Point, Verdict
+from .verdict import LogVerdict, Point
 
 SHOWN = 5  # hypotheses
 LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
@@ -46,13 +46,13 @@ class Answer:
     choice: str  # what the library does at the largest size
     measured: Mapping[int, float]  # all sizes: us
     points: Sequence[Point]  # some of them, against the healthy machine
-    verdict: Verdict
+    verdict: LogVerdict
     distance: float  # to the healthy machine
     suspects: Sequence[Suspect]
     nearest: Suspect | None  # where nothing is near enough for a cause
     binds: Sequence[Effect]
     binds_nodes: int  # of a machine with so many nodes
-    findings: Sequence[Finding] = ()
+    findings: Sequence[Irregularity] = ()
     remarks: Sequence[str] = ()
     wrong: str | None = None  # what is said first where results were wrong
     faster: Faster | None = None  # what a search found at the largest size
@@ -139,7 +139,7 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     end = max(point.healthy_busbw for point in points)
     weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
     reduced = system.having(nodes=min(system.nodes, FEW_NODES))
-    its = Curve(
+    its = Observed(
         measured, sizes, [point.size for point in judged.judged], weights, curve, reduced, choices_first=not low
     )
     apart = its.off(curve)
@@ -193,7 +193,7 @@ def verdict_in_words(answer: Answer) -> list[str]:
     last, judged = answer.points[-1], answer.verdict
     sizes = _size(judged.judged[0].size) + (" and larger sizes" if len(judged.judged) > 1 else "")
     first = (
-        f"Verdict: {judged.word}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
+        f"LogVerdict: {judged.word}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
         f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
         f"of its rate: {judged.rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
     )

@@ -76,7 +76,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Observed:
     """The log that is to be explained.
 
     Attributes:
@@ -133,7 +133,7 @@ def distance(
     return math.exp(math.sqrt(math.fsum(squares) / math.fsum(by.values())))
 
 
-def suspects(system: System, facts: Facts, log: Curve, healthy: float) -> tuple[list[Suspect], Suspect | None]:
+def suspects(system: System, facts: Facts, log: Observed, healthy: float) -> tuple[list[Suspect], Suspect | None]:
     """Return the faults that give the numbers, and the nearest one of all, if it is too far for a cause.
 
     Args:
@@ -170,7 +170,7 @@ def _at(sizes: Sequence[int], curve: Mapping[int, float], measured: Mapping[int,
     return distance(some, measured) if some else math.inf
 
 
-def _proved(system: System, facts: Facts, log: Curve) -> Suspect | None:
+def _proved(system: System, facts: Facts, log: Observed) -> Suspect | None:
     """All that the log states, at once."""
     found: Suspect | None = None
     seen: set[str] = set()
@@ -187,7 +187,7 @@ def _proved(system: System, facts: Facts, log: Curve) -> Suspect | None:
         found = nearest[0]
 
 
-def _doubles(singles: Sequence[Suspect], facts: Facts, log: Curve, best: float) -> list[Suspect]:
+def _doubles(singles: Sequence[Suspect], facts: Facts, log: Observed, best: float) -> list[Suspect]:
     """Two faults that together are much nearer than each alone: one of the launch on top of one of the nearest, or of
     another of the launch.
     """
@@ -203,7 +203,7 @@ def _doubles(singles: Sequence[Suspect], facts: Facts, log: Curve, best: float) 
     return [one for one in doubles if math.log(one.distance) < NEARER * math.log(best)]
 
 
-def _nearest(its: Iterable[Case], log: Curve) -> list[Suspect]:
+def _nearest(its: Iterable[Case], log: Observed) -> list[Suspect]:
     """The nearest case of each kind, the nearest kinds first; whole curves of those alone that a few sizes choose."""
     coarse = few(log.sizes, log.screened)
     nearest: dict[str, Suspect] = {}

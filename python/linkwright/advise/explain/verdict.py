@@ -38,7 +38,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LogVerdict:
     """How a log compares.
 
     Attributes:
@@ -69,7 +69,7 @@ class Verdict:
         }[self.word]
 
 
-def of(points: Sequence[Point], large_busbw: float, *, launched: bool = True) -> Verdict:
+def of(points: Sequence[Point], large_busbw: float, *, launched: bool = True) -> LogVerdict:
     """Return the verdict on the sizes of a log.
 
     Args:
@@ -86,4 +86,4 @@ def of(points: Sequence[Point], large_busbw: float, *, launched: bool = True) ->
     word = "fine" if share >= fine else "suspicious" if share >= broken else "broken"
     if share > 1 / fine:
         word = "faster than expected"
-    return Verdict(word, share, judged, not showing, loose, points[-1].healthy_busbw / end)
+    return LogVerdict(word, share, judged, not showing, loose, points[-1].healthy_busbw / end)

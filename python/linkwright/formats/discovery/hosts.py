@@ -12,7 +12,7 @@ from types import ModuleType
 from linkwright.base.errors import UsageError
 from linkwright.formats.discovery import hwloc_topology, nccl_topology, nvidia_topology, rocm_topology
 from linkwright.formats.discovery.node import Node
-from linkwright.machines.gpus import Gpu
+from linkwright.machines.gpus import GpuKind
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Host:
     key: str
     summary: str
     recognises: Callable[[str], bool]
-    read: Callable[[str, str, Gpu | None], Node]
+    read: Callable[[str, str, GpuKind | None], Node]
     links: str | None = None  # class of the links of the only maker's GPUs that it describes
 
-    def check(self, gpu: Gpu, file: str) -> Gpu:
+    def check(self, gpu: GpuKind, file: str) -> GpuKind:
         """The GPU, which must be of a maker that this format describes."""
         if self.links and gpu.links != self.links:
             raise UsageError(f"--gpu {gpu.name}: {file} is of {self.key}, which does not list such GPUs; correct --gpu")

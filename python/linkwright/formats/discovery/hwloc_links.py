@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from linkwright.base.errors import FileError
 from linkwright.formats.discovery.node import SWITCH
 from linkwright.formats.discovery.xml_text import Element
-from linkwright.machines.gpus import Gpu
+from linkwright.machines.gpus import GpuKind
 
 TEXTS = ("indexes", "u64values")
 MATRICES = {"nvlink": "NVLinkBandwidth", "xgmi": "XGMIBandwidth"}
@@ -26,7 +26,7 @@ NEAR = 0.1  # of a whole number of links
 Pair = tuple[str, str]
 
 
-def peers(root: Element, gpus: Sequence[Element], device: Gpu, file: str) -> dict[Pair, int]:
+def peers(root: Element, gpus: Sequence[Element], device: GpuKind, file: str) -> dict[Pair, int]:
     """(GPU, GPU or NVSwitch) -> how many links join them; empty without a matrix."""
     matrix = next((one for one in root.children if one.attributes.get("name") == MATRICES[device.links]), None)
     if matrix is None:
@@ -75,7 +75,7 @@ def _all(element: Element) -> Iterator[Element]:
         yield from _all(child)
 
 
-def _links(mbps: int, device: Gpu, wrong: str) -> int:
+def _links(mbps: int, device: GpuKind, wrong: str) -> int:
     """How many links have this bandwidth together."""
     count = round(mbps / 1000 / device.link_gb_per_s)
     if abs(mbps / 1000 - count * device.link_gb_per_s) > NEAR * mbps / 1000:

@@ -19,7 +19,7 @@ from linkwright.formats.discovery import hwloc_links
 from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
 from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
-from linkwright.machines.gpus import Gpu
+from linkwright.machines.gpus import GpuKind
 
 KEY = "hwloc"
 SUMMARY = "hwloc's topology (XML), by lstopo"
@@ -138,7 +138,7 @@ def _devices(element: Element) -> list[Element]:
     return [found for child in element.children for found in _devices(child)]
 
 
-def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
+def read_node(text: str, file: str, gpu: GpuKind | None = None) -> Node:
     """The node that the file describes; `gpu`: what its GPUs are, where their PCI ids do not tell."""
     root = read(text, file, DOCTYPE, texts_of=hwloc_links.TEXTS)
     if root.tag != "topology":
@@ -181,7 +181,7 @@ def _pci(found: _Found) -> str:
     return f"{match[2]}:{match[3]}".lower() if match else ""
 
 
-def _device(reader: _Reader, asked: Gpu | None) -> Gpu:
+def _device(reader: _Reader, asked: GpuKind | None) -> GpuKind:
     """What the GPUs are, by their PCI ids; all are alike."""
     ids = {_pci(found): found for found in reader.gpus}
     said = {gpus.of_pci(pci) for pci in ids}

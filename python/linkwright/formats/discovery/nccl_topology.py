@@ -25,7 +25,7 @@ from linkwright.base.errors import FileError
 from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
 from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
-from linkwright.machines.gpus import Gpu
+from linkwright.machines.gpus import GpuKind
 
 KEY = "nccl-topology"
 SUMMARY = "NCCL's or RCCL's topology (XML), by NCCL_TOPO_DUMP_FILE"
@@ -189,7 +189,7 @@ def _kind(element: Element) -> str | None:
     return "gpu" if stated.startswith(GPU_CLASSES) else "net" if stated.startswith(NIC_CLASSES) else None
 
 
-def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
+def read_node(text: str, file: str, gpu: GpuKind | None = None) -> Node:
     """The node that the file describes; `gpu`: what its GPUs are, where the file cannot say."""
     root = read(text, file)
     if root.tag != "system":
@@ -236,7 +236,7 @@ def _buses(reader: _Reader) -> dict[tuple[str, str], int]:
     return found
 
 
-def _device(reader: _Reader, asked: Gpu | None) -> Gpu:
+def _device(reader: _Reader, asked: GpuKind | None) -> GpuKind:
     """What the GPUs are, by their architecture or PCI id; all are alike."""
     ids = _pci_ids(reader)
     known = {gpus.of_pci(pci) for pci in ids}

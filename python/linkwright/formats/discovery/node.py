@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from linkwright.base.errors import FileError
-from linkwright.machines.gpus import Gpu
+from linkwright.machines.gpus import GpuKind
 
 MOST_GPUS = 256  # of a node, an NVLink domain of many trays included
 SWITCH = "NVSwitch"
@@ -44,7 +44,7 @@ class Nic:
 class Node:
     """A node. Names are `GPU i`, `NIC i`, `PCIe i` and `CPU i`; `NVSwitch` stands for all chips of one."""
 
-    device: Gpu
+    device: GpuKind
     gpus: int
     source: str
     nics: list[Nic] = field(default_factory=list)

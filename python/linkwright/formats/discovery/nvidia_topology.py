@@ -18,7 +18,7 @@ import re
 
 from linkwright.base.errors import FileError
 from linkwright.formats.discovery.node import MOST_GPUS, SWITCH, Nic, Node, checked
-from linkwright.machines.gpus import Gpu, called, known
+from linkwright.machines.gpus import GpuKind, called, known
 
 KEY = "nvidia-smi"
 LINKS = "nvlink"
@@ -44,7 +44,7 @@ def _is_head(line: str) -> bool:
     return words[:1] == ["GPU0"] and words[1:2] != ["X"]
 
 
-def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
+def read_node(text: str, file: str, gpu: GpuKind | None = None) -> Node:
     """The node of the matrix; `gpu`: what its GPUs are, where the number of links does not tell."""
     names, rows, numas = _matrix(text, file)
     gpus = [name for name in names if name.startswith("GPU")]
@@ -164,7 +164,7 @@ def _switched(counts: list[list[int]], most_links: int) -> bool:
     return all(pairs) and max(map(sum, counts)) > most_links
 
 
-def _told(counts: list[list[int]], file: str) -> Gpu:
+def _told(counts: list[list[int]], file: str) -> GpuKind:
     """The GPU that so many links belong to."""
     most = max(max(row) for row in counts)
     if most in TOLD_BY_LINKS and _switched(counts, max(device.most_links for device in known())):

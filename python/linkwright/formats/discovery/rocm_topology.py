@@ -16,7 +16,7 @@ import re
 
 from linkwright.base.errors import FileError
 from linkwright.formats.discovery.node import MOST_GPUS, Node, checked
-from linkwright.machines.gpus import Gpu
+from linkwright.machines.gpus import GpuKind
 
 KEY = "rocm-smi"
 LINKS = "xgmi"
@@ -31,7 +31,7 @@ def recognises(text: str) -> bool:
     return "Link Type between two GPUs" in text
 
 
-def read_node(text: str, file: str, gpu: Gpu | None = None) -> Node:
+def read_node(text: str, file: str, gpu: GpuKind | None = None) -> Node:
     """The node of the tables; `gpu`: what its GPUs are."""
     if gpu is None:
         raise FileError(f"{file}: rocm-smi does not report the GPU model; add it, such as --gpu MI300X")

@@ -38,7 +38,7 @@ Table = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Gpu:
+class GpuKind:
     """A row of the table; `gpus/gpus.toml` says what its keys mean."""
 
     name: str
@@ -88,35 +88,35 @@ class Gpu:
 
 
 @functools.cache
-def known() -> tuple[Gpu, ...]:
+def known() -> tuple[GpuKind, ...]:
     """All rows of the table."""
     rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     return tuple(_row(name, row, rows) for name, row in rows.items())
 
 
-def _row(name: str, row: Table, rows: Mapping[str, Table]) -> Gpu:
+def _row(name: str, row: Table, rows: Mapping[str, Table]) -> GpuKind:
     own = {**rows[row["like"]], **row} if "like" in row else row
     found: Table = {
         key: tuple(value) if isinstance(value, list) else value for key, value in own.items() if key != "like"
     }
-    return Gpu(name, **found)
+    return GpuKind(name, **found)
 
 
-def named(text: str) -> Gpu | None:
+def named(text: str) -> GpuKind | None:
     """The GPU in a text such as `NVIDIA A100-PCIE-40GB`: that with the most words of its name there."""
     words = set(_WORD.findall(_COUNT.sub("", text.lower())))
     found = [(len(one.split()), len(one), gpu) for gpu in known() for one in gpu.names if words.issuperset(one.split())]
     return max(found, key=lambda one: one[:2])[2] if found else None
 
 
-def called(name: str) -> Gpu:
+def called(name: str) -> GpuKind:
     """The GPU that a user or a program calls so; raises a `UsageError` for one that is unknown."""
     if found := named(name):
         return found
     raise UsageError(f"unknown GPU `{name}`; {listed()}")
 
 
-def agreed(asked: Gpu | None, stated: Gpu | None, file: str, exact: bool = False) -> Gpu | None:
+def agreed(asked: GpuKind | None, stated: GpuKind | None, file: str, exact: bool = False) -> GpuKind | None:
     """The GPU that the user names, which must not be another one than the file states; else that of the file.
 
     `exact`: the file states the GPU itself, by a PCI id, and not only its architecture.
@@ -126,13 +126,13 @@ def agreed(asked: Gpu | None, stated: Gpu | None, file: str, exact: bool = False
     return stated if exact and stated else asked or stated
 
 
-def of_architecture(architecture: str) -> Gpu | None:
+def of_architecture(architecture: str) -> GpuKind | None:
     """The first GPU of `sm90` or `gfx942`, which goes by that where several are alike."""
     found = [gpu for gpu in known() if architecture in gpu.architecture]
     return replace(found[0], name=architecture) if len(found) > 1 else found[0] if found else None
 
 
-def of_pci(pci: str) -> Gpu | None:
+def of_pci(pci: str) -> GpuKind | None:
     """The GPU with this PCI vendor and device, such as `10de:2330`."""
     return next((gpu for gpu in known() if pci in gpu.pci), None)
 
@@ -152,12 +152,12 @@ def entries() -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def boxes() -> dict[str, Gpu]:
+def boxes() -> dict[str, GpuKind]:
     """The assumed boxes by name, as --on takes them."""
     return {gpu.on: gpu for gpu in known() if gpu.box}
 
 
-def text(gpu: Gpu) -> str:
+def text(gpu: GpuKind) -> str:
     """The machine file of an assumed box."""
     return writer.text(
         {
@@ -180,7 +180,7 @@ def text(gpu: Gpu) -> str:
     )
 
 
-def _parts(gpu: Gpu) -> Iterable[str]:
+def _parts(gpu: GpuKind) -> Iterable[str]:
     yield "gpu-node"
     if gpu.links == "nvlink":
         yield "ll128"
@@ -190,7 +190,7 @@ def _parts(gpu: Gpu) -> Iterable[str]:
         yield "nvls"
 
 
-def _links(gpu: Gpu) -> Table:
+def _links(gpu: GpuKind) -> Table:
     found: Table = {
         "socket": {"bandwidth": _number(16, "GB/s", "assumed", "NCCL 2.27: between processors of AMD; boxes differ")}
     }
@@ -215,7 +215,7 @@ def _links(gpu: Gpu) -> Table:
     return found
 
 
-def _lane_gb_per_s(gpu: Gpu) -> float:
+def _lane_gb_per_s(gpu: GpuKind) -> float:
     return float(_links_of(gpu.pcie)["pcie"]["bandwidth"]["value"]) / LANES
 
 
@@ -226,7 +226,7 @@ def _links_of(part: str) -> Table:
     return links
 
 
-def staged(gpu: Gpu) -> dict[str, Table]:
+def staged(gpu: GpuKind) -> dict[str, Table]:
     """The networks and transports of a node whose GPUs have no peer access over PCIe."""
     if gpu.peers:
         return {}

@@ -11,11 +11,11 @@ from linkwright.show.report.model import Cell, Column, Report, Section, Table, T
 from .shown import complained, wrapped
 
 if TYPE_CHECKING:
-    from linkwright.advise.explain.links import Judged
+    from linkwright.advise.explain.links import LinkVerdict
     from linkwright.formats.logs import Log
 
 
-def text(found: Sequence[Judged], source: str, log: Log) -> Iterator[str]:
+def text(found: Sequence[LinkVerdict], source: str, log: Log) -> Iterator[str]:
     """The answer to a log that holds links alone, for a terminal of 80 columns."""
     yield from wrapped(f"{source}: {log.tool}")
     yield from complained(log.skipped, log.named)
@@ -25,7 +25,7 @@ def text(found: Sequence[Judged], source: str, log: Log) -> Iterator[str]:
         yield f"Verdict: {worst}."
 
 
-def beside(found: Sequence[Judged]) -> Iterator[str]:
+def beside(found: Sequence[LinkVerdict]) -> Iterator[str]:
     """What is said of links, below the answer to a table of the same log."""
     for one in found:
         yield ""
@@ -37,7 +37,7 @@ def beside(found: Sequence[Judged]) -> Iterator[str]:
             yield from wrapped(sentence)
 
 
-def page(found: Sequence[Judged], name: str, log: Log) -> Report:
+def page(found: Sequence[LinkVerdict], name: str, log: Log) -> Report:
     """The page of a log that holds links alone."""
     columns = [Column("What"), Column("Rate"), Column("Compared with"), Column("Share", "%", numeric=True)]
     sections = [
