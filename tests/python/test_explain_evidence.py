@@ -9,6 +9,7 @@ from linkwright import machines, schemas
 from linkwright.advise.explain import document, findings, remarks, verdict
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import algorithm_forced, cases
+from linkwright.advise.explain.sensitivity import Effect
 from linkwright.advise.explain.system import System
 from linkwright.advise.explain.verdict import Point
 from linkwright.formats.logs import Facts, LogRow, LogTable, read_log
@@ -215,7 +216,13 @@ def test_a_forced_algorithm_is_understood_or_named(value, names, unknown):
 def test_remarks_name_what_differs():
     table = LogTable("nccl-tests", "allreduce", 8, 1, "float", "sum", None, ())
     nics = {"n1": ("a:1/IB",) * 8, "n2": ("a:1/IB",) * 7, "n3": (*("a:1/IB",) * 7, "b:1/RoCE")}
-    said = remarks.remarks(Facts(nics=nics, runs=2, settings={"NCCL_ALGO": "CollnetSHARP"}), table)
+    facts = Facts(nics=nics, runs=2, settings={"NCCL_ALGO": "CollnetSHARP"}, transports={"SHM": 2})
+    facts.versions.update({"2.19.3": None, "2.27.3": None})
+    staged = Effect("fabric.transport.host_simple.rate", "6.7 GB/s", "assumed", 1.0, 0.5)
+    said = remarks.remarks(facts, table, System("l40s", 1, 8, None, "", "allreduce"), [staged])
+    assert any("through the memory of the host" in text for text in said)
+    assert any("rests on an assumed number (fabric.transport.host_simple.rate = 6.7 GB/s)" in text for text in said)
+    assert any("2.19.3 and 2.27.3" in text for text in said)
     assert any("2 independent runs of 8 ranks" in text for text in said)
     assert any("most list 8, n2 7" in text for text in said)
     assert any("n3 mixes links: b:1/RoCE among 7 of IB" in text for text in said)

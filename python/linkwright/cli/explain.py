@@ -270,6 +270,10 @@ def _run(root: Path, name: str) -> Answered:
     from linkwright.advise.explain import run
     from linkwright.store import run as runs
 
+    if Path(name).suffix and not Path(name).exists():
+        from linkwright.base.errors import FileError
+
+        raise FileError(f"{name}: there is no such file; give a log, a run, or a schedule with --on")
     run_name, _, experiment = name.partition(":")
     made = runs.find(root, run_name)
     rows = made.results().records()

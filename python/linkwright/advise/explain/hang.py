@@ -427,6 +427,8 @@ class _Job:
                 )
                 if calls[0].state != "started" and elsewhere and (self.timed or calls[0].state == "entered"):
                     first.add(rank)
+            elif current is not None and not current.p2p and current.group == group and current.sequence > sequence:
+                passed.add(rank)  # collectives of a group end in their order
             elif launched is None or (launched < sequence and (group, rank) in self.unsure):
                 unknown.add(rank)
             elif launched < sequence:

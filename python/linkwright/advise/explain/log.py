@@ -137,9 +137,7 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     reduced = system.having(nodes=min(system.nodes, FEW_NODES))
     binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
     assumed = remarks.assumed(binds)
-    judged = verdict.of(
-        points, _large_rate(system, last), launched=system.described.library() is not None, assumed=assumed is not None
-    )
+    judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
     low = judged.word in ("suspicious", "broken") and not judged.small
     end = max(point.healthy_busbw for point in points)
     weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
@@ -157,6 +155,13 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
         binds, reduced.nodes, findings(measured, curve), remarks.remarks(facts, table, system, binds),
         remarks.wrong(table),
     )  # fmt: skip
+
+
+def _by_library(system: System) -> bool:
+    """Whether a library for GPUs or one of MPI runs it."""
+    from linkwright.libraries import mpi
+
+    return system.described.library() is not None or mpi.serves(system.described, system.collective)
 
 
 def _large_rate(system: System, last: int) -> float:
@@ -190,7 +195,11 @@ def heading(answer: Answer) -> str:
 
 def apart_in_words(factor: float) -> str:
     """The distance of two curves."""
-    return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {factor:.2g}"
+    return f"{factor - 1:.0%}" if factor < 2 else f"a factor of {_times(factor)}"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.2g}" if factor < 100 else f"{factor:,.0f}"
 
 
 def verdict_in_words(answer: Answer) -> list[str]:
@@ -205,7 +214,7 @@ def verdict_in_words(answer: Answer) -> list[str]:
     small = (
         f"This is a verdict on small sizes only: at {_size(last.size)} a healthy machine reaches "
         f"{judged.reached:.0%} of its rate for large sizes"
-        + (", and launches differ between sites by a factor of two" if judged.loose else "")
+        + (", and start-ups differ between sites by a factor of two" if judged.loose else "")
         + ". Measure larger sizes."
     )
     return [
@@ -232,7 +241,9 @@ def doubts(answer: Answer) -> list[str]:
         said = (
             "Your numbers are not explained by links, ports or protocols. The nearest simulated faults are no causes: "
         )
-        return [f"{said}{'; '.join(far)}."] if far else []
+        if far:
+            return [f"{said}{'; '.join(far)}."]
+        return [] if answer.passes else ["No simulated fault comes near your numbers."]
     first, *others = answer.suspects
     judged = {point.size: first.times[point.size] for point in answer.verdict.judged if point.size in first.times}
     left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance
@@ -258,7 +269,7 @@ def _small(answer: Answer) -> list[str]:
     if not slow:
         return []
     most = max(slow, key=lambda point: point.time / point.healthy)
-    times = f"{most.time / most.healthy:.2g} times as long as a healthy one"
+    times = f"{_times(most.time / most.healthy)} times as long as a healthy one"
     return [f"Smaller sizes are slow: at {_size(most.size)} yours takes {times}."]
 
 
@@ -292,6 +303,11 @@ def bus_factor(system: System) -> float:
 def _system(
     log: Log, table: LogTable, machine: str | None, nodes: int | None, fabric: str | None, ranks: int | None
 ) -> tuple[System, str]:
+    given = [
+        f"{count} {what}, as given; the log has {stated}"
+        for what, count, stated in (("ranks", ranks, table.ranks), ("nodes", nodes, table.nodes))
+        if count and stated and count != stated
+    ]
     ranks, nodes = ranks or table.ranks, nodes or table.nodes or 1
     if ranks is None:
         raise UsageError("the log does not state the number of ranks; give it with --ranks")
@@ -310,9 +326,9 @@ def _system(
     if isinstance(found, Refusal):
         if machine is None:
             raise UsageError(f"{found.reason}; name a machine with --on (`linkwright list machines`)")
-        given = _fitting(_given(machine, nodes, ranks, fabric, collective))
-        algorithm, said = _plan(given, facts)
-        return given.having(algorithm=algorithm), "; ".join((f"given: {machine}", *said))
+        system = _fitting(_given(machine, nodes, ranks, fabric, collective))
+        algorithm, said = _plan(system, facts)
+        return system.having(algorithm=algorithm), "; ".join((f"given: {machine}", *given, *said))
     setup = found.setup
     name, network = machine or setup.machine, fabric or setup.fabric
     system = _fitting(System(name, setup.nodes, setup.gpus_per_node, network, "", collective))
@@ -322,7 +338,7 @@ def _system(
         if not (fabric and rule.endswith("mostly has")) and not (facts.version and rule.startswith("version "))
     ]  # fmt: skip
     from_log = [f"from `{names[0]}`"] if machine is None else []
-    return system.having(algorithm=algorithm), "; ".join([*from_log, *rules, *said])
+    return system.having(algorithm=algorithm), "; ".join([*from_log, *rules, *given, *said])
 
 
 def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str) -> System:

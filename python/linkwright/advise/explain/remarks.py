@@ -19,8 +19,8 @@ _MOST_NAMES = 4
 def remarks(facts: Facts, table: LogTable, system: System, binds: Sequence[Effect]) -> list[str]:
     """Return the remarks on a table of a log, in sentences; `binds` are the numbers on which the healthy rate rests."""
     return [
-        *_staged(facts, system, binds), *_assumed(assumed(binds)), *_runs(facts, table), *_ports(facts),
-        *_links(facts), *_unknown(facts, table),
+        *_staged(facts, system, binds), *_assumed(assumed(binds)), *_versions(facts), *_runs(facts, table),
+        *_ports(facts), *_links(facts), *_unknown(facts, table),
     ]  # fmt: skip
 
 
@@ -57,6 +57,12 @@ def _assumed(number: Effect | None) -> Iterator[str]:
             f"The healthy rate rests on an assumed number ({number.key} = {number.value}), so the verdict is a loose "
             "one. Measure it (p2pBandwidthLatencyTest, nvbandwidth), or fit the machine to a log of a healthy node."
         )
+
+
+def _versions(facts: Facts) -> Iterator[str]:
+    if len(facts.versions) > 1:
+        named = " and ".join(facts.versions)
+        yield f"The log names {facts.library} {named}; {facts.version} is taken, which it says last."
 
 
 def _runs(facts: Facts, table: LogTable) -> Iterator[str]:

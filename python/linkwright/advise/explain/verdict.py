@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FINE, BROKEN = 0.80, 0.50  # of the healthy rate
-# The same where all sizes are small, and a library launches kernels; or where the healthy rate is assumed.
+# The same where all sizes are small, and start-ups differ between sites; or where the healthy rate is assumed.
 LOOSE_FINE, LOOSE_BROKEN = 0.50, 0.33
 FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows rates
 SLOW = 1.5  # times the healthy time, to be told of small sizes
@@ -70,20 +70,20 @@ class LogVerdict:
         }[self.word]
 
 
-def of(points: Sequence[Point], large_busbw: float, *, launched: bool = True, assumed: bool = False) -> LogVerdict:
+def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, assumed: bool = False) -> LogVerdict:
     """Return the verdict on the sizes of a log.
 
     Args:
         points: its sizes, in their order.
         large_busbw: the healthy rate for large sizes, in 10^9 B/s.
-        launched: whether a library launches kernels, whose start-up differs between sites.
+        by_library: whether a library starts it, whose start-up differs between sites.
         assumed: whether the healthy rate rests on an assumed number.
     """
     end = max(large_busbw, *(point.healthy_busbw for point in points))
     showing = tuple(point for point in points if point.healthy_busbw >= FLAT * end)
     judged = showing or (points[-1],)
     share = min(statistics.median(point.share for point in judged), judged[-1].share)
-    loose = assumed or (launched and not showing)
+    loose = assumed or (by_library and not showing)
     fine, broken = (LOOSE_FINE, LOOSE_BROKEN) if loose else (FINE, BROKEN)
     word = "fine" if share >= fine else "suspicious" if share >= broken else "broken"
     if share > 1 / fine:

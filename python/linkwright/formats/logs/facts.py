@@ -45,7 +45,8 @@ class Facts:
         devices: name of a device -> how many ranks have one.
         hosts: how many hosts are named.
         library: `NCCL`, `RCCL`, or the name of an MPI library.
-        version: its version.
+        version: its version, as the log says last.
+        versions: all versions that the log names.
         settings: environment variables of the library -> their values.
         transports: `P2P`, `SHM`, `NET/IB`, `NET/IB/GDRDMA`, ... -> how many connections.
         channels: the most that one communicator has.
@@ -66,6 +67,7 @@ class Facts:
     hosts: int | None = None
     library: str | None = None
     version: str | None = None
+    versions: dict[str, None] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     transports: dict[str, int] = field(default_factory=dict)
     channels: int | None = None
@@ -146,14 +148,20 @@ class Gathered:
             return False
         found = self._network(line)
         if "ersion" in line and (match := _VERSION.search(line)):
-            self.facts.library, self.facts.version, found = match[1].upper(), match[2], True
+            found = self._version(match[1].upper(), match[2])
         elif "nccl-library" in line and (match := _LIBRARY.search(line)):
-            self.facts.library, self.facts.version, found = "NCCL", _dotted(int(match[1][:9])), True
+            found = self._version("NCCL", _dotted(int(match[1][:9])))
         for name, value in _SETTING.findall(line)[:64] if "CCL_" in line else ():
             if len(self.facts.settings) < _MOST_NAMES:
                 self.facts.settings[name], found = value[:200], True
                 self.facts.lists_settings |= "set by environment to" in line
         return self._connection(label, line) or found
+
+    def _version(self, library: str, version: str) -> bool:
+        if len(self.facts.versions) < _MOST_NAMES:
+            self.facts.versions[version] = None
+        self.facts.library, self.facts.version = library, version
+        return True
 
     def _network(self, line: str) -> bool:
         """What the library says of its network, of the switches between GPUs, and of its choice."""
