@@ -400,7 +400,7 @@ class _Job:
         return CallPlace(self.name(call.group), operation, call.sequence)
 
     def inside(self) -> dict[_Place, list[int]]:
-        """RankCall of a group -> the ranks that are in it; sends and receives are not among them."""
+        """Call of a group -> the ranks that are in it; sends and receives are not among them."""
         found: dict[_Place, list[int]] = {}
         for rank, call in sorted(self.current.items()):
             if not call.p2p:

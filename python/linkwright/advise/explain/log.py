@@ -193,7 +193,7 @@ def verdict_in_words(answer: Answer) -> list[str]:
     last, judged = answer.points[-1], answer.verdict
     sizes = _size(judged.judged[0].size) + (" and larger sizes" if len(judged.judged) > 1 else "")
     first = (
-        f"LogVerdict: {judged.word}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
+        f"Verdict: {judged.word}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
         f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
         f"of its rate: {judged.rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
     )
