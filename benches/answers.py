@@ -280,7 +280,7 @@ def score(asked: Asked) -> Scored:
     place = next((at for at, its in enumerate(places, 1) if set(its) & set(asked.kinds)), None)
     if not asked.kinds and verdict.word == "fine":
         place = 1  # the truth is that nothing is wrong
-    nearest = [case.kind for case in answer.nearest.cases] if answer.nearest else []
+    nearest = [case.kind for one in answer.nearest for case in one.cases]
     return Scored(
         asked.name, asked.truth, verdict.word, verdict.share, places, distances, place, nearest,
         bool(set(nearest) & set(asked.kinds)), certain(distances) and place != 1, seconds,

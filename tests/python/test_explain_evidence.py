@@ -189,7 +189,7 @@ def test_two_faults_are_tried_without_a_word_of_the_log():
 def test_a_smooth_curve_far_off_is_not_explained():
     answer = explained(PAIR, None, PAIR, 40.0)
     assert answer.suspects == []
-    assert answer.nearest is not None
+    assert answer.nearest
     assert "not explained by links, ports or protocols" in logs.doubts(answer)[0]
 
 

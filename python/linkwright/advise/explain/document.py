@@ -63,7 +63,7 @@ def _table(answer: Answer) -> dict[str, Any]:
             for one in answer.points
         ],
         "causes": [_suspect(one) for one in answer.suspects],
-        "nearest": _suspect(answer.nearest) if answer.nearest else None,
+        "nearest": [_suspect(one) for one in answer.nearest],
         "doubts": doubts(answer),
         "findings": [
             {"kind": one.kind, "size_bytes": one.size, "factor": one.factor, "text": one.words}
@@ -117,7 +117,7 @@ def schema() -> Schema:
         small_sizes_only={**_BOOL, "description": "whether no size shows the rate of links"},
         distance={**_NUMBER, "description": "factor by which the healthy curve and the log's are apart"},
         points=_list(point), causes={**_list(cause), "description": "what the log states first, then the nearest"},
-        nearest={**cause, "type": ["object", "null"], "description": "the nearest fault where none is a cause"},
+        nearest={**_list(cause), "description": "the nearest faults where none is a cause"},
         doubts=_TEXTS,
         findings=_list(
             _closed(kind={"enum": ["late switch", "spike", "cliff"]}, size_bytes=_COUNT, factor=_NUMBER, text=_TEXT)

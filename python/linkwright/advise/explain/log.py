@@ -49,7 +49,7 @@ class Answer:
     verdict: LogVerdict
     distance: float  # to the healthy machine
     suspects: Sequence[Suspect]
-    nearest: Suspect | None  # where nothing is near enough for a cause
+    nearest: Sequence[Suspect]  # where nothing is near enough for a cause
     binds: Sequence[Effect]
     binds_nodes: int  # of a machine with so many nodes
     findings: Sequence[Irregularity] = ()
@@ -134,23 +134,28 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     ]  # fmt: skip
     curve = {point.size: point.healthy for point in points}
     last = sizes[-1]
-    judged = verdict.of(points, _large_rate(system, last), launched=system.described.library() is not None)
+    reduced = system.having(nodes=min(system.nodes, FEW_NODES))
+    binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
+    assumed = remarks.assumed(binds)
+    judged = verdict.of(
+        points, _large_rate(system, last), launched=system.described.library() is not None, assumed=assumed is not None
+    )
     low = judged.word in ("suspicious", "broken") and not judged.small
     end = max(point.healthy_busbw for point in points)
     weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
-    reduced = system.having(nodes=min(system.nodes, FEW_NODES))
     its = Observed(
         measured, sizes, [point.size for point in judged.judged], weights, curve, reduced, choices_first=not low
     )
     apart = its.off(curve)
     named, nearest = (
-        suspects(system, facts, its, apart) if judged.share < verdict.FINE or apart > 1 / verdict.FINE else ([], None)
+        ([], [])
+        if judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE)
+        else suspects(system, facts, its, apart)
     )
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
-        effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN], reduced.nodes,
-        findings(measured, curve),
-        remarks.remarks(facts, table), remarks.wrong(table),
+        binds, reduced.nodes, findings(measured, curve), remarks.remarks(facts, table, system, binds),
+        remarks.wrong(table),
     )  # fmt: skip
 
 
@@ -223,12 +228,11 @@ def _rest(answer: Answer) -> list[str]:
 def doubts(answer: Answer) -> list[str]:
     """How sure the first hypothesis is, in sentences."""
     if not answer.suspects:
-        if answer.nearest is None:
-            return []
-        return [
-            "Your numbers are not explained by links, ports or protocols. The nearest simulated fault is "
-            f"{apart_in_words(answer.nearest.distance)} away: {answer.nearest.cases[0].what}."
-        ]
+        far = [f"{one.cases[0].what} ({apart_in_words(one.distance)} away)" for one in answer.nearest]
+        said = (
+            "Your numbers are not explained by links, ports or protocols. The nearest simulated faults are no causes: "
+        )
+        return [f"{said}{'; '.join(far)}."] if far else []
     first, *others = answer.suspects
     judged = {point.size: first.times[point.size] for point in answer.verdict.judged if point.size in first.times}
     left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance

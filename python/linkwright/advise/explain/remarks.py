@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from linkwright.formats.logs import Facts, LogTable
 
 from .hypotheses.algorithm_forced import asked
+from .hypotheses.no_peer import host_memory
+from .sensitivity import Effect
+from .system import System
 
+MUCH = 0.2  # of the time: a number that is worth so much decides it
 _MOST_NAMES = 4
 
 
-def remarks(facts: Facts, table: LogTable) -> list[str]:
-    """Return the remarks on a table of a log, in sentences."""
-    return [*_runs(facts, table), *_ports(facts), *_links(facts), *_unknown(facts, table)]
+def remarks(facts: Facts, table: LogTable, system: System, binds: Sequence[Effect]) -> list[str]:
+    """Return the remarks on a table of a log, in sentences; `binds` are the numbers on which the healthy rate rests."""
+    return [
+        *_staged(facts, system, binds), *_assumed(assumed(binds)), *_runs(facts, table), *_ports(facts),
+        *_links(facts), *_unknown(facts, table),
+    ]  # fmt: skip
+
+
+def assumed(binds: Sequence[Effect]) -> Effect | None:
+    """Return the assumed number on which a healthy rate rests, if it rests on one."""
+    return next((one for one in binds[:1] if one.status == "assumed" and one.gain >= MUCH), None)
 
 
 def wrong(table: LogTable) -> str | None:
@@ -28,6 +40,23 @@ def wrong(table: LogTable) -> str | None:
         f"WRONG RESULTS: #wrong is not 0 at {len(sizes)} of {of} sizes (up to {most} elements). Data was corrupted, so "
         "no time below counts: check memory, links and the library first."
     )
+
+
+def _staged(facts: Facts, system: System, binds: Sequence[Effect]) -> Iterator[str]:
+    stated = host_memory(facts) if system.nodes == 1 else ""
+    if stated and any(one.key.startswith("fabric.transport.host_") for one in binds):
+        yield (
+            f"Data between GPUs go through the memory of the host (stated by the log: {stated}): these GPUs cannot "
+            "access each other's memory, and the healthy machine is described so, too."
+        )
+
+
+def _assumed(number: Effect | None) -> Iterator[str]:
+    if number:
+        yield (
+            f"The healthy rate rests on an assumed number ({number.key} = {number.value}), so the verdict is a loose "
+            "one. Measure it (p2pBandwidthLatencyTest, nvbandwidth), or fit the machine to a log of a healthy node."
+        )
 
 
 def _runs(facts: Facts, table: LogTable) -> Iterator[str]:

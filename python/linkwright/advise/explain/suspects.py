@@ -34,6 +34,7 @@ BASES = 2  # of the nearest faults, to have another on top
 OTHERS = 1.2  # odds of what is no choice of the library, where only small sizes are slow
 SCREENED = 3  # sizes by which kinds are chosen
 FOLLOWED = 8  # kinds whose whole curves are simulated
+MOST_FAR = 3  # faults to remark where none is a cause
 # Faults of the launch, which go together with any other.
 _OF_A_LAUNCH = ("algorithm", "protocol", "one process")
 
@@ -133,8 +134,8 @@ def distance(
     return math.exp(math.sqrt(math.fsum(squares) / math.fsum(by.values())))
 
 
-def suspects(system: System, facts: Facts, log: Observed, healthy: float) -> tuple[list[Suspect], Suspect | None]:
-    """Return the faults that give the numbers, and the nearest one of all, if it is too far for a cause.
+def suspects(system: System, facts: Facts, log: Observed, healthy: float) -> tuple[list[Suspect], list[Suspect]]:
+    """Return the faults that give the numbers; if there are none, the nearest ones, too far for a cause.
 
     Args:
         system: as it should be.
@@ -145,7 +146,7 @@ def suspects(system: System, facts: Facts, log: Observed, healthy: float) -> tup
     proved = _proved(system, facts, log)
     base = proved.cases[0].system if proved else system
     if proved and min(proved.distance, _at(log.judged, proved.times, log.measured)) <= LEFT:
-        return [proved], None
+        return [proved], []
     # What the log states holds for every other fault, which is named with it where it matters.
     matters = proved and math.log(proved.distance) < NEARER * math.log(healthy)
     others = (case for case in cases(base, facts) if not case.stated and (len(log.sizes) >= WHOLE or not case.shape))
@@ -161,7 +162,7 @@ def suspects(system: System, facts: Facts, log: Observed, healthy: float) -> tup
     ranked = _merged(found)
     listed = [one for one in ranked if one.near]
     far = [] if listed else [one for one in ranked if one.cases[0].within >= WITHIN]
-    return listed, min(far, key=lambda one: one.distance, default=None)
+    return listed, sorted(far, key=lambda one: one.distance)[:MOST_FAR]
 
 
 def _at(sizes: Sequence[int], curve: Mapping[int, float], measured: Mapping[int, float]) -> float:

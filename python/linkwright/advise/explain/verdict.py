@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FINE, BROKEN = 0.80, 0.50  # of the healthy rate
-LOOSE_FINE, LOOSE_BROKEN = 0.50, 0.33  # the same where all sizes are small, and a library launches kernels
+# The same where all sizes are small, and a library launches kernels; or where the healthy rate is assumed.
+LOOSE_FINE, LOOSE_BROKEN = 0.50, 0.33
 FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows rates
 SLOW = 1.5  # threshold, as a multiple of the healthy time, for reporting small sizes
 WORDS = ("fine", "suspicious", "broken", "faster than expected")
@@ -44,7 +45,7 @@ class LogVerdict:
         share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is lower.
         judged: the sizes that show rates; the largest size if none does.
         small: whether no size shows rates.
-        loose: whether the thresholds are those of small sizes.
+        loose: whether the thresholds are those of small sizes and assumed rates.
         reached: the healthy machine's rate at the largest size, as a share of its rate for large sizes.
     """
 
@@ -67,19 +68,20 @@ class LogVerdict:
         }[self.word]
 
 
-def of(points: Sequence[Point], large_busbw: float, *, launched: bool = True) -> LogVerdict:
+def of(points: Sequence[Point], large_busbw: float, *, launched: bool = True, assumed: bool = False) -> LogVerdict:
     """Return the verdict on the sizes of a log.
 
     Args:
         points: its sizes, in their order.
         large_busbw: the healthy rate for large sizes, in 10^9 B/s.
         launched: whether a library launches kernels, whose start-up differs between sites.
+        assumed: whether the healthy rate rests on an assumed number.
     """
     end = max(large_busbw, *(point.healthy_busbw for point in points))
     showing = tuple(point for point in points if point.healthy_busbw >= FLAT * end)
     judged = showing or (points[-1],)
     share = min(statistics.median(point.share for point in judged), judged[-1].share)
-    loose = launched and not showing
+    loose = assumed or (launched and not showing)
     fine, broken = (LOOSE_FINE, LOOSE_BROKEN) if loose else (FINE, BROKEN)
     word = "fine" if share >= fine else "suspicious" if share >= broken else "broken"
     if share > 1 / fine:
