@@ -20,7 +20,9 @@ def render(expected: Expected) -> str:
     """The line of a configuration file."""
     one = expected.largest("nhc")
     if expected.hosts != 1:  # nor a machine of several hosts, such as a rack of trays
-        raise UsageError("--format nhc: the check is of one node; omit --nodes and --fabric, and name a machine of one host")
+        raise UsageError(
+            "--format nhc: the check is of one node; omit --nodes and --fabric, and name a machine of one host"
+        )
     library = expected.library["allreduce"].partition("-")[0]
     topology = hint = ""
     if library == "nccl":

@@ -187,7 +187,7 @@ def _mismatch(finding: Mismatch) -> list[str]:
     said = [f"At {_place(finding.place)}, {_DIFFER[finding.what]}:"]
     said += [f"{_ranks(ranks)}: {value or 'unknown'}" for value, ranks in finding.values]
     if finding.place.group == NAMELESS:
-        said.append("The log does not name groups; if these calls are of different ones, this is no fault.")
+        said.append("The log does not name groups; if these calls are of different ones, they are not a fault.")
     return [*said, _CURE[finding.what]]
 
 
