@@ -153,6 +153,23 @@ def test_what_the_log_states_stands_first(healthy, fault, facts, kind):
 
 
 @pytest.mark.parametrize(
+    ("kind", "facts", "proves"),
+    [
+        ("protocol", Facts(settings={"NCCL_PROTO": "LL128"}), True),
+        ("protocol", Facts(settings={"NCCL_PROTO": "^LL"}), False),
+        ("few channels", Facts(settings={"NCCL_MAX_NCHANNELS": "4"}, channels=4), True),
+        ("few channels", Facts(settings={"NCCL_MAX_NCHANNELS": "32"}, channels=16), False),
+        ("few channels", Facts(settings={"NCCL_MAX_NCHANNELS": "32"}), False),
+        ("SHARP", Facts(settings={"NCCL_COLLNET_ENABLE": "0"}), True),
+    ],
+)
+def test_a_variable_proves_only_what_it_decides(kind, facts, proves):
+    stated = {case.stated for case in cases(PAIR, facts) if case.kind == kind}
+    (name, value), *_ = facts.settings.items()
+    assert stated == {f"{name}={value}" if proves else ""}
+
+
+@pytest.mark.parametrize(
     ("system", "facts", "gone"),
     [
         (NODE, Facts(lists_settings=True), "protocol"),

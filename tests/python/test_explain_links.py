@@ -135,3 +135,10 @@ def test_links_are_a_document_and_a_gate(tmp_path, rate, status):
     document = json.loads(result.out)
     assert (result.status, document["passes"], document["tables"]) == (status, not status, [])
     assert document["links"][0]["rates"][0]["compared_with"] == "400 Gb/s"
+
+
+@pytest.mark.parametrize("option", [("--table", "1"), ("--ranks", "8"), ("--search", "1s")])
+def test_options_of_tables_are_refused_for_links_alone(tmp_path, option):
+    (tmp_path / "a.log").write_text(perftest(), encoding="utf-8")
+    result = invoke("explain", str(tmp_path / "a.log"), *option)
+    assert f"{option[0]} does not apply to a log of links alone" in result.err

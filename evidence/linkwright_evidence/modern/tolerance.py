@@ -1,4 +1,4 @@
-"""Derives how far below the model healthy machines measure, for `linkwright expect` and the verdict of `explain`.
+"""Derive how far below the model healthy machines measure, for `linkwright expect`.
 
     python -m linkwright_evidence.modern.tolerance
 

@@ -242,7 +242,7 @@ def _kind(table: dict, name: str, where: str) -> Kind:
     physical = table
     if table.get("physical") is not None:
         if "bandwidth" in table or "latency" in table:
-            raise FileError(f"{where}: has both `physical` and a rate or time beside it; keep one")
+            raise FileError(f"{where}: has both `physical` and a rate or time next to it; keep one")
         physical = table_of(table["physical"], f"{where}: physical", ("bandwidth", "latency"))
     bandwidth, latency = physical.get("bandwidth"), physical.get("latency")
     said = f"{SOURCE}: link {name[:80]}"

@@ -81,7 +81,7 @@ def _blocks(found: object, where: str) -> tuple[list[Switch], list[int]]:
     table = _table(found, ("block_sizes", "blocks"), f"{where}: block")
     sizes = table.get("block_sizes") or []
     if not isinstance(sizes, list):
-        raise FileError(f"{where}: block_sizes is no list; write [4, 8]")
+        raise FileError(f"{where}: block_sizes is not a list; write [4, 8]")
     blocks = [_switch(row, "block", ("nodes",), where) for row in _rows(table, "blocks", where)]
     return blocks, block_sizes(sizes, where) if sizes else []
 
@@ -106,7 +106,7 @@ def _rows(table: dict[str, Any], key: str, where: str) -> list[Any]:
 
 def _table(found: object, keys: Collection[str], where: str) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise FileError(f"{where}: `{str(found)[:40]}` is no table; write it as `key: value` lines")
+        raise FileError(f"{where}: `{str(found)[:40]}` is not a table; write it as `key: value` lines")
     if strange := [key for key in found if key not in keys]:
         raise unknown("key", str(strange[0])[:80], keys, where=where)
     return found

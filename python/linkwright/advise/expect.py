@@ -106,7 +106,7 @@ def _version(asked: Installation, described: _native.Machine, collective: str) -
     planned = PLANNED_AS.get(collective, collective)
     known = library.algorithms(described, planned)
     if not known:
-        raise UsageError(f"{asked.machine}: its library is not modelled for {collective}; leave it out")
+        raise UsageError(f"{asked.machine}: its library is not modelled for {collective}; omit it")
     if asked.version is None:
         return known[0]
     name = known[0].partition("-")[0]

@@ -1,4 +1,4 @@
-"""How far below the model a healthy machine may measure: one notion for `expect` and `explain`.
+"""How far below the model a healthy machine may measure.
 
     machine, network, collective, nodes, size  ->  the share by which its rate may be lower
 
@@ -6,6 +6,8 @@
 most so far below the model. It is derived by the command that it names, never edited. Systems of one kind differ among
 themselves, and no tolerance is below that scatter. Where no table was published, the widest tolerance of the nearest
 kind that has some is taken, and `Basis` says which that is.
+
+`explain` does not use it: its verdict on a log has thresholds of its own (`explain/verdict.py`).
 
 What it does not do: faulty machines, and algorithms that a user forces, are in no group.
 """

@@ -1,8 +1,8 @@
 """Files that users name: how they are read, and written whole or not at all.
 
 Input is read through `opened`, which uncompresses gzip, and text through `decoded`, which drops a byte order mark and
-knows UTF-16, as PowerShell writes it. A file name that is not UTF-8 works everywhere; texts
-show it as `shown_name` does.
+knows UTF-16, as PowerShell writes it. A file name that is not UTF-8 works everywhere; texts show it as `shown_name`
+does.
 
 A reader sees the old file or the new one, never half of one: the content goes to a temporary file in the same folder,
 is flushed to the disk, and takes the name in one step. If anything fails, the temporary file is removed, so a full disk

@@ -202,11 +202,15 @@ def _log(
     name = names[0] if len(names) == 1 else f"{len(names)} files"
     arrivals = waiting.arrivals(log.operations)
     first = list(of_arrivals(arrivals, waits=log.waits))
+    unused: dict[str, object]
+    unused = {"--ranks": ranks, "--table": only, "--search": search_s}
     if arrivals and machine is None and not log.facts.devices:
+        _refuse(name, "a log without a machine (--on)", unused)
         lines = [*first, "", "Name the machine with --on to compare the transfer with a healthy one."]
         return Answered(lines, values=document.values([], name, log))
     tables = logs.tables(log)
     if not tables and log.links:
+        _refuse(name, "a log of links alone", unused)
         return _links(name, log, machine, variant)
     if not tables:
         raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")

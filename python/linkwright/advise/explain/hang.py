@@ -199,7 +199,7 @@ class Hang:
         moved: whether operations were launched between two snapshots of the job; None if there is only one.
         unseen: ranks of which no line is in a log.
         complaints: (file, line, what is wrong) of what was not understood.
-        ignored: files that are no dumps.
+        ignored: files that are not dumps.
     """
 
     tools: tuple[str, ...]
@@ -227,7 +227,7 @@ def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
 
     Args:
         dumps: one for each rank, or of several ranks; of two queries of RAS, in the order of time.
-        ignored: files beside them that are no dumps.
+        ignored: files given with them that are not dumps.
 
     Raises:
         UsageError: two dumps are of one rank, or none was given.
@@ -400,7 +400,7 @@ class _Job:
         return CallPlace(self.name(call.group), operation, call.sequence)
 
     def inside(self) -> dict[_Place, list[int]]:
-        """RankCall of a group -> the ranks that are in it; sends and receives are not among them."""
+        """Call of a group -> the ranks that are in it; sends and receives are not among them."""
         found: dict[_Place, list[int]] = {}
         for rank, call in sorted(self.current.items()):
             if not call.p2p:

@@ -2,8 +2,8 @@
 
 A size shows the rate of links if the healthy machine reaches nine tenths of its rate for large sizes there. Nine in ten
 published tables of healthy nodes are within a quarter of the model at such sizes (`linkwright reproduce modern`), so
-less than that is no finding. Small sizes depend on the launch of kernels, which differs between sites by a factor of
-two; a log that has only such sizes is judged by its largest, more loosely.
+anything closer than that is within the model's error. Small sizes depend on the launch of kernels, which differs
+between sites by a factor of two; a log that has only such sizes is judged by its largest, more loosely.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ FINE, BROKEN = 0.80, 0.50  # of the healthy rate
 # The same where all sizes are small, and start-ups differ between sites; or where the healthy rate is assumed.
 LOOSE_FINE, LOOSE_BROKEN = 0.50, 0.33
 FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows rates
-SLOW = 1.5  # times the healthy time, to be told of small sizes
-
-
+SLOW = 1.5  # threshold, as a multiple of the healthy time, for reporting small sizes
 WORDS = ("fine", "suspicious", "broken", "faster than expected")
 
 

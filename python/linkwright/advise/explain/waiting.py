@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from linkwright.formats.logs import TimedOperation
 from linkwright.formats.logs.ranks import TOGETHER
 
-# Of all ranks' time, below which waiting is no matter.
+# Of all ranks' time, below which waiting does not matter.
 LITTLE = 0.1
 # Of the operations, in which the same rank has to come last to be named as the cause.
 MOSTLY = 0.5
@@ -50,7 +50,7 @@ class Arrivals:
         transfer: us of one operation, on average.
         ranks: those that were timed.
         share: of all ranks' time, spent waiting.
-        last: the rank that comes last mostly; None if none does, or if waiting is no matter.
+        last: the rank that comes last mostly; None if none does, or if waiting does not matter.
     """
 
     group: str

@@ -64,7 +64,7 @@ class _Reader:
         kind = element.attributes.get("type")
         check_spelling(element, ATTRIBUTES.get(kind or "", ()), self.file)
         if element.tag == "object" and kind not in TYPES:
-            raise FileError(f"{self.file}: line {element.line}: {str(kind)[:40]!r} is no type of object; correct it")
+            raise FileError(f"{self.file}: line {element.line}: {str(kind)[:40]!r} is not a type of object; correct it")
         if element.tag == "info" and element.attributes.get("name") == "CPUVendor":
             self.vendor = element.attributes.get("value", "")
         if kind in _HOMES:
@@ -97,7 +97,7 @@ class _Reader:
         speed = element.attributes.get("pci_link_speed", "")
         if speed and not re.fullmatch(r"\d{1,5}(\.\d{1,9})?", speed):
             raise FileError(
-                f"{self.file}: line {element.line}: pci_link_speed={speed[:20]!r} is no rate in GB/s; correct it"
+                f"{self.file}: line {element.line}: pci_link_speed={speed[:20]!r} is not a rate in GB/s; correct it"
             )
         if not speed or not float(speed):
             return None

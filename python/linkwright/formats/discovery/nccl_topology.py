@@ -36,7 +36,7 @@ HOST_CLASS = "0x068001"  # a processor with NVLinks of its own, whose links are 
 # By PCI class, where a file names no devices: 3-D controllers and accelerators; Ethernet, InfiniBand and other ports.
 GPU_CLASSES = ("0x0302", "0x0300", "0x0380", "0x1200")
 NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
-# Elements of a file, and what stands in them.
+# Elements of a file, and those that each may contain.
 INSIDE = {
     "system": ("cpu",), "cpu": ("pci", "nic", "gpu"), "pci": ("pci", "gpu", "nic", "pcilink"), "nic": ("net",),
     "gpu": ("nvlink", "xgmi", "c2c"),
@@ -147,9 +147,9 @@ class _Reader:
         speed, width = element.attributes.get("link_speed", ""), element.attributes.get("link_width", "")
         match = _SPEED.fullmatch(speed)
         if width not in (*WIDTHS, *UNKNOWN_WIDTHS):
-            raise self.wrong(element, f"link_width={width[:20]!r} is no number of lanes, such as 16; correct it")
+            raise self.wrong(element, f"link_width={width[:20]!r} is not a number of lanes, such as 16; correct it")
         if match is None and not UNKNOWN_SPEED.fullmatch(speed):
-            raise self.wrong(element, f"link_speed={speed[:20]!r} is no rate such as 32.0 GT/s; correct it")
+            raise self.wrong(element, f"link_speed={speed[:20]!r} is not a rate such as 32.0 GT/s; correct it")
         if match is None or width in UNKNOWN_WIDTHS:
             return None
         rate = GB_PER_LANE.get(float(match[1]))
@@ -168,7 +168,7 @@ def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
 
 
 def _check_elements(element: Element, reader: _Reader) -> None:
-    """Refuse an element that is unknown or stands in another one than it should, and misspelt attributes."""
+    """Refuse an element that is unknown or is inside of the wrong one, and misspelt attributes."""
     check_spelling(element, ATTRIBUTES.get(element.tag, ()), reader.file)
     for child in element.children:
         inside = INSIDE.get(element.tag, ())
@@ -294,7 +294,7 @@ def _mbps(reader: _Reader, net: Element) -> int | None:
     """The rate of a port in Mb/s; None where it is not stated."""
     found = _optional(reader, net, "speed")
     if found is not None and not 0 <= found <= MOST_MBPS:
-        raise reader.wrong(net, f"speed={found} is no rate of a port in Mb/s, such as 400000; correct it")
+        raise reader.wrong(net, f"speed={found} is not the rate of a port in Mb/s, such as 400000; correct it")
     return found
 
 

@@ -58,7 +58,9 @@ def read_node(text: str, file: str, gpu: GpuKind | None = None) -> Node:
 def _is_link(kind: str, weight: str, own: bool, where: str) -> bool:
     """Whether the entries of a pair mean a link of its own."""
     if (kind == SELF) != own or kind not in (XGMI, PCIE, SELF):
-        raise FileError(f"{where}: `{kind[:20]}` is no type of link; {XGMI} or {PCIE} is, and 0 for the GPU itself")
+        raise FileError(
+            f"{where}: `{kind[:20]}` is not a type of link; write {XGMI} or {PCIE}, and 0 for the GPU itself"
+        )
     if not re.fullmatch(r"\d{1,4}", weight) or (own and int(weight)):
         raise FileError(f"{where}: the weight is `{weight[:20]}`; give a whole number, 0 for the GPU itself")
     if kind == XGMI and (int(weight) == 0 or int(weight) % DIRECT):
@@ -101,5 +103,5 @@ def _table(text: str, title: str, file: str) -> list[list[str]]:
         rows.append(words[1:])
     end = start + 2 + len(names)
     if end < len(lines) and re.match(r"GPU\d+\s", lines[end]):
-        raise FileError(f"{file}: line {end + 1}: a row beside the {len(names)} GPUs of the heading; cut file?")
+        raise FileError(f"{file}: line {end + 1}: more rows than the {len(names)} GPUs of the heading; cut file?")
     return rows

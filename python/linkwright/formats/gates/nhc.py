@@ -19,12 +19,14 @@ REPEATS = 1  # the check passes if one of the repeats does
 def render(expected: Expected) -> str:
     """The line of a configuration file."""
     one = expected.largest("nhc")
-    if expected.nodes > 1:
-        raise UsageError("--format nhc: the check is of one node; leave --nodes and --fabric out")
+    if expected.hosts != 1:  # nor a machine of several hosts, such as a rack of trays
+        raise UsageError(
+            "--format nhc: the check is of one node; omit --nodes and --fabric, and name a machine of one host"
+        )
     library = expected.library["allreduce"].partition("-")[0]
-    topology, hint = ("TOPOLOGY ", "# TOPOLOGY: file of your VM size, such as /opt/microsoft/ndv5-topo.xml\n")
-    if library != "nccl":
-        topology = hint = ""
+    topology = hint = ""
+    if library == "nccl":
+        topology, hint = "TOPOLOGY ", "# TOPOLOGY: file of your VM size, such as /opt/microsoft/ndv5-topo.xml\n"
     return (
         f"{commented(expected)}{hint}"
         f" * || check_{library}_allreduce {rate(one.floor)} {REPEATS} {topology}{format_size(one.size_bytes)}\n"

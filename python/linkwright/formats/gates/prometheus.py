@@ -28,7 +28,7 @@ def render(expected: Expected) -> str:
     rules: dict[tuple[str, str], Expectation] = {}
     for one in expected.expectations:
         if one.collective not in NAMES:
-            raise UsageError(f"--format prometheus: the Inspector does not label {one.collective}; leave it out")
+            raise UsageError(f"--format prometheus: the Inspector does not label {one.collective}; omit it")
         key = one.collective, _range(one, expected.ranks)
         rules[key] = min(rules.get(key, one), one, key=lambda one: one.floor)
     return "\n".join(

@@ -34,7 +34,7 @@ def render(expected: Expected) -> str:
     ]
     for one in expected.expectations:
         if one.collective not in OPERATIONS:
-            raise UsageError(f"--format superbench: {benchmark} has no {one.collective}; leave it out")
+            raise UsageError(f"--format superbench: {benchmark} has no {one.collective}; omit it")
         operation = f"{OPERATIONS[one.collective]}_{one.size_bytes}"
         lines += [
             f"    {operation}:",

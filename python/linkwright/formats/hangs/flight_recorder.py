@@ -39,7 +39,7 @@ from .kinds import (
     State,
     operation_of,
 )
-from .unpickled import begins_pickle, unpickled
+from .unpickled import MOST_BYTES, begins_pickle, unpickled
 
 TOOL = "PyTorch flight recorder"
 _STATES: dict[object, State] = {"scheduled": "scheduled", "started": "started", "completed": "completed"}
@@ -50,13 +50,11 @@ _MOST_NAME = 200
 
 def recognises(source: Source) -> bool:
     """Whether it is such a dump: the pickle of a dictionary, or JSON with its keys."""
-    if source.text is None:
-        try:
-            with files.opened(source.path) as file:
-                if begins_pickle(file.read(2)):
-                    return True
-        except OSError:
-            return False
+    try:
+        if _is_pickle(source):
+            return True
+    except OSError:
+        return False
     return source.begins("{") and source.has(lambda text: '"collective_seq_id"' in text or '"pg_status"' in text)
 
 
@@ -95,17 +93,23 @@ def read(source: Source) -> Dump:
 
 
 def _document(source: Source) -> Any:
-    if source.text is None:
-        try:
-            data = files.content(source.path)
-        except OSError as error:
-            raise FileError(f"{source.path}: cannot be read: {error.strerror or error}") from error
-        if begins_pickle(data):
-            return unpickled(data, str(source.path))
+    try:
+        if _is_pickle(source):
+            return unpickled(files.unpacked(source.path, MOST_BYTES), str(source.path))
+    except OSError as error:
+        raise FileError(f"{source.path}: cannot be read: {error.strerror or error}") from error
     document = source.document()
     if document is None:
         raise FileError(f"{source.path}: the dump is cut, or is not JSON; copy it again")
     return document
+
+
+def _is_pickle(source: Source) -> bool:
+    """Whether the file begins as a pickle does; raises an `OSError` where it cannot be read."""
+    if source.text is not None:
+        return False
+    with files.opened(source.path) as file:
+        return begins_pickle(file.read(2))
 
 
 def _rank(source: Source, document: dict[Any, Any]) -> int:

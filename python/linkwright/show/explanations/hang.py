@@ -42,7 +42,7 @@ _STATUS = {
 _MOVED = {
     None: "RAS shows a moment of a running job, in which ranks may differ by an operation. Query again and give both "
     "files: if the numbers stay, the job hangs.",
-    False: "The numbers are the same in both queries: the job hangs.",
+    False: "The numbers are the same in both queries: the job hangs, unless less than a step lies between them.",
     True: "The numbers differ between the queries, so the job is running; what is above is of the last one.",
 }
 _DIFFER = {
@@ -187,7 +187,7 @@ def _mismatch(finding: Mismatch) -> list[str]:
     said = [f"At {_place(finding.place)}, {_DIFFER[finding.what]}:"]
     said += [f"{_ranks(ranks)}: {value or 'unknown'}" for value, ranks in finding.values]
     if finding.place.group == NAMELESS:
-        said.append("The log does not name groups; if these calls are of different ones, this is no fault.")
+        said.append("The log does not name groups; if these calls are of different ones, they are not a fault.")
     return [*said, _CURE[finding.what]]
 
 

@@ -17,16 +17,22 @@ _LIMITS = ("NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS")
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
     rates = [key for key in system.numbers if _RATES.fullmatch(key)]
-    limited = next((f"{name}={value}" for name in _LIMITS if (value := facts.setting(name))), "")
+    limit = next((f"{name}={value}" for name in _LIMITS if (value := facts.setting(name))), "")
     for part in PARTS if rates else ():
         yield Case(
             f"channels carry {part:.0%} together", system.scaled(dict.fromkeys(rates, part)), "few channels",
-            f"{limited} is set" if limited else "the library uses too few channels, or one queue pair per connection",
+            f"{limit} is set" if limit else "the library uses too few channels, or one queue pair per connection",
             "look for `coll channels` in the log with NCCL_DEBUG=INFO" if facts.channels is None
             else "run again with twice as many channels",
             "NCCL_MIN_CTAS (NCCL_MIN_NCHANNELS) 24 or 32; on several nodes NCCL_IB_QPS_PER_CONNECTION=2 or 4",
-            limited, odds=UNUSUAL,
+            limit if _binds(limit, facts) else "", odds=UNUSUAL,
         )  # fmt: skip
+
+
+def _binds(limit: str, facts: Facts) -> bool:
+    """Whether the library reached a limit such as `NCCL_MAX_CTAS=4`; one above its own choice changes nothing."""
+    number = limit.partition("=")[2]
+    return number.isdecimal() and facts.channels is not None and facts.channels >= int(number)
 
 
 HYPOTHESIS = Hypothesis("few_channels", "too few channels or queue pairs", _cases)

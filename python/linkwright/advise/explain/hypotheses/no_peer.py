@@ -1,6 +1,6 @@
-"""GPUs cannot access each other's memory: all data go through the memory of the host.
+"""GPUs cannot access each other's memory: data is staged through host memory.
 
-Of several nodes this is no hypothesis: the network hides it, and a run on one node shows it.
+It is not tried on several nodes: the network hides it, and a run on one node shows it.
 """
 
 from __future__ import annotations

@@ -24,12 +24,12 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             yield Case(
                 "GPUs communicate over PCIe instead of their links", system.lacking(links), "no links",
                 "peer access or the fabric manager is off, or NCCL_P2P_DISABLE=1 is set",
-            checks(
-                system.command("links"), unless(facts.setting("NCCL_P2P_DISABLE"), "env | grep NCCL_P2P"),
-                unless(facts.transports, "grep ' via ' in the log with NCCL_DEBUG=INFO"),
-            ),
-            "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv", stated,
-            within=WITHIN if stated else NEAR, odds=COMMON if stated else RARE, shape=not stated,
+                checks(
+                    system.command("links"), unless(facts.setting("NCCL_P2P_DISABLE"), "env | grep NCCL_P2P"),
+                    unless(facts.transports, "grep ' via ' in the log with NCCL_DEBUG=INFO"),
+                ),
+                "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv", stated,
+                within=WITHIN if stated else NEAR, odds=COMMON if stated else RARE, shape=not stated,
             )  # fmt: skip
 
 

@@ -18,15 +18,18 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
         return
     stem, *forced = system.algorithm.split("/")
     listed = [word.strip().lower() for word in (value or "").lstrip("^").split(",")]
+    admitted = [key for key in _NAMES if not value or (key in listed) is not value.startswith("^")]
+    # Where the variable leaves a choice, it proves no protocol.
+    stated = f"NCCL_PROTO={value}" if value and len(admitted) == 1 else ""
     for key, name in _NAMES.items():
-        if not value or (key in listed) is not value.startswith("^"):
+        if key in admitted:
             yield Case(
                 f"the protocol is {name} at all sizes",
                 system.having(algorithm="/".join((stem, *(forced[:1] or ["ring"]), key))), "protocol",
                 f"NCCL_PROTO={value or name} is set",
                 "grep NCCL_PROTO /etc/nccl.conf ~/.nccl.conf" if value
                 else "env | grep NCCL_PROTO; grep NCCL_PROTO /etc/nccl.conf ~/.nccl.conf",
-                "unset NCCL_PROTO", f"NCCL_PROTO={value}" if value else "", odds=UNUSUAL,
+                "unset NCCL_PROTO", stated, odds=UNUSUAL,
             )  # fmt: skip
 
 
