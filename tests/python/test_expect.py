@@ -261,7 +261,7 @@ def test_a_slow_log_fails_at_its_sizes(tmp_path, healthy):
     }  # fmt: skip
     assert "below the floor: measured 2" in cases["allreduce 1G"].find("failure").get("message")
     (suite,) = ElementTree.fromstring(result.out)
-    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "0", "0"]
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["3", "1", "0"]
 
 
 def test_wrong_results_fail_however_fast_they_are(tmp_path, healthy):
@@ -270,11 +270,11 @@ def test_wrong_results_fail_however_fast_they_are(tmp_path, healthy):
     assert "wrong results" in result.out
 
 
-def test_a_size_that_the_log_lacks_is_skipped(tmp_path, healthy):
+def test_a_size_that_the_log_lacks_has_not_passed(tmp_path, healthy):
     result = judged(tmp_path, healthy, "--format", "junit", "--sizes", "1G,8G")
-    assert result.status == 0
-    skipped = {case.get("name") for case in ElementTree.fromstring(result.out).iter("testcase") if len(case)}
-    assert skipped == {"allreduce 8G"}
+    assert result.status == 1
+    failed = {case.get("name") for case in ElementTree.fromstring(result.out).iter("testcase") if len(case)}
+    assert failed == {"allreduce 8G"}
 
 
 def test_a_log_of_others_is_refused(tmp_path, healthy):
@@ -369,7 +369,7 @@ def test_a_version_is_the_one_asked_for():
     assert "nccl-2.26" in invoke(*asked, "-a", "nccl-2.26").out
 
 
-def test_an_absent_size_is_no_failure():
+def test_an_absent_size_has_not_passed():
     one = made()
     absent = replace(one, log="x", judged=[Judged(one.expectations[0], Standing.ABSENT)])
-    assert not absent.failed
+    assert absent.failed

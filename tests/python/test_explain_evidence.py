@@ -237,7 +237,7 @@ def test_remarks_name_what_differs():
     facts.versions.update({"2.19.3": None, "2.27.3": None})
     staged = Effect("fabric.transport.host_simple.rate", "6.7 GB/s", "assumed", 1.0, 0.5)
     said = remarks.remarks(facts, table, System("l40s", 1, 8, None, "", "allreduce"), [staged])
-    assert any("through the memory of the host" in text for text in said)
+    assert any("pass through host memory" in text for text in said)
     assert any("rests on an assumed number (fabric.transport.host_simple.rate = 6.7 GB/s)" in text for text in said)
     assert any("2.19.3 and 2.27.3" in text for text in said)
     assert any("2 independent runs of 8 ranks" in text for text in said)

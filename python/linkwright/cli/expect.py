@@ -105,6 +105,11 @@ def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> E
 def _measured(log: Path, found):
     from linkwright.advise import expect
     from linkwright.advise.explain import log as logs
+    from linkwright.base.errors import UsageError
     from linkwright.formats.logs import read_log
 
-    return expect.measured(logs.tables(read_log(log)), found, str(log))
+    found_log = read_log(log)
+    if found_log.complaints:
+        line, text = found_log.complaints[0]
+        raise UsageError(f"{log}: line {line}: {text}; a log is judged if all its rows can be read; correct it")
+    return expect.measured(logs.tables(found_log), found, str(log))

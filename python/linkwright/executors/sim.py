@@ -95,7 +95,7 @@ class Sim(Executor):
         if (recipe.ranks or 0) > MOST_ENDPOINTS and not recipe.walk:
             raise ShapeError(
                 f"--ranks {recipe.ranks}: at most {MOST_ENDPOINTS:,} ranks are simulated one by one; so many need "
-                f"about {(recipe.ranks or 0) * BYTES_PER_ENDPOINT / 1e9:.0f} GB before the first message: ask for "
+                f"about {(recipe.ranks or 0) * BYTES_PER_ENDPOINT >> 30} GiB before the first message: ask for "
                 "fewer, or let one rank stand for all (`simulate --fold`)"
             )
         machine, ranks, grid = _sized(recipe), recipe.ranks, recipe.grid

@@ -28,7 +28,7 @@ def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Li
         "format": FORMAT,
         "source": source,
         "wrong_results": any(answer.wrong for answer in answers),
-        "passes": all(answer.passes for answer in answers) and links.verdict(judged) in (None, "fine"),
+        "passes": _passes(answers, log, judged),
         "tables": [_table(answer) for answer in answers],
         "links": [
             {"test": one.title, "verdict": one.verdict, "rates": [
@@ -41,6 +41,12 @@ def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Li
         "skipped_lines": log.skipped,
         "complaints": [{"line": line, "text": text} for line, text in log.named],
     }  # fmt: skip
+
+
+def _passes(answers: Sequence[Answer], log: Log, judged: Sequence[LinkVerdict]) -> bool:
+    """Whether something was judged, all of it is fine, and no row was left unread."""
+    fine = all(answer.passes for answer in answers) and links.verdict(judged) in (None, "fine")
+    return fine and bool(answers or judged) and not log.complaints
 
 
 def _table(answer: Answer) -> dict[str, Any]:

@@ -216,10 +216,16 @@ class Hang:
     complaints: tuple[tuple[str, int, str], ...] = ()
     ignored: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether operations of all ranks are there, as far as is known which ranks there are."""
+        return bool(self.ranks) and self.groups > 0 and len(self.ranks) >= (self.size or 0)
+
     def document(self) -> dict[str, Any]:
         """The answer as plain values, for JSON."""
         findings = [{"kind": one.kind} | asdict(one) for one in self.findings]
-        return {"format": FORMAT, "passes": not findings} | asdict(self) | {"findings": findings}
+        passes = not findings and not self.complaints and self.is_whole
+        return {"format": FORMAT, "passes": passes} | asdict(self) | {"findings": findings}
 
 
 def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:

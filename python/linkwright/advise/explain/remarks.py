@@ -46,7 +46,7 @@ def _staged(facts: Facts, system: System, binds: Sequence[Effect]) -> Iterator[s
     stated = host_memory(facts) if system.nodes == 1 else ""
     if stated and any(one.key.startswith("fabric.transport.host_") for one in binds):
         yield (
-            f"Data between GPUs go through the memory of the host (stated by the log: {stated}): these GPUs cannot "
+            f"Data between GPUs pass through host memory (stated by the log: {stated}): these GPUs cannot "
             "access each other's memory, and the healthy machine is described so, too."
         )
 

@@ -72,8 +72,8 @@ class Judged:
 
     @property
     def failed(self) -> bool:
-        """Whether the machine is not healthy here."""
-        return self.standing in (Standing.BELOW, Standing.WRONG)
+        """Whether nothing shows that the machine is healthy here: what was not measured has not passed."""
+        return self.standing is not Standing.PASSED
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Expected:
 
     @property
     def failed(self) -> list[Judged]:
-        """The sizes that are not healthy."""
+        """The sizes that have not passed."""
         return [one for one in self.judged if one.failed]
 
     def largest(self, gate: str, collective: str = "allreduce") -> Expectation:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 import re
 
+from linkwright.base.units import KILO
+
 from .facts import Gathered
 from .inspector import BY_RANK, COLLECTIVES, REDUCES
 from .kinds import Log, LogRow, LogTable, TextReader
@@ -77,7 +79,7 @@ def _row(at: int, text: str) -> tuple[_Key, LogRow] | None:
     if name in BY_RANK:
         size *= ranks
     algbw = rate / _bus_factor(name, ranks)
-    time = size / algbw / 1e3
+    time = size / algbw / KILO
     if not math.isfinite(time) or size > MOST_SIZE:
         return None
     return (name, ranks, whole(labels.get("n_nodes"), _MOST_RANKS)), LogRow(size, time, at, algbw, rate)

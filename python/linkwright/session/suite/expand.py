@@ -118,7 +118,7 @@ def _within(extent: Extent, made: Collective) -> Collective:
     if count <= schedules.MOST_OPERATIONS:
         return made
     error = WaivedError(
-        f"{made.algorithm_key}: about {count:,} operations need {count * schedules.BYTES_PER_OPERATION / 1e9:,.0f} GB, "
+        f"{made.algorithm_key}: about {count:,} operations need {count * schedules.BYTES_PER_OPERATION >> 30:,} GiB, "
         f"and at most {schedules.MOST_OPERATIONS:,} are made; simulate the algorithm folded or streamed "
         "(--fold, --stream), or use fewer ranks"
     )

@@ -89,6 +89,8 @@ def _nothing(hang: Hang) -> str:
             "No rank is behind: all ranks of every communicator have launched the same operations, and none is "
             "missing. If the job hangs, it hangs inside an operation, or outside NCCL; query again with -v."
         )
+    if not hang.is_whole:
+        return f"No operation is open in these dumps, but they hold those {len(hang.ranks)} of {hang.size or 'unknown'} ranks; give all."
     return "Nothing hangs here: no operation is open, and no rank is behind in the groups of these dumps."
 
 
