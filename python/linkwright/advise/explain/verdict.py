@@ -60,8 +60,9 @@ class LogVerdict:
     def rule(self) -> str:
         """The rule that gives the word."""
         fine, broken = (LOOSE_FINE, LOOSE_BROKEN) if self.loose else (FINE, BROKEN)
+        known = "and no more can be judged" if self.loose else "within the model's error for healthy machines"
         return {
-            "fine": f"above {fine:.0%}, within the model's error for healthy machines",
+            "fine": f"above {fine:.0%}, {known}",
             "suspicious": f"between {broken:.0%} and {fine:.0%}",
             "broken": f"below {broken:.0%}",
             "faster than expected": f"above {1 / fine:.0%}: check how the tool counts, and which machine is named",

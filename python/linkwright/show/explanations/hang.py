@@ -90,7 +90,8 @@ def _nothing(hang: Hang) -> str:
             "missing. If the job hangs, it hangs inside an operation, or outside NCCL; query again with -v."
         )
     if not hang.is_whole:
-        return f"No operation is open in these dumps, but they hold those {len(hang.ranks)} of {hang.size or 'unknown'} ranks; give all."
+        of = f"{len(hang.ranks)} of {hang.size or 'unknown'} ranks"
+        return f"No operation is open in these dumps, but they hold those of {of}; give all."
     return "Nothing hangs here: no operation is open, and no rank is behind in the groups of these dumps."
 
 
