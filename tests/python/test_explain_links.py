@@ -65,8 +65,27 @@ def test_pairs_that_are_slower_than_their_like_are_named(judge):
     assert "All of them have GPU 3" in said(found)
 
 
+def unknown(text):
+    """The same of devices that no machine is known to have."""
+    return text.replace("NVIDIA H100 80GB HBM3", "Other GPU")
+
+
+@pytest.mark.parametrize(("gpus", "bad"), [(4, [3]), (8, [3, 5]), (8, [0, 1, 7])])
+def test_a_few_devices_that_make_most_pairs_slow_are_named(judge, gpus, bad):
+    slow = [(a, b) for a in range(gpus) for b in range(gpus) if a in bad or b in bad]
+    found = judge(unknown(pairs(slow=slow, gpus=gpus)))
+    assert links.verdict(found) == "broken"
+    assert f"All of them have {' or '.join(f'GPU {one}' for one in bad)}: suspect" in said(found)
+
+
+def test_pairs_that_are_all_slow_are_compared_with_the_machine_of_the_devices(judge):
+    found = judge(pairs(gpus=8, rate=100.0))
+    assert links.verdict(found) == "broken"
+    assert "27% of the 370.8 GB/s each way of hgx-h100, which has such devices" in said(found)
+
+
 def test_pairs_that_are_alike_are_fine(judge):
-    assert {one.verdict for one in judge(pairs(gpus=8))} == {"fine"}
+    assert {one.verdict for one in judge(unknown(pairs(gpus=8)))} == {"fine"}
     assert links.verdict(judge(TRANSFERBENCH)) == "fine"
     assert links.verdict(judge(ROCM_BANDWIDTH)) == "fine"
 
@@ -74,7 +93,7 @@ def test_pairs_that_are_alike_are_fine(judge):
 def test_kinds_of_links_are_not_faults(judge):
     """Every GPU has two links to one other GPU and one to the rest, as in a cube mesh."""
     far = [(a, b) for a in range(8) for b in range(8) if (a ^ b) not in (0, 1, 2)]
-    found = judge(pairs(slow=far, gpus=8))
+    found = judge(unknown(pairs(slow=far, gpus=8)))
     assert links.verdict(found) == "fine"
     assert "2 kinds of pairs" in said(found)
 

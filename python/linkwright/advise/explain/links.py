@@ -14,7 +14,7 @@ import functools
 import statistics
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,13 +86,14 @@ def judged(log: Log, machine: str | None, variant: Variant) -> list[LinkVerdict]
 
     Args:
         log: with links.
-        machine: a described machine or the path of a machine file; None: not known.
+        machine: a described machine or the path of a machine file; None: that of the devices in the log, if pairs of
+            them were measured.
         variant: its nodes and network.
 
     Raises:
         UsageError: the machine is not known.
     """
-    reference = _reference(machine, variant) if machine else None
+    reference = _reference(machine, variant) if machine else _of_devices(log)
     found: list[LinkVerdict] = []
     found += _ports([link for link in log.links if link.medium == "port"], reference)
     found += _pairs([link for link in log.links if link.medium == "pair"], reference)
@@ -199,7 +200,10 @@ def _pairs(links: Sequence[Link], reference: HealthyRate | None) -> Iterator[Lin
 def _alike(title: str, links: Sequence[Link], reference: HealthyRate | None) -> LinkVerdict:
     """Pairs of one kind in one test."""
     kinds = _kinds(links)
-    usual = max(kinds, key=len)
+    is_of_host = any(end and end.startswith("CPU") for end in (links[0].source, links[0].target))
+    ends = _slow_ends(links, kinds[-1][0].rate or 0)
+    # All GPUs reach the host alike, and a few slow devices make most pairs slow.
+    usual = kinds[-1] if ends or is_of_host else max(kinds, key=len)
     slow = [link for kind in kinds for link in kind if (link.rate or 0) < (usual[0].rate or 0)]
     typical = statistics.median(link.rate or 0 for link in usual)
     rows: list[tuple[str, str, str, float | None]] = [
@@ -208,10 +212,10 @@ def _alike(title: str, links: Sequence[Link], reference: HealthyRate | None) -> 
     sentences: list[str] = []
     word = "fine"
     one_sided = _one_sided(links)
-    if slow and len(slow) <= FEW * len(links):
+    if slow and (ends or is_of_host or len(slow) <= FEW * len(links)):
         worst = min((link.rate or 0) / typical for link in slow)
         word = "broken" if worst < BROKEN["pair"] else "suspicious"
-        sentences += _of_slow(slow, typical)
+        sentences += _of_slow(slow, typical, ends)
     elif len(kinds) > 1:
         sentences.append(
             f"There are {len(kinds)} kinds of pairs, as where some have more links, or another processor, between them "
@@ -231,7 +235,7 @@ def _alike(title: str, links: Sequence[Link], reference: HealthyRate | None) -> 
         of_machine = _word("pair", min(1.0, share))
         word = min(word, of_machine, key=WORDS.index)
         sentences.append(
-            f"Most pairs have {share:.0%} of the {expected:.4g} GB/s each way of {reference.machine}: {of_machine}."
+            f"The usual pair has {share:.0%} of the {expected:.4g} GB/s each way of {reference.machine}: {of_machine}."
         )
     return LinkVerdict(title, tuple(rows), word if len(links) > 1 or expected else None, tuple(sentences))
 
@@ -258,12 +262,24 @@ def _one_sided(links: Sequence[Link]) -> list[Link]:
     return [link for link in links if rates.get((link.target or "", link.source), 0) > GAP * (link.rate or 0)]
 
 
-def _of_slow(slow: Sequence[Link], typical: float) -> Iterator[str]:
+def _slow_ends(links: Sequence[Link], fast: float) -> list[str]:
+    """The devices, fewer than half, all of whose pairs are slow, if these are all slow pairs."""
+    slow = [link for link in links if (link.rate or 0) < fast]
+    well = {end for link in links if (link.rate or 0) >= fast for end in (link.source, link.target)}
+    devices = {end for link in links for end in (link.source, link.target)}
+    ends = sorted(end for end in devices - well if end)
+    explained = all(link.source in ends or link.target in ends for link in slow)
+    return ends if slow and explained and 0 < 2 * len(ends) < len(devices) else []
+
+
+def _of_slow(slow: Sequence[Link], typical: float, ends: Sequence[str]) -> Iterator[str]:
     yield f"Slower than their like, which have {typical:.4g} GB/s: {_named(slow)}."
-    common = set.intersection(*({link.source, link.target or ""} for link in slow))
-    if len(slow) > 1 and common:
-        end = min(common)
-        yield f"All of them have {end}: suspect its links and its slot (nvidia-smi nvlink -s, lspci -vv | grep LnkSta)."
+    common = ends or sorted(set.intersection(*({link.source, link.target or ""} for link in slow)))[:1]
+    if (len(slow) > 1 or ends) and common:
+        yield (
+            f"All of them have {' or '.join(common)}: suspect its links and its slot (nvidia-smi nvlink -s, "
+            "lspci -vv | grep LnkSta)."
+        )
     else:
         yield "Check the links of these pairs (nvidia-smi topo -p2p r, nvidia-smi nvlink -s, rocm-smi --showtopo)."
 
@@ -361,6 +377,18 @@ def _least(tests: Mapping[str, Sequence[Link]], rows: Sequence[tuple[str, str, s
 
 
 # ---- the machine
+
+
+def _of_devices(log: Log) -> HealthyRate | None:
+    """Rates of the machine whose devices a log lists; None if nobody knows it."""
+    names = list(log.facts.devices)
+    if len(names) != 1 or not any(link.medium == "pair" for link in log.links):
+        return None
+    found = settle(Condition("links", names[0], log.facts.devices[names[0]], 1, "alltoall"))
+    if isinstance(found, Refusal) or found.setup.machine.startswith(machines.ASSUMED):
+        return None
+    reference = _reference(found.setup.machine, Variant())
+    return replace(reference, machine=f"{reference.machine}, which has such devices")
 
 
 def _reference(machine: str, variant: Variant) -> HealthyRate:
