@@ -196,7 +196,7 @@ class Hang:
         more: how many further findings there are.
         waits: who waits for whom.
         snapshot: whether all of it is a snapshot of a running job.
-        moved: whether operations were launched between two snapshots of the job; None if there is only one.
+        moved: whether the ranks that are behind went on between two snapshots of the job; None if there is only one.
         unseen: ranks of which no line is in a log.
         complaints: (file, line, what is wrong) of what was not understood.
         ignored: files that are not dumps.
@@ -261,7 +261,7 @@ def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
     for at, dump in enumerate(snapshots):
         if not any(_same_job(dump, later) for later in snapshots[at + 1 :]):
             job.add(dump)
-    moved = [one.progress != other.progress for one, other in itertools.pairwise(snapshots) if _same_job(one, other)]
+    moved = [_last(one) != _last(other) for one, other in itertools.pairwise(snapshots) if _same_job(one, other)]
     findings: list[Finding] = [*_absent(job), *job.mismatches(), *_counted(job)]
     findings += _named_once(_called(job, {one.place.group for one in findings if isinstance(one, Mismatch)}))
     return Hang(
@@ -294,6 +294,15 @@ def _named_once(findings: Iterable[Finding]) -> list[Finding]:
 
 def _ranks(finding: Behind) -> list[int | None]:
     return [one.rank for one in finding.members]
+
+
+def _last(dump: Dump) -> dict[tuple[str, str | None], int]:
+    """How far the last rank of each group is, by operation."""
+    found: dict[tuple[str, str | None], int] = {}
+    for one in dump.progress:
+        key = (one.group, one.operation)
+        found[key] = min(one.launched, found.get(key, one.launched))
+    return found
 
 
 def _same_job(one: Dump, other: Dump) -> bool:

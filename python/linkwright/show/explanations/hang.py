@@ -42,8 +42,8 @@ _STATUS = {
 _MOVED = {
     None: "RAS shows a moment of a running job, in which ranks may differ by an operation. Query again and give both "
     "files: if the numbers stay, the job hangs.",
-    False: "The numbers are the same in both queries: the job hangs, unless less than a step lies between them.",
-    True: "The numbers differ between the queries, so the job is running; what is above is of the last one.",
+    False: "The last ranks are where they were in both queries: the job hangs, unless no step lies between them.",
+    True: "The last ranks went on between the queries, so the job is running; what is above is of the last one.",
 }
 _DIFFER = {
     "operation": "ranks call different operations", "elements": "ranks give different sizes",
