@@ -20,6 +20,7 @@ from linkwright.base.errors import UsageError
 from linkwright.formats import gates
 from linkwright.formats.gates import Expectation, Expected, Judged, Standing
 from linkwright.formats.gates.gate import PROGRAMS, rate
+from linkwright.formats.logs import Facts
 from linkwright.libraries.settings import COLLECTIVES
 from linkwright.machines import Variant
 from linkwright_cases import invoke
@@ -373,3 +374,10 @@ def test_an_absent_size_has_not_passed():
     one = made()
     absent = replace(one, log="x", judged=[Judged(one.expectations[0], Standing.ABSENT)])
     assert absent.failed
+
+
+def test_a_log_is_judged_by_the_version_that_it_names():
+    asked = expect.Installation("hgx-h100", Variant())
+    assert expect.versioned(asked, Facts(library="NCCL", version="2.19.3"), "allreduce").version == "nccl-2.19"
+    assert expect.versioned(asked, Facts(library="RCCL", version="2.22.3"), "allreduce") == asked
+    assert expect.versioned(asked, Facts(), "allreduce") == asked

@@ -15,7 +15,7 @@ from linkwright import _native, machines
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import counted, format_size
 from linkwright.formats.gates import Expectation, Expected, Judged, Standing, printable
-from linkwright.formats.logs import LogTable
+from linkwright.formats.logs import Facts, LogTable
 from linkwright.libraries import library
 from linkwright.libraries.settings import COLLECTIVES
 from linkwright.machines import Variant
@@ -58,6 +58,15 @@ class Installation:
     def title(self) -> str:
         """The machine with its options."""
         return f"{self.machine} {self.variant.options}".rstrip()
+
+
+def versioned(asked: Installation, facts: Facts, collective: str) -> Installation:
+    """Return the same with the library version that a log names, or the nearest that is known."""
+    version, own = facts.version, (facts.library or "").lower()
+    if version is None or not version[0].isdigit():
+        return asked
+    plan = library.nearest(machines.load(asked.machine), PLANNED_AS.get(collective, collective), version)
+    return replace(asked, version=plan) if plan and plan.partition("-")[0] == own else asked
 
 
 def systems(asked: Installation, collectives: Sequence[str]) -> dict[str, System]:

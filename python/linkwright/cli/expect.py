@@ -11,6 +11,7 @@ from linkwright.cli import options
 
 if TYPE_CHECKING:
     from linkwright.formats.gates import Expected
+    from linkwright.formats.logs import Log
     from linkwright.machines import Variant
 
 SIZES = "1M..8G"
@@ -83,11 +84,15 @@ def command(
 def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> Expected:
     """Everything that a gate is made from; simulates."""
     from linkwright.advise import expect
+    from linkwright.advise.explain import log as logs
     from linkwright.base.units import parse_sizes
     from linkwright.cli.progress import Progress
 
+    read = _read(log) if log else None
+    if read and asked.version is None:
+        asked = expect.versioned(asked, read.facts, names[0])
     found = expect.systems(asked, tuple(dict.fromkeys(names)))
-    measured = _measured(log, found) if log else None
+    measured = expect.measured(logs.tables(read), found, str(log)) if read else None
     chosen = measured.sizes() if measured and sizes is None else parse_sizes(SIZES if sizes is None else sizes)
     expect.check_sizes(found, chosen)
     progress = Progress(len(found) * len(chosen), "simulating")
@@ -102,14 +107,13 @@ def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> E
     return expect.judged(expected, found, measured, str(log)) if measured else expected
 
 
-def _measured(log: Path, found):
-    from linkwright.advise import expect
-    from linkwright.advise.explain import log as logs
+def _read(log: Path) -> Log:
+    """The log, all of whose rows can be judged."""
     from linkwright.base.errors import UsageError
     from linkwright.formats.logs import read_log
 
-    found_log = read_log(log)
-    if found_log.complaints:
-        line, text = found_log.complaints[0]
+    found = read_log(log)
+    if found.complaints:
+        line, text = found.complaints[0]
         raise UsageError(f"{log}: line {line}: {text}; a log is judged if all its rows can be read; correct it")
-    return expect.measured(logs.tables(found_log), found, str(log))
+    return found
