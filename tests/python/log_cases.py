@@ -11,7 +11,8 @@ SIZES = (1 << 10, 1 << 20, 1 << 30)
 def rates(collective, ranks, size, time):
     """algbw and busbw as nccl-tests computes them."""
     algbw = size / time / 1e3
-    factor = {"allreduce": 2 * (ranks - 1) / ranks, "broadcast": 1, "reduce": 1}.get(collective, (ranks - 1) / ranks)
+    whole = {"allreduce": 2 * (ranks - 1) / ranks, "broadcast": 1, "reduce": 1, "sendrecv": 1}
+    factor = whole.get(collective, (ranks - 1) / ranks)
     return algbw, algbw * factor
 
 

@@ -753,3 +753,11 @@ def test_a_brace_in_a_name_opens_no_object(read):
 def test_a_group_of_one_rank_moves_nothing(read):
     with pytest.raises(FileError, match="no kernel of the trace"):
         read(kineto().replace('"Group size": 8', '"Group size": 1'))
+
+
+@pytest.mark.parametrize("program", ["broadcast", "sendrecv", "allreduce"])
+def test_a_table_of_another_collective_than_it_says_is_not_read(read, program):
+    heads = {"broadcast": "broadcast_perf", "sendrecv": "sendrecv_perf", "allreduce": "all_reduce_perf"}
+    text = nccl("allgather").replace("all_gather_perf", heads[program])
+    with pytest.raises(FileError, match=f"busbw is 0.875 x algbw, which {program} has on no number of ranks"):
+        read(text)

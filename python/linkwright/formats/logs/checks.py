@@ -102,6 +102,9 @@ def factors(rows: Sequence[LogRow], collective: str | None, ranks: int | None, u
         usual = expected
     elif len(rated) < 3:
         usual = _ratio(max(rated, key=lambda row: row.algbw or 0))
+    if collective is not None and not _is_possible(collective, usual):
+        said = f"busbw is {usual:.4g} x algbw, which {collective} has on no number of ranks"
+        return Factors((), tuple((row.line, said) for row in rows))
     odd = {id(row) for row in rated if not _agrees(row, usual, unit)}
     kept = tuple(row for row in rows if id(row) not in odd)
     said = tuple(
@@ -135,6 +138,12 @@ def _factor(collective: str | None, ranks: int | None) -> float | None:
     if collective not in _RATED_BY_SIZE or collective is None or not ranks:
         return None
     return 1.0 if collective == "sendrecv" else _native.bus_factor(collective, ranks)
+
+
+def _is_possible(collective: str, factor: float) -> bool:
+    """Whether a collective has this factor on some number of ranks."""
+    least, most = (_factor(collective, ranks) or factor for ranks in (2, _MOST_RANKS))
+    return least * (1 - APART) <= factor <= most * (1 + APART)
 
 
 def _ranks(collective: str | None, rows: Iterable[LogRow], factor: float, unit: float) -> int | None:
