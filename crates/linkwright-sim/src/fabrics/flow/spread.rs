@@ -146,7 +146,7 @@ impl Fan {
                 point -= strand.share;
                 point < 0.0
             });
-            let strand = strand.or(out().last()).expect("a link leads on");
+            let strand = strand.or(out().next_back()).expect("a link leads on");
             links.push(strand.link);
             node = strand.to;
         }

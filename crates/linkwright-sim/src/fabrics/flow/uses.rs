@@ -114,7 +114,7 @@ impl Fractions {
         if place == shares.len() {
             self.parts.push(wanted);
         }
-        Use(resource << WEIGHT_BITS | WHOLE + place as u32)
+        Use((resource << WEIGHT_BITS) | (WHOLE + place as u32))
     }
 
     /// Take over what `other`, of the same machine, has learnt since.
