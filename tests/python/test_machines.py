@@ -95,3 +95,9 @@ def test_a_saved_cluster_is_an_ordinary_machine(tmp_path):
     asked = ("simulate", "allreduce", "-a", "ring", "--sizes", "1M", "--on")
     saved, composed = invoke(*asked, str(file)).out, invoke(*asked, "hgx-h100", "--nodes", "2").out
     assert saved.splitlines()[-1] == composed.splitlines()[-1]
+
+
+def test_a_machine_that_was_read_from_its_text_does_not_stand_for_one_that_can_join_a_cluster():
+    drawn = machines.draft("hgx-h100")
+    machines.read(drawn.text, drawn.file)
+    assert machines.load("hgx-h100").cluster

@@ -118,7 +118,7 @@ def test_a_schedule_is_explained_where_its_ranks_are():
         ),
         (
             ("tune", "--on", "loggp", "-p", "4194304", "--for", "openmpi", "--sizes", "8"),
-            "at most 1,048,576 ranks are simulated one by one; so many need about 6 GB",
+            "at most 1,048,576 ranks are simulated one by one; so many need about 5 GiB",
         ),
         (
             ("explain", "alltoall/linear", "--on", "loggp", "-p", "2048", "--size", "1M"),

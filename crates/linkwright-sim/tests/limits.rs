@@ -147,7 +147,6 @@ macro_rules! on_every_machine {
 on_every_machine! {
     loggp: "loggp" [2, 5, 8, 16];
     crossbar: "crossbar" [2, 5, 8, 16];
-    v100: "v100" [2, 8];
     h200_sms: "h200-sms" [2, 5, 16];
     cell: "cell-be" [2, 4, 8];
     dgx1: "dgx1-p100" [2, 3, 8];

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 File = tuple[str, str]  # name in messages, text
 
 ASSUMED = "assumed-"  # how names of assumed boxes begin
-# Machines by name and text, the latest last; kept because programs mostly ask for the same one again.
-_KEPT: dict[File, _native.Machine] = {}
+# Machines by name, text and whether they were composed, the latest last; kept because programs mostly ask for the same
+# one again. One that was read from its text alone no longer knows how it joins a cluster.
+_KEPT: dict[tuple[str, str, bool], _native.Machine] = {}
 _MOST_KEPT = 8
 
 
@@ -63,18 +64,20 @@ class Shelf:
 def load(name: str | os.PathLike[str], variant: Variant = AS_DESCRIBED) -> _native.Machine:
     """The machine called `name`, or described by the file at that path, as the variant has it."""
     drawn = draft(os.fspath(name), variant)
-    machine = _KEPT.pop((drawn.file, drawn.text), None) or drawn.machine()
-    return _keep((drawn.file, drawn.text), machine)
+    key = (drawn.file, drawn.text, True)
+    kept = _KEPT.pop(key, None)
+    return _keep(key, kept or drawn.machine())
 
 
 def read(text: str, file: str) -> _native.Machine:
     """The machine in a text that `source` gave, or that a run has kept."""
-    machine = _KEPT.pop((file, text), None) or _native.Machine.parse(text, file)
-    return _keep((file, text), machine)
+    key = (file, text, (file, text, True) in _KEPT)
+    kept = _KEPT.pop(key, None)
+    return _keep(key, kept or _native.Machine.parse(text, file))
 
 
-def _keep(file: File, machine: _native.Machine) -> _native.Machine:
-    _KEPT[file] = machine
+def _keep(key: tuple[str, str, bool], machine: _native.Machine) -> _native.Machine:
+    _KEPT[key] = machine
     for oldest in list(_KEPT)[:-_MOST_KEPT]:
         _KEPT.pop(oldest, None)
     return machine
