@@ -34,7 +34,7 @@ from linkwright.machines import Variant
 ROOT = Path(__file__).resolve().parent.parent
 POSTED = ROOT / "tests" / "posted.toml"
 FIRST = 3
-FAR, TIED = 1.25, 1.05  # factors: a first place farther than this, or not nearer than the second, is no claim
+FAR, TIED = 1.25, 1.05  # a first place farther than FAR, or within TIED of the second, claims nothing
 WANTED = {"healthy": 0.95, "faulty": 0.85, "posted": 8 / 12}
 LONGEST_S = 3.0
 
@@ -54,7 +54,7 @@ CONFIRMED = {
 
 @dataclass(frozen=True)
 class Asked:
-    """A log, what a user says of it, and what is true.
+    """A log, the options that a user gives with it, and the truth.
 
     Attributes:
         name: of the log.
@@ -77,7 +77,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Scored:
-    """An answer beside the truth.
+    """An answer and the truth.
 
     Attributes:
         name, truth: of the log.
@@ -106,7 +106,7 @@ class Scored:
 
     @property
     def right(self) -> bool:
-        """Whether a healthy log is called fine, or the cause of a faulty one is in the first places."""
+        """Whether a healthy log is called fine, or a faulty one has its cause in the first places."""
         return self.verdict == "fine" if not self.truth else self.place is not None and self.place <= FIRST
 
 
@@ -288,7 +288,7 @@ def score(asked: Asked) -> Scored:
 
 
 def certain(distances: Sequence[float]) -> bool:
-    """Whether the first place looks certain: it is near, and no other is about as near."""
+    """Whether the first place looks certain: it is near, and the second is clearly farther."""
     return bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
 
 

@@ -41,13 +41,13 @@ class Node:
         multicast: with reductions in the switch; 0 without.
         pcie: a ring over PCIe.
         ports: of a node.
-        port: what one port delivers.
+        port: rate of one port.
         two: allreduce on two nodes, where trees send less than rings.
         staged: what a node's host memory can pass on to its ports.
         launch: of a collective.
         hop: of a flag inside a node.
         net_hop: of a flag from node to node.
-        low_latency: what the protocol with a flag beside every word reaches inside a node.
+        low_latency: rate of the protocol with a flag in every word, inside a node.
     """
 
     machine: str

@@ -96,6 +96,14 @@ def test_the_share_is_the_lower_of_median_and_last(shares, rates, word, share):
     assert (found.word, found.share) == (word, pytest.approx(share))
 
 
+@pytest.mark.parametrize(
+    ("share", "word"),
+    [(0.3, "broken"), (0.4, "unsure"), (0.79, "unsure"), (0.81, "fine"), (1.3, "unsure"), (4, "faster than expected")],
+)
+def test_a_rate_that_is_assumed_decides_only_what_is_far_from_it(share, word):
+    assert verdict.of(points(share, share, rates=(100, 100)), 100.0, assumed=True).word == word
+
+
 def test_wrong_results_are_said_first(tmp_path):
     file = tmp_path / "x.log"
     lines = nccl().splitlines(keepends=True)

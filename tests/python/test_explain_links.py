@@ -161,3 +161,9 @@ def test_options_of_tables_are_refused_for_links_alone(tmp_path, option):
     (tmp_path / "a.log").write_text(perftest(), encoding="utf-8")
     result = invoke("explain", str(tmp_path / "a.log"), *option)
     assert f"{option[0]} does not apply to a log of links alone" in result.err
+
+
+def test_a_network_without_a_machine_is_refused(tmp_path):
+    file = tmp_path / "ib.txt"
+    file.write_text(perftest())
+    assert "--nodes does not apply to a log of links without --on" in invoke("explain", str(file), "--nodes", "2").err

@@ -12,16 +12,8 @@ import pytest
 import hang_cases as cases
 import mutants
 from linkwright.advise.explain import hang
-from linkwright.advise.explain.hang import (
-    Behind,
-    Busy,
-    Cycle,
-    Inside,
-    Left,
-    Mismatch,
-    NoDump,
-    compact,
-)
+from linkwright.advise.explain.hang.findings import Behind, Busy, Cycle, Inside, Left, Mismatch, NoDump
+from linkwright.advise.explain.hang.job import compact
 from linkwright.base.errors import FileError, UsageError
 from linkwright.formats.hangs import dumps_among, is_dump, read_dump, read_source
 from linkwright.formats.hangs.unpickled import unpickled
@@ -434,6 +426,27 @@ def test_a_ring_that_lost_its_beginning_does_not_prove_that_a_rank_is_behind(tmp
     dumps[1]["entries"][0]["record_id"] = 4000
     found = answer(cases.write(tmp_path, dumps)).findings
     assert [type(one) for one in found] == [NoDump]
+
+
+def test_a_ring_that_lost_its_beginning_does_not_prove_that_a_rank_went_on(tmp_path):
+    """Rank 1 enqueues far ahead: its call 640 may be open, too, and is no longer in the ring."""
+    full = {
+        0: cases.dump([cases.entry(640, state="started")], {cases.GROUP: [0, 1]}),
+        1: cases.dump(
+            [cases.entry(700, state="scheduled"), cases.entry(701, state="scheduled")], {cases.GROUP: [0, 1]}
+        ),
+    }
+    for place, one in enumerate(full[1]["entries"]):
+        one["record_id"] = 4000 + place
+    found = answer(cases.write(tmp_path, full)).findings
+    assert [type(one) for one in found if one.place.sequence == 640] == [NoDump], found
+
+
+def test_a_stated_rank_precedes_the_name_of_the_file(tmp_path):
+    for rank in range(2):
+        its = cases.dump([cases.entry(1)], {cases.GROUP: [0, 1]}, rank=rank)
+        (tmp_path / f"trace.2025-11-2{rank + 7}.json").write_text(json.dumps(its))
+    assert answer(tmp_path).ranks == (0, 1)
 
 
 def test_a_dump_of_active_calls_does_not_prove_that_a_rank_is_behind(tmp_path):

@@ -38,59 +38,36 @@ static MEMORY: out_of_memory::OrEnd = out_of_memory::OrEnd;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::answer::{
-        Answer, Counts, Limit, Links, Messages, Operations, Path, Ranks, Timeline,
+    use super::{
+        answer::{Answer, Counts, Limit, Links, Messages, Operations, Path, Ranks, Timeline},
+        ask::{ask, check_how, fabrics, lower, quiet},
+        builder::Builder,
+        errors::kinds,
+        how::How,
+        ladder::{chip_route, device_of, devices},
+        limits::limits,
+        links::pcie_link,
+        machine::{machine_keys, machine_numbers, network_keys, runs_of_names, Draft, Machine},
+        mpi::MpiGroup,
+        options::check_issue,
+        plans::{plan_formats, read_schedule},
+        probes::{
+            available_memory, caches, convolution_layers, cycles_ns, model_probe, probes, run_probe,
+        },
+        program::{
+            check_memory, combine, initial_memory, moment_codes, rank_programs,
+            without_aggregations,
+        },
+        programs::dma_programs,
+        registry::{algorithms, bus_factor, collectives, pattern_bytes, patterns},
+        sampling::{sample_work, Measurement},
+        schedule::{proof_key, Schedule},
+        stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory},
+        sweep::Simulations,
+        synthesis::{synthesis_methods, synthesize, Synthesis},
+        tables::{read_table, table_rows, write_table},
+        threads::{cpus, repeats_back_to_back, run_threads},
     };
-    #[pymodule_export]
-    use super::ask::{ask, check_how, fabrics, lower, quiet};
-    #[pymodule_export]
-    use super::builder::Builder;
-    #[pymodule_export]
-    use super::errors::kinds;
-    #[pymodule_export]
-    use super::how::How;
-    #[pymodule_export]
-    use super::ladder::{chip_route, device_of, devices};
-    #[pymodule_export]
-    use super::limits::limits;
-    #[pymodule_export]
-    use super::links::pcie_link;
-    #[pymodule_export]
-    use super::machine::{
-        machine_keys, machine_numbers, network_keys, runs_of_names, Draft, Machine,
-    };
-    #[pymodule_export]
-    use super::mpi::MpiGroup;
-    #[pymodule_export]
-    use super::options::check_issue;
-    #[pymodule_export]
-    use super::plans::{plan_formats, read_schedule};
-    #[pymodule_export]
-    use super::probes::{
-        available_memory, caches, convolution_layers, cycles_ns, model_probe, probes, run_probe,
-    };
-    #[pymodule_export]
-    use super::program::{
-        check_memory, combine, initial_memory, moment_codes, rank_programs, without_aggregations,
-    };
-    #[pymodule_export]
-    use super::programs::dma_programs;
-    #[pymodule_export]
-    use super::registry::{algorithms, bus_factor, collectives, pattern_bytes, patterns};
-    #[pymodule_export]
-    use super::sampling::{sample_work, Measurement};
-    #[pymodule_export]
-    use super::schedule::{proof_key, Schedule};
-    #[pymodule_export]
-    use super::stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory};
-    #[pymodule_export]
-    use super::sweep::Simulations;
-    #[pymodule_export]
-    use super::synthesis::{synthesis_methods, synthesize, Synthesis};
-    #[pymodule_export]
-    use super::tables::{read_table, table_rows, write_table};
-    #[pymodule_export]
-    use super::threads::{cpus, repeats_back_to_back, run_threads};
 
     #[allow(non_upper_case_globals)] // a name of Python
     /// The version of the package.

@@ -238,6 +238,8 @@ def _links(name: str, log: Log, machine: str | None, variant: Variant) -> Answer
     from linkwright.advise.explain import document, links
     from linkwright.show.explanations import links as shown
 
+    if machine is None:
+        _refuse(name, "a log of links without --on", {"--nodes": variant.nodes, "--fabric": variant.fabric})
     found = links.judged(log, machine, variant)
     values = document.values([], name, log, found)
     return Answered(shown.text(found, name, log), lambda: shown.page(found, Path(name).name, log), values)

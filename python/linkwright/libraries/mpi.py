@@ -13,7 +13,7 @@ import functools
 
 from linkwright import _native
 from linkwright.ask.answer import ask
-from linkwright.base.errors import LinkwrightError, WaivedError
+from linkwright.base.errors import ShapeError, WaivedError
 
 # Collective -> algorithms of the registry that one of the libraries has.
 ALGORITHMS = {
@@ -59,8 +59,8 @@ def chosen(healthy: _native.Machine, collective: str, ranks: int, size_bytes: in
         try:
             made = schedule(collective, name, ranks, size_bytes, element_bytes)
             times[name] = ask(healthy, made).time.us
-        except LinkwrightError:
-            continue
+        except (ShapeError, WaivedError):
+            continue  # not for so many ranks or bytes
     if not times:
         raise WaivedError(f"{collective}: no algorithm of MPI libraries serves {ranks} ranks and {size_bytes} B")
     return min(times, key=lambda name: times[name])

@@ -136,17 +136,6 @@ def current(name: str, variant: Variant = AS_DESCRIBED) -> str | None:
 
 
 __all__ = [
-    "ASSUMED",
-    "AS_DESCRIBED",
-    "Shelf",
-    "Variant",
-    "current",
-    "described",
-    "draft",
-    "is_name",
-    "load",
-    "names",
-    "read",
-    "source",
-    "unsure",
-]
+    "ASSUMED", "AS_DESCRIBED", "Shelf", "Variant", "current", "described", "draft", "is_name", "load", "names",
+    "read", "source", "unsure",
+]  # fmt: skip

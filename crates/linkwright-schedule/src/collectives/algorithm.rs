@@ -38,6 +38,13 @@ impl Algorithm {
         format!("{}/{}", self.collective.name(), self.name)
     }
 
+    /// GPUs of a node and nodes, of an algorithm that needs a grid of them.
+    pub fn nodes_of(&self, shape: &Shape) -> Result<(u32, u32)> {
+        shape.check()?;
+        let line = "ranks in a line have no nodes; use a grid, such as 8x4 for four nodes of eight";
+        shape.plane().ok_or_else(|| self.waive(line))
+    }
+
     /// The error of an algorithm that cannot serve a shape.
     pub fn waive(&self, reason: impl Into<String>) -> ScheduleError {
         ScheduleError::Waived {

@@ -49,12 +49,7 @@ struct Nodes {
 }
 
 fn build(shape: &Shape) -> Result<Schedule> {
-    shape.check()?;
-    let Some((columns, rows)) = shape.plane() else {
-        return Err(ALGORITHM.waive(
-            "ranks in a line have no nodes; use a grid, such as 8x4 for four nodes of eight",
-        ));
-    };
+    let (columns, rows) = ALGORITHM.nodes_of(shape)?;
     let mut b = Builder::new(Collective::Allreduce, shape);
     let data = b.buffer(Buffer::vector("output", columns * rows));
     let nodes = Nodes {

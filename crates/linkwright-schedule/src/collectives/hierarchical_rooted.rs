@@ -50,12 +50,7 @@ algorithm! {
 }
 
 fn build(algorithm: &Algorithm, shape: &Shape) -> Result<Schedule> {
-    shape.check()?;
-    let Some((columns, rows)) = shape.plane() else {
-        return Err(algorithm.waive(
-            "ranks in a line have no nodes; use a grid, such as 8x4 for four nodes of eight",
-        ));
-    };
+    let (columns, rows) = algorithm.nodes_of(shape)?;
     let mut b = Builder::new(algorithm.collective, shape);
     let data = b.buffer(Buffer::vector("output", columns));
     let nodes = Nodes {

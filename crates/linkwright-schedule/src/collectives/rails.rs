@@ -42,12 +42,7 @@ struct Nodes {
 }
 
 fn build(shape: &Shape) -> Result<Schedule> {
-    shape.check()?;
-    let Some((columns, rows)) = shape.plane() else {
-        return Err(ALLTOALL.waive(
-            "ranks in a line have no nodes; use a grid, such as 8x4 for four nodes of eight",
-        ));
-    };
+    let (columns, rows) = ALLTOALL.nodes_of(shape)?;
     let p = shape.ranks;
     let mut b = Builder::new(Collective::Alltoall, shape);
     let nodes = Nodes {

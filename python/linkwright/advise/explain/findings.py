@@ -95,16 +95,16 @@ def _expected(found: Irregularity, sizes: list[int], healthy: Mapping[int, float
 def _late(size: int, larger: int, factor: float) -> Irregularity:
     return Irregularity(
         "late switch", size, factor,
-        f"Time falls as the size grows: {_size(size)} takes {factor:.2g} times as long as {_size(larger)}. The library "
+        f"Time falls as the size grows: {sized(size)} takes {factor:.2g} times as long as {sized(larger)}. The library "
         f"switches too late to the protocol or algorithm of larger sizes. Try NCCL_PROTO=^LL or another NCCL_ALGO for "
-        f"sizes up to {_size(size)}; `linkwright tune` writes a table of switching points.",
+        f"sizes up to {sized(size)}; `linkwright tune` writes a table of switching points.",
     )  # fmt: skip
 
 
 def _spike(size: int, factor: float) -> Irregularity:
     return Irregularity(
         "spike", size, factor,
-        f"{_size(size)} is a spike: it takes {factor:.2g} times as long as its neighbours give. Run again: one "
+        f"{sized(size)} is a spike: it takes {factor:.2g} times as long as its neighbours give. Run again: one "
         "that stays is a bad choice of the library at this size; one that moves is interference or congestion.",
     )  # fmt: skip
 
@@ -112,11 +112,12 @@ def _spike(size: int, factor: float) -> Irregularity:
 def _cliff(before: int, size: int, factor: float) -> Irregularity:
     return Irregularity(
         "cliff", size, factor,
-        f"The rate falls by a factor of {factor:.2g} from {_size(before)} to {_size(size)} and stays low: congestion "
+        f"The rate falls by a factor of {factor:.2g} from {sized(before)} to {sized(size)} and stays low: congestion "
         "(PFC pauses, adaptive routing), a full buffer, or an algorithm that a tuner chose for large sizes.",
     )  # fmt: skip
 
 
-def _size(size: int) -> str:
+def sized(size: int) -> str:
+    """A size as people write it, with a unit."""
     found = units.format_size(size)
     return f"{found} B" if found.isdigit() else found

@@ -15,21 +15,21 @@ from linkwright import _native
 from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO
-from linkwright.formats.logs import Facts, Log, LogTable
+from linkwright.formats.logs import Facts, Log, LogTable, checks
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.machines import Variant
 
 from . import faster, remarks, verdict
 from .faster import Faster
-from .findings import Irregularity, findings
+from .findings import Irregularity, findings, sized
 from .sensitivity import Effect, effects
-from .suspects import FEW_NODES, LEFT, LIGHTEST, SHAPE, Observed, Suspect, distance, suspects
+from .suspects import BLURRED, FEW_NODES, LEFT, LIGHTEST, SHAPE, Observed, Suspect, distance, suspects
 from .system import System, few
 from .verdict import LogVerdict, Point
 
 SHOWN = 5  # hypotheses
 LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
-CLOSE = 1.05  # of the distance of the first hypothesis: nearer than this, times do not separate two
+CLOSE = 1.05  # of the rank of the first hypothesis: below this, or the model's error, times do not separate two
 SIZES, SIZES_OF_MANY = 10, 6  # that are simulated, of few nodes and of many
 MANY = 4  # nodes
 NEARLY = 0.92  # of the healthy rate
@@ -147,7 +147,7 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     apart = its.off(curve)
     named, nearest = (
         ([], [])
-        if judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE)
+        if judged.word == "unsure" or (judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE))
         else suspects(system, facts, its, apart)
     )
     return Answer(
@@ -205,14 +205,14 @@ def _times(factor: float) -> str:
 def verdict_in_words(answer: Answer) -> list[str]:
     """The verdict in sentences: large sizes, small ones, the curve, and what the log says."""
     last, judged = answer.points[-1], answer.verdict
-    sizes = _size(judged.judged[0].size) + (" and larger sizes" if len(judged.judged) > 1 else "")
+    sizes = sized(judged.judged[0].size) + (" and larger sizes" if len(judged.judged) > 1 else "")
     first = (
-        f"Verdict: {judged.word}. At {_size(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
+        f"Verdict: {judged.word}. At {sized(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
         f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
         f"of its rate: {judged.rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
     )
     small = (
-        f"This is a verdict on small sizes only: at {_size(last.size)} a healthy machine reaches "
+        f"This is a verdict on small sizes only: at {sized(last.size)} a healthy machine reaches "
         f"{judged.reached:.0%} of its rate for large sizes"
         + (", and start-ups differ between sites by a factor of two" if judged.loose else "")
         + ". Measure larger sizes."
@@ -249,7 +249,7 @@ def doubts(answer: Answer) -> list[str]:
     left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance
     if left > LEFT:
         return [f"The first cause is weak: its simulation leaves {apart_in_words(left)} unexplained."]
-    rivals = [] if first.stated else [one for one in others if one.rank < first.rank * CLOSE]
+    rivals = [] if first.stated else [one for one in others if one.rank < max(first.rank * CLOSE, BLURRED)]
     if len(answer.points) < SHAPE and not first.stated:
         return [
             f"{len(answer.points)} sizes have no shape that tells causes apart: several give these numbers, the common "
@@ -270,12 +270,7 @@ def _small(answer: Answer) -> list[str]:
         return []
     most = max(slow, key=lambda point: point.time / point.healthy)
     times = f"{_times(most.time / most.healthy)} times as long as a healthy one"
-    return [f"Smaller sizes are slow: at {_size(most.size)} yours takes {times}."]
-
-
-def _size(size: int) -> str:
-    found = units.format_size(size)
-    return f"{found} B" if found.isdigit() else found
+    return [f"Smaller sizes are slow: at {sized(most.size)} yours takes {times}."]
 
 
 def measured_times(table: LogTable, ranks: int) -> dict[int, float]:
@@ -296,8 +291,7 @@ def bus_rate(system: System, size: int, time_us: float) -> float:
 
 def bus_factor(system: System) -> float:
     """busbw over size / time."""
-    known = None if system.collective == "sendrecv" else _native.bus_factor(system.collective, system.ranks)
-    return 1.0 if known is None else known
+    return checks.bus_factor(system.collective, system.ranks)
 
 
 def _system(

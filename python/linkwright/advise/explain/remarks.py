@@ -54,8 +54,8 @@ def _staged(facts: Facts, system: System, binds: Sequence[Effect]) -> Iterator[s
 def _assumed(number: Effect | None) -> Iterator[str]:
     if number:
         yield (
-            f"The healthy rate rests on an assumed number ({number.key} = {number.value}), so the verdict is a loose "
-            "one. Measure it (p2pBandwidthLatencyTest, nvbandwidth), or fit the machine to a log of a healthy node."
+            f"The healthy rate rests on an assumed number ({number.key} = {number.value}), so no more can be judged. "
+            "Measure it (p2pBandwidthLatencyTest, nvbandwidth), or fit the machine to a log of a healthy node."
         )
 
 

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FINE, BROKEN = 0.80, 0.50  # of the healthy rate
-# The same where all sizes are small, and start-ups differ between sites; or where the healthy rate is assumed.
+# The same where all sizes are small, and start-ups differ between sites.
 LOOSE_FINE, LOOSE_BROKEN = 0.50, 0.33
 FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows rates
 SLOW = 1.5  # threshold, as a multiple of the healthy time, for reporting small sizes
-WORDS = ("fine", "suspicious", "broken", "faster than expected")
+WORDS = ("fine", "unsure", "suspicious", "broken", "faster than expected")
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class LogVerdict:
     """How a log compares.
 
     Attributes:
-        word: `fine`, `suspicious`, `broken` or `faster than expected`.
+        word: one of `WORDS`; `unsure` where a better rate would rest on an assumed number.
         share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is lower.
         judged: the sizes that show rates; the largest size if none does.
         small: whether no size shows rates.
-        loose: whether the thresholds are those of small sizes and assumed rates.
+        loose: whether the thresholds are those of small sizes.
         reached: the healthy machine's rate at the largest size, as a share of its rate for large sizes.
     """
 
@@ -63,6 +63,7 @@ class LogVerdict:
         known = "and no more can be judged" if self.loose else "within the model's error for healthy machines"
         return {
             "fine": f"above {fine:.0%}, {known}",
+            "unsure": f"between {LOOSE_BROKEN:.0%} and {FINE:.0%}, and the healthy rate is assumed",
             "suspicious": f"between {broken:.0%} and {fine:.0%}",
             "broken": f"below {broken:.0%}",
             "faster than expected": f"above {1 / fine:.0%}: check how the tool counts, and which machine is named",
@@ -82,9 +83,11 @@ def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, 
     showing = tuple(point for point in points if point.healthy_busbw >= FLAT * end)
     judged = showing or (points[-1],)
     share = min(statistics.median(point.share for point in judged), judged[-1].share)
-    loose = assumed or (by_library and not showing)
+    loose = by_library and not showing
     fine, broken = (LOOSE_FINE, LOOSE_BROKEN) if loose else (FINE, BROKEN)
     word = "fine" if share >= fine else "suspicious" if share >= broken else "broken"
     if share > 1 / fine:
         word = "faster than expected"
+    if assumed and word != "fine" and LOOSE_BROKEN <= share <= 1 / LOOSE_BROKEN:
+        word = "unsure"
     return LogVerdict(word, share, judged, not showing, loose, points[-1].healthy_busbw / end)

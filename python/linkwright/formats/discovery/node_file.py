@@ -86,6 +86,8 @@ def _parts(node: Node) -> Iterator[str]:
     yield gpus.LIBRARIES[node.device.links]
     if node.device.combines and any(SWITCH in pair for pair in node.peers):
         yield "nvls"
+    if not node.device.peers:
+        yield gpus.STAGED_PART
 
 
 def _part(name: str) -> Table:
@@ -109,9 +111,7 @@ def _fabric(node: Node, parts: list[Table]) -> Table:
     if len(peers) > 1:
         own = [f"{node.device.links}_{protocol}" for protocol in PROTOCOLS]
         transports |= {name: {"links": peers} for name in _stated(parts, own)}
-    staged = gpus.staged(node.device)
-    transports |= staged.pop("transport", {})
-    return fabric | ({"transport": transports} if transports else {}) | staged
+    return fabric | ({"transport": transports} if transports else {}) | gpus.staged(node.device)
 
 
 def _stated(parts: list[Table], names: Iterable[str]) -> list[str]:

@@ -20,19 +20,9 @@ from .kinds import CommGroup, Dump, DumpReader, Member, RankCall, RankProgress, 
 from .watchdog import NAMELESS
 
 __all__ = [
-    "NAMELESS",
-    "READERS",
-    "CommGroup",
-    "Dump",
-    "DumpReader",
-    "Member",
-    "RankCall",
-    "RankProgress",
-    "RankStatus",
-    "dumps_among",
-    "is_dump",
-    "read_dump",
-]
+    "NAMELESS", "READERS", "CommGroup", "Dump", "DumpReader", "Member", "RankCall", "RankProgress", "RankStatus",
+    "dumps_among", "is_dump", "read_dump",
+]  # fmt: skip
 
 READERS: tuple[DumpReader, ...] = (flight_recorder.READER, ras_json.READER, ras_text.READER, watchdog.READER)
 

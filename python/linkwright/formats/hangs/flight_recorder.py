@@ -27,22 +27,11 @@ from linkwright.base.errors import FileError
 from linkwright.formats.logs import Source
 from linkwright.formats.logs.lines import Complaints, clean, shown, whole
 
-from .kinds import (
-    MOST_CALLS,
-    MOST_RANKS,
-    MOST_SEQUENCE,
-    CommGroup,
-    Dump,
-    DumpReader,
-    RankCall,
-    RankProgress,
-    State,
-    operation_of,
-)
+from . import kinds
 from .unpickled import MOST_BYTES, begins_pickle, unpickled
 
 TOOL = "PyTorch flight recorder"
-_STATES: dict[object, State] = {"scheduled": "scheduled", "started": "started", "completed": "completed"}
+_STATES: dict[object, kinds.State] = {"scheduled": "scheduled", "started": "started", "completed": "completed"}
 _PEER = re.compile(r"(?:\w+:)?(send|recv) (\d{1,9})(->|<-)(\d{1,9})")
 _MOST_DIMENSIONS = 64
 _MOST_NAME = 200
@@ -58,7 +47,7 @@ def recognises(source: Source) -> bool:
     return source.begins("{") and source.has(lambda text: '"collective_seq_id"' in text or '"pg_status"' in text)
 
 
-def read(source: Source) -> Dump:
+def read(source: Source) -> kinds.Dump:
     """The dump of one rank."""
     document = _document(source)
     if not isinstance(document, dict) or not ({"entries", "pg_config", "pg_status"} & document.keys()):
@@ -72,8 +61,8 @@ def read(source: Source) -> Dump:
     if entries is not None and not isinstance(entries, list):
         raise FileError(f"{source.path}: `entries` is not a list; dump the trace again")
     ids: dict[str, str] = {}  # a process group's number here -> its key
-    calls: list[RankCall] = []
-    for at, entry in enumerate((entries or [])[-MOST_CALLS:]):
+    calls: list[kinds.RankCall] = []
+    for at, entry in enumerate((entries or [])[-kinds.MOST_CALLS :]):
         call = _call(entry, rank, at, groups, ids) if isinstance(entry, dict) else None
         if call is None:
             complaints.add(0, f"entry {at}: no group, sequence number, name and state")
@@ -85,7 +74,7 @@ def read(source: Source) -> Dump:
     whole_story = _is_whole(entries, document.get("pg_status"))
     progress = _progress(document.get("pg_status"), rank, groups, ids, calls, whole_story)
     version = document.get("nccl_version", document.get("comm_lib_version"))
-    return Dump(
+    return kinds.Dump(
         TOOL, source.path, tuple(groups.values()), tuple(calls), tuple(progress), (), rank,
         version=clean(version)[:_MOST_NAME] if isinstance(version, str) and version else None,
         complaints=tuple(complaints.first),
@@ -113,18 +102,19 @@ def _is_pickle(source: Source) -> bool:
 
 
 def _rank(source: Source, document: dict[Any, Any]) -> int:
-    """The rank at the end of the file's name, or the one that the dump or its communicators state."""
-    stem = re.sub(r"(\.(?:json|pickle|pkl|bin|gz|txt|log))+$", "", source.path.name)
-    if found := re.search(r"(\d{1,9})$", stem):
-        return int(found[1])
-    stated = whole(document.get("rank"), MOST_RANKS)
+    """The rank that the dump states, or that at the end of the file's name, or that of the largest communicator."""
+    stated = whole(document.get("rank"), kinds.MOST_RANKS)
     if stated is not None:
         return stated
+    stem = re.sub(r"(\.(?:json|pickle|pkl|bin|gz|txt|log))+$", "", source.path.name)
+    found = re.search(r"(?<![\d-])(\d{1,9})$", stem)
+    if found and (named := whole(found[1], kinds.MOST_RANKS)) is not None:
+        return named
     states = document.get("nccl_comm_state")
     by_size: dict[int, set[int]] = {}
     for state in states.values() if isinstance(states, dict) else ():
         if isinstance(state, dict):
-            rank, size = whole(state.get("rank"), MOST_RANKS), whole(state.get("nranks"), MOST_RANKS)
+            rank, size = whole(state.get("rank"), kinds.MOST_RANKS), whole(state.get("nranks"), kinds.MOST_RANKS)
             if rank is not None and size:
                 by_size.setdefault(size, set()).add(rank)
     if by_size and len(ranks := by_size[max(by_size)]) == 1:
@@ -135,9 +125,9 @@ def _rank(source: Source, document: dict[Any, Any]) -> int:
     )
 
 
-def _groups(config: object, complaints: Complaints) -> dict[str, CommGroup]:
+def _groups(config: object, complaints: Complaints) -> dict[str, kinds.CommGroup]:
     """Key -> process group."""
-    found: dict[str, CommGroup] = {}
+    found: dict[str, kinds.CommGroup] = {}
     for name, entry in config.items() if isinstance(config, dict) else ():
         if not isinstance(name, str) or not isinstance(entry, dict):
             complaints.add(0, f"pg_config: `{shown(clean(str(name)[:_MOST_NAME]))}` is not a process group")
@@ -150,12 +140,12 @@ def _groups(config: object, complaints: Complaints) -> dict[str, CommGroup]:
     return found
 
 
-def _group(name: str, description: object, ranks: tuple[int, ...] = ()) -> CommGroup:
+def _group(name: str, description: object, ranks: tuple[int, ...] = ()) -> kinds.CommGroup:
     key = clean(name[:_MOST_NAME])
     text = clean(description[:_MOST_NAME]) if isinstance(description, str) else ""
     known = text if text not in ("", "undefined") else ""
     name = f"group {key} ({known})" if known and known != key else f"group {key}"
-    return CommGroup(key, name, len(ranks) or None, ranks)
+    return kinds.CommGroup(key, name, len(ranks) or None, ranks)
 
 
 @functools.lru_cache(1024)
@@ -170,7 +160,7 @@ def _ranks(value: object) -> tuple[int, ...] | None:
     if isinstance(value, str):
         return _listed(value)
     if isinstance(value, list | tuple):
-        numbers = [whole(one, MOST_RANKS) for one in value[:MOST_RANKS]]
+        numbers = [whole(one, kinds.MOST_RANKS) for one in value[: kinds.MOST_RANKS]]
         return _distinct([one for one in numbers if one is not None]) if None not in numbers else None
     return None
 
@@ -180,12 +170,12 @@ def _distinct(ranks: list[int]) -> tuple[int, ...] | None:
 
 
 def _call(
-    entry: dict[Any, Any], rank: int, at: int, groups: dict[str, CommGroup], ids: dict[str, str]
-) -> RankCall | None:
+    entry: dict[Any, Any], rank: int, at: int, groups: dict[str, kinds.CommGroup], ids: dict[str, str]
+) -> kinds.RankCall | None:
     """An entry; None if it lacks what every version writes."""
     name, state = entry.get("profiling_name"), _STATES.get(_hashable(entry.get("state")))
     group = entry.get("process_group", entry.get("pg_name"))
-    if group is None and (number := whole(entry.get("pg_id"), MOST_RANKS)) is not None:
+    if group is None and (number := whole(entry.get("pg_id"), kinds.MOST_RANKS)) is not None:
         group = str(number)
     if isinstance(group, str):
         group = [group, entry.get("pg_desc")]
@@ -195,33 +185,33 @@ def _call(
         return None
     is_p2p = entry.get("is_p2p") is True
     number = entry.get("p2p_seq_id" if is_p2p else "collective_seq_id", entry.get("seq_id"))
-    sequence = whole(number, MOST_SEQUENCE)
+    sequence = whole(number, kinds.MOST_SEQUENCE)
     if sequence is None:
         return None
     made = _group(group[0], group[1] if len(group) > 1 else None)
     its = groups.setdefault(made.key, made)
-    pg_id = whole(entry.get("pg_id"), MOST_RANKS)
+    pg_id = whole(entry.get("pg_id"), kinds.MOST_RANKS)
     if pg_id is not None:
         ids[str(pg_id)] = its.key
     inputs, outputs = entry.get("input_sizes"), entry.get("output_sizes")
     variant = clean(name[:_MOST_NAME])
     peer = _peer(variant, its) if is_p2p else None
-    operation = operation_of(variant)
+    operation = kinds.operation_of(variant)
     if match := _PEER.match(variant):
         operation = match[1]
-    return RankCall(
+    return kinds.RankCall(
         its.key, rank, sequence, operation, variant, state, at, _elements(inputs), _elements(outputs),
         _dtypes(entry.get("input_dtypes")) + _dtypes(entry.get("output_dtypes")),
-        whole(entry.get("time_created_ns"), MOST_SEQUENCE), is_p2p, peer,
+        whole(entry.get("time_created_ns"), kinds.MOST_SEQUENCE), is_p2p, peer,
     )  # fmt: skip
 
 
 def _has_begun(entry: dict[Any, Any]) -> bool:
     """Whether an entry tells when its kernel began; without TORCH_NCCL_ENABLE_TIMING none does."""
-    return entry.get("state") == "started" or bool(whole(entry.get("time_discovered_started_ns"), MOST_SEQUENCE))
+    return entry.get("state") == "started" or bool(whole(entry.get("time_discovered_started_ns"), kinds.MOST_SEQUENCE))
 
 
-def _batched(calls: list[RankCall]) -> list[RankCall]:
+def _batched(calls: list[kinds.RankCall]) -> list[kinds.RankCall]:
     """The calls; those within a batch get its state, which PyTorch keeps for the batch alone."""
     ends = {
         (call.group, call.p2p, call.sequence): call.state
@@ -234,12 +224,10 @@ def _batched(calls: list[RankCall]) -> list[RankCall]:
 def _is_whole(entries: list[Any] | None, status: object) -> bool:
     """Whether every call since the start is there: none is overwritten, and those that have ended are not left out."""
     if entries:
-        ends = [
-            whole(one.get("record_id"), MOST_SEQUENCE) for one in (entries[0], entries[-1]) if isinstance(one, dict)
-        ]
-        return ends == [0, len(entries) - 1]
+        both = [one for one in (entries[0], entries[-1]) if isinstance(one, dict)]
+        return [whole(one.get("record_id"), kinds.MOST_SEQUENCE) for one in both] == [0, len(entries) - 1]
     counts = [
-        whole(value, MOST_SEQUENCE)
+        whole(value, kinds.MOST_SEQUENCE)
         for its in (status.values() if isinstance(status, dict) else ())
         for value in (its.values() if isinstance(its, dict) else ())
     ]
@@ -250,7 +238,7 @@ def _hashable(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _peer(variant: str, group: CommGroup) -> int | None:
+def _peer(variant: str, group: kinds.CommGroup) -> int | None:
     """The job's rank at the other end of `send 0->1` or `recv 1<-0`, which count within the group."""
     match = _PEER.match(variant)
     if match is None:
@@ -264,9 +252,9 @@ def _elements(sizes: object) -> int | None:
     if not isinstance(sizes, list | tuple):
         return None
     total = 0
-    for shape in sizes[:MOST_RANKS]:
+    for shape in sizes[: kinds.MOST_RANKS]:
         lengths = (
-            [whole(one, MOST_SEQUENCE) for one in shape[:_MOST_DIMENSIONS]]
+            [whole(one, kinds.MOST_SEQUENCE) for one in shape[:_MOST_DIMENSIONS]]
             if isinstance(shape, list | tuple)
             else [None]
         )
@@ -286,11 +274,11 @@ def _dtypes(value: object) -> tuple[str, ...]:
 def _progress(
     status: object,
     rank: int,
-    groups: dict[str, CommGroup],
+    groups: dict[str, kinds.CommGroup],
     ids: dict[str, str],
-    calls: list[RankCall],
+    calls: list[kinds.RankCall],
     since_begin: bool,
-) -> list[RankProgress]:
+) -> list[kinds.RankProgress]:
     """How far the rank is in each group, from its calls and from `pg_status`, which counts sends and receives, too."""
     launched = dict.fromkeys((key for key, group in groups.items() if rank in group.ranks), 0)
     completed = dict.fromkeys(launched, 0)
@@ -309,16 +297,16 @@ def _progress(
             continue
         seen.add(key)
         for name, into in (("last_enqueued_collective", launched), ("last_completed_collective", completed)):
-            value = whole(entry.get(name), MOST_SEQUENCE)
+            value = whole(entry.get(name), kinds.MOST_SEQUENCE)
             if value is not None:
                 into[key] = max(into.get(key, 0), value)
     return [
-        RankProgress(key, value, (rank,), 1, None, completed.get(key), key in seen or since_begin)
+        kinds.RankProgress(key, value, (rank,), 1, None, completed.get(key), key in seen or since_begin)
         for key, value in launched.items()
     ]
 
 
-READER = DumpReader(
+READER = kinds.DumpReader(
     TOOL, "dumps of PyTorch's flight recorder, one per rank, pickled or JSON",
     "PyTorch, torch/csrc/distributed/c10d/FlightRecorderDetail.hpp", recognises, read,
 )  # fmt: skip

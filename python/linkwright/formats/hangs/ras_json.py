@@ -19,24 +19,14 @@ Source: NCCL 2.28.7 and later, src/ras/client_support.cc.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from linkwright.base.errors import FileError
 from linkwright.formats.logs import Source
 from linkwright.formats.logs.lines import Complaints, clean, whole
 
-from .kinds import (
-    MOST_RANKS,
-    MOST_SEQUENCE,
-    CommGroup,
-    Dump,
-    DumpReader,
-    Member,
-    RankProgress,
-    RankStatus,
-    Status,
-    operation_of,
-)
+from . import kinds
 
 TOOL = "NCCL RAS"
 _IN_PROGRESS = 7  # ncclInProgress, of a communicator that is being made
@@ -46,7 +36,7 @@ _ERRORS = {
 }  # fmt: skip
 
 
-def read(source: Source) -> Dump:
+def read(source: Source) -> kinds.Dump:
     """The communicators of a job."""
     document = source.document()
     communicators = document.get("communicators") if isinstance(document, dict) else None
@@ -62,7 +52,7 @@ def read(source: Source) -> Dump:
         if len({rank for progress in part.progress for rank in progress.ranks}) != part.reported:
             complaints.add(0, f"{part.group.name}: ranks without `collective_counts`")
     version = document.get("nccl_version")
-    return Dump(
+    return kinds.Dump(
         TOOL, source.path, tuple(part.group for part in parts), (),
         tuple(progress for part in parts for progress in part.progress),
         tuple(condition for part in parts for condition in part.conditions),
@@ -71,15 +61,15 @@ def read(source: Source) -> Dump:
     )  # fmt: skip
 
 
-_Listed = list[tuple[Member, dict[str, Any]]]
+_Listed = list[tuple[kinds.Member, dict[str, Any]]]
 
 
-def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[CommGroup, _Listed, _Listed] | None:
+def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[kinds.CommGroup, _Listed, _Listed] | None:
     """A communicator, its ranks and those missing, each with its object."""
     if not isinstance(entry, dict):
         complaints.add(0, f"communicator {at} is not an object")
         return None
-    size = whole(entry.get("size"), MOST_RANKS)
+    size = whole(entry.get("size"), kinds.MOST_RANKS)
     lists = []
     for name in ("ranks", "missing_ranks"):
         listed = entry.get(name)
@@ -95,26 +85,26 @@ def _communicator(at: int, entry: object, complaints: Complaints) -> tuple[CommG
         complaints.add(0, f"communicator {at} ({key}): its ranks are not those of a communicator of {size}")
         return None
     second = entry.get("secondary_hash")
-    return CommGroup(f"{key} {clean(str(second)[:80])}", f"communicator {key}", size), lists[0], lists[1]
+    return kinds.CommGroup(f"{key} {clean(str(second)[:80])}", f"communicator {key}", size), lists[0], lists[1]
 
 
-def _member(entry: object) -> tuple[Member, dict[str, Any]] | None:
+def _member(entry: object) -> tuple[kinds.Member, dict[str, Any]] | None:
     if not isinstance(entry, dict):
         return None
-    rank, gpu, process = (whole(entry.get(key), MOST_RANKS) for key in ("rank", "cuda_dev", "pid"))
+    rank, gpu, process = (whole(entry.get(key), kinds.MOST_RANKS) for key in ("rank", "cuda_dev", "pid"))
     host = entry.get("host")
     if rank is None:
         return None
     name = clean(host)[:200] if isinstance(host, str) and host != "unknown" else None
-    return Member(rank, name, None if gpu is None else str(gpu), process), entry
+    return kinds.Member(rank, name, None if gpu is None else str(gpu), process), entry
 
 
-def _device(member: Member) -> tuple[str | None, int | None, str | None]:
+def _device(member: kinds.Member) -> tuple[str | None, int | None, str | None]:
     return member.host, member.process, member.gpu
 
 
 def _jobs_ranks(
-    found: list[tuple[CommGroup, _Listed, _Listed]],
+    found: list[tuple[kinds.CommGroup, _Listed, _Listed]],
 ) -> dict[tuple[str | None, int | None, str | None], int]:
     """Device -> its rank in the communicator that has all of them; empty if none has."""
     devices = {_device(member) for _, ranks, missing in found for member, _ in (*ranks, *missing)}
@@ -128,27 +118,25 @@ def _jobs_ranks(
 class _Facts:
     """What a communicator states, in the job's ranks where these are known."""
 
-    def __init__(self, group: CommGroup, ranks: _Listed, missing: _Listed, jobs: dict[Any, int]):
+    def __init__(self, group: kinds.CommGroup, ranks: _Listed, missing: _Listed, jobs: dict[Any, int]):
         self.reported = len(ranks)
-        self.conditions: list[RankStatus] = []
-        self.progress: list[RankProgress] = []
+        self.conditions: list[kinds.RankStatus] = []
+        self.progress: list[kinds.RankProgress] = []
         listed = sorted((member.rank or 0, member) for member, _ in (*ranks, *missing))
         everyone = len(listed) == group.size and bool(jobs)
         numbers = tuple(jobs[_device(member)] for _, member in listed) if everyone else ()
         renamed = dict(zip((rank for rank, _ in listed), numbers, strict=True)) if everyone else {}
-        members = {
-            rank: Member(renamed.get(rank, rank), member.host, member.gpu, member.process) for rank, member in listed
-        }
-        self.group = CommGroup(group.key, group.name, group.size, numbers, tuple(members.values()))
+        members = {rank: replace(member, rank=renamed.get(rank, rank)) for rank, member in listed}
+        self.group = kinds.CommGroup(group.key, group.name, group.size, numbers, tuple(members.values()))
         for member, entry in missing:
             self._add(_missing(entry.get("status")), members[member.rank or 0])
         for member, entry in ranks:
             self._rank(members[member.rank or 0], entry)
 
-    def _add(self, status: Status, member: Member, text: str = "") -> None:
-        self.conditions.append(RankStatus(self.group.key, status, (member,), 1, text))
+    def _add(self, status: kinds.Status, member: kinds.Member, text: str = "") -> None:
+        self.conditions.append(kinds.RankStatus(self.group.key, status, (member,), 1, text))
 
-    def _rank(self, member: Member, entry: dict[str, Any]) -> None:
+    def _rank(self, member: kinds.Member, entry: dict[str, Any]) -> None:
         status = entry.get("status")
         status = status if isinstance(status, dict) else {}
         for key, what in (("init_state", "initialization"), ("async_error", "asynchronous")):
@@ -163,21 +151,20 @@ class _Facts:
             self._add("init", member)
         counts = entry.get("collective_counts")
         for name, count in counts.items() if isinstance(counts, dict) else ():
-            launched = whole(count, MOST_SEQUENCE)
+            launched = whole(count, kinds.MOST_SEQUENCE)
             if launched is not None and member.rank is not None:
-                self.progress.append(
-                    RankProgress(self.group.key, launched, (member.rank,), 1, operation_of(clean(name[:80])))
-                )
+                operation = kinds.operation_of(clean(name[:80]))
+                self.progress.append(kinds.RankProgress(self.group.key, launched, (member.rank,), 1, operation))
 
 
-def _missing(status: object) -> Status:
+def _missing(status: object) -> kinds.Status:
     status = status if isinstance(status, dict) else {}
     if status.get("considered_dead") is True:
         return "dead"
     return "unresponsive" if status.get("unresponsive") is not False else "nocomm"
 
 
-READER = DumpReader(
+READER = kinds.DumpReader(
     TOOL, "the JSON of NCCL's RAS (`ncclras -f json`), from 2.28.7 on", "NCCL, src/ras/client_support.cc",
     lambda source: source.begins("{") and source.has(lambda text: '"communicators"' in text)
     and source.has(lambda text: '"ranks_count"' in text or '"communicators_count"' in text), read,

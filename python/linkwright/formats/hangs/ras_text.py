@@ -26,18 +26,7 @@ from dataclasses import dataclass, field
 from linkwright.formats.logs import Source
 from linkwright.formats.logs.lines import Complaints, plain, shown
 
-from .kinds import (
-    MOST_RANKS,
-    MOST_SEQUENCE,
-    CommGroup,
-    Dump,
-    DumpReader,
-    Member,
-    RankProgress,
-    RankStatus,
-    Status,
-    operation_of,
-)
+from . import kinds
 
 TOOL = "NCCL RAS"
 _WHERE = (
@@ -72,7 +61,7 @@ _QUIET = re.compile(
     r"(?:Initialization|Asynchronous) errors? on \d+ ranks?|Encountered \d+ communication timeouts? while .*|"
     r"\[could not find information on \d+ process(?:es)?\]|Group +Comms.*|#? *in group.*|# +in group.*)\s*"
 )
-_STATUSES: dict[str, Status] = {
+_STATUSES: dict[str, kinds.Status] = {
     "NOCOMM": "nocomm", "UNKNOWN": "nocomm", "INIT": "init", "RUNNING": "running", "FINALIZE": "finalize",
     "ABORT": "abort",
 }  # fmt: skip
@@ -91,12 +80,12 @@ class _Set:
     count: int
     launched: int | None = None
     operation: str | None = None
-    status: Status | None = None
+    status: kinds.Status | None = None
     text: str = ""
-    members: list[Member] = field(default_factory=list)
+    members: list[kinds.Member] = field(default_factory=list)
 
 
-def read(source: Source) -> Dump:
+def read(source: Source) -> kinds.Dump:
     """The communicators of a job, as far as the text tells them apart."""
     reading = _Reading()
     for at, raw in source.lines():
@@ -132,7 +121,7 @@ class _Reading:
         elif text.strip() in ("Errors", "Warnings", "INCOMPLETE", "DEAD", "TIMEOUT"):
             self.begun, self.group, self.operation = True, None, None
         elif match := _COUNTS.match(text):
-            self.operation = operation_of(match[1])
+            self.operation = kinds.operation_of(match[1])
         elif self.begun and not self._fact(at, text) and not _QUIET.fullmatch(text):
             self.complaints.add(at, f"not a line of ncclras: `{shown(text)}`")
 
@@ -171,11 +160,11 @@ class _Reading:
             return False
         members = self.sets[-1][1].members
         if match := _MISSING_RANKS.fullmatch(text):
-            members += [Member(int(one)) for one in re.findall(r"\d{1,9}", match[1])]
+            members += [kinds.Member(int(one)) for one in re.findall(r"\d{1,9}", match[1])]
         elif match := _RANK.fullmatch(text):
             members.append(_member(match))
         elif match := _PROCESS.fullmatch(text):
-            members.append(Member(None, match[2], match[3], int(match[1])))
+            members.append(kinds.Member(None, match[2], match[3], int(match[1])))
         else:
             return False
         return True
@@ -184,7 +173,7 @@ class _Reading:
         self.sets.append((at, found))
         return True
 
-    def dump(self, source: Source) -> Dump:
+    def dump(self, source: Source) -> kinds.Dump:
         """All of it; sets whose members are not listed get them where one set alone is left."""
         groups = []
         for key, (number, name) in self.hashes.items():
@@ -192,45 +181,45 @@ class _Reading:
             members = {
                 m.rank: m for _, one in self.sets for m in one.members if one.group == key and m.host is not None
             }
-            groups.append(CommGroup(key, name, size, (), tuple(members.values())))
+            groups.append(kinds.CommGroup(key, name, size, (), tuple(members.values())))
         for number, (comms, size, status, _) in self.table.items():
             for at in range(sum(1 for number_, _ in self.hashes.values() if number_ == number), min(comms, 10_000)):
-                groups.append(CommGroup(f"#{number} {at}", f"a communicator of group {number} ({status})", size))
+                groups.append(kinds.CommGroup(f"#{number} {at}", f"a communicator of group {number} ({status})", size))
         progress, conditions = [], []
         for number, (_, size, status, errors) in self.table.items():
             told = any(group == number for group, _ in self.hashes.values())
             if errors != "OK" and not told:
                 self.complaints.add(0, f"group {number} is {errors}, and no line below says why; the output is cut")
             elif status != "RUNNING" and not told:
-                conditions.append(RankStatus(f"#{number} 0", _STATUSES.get(status, "error"), (), size, ""))
+                conditions.append(kinds.RankStatus(f"#{number} 0", _STATUSES.get(status, "error"), (), size, ""))
         for at, one in self.sets:
             ranks = tuple(m.rank for m in one.members if m.rank is not None)
             if one.members and len(one.members) != one.count:
                 self.complaints.add(at, f"says {one.count} ranks or processes and lists {len(one.members)}")
-            if one.count > MOST_RANKS or any(rank > MOST_RANKS for rank in ranks):
+            if one.count > kinds.MOST_RANKS or any(rank > kinds.MOST_RANKS for rank in ranks):
                 self.complaints.add(at, "more ranks than a job has")
             elif one.status is not None:
-                conditions.append(RankStatus(one.group, one.status, tuple(one.members), one.count, one.text))
+                conditions.append(kinds.RankStatus(one.group, one.status, tuple(one.members), one.count, one.text))
             elif one.group is None or one.launched is None:
                 self.complaints.add(at, "counts of no communicator")
             else:
-                progress.append(RankProgress(one.group, one.launched, ranks, one.count, one.operation))
-        return Dump(
+                progress.append(kinds.RankProgress(one.group, one.launched, ranks, one.count, one.operation))
+        return kinds.Dump(
             TOOL, source.path, tuple(groups), (), tuple(progress), tuple(conditions), snapshot=True,
             version=self.version, complaints=tuple(self.complaints.first),
         )  # fmt: skip
 
 
 def _bounded(text: str) -> int:
-    return min(int(text), MOST_SEQUENCE)
+    return min(int(text), kinds.MOST_SEQUENCE)
 
 
-def _member(match: re.Match[str]) -> Member:
+def _member(match: re.Match[str]) -> kinds.Member:
     process = match["process"]
-    return Member(int(match["rank"]), match["host"], match["gpu"], int(process) if process else None)
+    return kinds.Member(int(match["rank"]), match["host"], match["gpu"], int(process) if process else None)
 
 
-READER = DumpReader(
+READER = kinds.DumpReader(
     TOOL, "the text of NCCL's RAS (`ncclras`, `ncclras -v`), from 2.24 on", "NCCL, src/ras/client_support.cc",
     lambda source: source.has(knows), read,
 )  # fmt: skip

@@ -21,19 +21,7 @@ import re
 from linkwright.formats.logs import Source
 from linkwright.formats.logs.lines import Complaints, shown
 
-from .kinds import (
-    MOST_CALLS,
-    MOST_RANKS,
-    MOST_SEQUENCE,
-    CommGroup,
-    Dump,
-    DumpReader,
-    Member,
-    RankCall,
-    RankProgress,
-    RankStatus,
-    operation_of,
-)
+from . import kinds
 
 TOOL = "PyTorch watchdog"
 _NUMBER = r"(-?\d{1,20})"
@@ -64,7 +52,7 @@ def knows(line: str) -> object:
     )
 
 
-def read(source: Source) -> Dump:
+def read(source: Source) -> kinds.Dump:
     """All ranks of a log."""
     reading = _Reading()
     for at, text in source.lines():
@@ -84,18 +72,18 @@ class _Reading:
         self.at_work: dict[tuple[int, int], str] = {}  # rank, number -> group
         self.names: dict[str, str] = {}
         self.status: dict[tuple[str, int], tuple[int, int]] = {}  # group, rank -> launched, completed
-        self.reported: list[RankProgress] = []
+        self.reported: list[kinds.RankProgress] = []
         self.failed: dict[int, str] = {}
 
     def line(self, at: int, text: str) -> None:
         prefix = _RANK.search(text)
         job = _JOB.search(text)
         rank = int(job[1]) if job else int(prefix["rank"]) if prefix else None
-        if rank is not None and rank <= MOST_RANKS:
+        if rank is not None and rank <= kinds.MOST_RANKS:
             group = self._group(prefix) if prefix else None
             if work := _WORK.search(text):
                 number = int(work[1])
-                if number <= MOST_SEQUENCE and len(self.calls) < MOST_CALLS:
+                if number <= kinds.MOST_SEQUENCE and len(self.calls) < kinds.MOST_CALLS:
                     self.calls.setdefault((group, rank, number), (at, work[2], work[3]))
             elif "WorkNCCL(SeqNum=" in text:
                 self.complaints.add(at, f"not an operation of the watchdog: `{shown(text)}`")
@@ -119,7 +107,7 @@ class _Reading:
         return str(number)
 
     def _progress(self, group: str, rank: int, launched: int, completed: int) -> None:
-        if max(launched, completed) > MOST_SEQUENCE or min(launched, completed) < -1 or completed > launched:
+        if max(launched, completed) > kinds.MOST_SEQUENCE or min(launched, completed) < -1 or completed > launched:
             return  # some versions print memory that nobody wrote
         before = self.status.get((group, rank), (0, 0))
         self.status[group, rank] = (max(before[0], launched), max(before[1], completed))
@@ -127,13 +115,13 @@ class _Reading:
     def _report(self, match: re.Match[str], joined: bool) -> None:
         """A line of the report of TORCH_NCCL_DESYNC_DEBUG."""
         ranks = tuple(dict.fromkeys(int(one) for one in re.findall(r"\d{1,9}", match[1])))
-        number = min(int(match[2]), MOST_SEQUENCE)
-        if ranks and max(ranks) <= MOST_RANKS:
+        number = min(int(match[2]), kinds.MOST_SEQUENCE)
+        if ranks and max(ranks) <= kinds.MOST_RANKS:
             self.reported.append(
-                RankProgress(_NONE, number, ranks, len(ranks), None, number - 1 if joined and number else number)
+                kinds.RankProgress(_NONE, number, ranks, len(ranks), None, number - 1 if joined and number else number)
             )
 
-    def dump(self, source: Source) -> Dump:
+    def dump(self, source: Source) -> kinds.Dump:
         """All of it; an operation belongs to the group whose line names its number, or to the only one."""
         known = {group for group, _, _ in self.calls if group} | {group for group, _ in self.status}
         only = next(iter(known)) if len(known) == 1 else _NONE
@@ -141,30 +129,27 @@ class _Reading:
         for (group, rank, number), (at, kind, sizes) in self.calls.items():
             key = group or self.at_work.get((rank, number)) or only
             elements = {name: int(value) for name, value in _NUMEL.findall(sizes)}
-            calls.append(
-                RankCall(
-                    key, rank, number, operation_of(kind), kind, "entered", at, elements.get("In"), elements.get("Out")
-                )
-            )
+            operation, ends = kinds.operation_of(kind), (elements.get("In"), elements.get("Out"))
+            calls.append(kinds.RankCall(key, rank, number, operation, kind, "entered", at, *ends))
         unique = {(call.group, call.rank, call.sequence): call for call in reversed(calls)}
         progress = [
-            RankProgress(group, max(launched, 0), (rank,), 1, None, max(completed, 0))
+            kinds.RankProgress(group, max(launched, 0), (rank,), 1, None, max(completed, 0))
             for (group, rank), (launched, completed) in self.status.items()
         ]
-        progress += [RankProgress(only, p.launched, p.ranks, p.count, None, p.completed) for p in self.reported]
+        progress += [kinds.RankProgress(only, p.launched, p.ranks, p.count, None, p.completed) for p in self.reported]
         keys = dict.fromkeys((*(call.group for call in unique.values()), *(one.group for one in progress)))
-        groups = tuple(CommGroup(key, self.names.get(key, NAMELESS)) for key in keys)
-        failed: dict[str, list[Member]] = {}
+        groups = tuple(kinds.CommGroup(key, self.names.get(key, NAMELESS)) for key in keys)
+        failed: dict[str, list[kinds.Member]] = {}
         for rank, text in self.failed.items():
-            failed.setdefault(text, []).append(Member(rank))
-        conditions = tuple(RankStatus(None, "error", tuple(its), len(its), text) for text, its in failed.items())
+            failed.setdefault(text, []).append(kinds.Member(rank))
+        conditions = tuple(kinds.RankStatus(None, "error", tuple(its), len(its), text) for text, its in failed.items())
         ordered = tuple(sorted(unique.values(), key=lambda call: call.order))
-        return Dump(
+        return kinds.Dump(
             TOOL, source.path, groups, ordered, tuple(progress), conditions, complaints=tuple(self.complaints.first)
         )
 
 
-READER = DumpReader(
+READER = kinds.DumpReader(
     TOOL, "time-outs that PyTorch's watchdog prints, of any number of ranks in one log",
     "PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp", lambda source: source.has(knows), read,
 )  # fmt: skip

@@ -40,19 +40,9 @@ from .lines import MOST_COMPLAINTS, Source, plain
 from .ranks import TimedOperation
 
 __all__ = [
-    "READERS",
-    "Facts",
-    "Link",
-    "Log",
-    "LogRow",
-    "LogTable",
-    "Source",
-    "TimedOperation",
-    "is_log",
-    "read_log",
-    "read_logs",
-    "read_source",
-]
+    "READERS", "Facts", "Link", "Log", "LogRow", "LogTable", "Source", "TimedOperation", "is_log", "read_log",
+    "read_logs", "read_source",
+]  # fmt: skip
 
 DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
 TEXTS: tuple[TextReader, ...] = (

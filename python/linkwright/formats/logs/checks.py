@@ -132,12 +132,18 @@ def _agrees(row: LogRow, factor: float, unit: float) -> bool:
     return abs(_ratio(row) / factor - 1) <= APART + _rounding(row, unit)
 
 
-def _factor(collective: str | None, ranks: int | None) -> float | None:
+def bus_factor(collective: str, ranks: int) -> float:
+    """Return busbw over size / time, as nccl-tests counts; a send has no other ranks to count."""
     from linkwright import _native
 
+    known = None if collective == "sendrecv" else _native.bus_factor(collective, ranks)
+    return 1.0 if known is None else known
+
+
+def _factor(collective: str | None, ranks: int | None) -> float | None:
     if collective not in _RATED_BY_SIZE or collective is None or not ranks:
         return None
-    return 1.0 if collective == "sendrecv" else _native.bus_factor(collective, ranks)
+    return bus_factor(collective, ranks)
 
 
 def _is_possible(collective: str, factor: float) -> bool:

@@ -17,6 +17,7 @@ import re
 
 from linkwright.base.units import KILO
 
+from . import checks
 from .facts import Gathered
 from .inspector import BY_RANK, COLLECTIVES, REDUCES
 from .kinds import Log, LogRow, LogTable, TextReader
@@ -78,18 +79,11 @@ def _row(at: int, text: str) -> tuple[_Key, LogRow] | None:
         return None
     if name in BY_RANK:
         size *= ranks
-    algbw = rate / _bus_factor(name, ranks)
+    algbw = rate / checks.bus_factor(name, ranks)
     time = size / algbw / KILO
     if not math.isfinite(time) or size > MOST_SIZE:
         return None
     return (name, ranks, whole(labels.get("n_nodes"), _MOST_RANKS)), LogRow(size, time, at, algbw, rate)
-
-
-def _bus_factor(name: str, ranks: int) -> float:
-    """Bus rate over size / time."""
-    from linkwright import _native
-
-    return _native.bus_factor(name, ranks) or 1.0 if name != "sendrecv" else 1.0
 
 
 def _size(text: str) -> int | None:

@@ -27,16 +27,8 @@ VERSIONS = constants.versions()
 MODES = (*REQUIRED, *OPTIONAL)
 
 __all__ = [
-    "MODES",
-    "NAME",
-    "VERSIONS",
-    "alternatives",
-    "chooser",
-    "collectives",
-    "planned",
-    "required_modes",
-    "summary",
-]
+    "MODES", "NAME", "VERSIONS", "alternatives", "chooser", "collectives", "planned", "required_modes", "summary",
+]  # fmt: skip
 
 
 def collectives(version: str) -> tuple[str, ...]:

@@ -27,10 +27,9 @@ CARDS = "pcie-8"  # the box of cards, of which a node mostly has one port
 NONE = "assumed: no such links"
 LANES = 16  # of the parts pcie-gen3 to pcie-gen6
 NO_PEERS = ", no peer access: data between GPUs is staged through host memory"
-# Without peer access data is staged through host memory, whatever the protocol.
+# Without peer access data is staged through host memory; the part has the rates.
+STAGED_PART = "no-peers"
 STAGED = {"simple": "host_simple", "ll": "host_ll", "ll128": "host_simple", "copy": "host_simple"}
-# The geometric middle of what is published for RTX 4090: kernels that load and store, and copy engines.
-THROUGH_HOST = 6.7, "GB/s", "assumed", "between 2.2 and 20 GB/s, which are published for four RTX 4090; boxes differ"
 _WORD = re.compile(r"[a-z0-9]+")
 _COUNT = re.compile(r"(?<![a-z0-9])\d+x(?=[a-z])")  # `8xH100`
 
@@ -188,12 +187,13 @@ def _parts(gpu: GpuKind) -> Iterable[str]:
     yield LIBRARIES[gpu.links]
     if gpu.combines:
         yield "nvls"
+    yield "assumed-box"
+    if not gpu.peers:
+        yield STAGED_PART
 
 
 def _links(gpu: GpuKind) -> Table:
-    found: Table = {
-        "socket": {"bandwidth": _number(16, "GB/s", "assumed", "NCCL 2.27: between processors of AMD; boxes differ")}
-    }
+    found: Table = {}
     if gpu.lanes != LANES:
         for name in ("pcie", "nic", "host"):
             source = f"{gpu.lanes} lanes: {gpu.source}"
@@ -227,16 +227,12 @@ def _links_of(part: str) -> Table:
 
 
 def staged(gpu: GpuKind) -> dict[str, Table]:
-    """The networks and transports of a node whose GPUs have no peer access over PCIe."""
+    """The networks of a node whose GPUs have no peer access over PCIe."""
     if gpu.peers:
         return {}
     linked = gpu.links if gpu.most_links else None
     ways = {name: [*([f"{linked}_{name}"] if linked else []), way] for name, way in STAGED.items()}
-    rate = _number(*THROUGH_HOST)
-    return {
-        "network": {name: {"transports": its} for name, its in ways.items()},
-        "transport": {name: {"rate": rate} for name in sorted(set(STAGED.values()))},
-    }
+    return {"network": {name: {"transports": its} for name, its in ways.items()}}
 
 
 def _number(value: float, unit: str, status: str, source: str) -> Table:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from linkwright.advise.explain.hang import (
+from linkwright.advise.explain.hang.findings import (
     Absent,
     Behind,
     Busy,
@@ -18,12 +17,13 @@ from linkwright.advise.explain.hang import (
     Left,
     Mismatch,
     NoDump,
-    compact,
 )
+from linkwright.advise.explain.hang.job import compact
 from linkwright.base import units
 from linkwright.formats.hangs import NAMELESS, Member
 
-WIDTH = 80
+from .shown import wrapped
+
 MOST_WAITS = 20
 MOST_ALSO = 3  # further calls that wait for a rank
 MOST_NAMED = 8  # ranks that are named with their GPU and host
@@ -62,22 +62,22 @@ def of_hang(hang: Hang) -> Iterator[str]:
     source = names[0] if len(names) == 1 else f"{len(names)} files"
     ranks = f", {hang.size} ranks" if hang.size else f", {units.counted(len(hang.ranks), 'rank')} seen"
     groups = f" in {hang.groups} groups" if hang.groups > 1 else ""
-    yield from _wrapped(f"{source}: {', '.join(hang.tools)}{ranks}{groups}")
+    yield from wrapped(f"{source}: {', '.join(hang.tools)}{ranks}{groups}")
     yield from _doubts(hang)
     yield ""
     if not hang.findings:
-        yield from _wrapped(_nothing(hang))
+        yield from wrapped(_nothing(hang))
     for number, finding in enumerate(hang.findings, 1):
         mark = f"{number}. " if len(hang.findings) > 1 else ""
         first, *rest = _sentences(finding)
-        yield from _wrapped(mark + first)
+        yield from wrapped(mark + first)
         for text in rest:
-            yield from _wrapped("   " + text, indent="   ")
+            yield from wrapped("   " + text, indent="   ")
     if hang.more:
         yield f"and {hang.more} more"
     if hang.snapshot and any(isinstance(one, Behind | Cycle | Mismatch) for one in hang.findings):
         yield ""
-        yield from _wrapped(_MOVED[hang.moved])
+        yield from wrapped(_MOVED[hang.moved])
     yield from _waits(hang)
 
 
@@ -98,13 +98,13 @@ def _nothing(hang: Hang) -> str:
 def _doubts(hang: Hang) -> Iterator[str]:
     for path, line, text in hang.complaints[:MOST_COMPLAINTS]:
         place = f"{Path(path).name}:{line}" if line else Path(path).name
-        yield from _wrapped(f"{place}: {text}")
+        yield from wrapped(f"{place}: {text}")
     if len(hang.complaints) > MOST_COMPLAINTS:
         yield f"and {len(hang.complaints) - MOST_COMPLAINTS} more such places"
     if hang.ignored:
-        yield from _wrapped(f"not dumps, left out: {', '.join(Path(path).name for path in hang.ignored[:MOST_NAMED])}")
+        yield from wrapped(f"not dumps, left out: {', '.join(Path(path).name for path in hang.ignored[:MOST_NAMED])}")
     if hang.unseen:
-        yield from _wrapped(
+        yield from wrapped(
             f"nothing in these files is from {_ranks(hang.unseen)}; if they belong to the job, give their logs, too"
         )
 
@@ -243,7 +243,7 @@ def _waits(hang: Hang) -> Iterator[str]:
     yield "who waits for whom"
     for one in hang.waits[:MOST_WAITS]:
         there = f", now in {'; '.join(map(_place, one.on_in[:2]))}" if one.on_in else ", in no operation"
-        yield from _wrapped(f"  {_ranks(one.ranks)} in {_place(one.place)}: {_ranks(one.on)}{there}", indent="    ")
+        yield from wrapped(f"  {_ranks(one.ranks)} in {_place(one.place)}: {_ranks(one.on)}{there}", indent="    ")
     if len(hang.waits) > MOST_WAITS:
         yield f"  and {len(hang.waits) - MOST_WAITS} more calls"
 
@@ -285,7 +285,3 @@ def _has(members: Sequence[Member]) -> str:
 
 def _is(members: Sequence[Member]) -> str:
     return "is" if len(members) == 1 else "are"
-
-
-def _wrapped(text: str, indent: str = "  ") -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)

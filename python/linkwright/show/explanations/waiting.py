@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from linkwright.advise.explain.waiting import LITTLE, Arrivals, RankTime
 from linkwright.base import units
 
-WIDTH = 80
+from .shown import wrapped
+
 MOST_KINDS = 3
 MOST_RANKS = 16
 BAR = 20
@@ -22,7 +22,7 @@ def of_arrivals(found: Sequence[Arrivals], waits: bool = False) -> Iterator[str]
         waits: whether there are times that hold waiting, and nothing tells how much.
     """
     if waits and not found:
-        yield from _wrapped(
+        yield from wrapped(
             "These times hold the waiting of ranks for one another, so a low rate need not be the network's. Give the "
             "files of all ranks (NCCL Inspector's JSON, PyTorch's traces) to tell waiting from transfer."
         )
@@ -39,7 +39,7 @@ def _kind(one: Arrivals) -> Iterator[str]:
     size = units.format_size(one.size)
     lost = (one.size_of_group or 0) - len(one.ranks)
     ranks = f"{len(one.ranks)} of {one.size_of_group} ranks" if lost > 0 else f"{len(one.ranks)} ranks"
-    yield from _wrapped(
+    yield from wrapped(
         f"{one.collective} of {f'{one.size:,} B' if size.isdigit() else size} in group {one.group}, {ranks}"
         f"{', ' + one.chosen if one.chosen else ''}, {units.counted(one.count, 'operation')}: transfer and waiting"
     )
@@ -52,9 +52,9 @@ def _kind(one: Arrivals) -> Iterator[str]:
         yield f"{rank.rank:>6} {time:>11} {waiting:>11} {share:>5.0%} {last} {'#' * round(BAR * share)}".rstrip()
     if left:
         yield f"{'...':>6} and {left} more ranks between these"
-    yield from _wrapped(_said(one))
+    yield from wrapped(_said(one))
     if lost > 0:
-        yield from _wrapped(
+        yield from wrapped(
             f"{units.counted(lost, 'rank')} not in these files may come later still; the transfer is then shorter."
         )
 
@@ -85,7 +85,3 @@ def _few(ranks: Sequence[RankTime]) -> tuple[Sequence[RankTime], int]:
     ordered = sorted(ranks, key=lambda rank: rank.waiting)
     half = MOST_RANKS // 2
     return (*ordered[:half], *ordered[-half:]), len(ranks) - 2 * half
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)

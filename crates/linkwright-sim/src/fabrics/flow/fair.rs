@@ -45,8 +45,6 @@ pub(super) struct Fair {
     /// Bytes per second of each resource, in units of `fractions`.
     capacity: Vec<u64>,
     fractions: Fractions,
-    /// By how many bits units are smaller than bytes.
-    shift: u32,
     /// Jobs at each resource.
     members: Vec<Vec<u32>>,
     /// Bytes per second that the jobs at each resource would take.
@@ -74,12 +72,13 @@ pub(super) struct Fair {
 impl Fair {
     pub fn new(capacity: &[u64], fractions: &Fractions, bins: Option<Box<Bins>>) -> Self {
         let n = capacity.len();
-        let scale = fractions.scale();
         Fair {
             bins,
-            capacity: capacity.iter().map(|rate| rate * scale).collect(),
+            capacity: capacity
+                .iter()
+                .map(|rate| rate << fractions.shift())
+                .collect(),
             fractions: fractions.clone(),
-            shift: scale.ilog2(),
             members: vec![Vec::new(); n],
             demand: vec![0; n],
             loads: vec![Load::default(); n],
@@ -114,8 +113,11 @@ impl Fair {
             self.members[r].push(slot);
             self.demand[r] += u128::from(job.ceiling) * u128::from(weight);
             self.changed.push(r as u32);
-            let bytes = (u128::from(job.bytes) * u128::from(weight)) >> self.shift;
-            self.loads[r].enter(now, self.members[r].len(), bytes as u64);
+            self.loads[r].enter(
+                now,
+                self.members[r].len(),
+                self.fractions.bytes(job.bytes, *each),
+            );
         }
         let active = Some(Active {
             left: work(job.bytes),

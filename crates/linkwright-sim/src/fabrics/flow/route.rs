@@ -300,6 +300,12 @@ impl Routing {
         (trees, fans): (&mut Trees, &mut Fans),
         way: &mut Way,
     ) {
+        // Most ways have no stretch of two links, and a look costs less than what follows.
+        let has_switches = self.topology.names.len() > self.topology.endpoints as usize;
+        if !has_switches || !(way.links.windows(2)).any(|two| self.topology.goes_on(two[0], two[1]))
+        {
+            return;
+        }
         let terrain = self.terrain(&self.transports[index]);
         let passes = way.ends.len();
         let mut spread = |links: &[u32]| {

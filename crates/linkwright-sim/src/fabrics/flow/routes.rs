@@ -92,7 +92,7 @@ impl Routes {
         self.known.clear();
         self.pieces.clear();
         self.chosen.clear();
-        self.uses = Uses::new(self.routing.topology.fractions());
+        self.uses = Uses::new(self.uses.fractions.unlearnt());
         self.groups = Groups::default();
     }
 

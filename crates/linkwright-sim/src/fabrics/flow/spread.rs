@@ -80,16 +80,13 @@ impl Fan {
                     let carries = from == source || from >= topology.endpoints;
                     let allowed = terrain.classes[topology.links[link as usize].class as usize];
                     if carries && allowed && depths(from) == Some(depth - 1) {
-                        let share = 0.0;
-                        strands.push((
-                            depth,
-                            Strand {
-                                link,
-                                from,
-                                to,
-                                share,
-                            },
-                        ));
+                        let strand = Strand {
+                            link,
+                            from,
+                            to,
+                            share: 0.0,
+                        };
+                        strands.push((depth, strand));
                         before.push(from);
                     }
                 }
@@ -298,13 +295,13 @@ impl Fans {
 
 impl Topology {
     /// Whether link `b` goes on with the stretch of link `a`: past a switch, by the same rule.
-    fn goes_on(&self, a: u32, b: u32) -> bool {
+    pub fn goes_on(&self, a: u32, b: u32) -> bool {
         let (a, b) = (&self.links[a as usize], &self.links[b as usize]);
         a.to >= self.endpoints && self.rules[a.class as usize] == self.rules[b.class as usize]
     }
 
     /// Whether links of these classes close a circle.
-    fn has_circles(&self, classes: &[bool]) -> bool {
+    pub fn has_circles(&self, classes: &[bool]) -> bool {
         let mut joined = UnionFind::<u32>::new(self.names.len());
         let edges = (0..self.links.len()).step_by(2);
         let mut used = edges.filter(|&forth| classes[self.links[forth].class as usize]);

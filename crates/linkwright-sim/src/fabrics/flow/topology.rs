@@ -295,7 +295,8 @@ impl Topology {
     /// Fractions for messages that use parts of links.
     pub fn fractions(&self) -> Fractions {
         let sprays = self.rules.iter().any(|rule| rule.rule == Rule::Spray);
-        Fractions::new(&self.capacity, sprays)
+        let spread = sprays && self.has_circles(&vec![true; self.classes.len()]);
+        Fractions::new(&self.capacity, spread)
     }
 
     /// Whether a seed decides which ways messages take.

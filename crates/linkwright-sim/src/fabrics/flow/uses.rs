@@ -42,13 +42,14 @@ impl Use {
     }
 }
 
-/// What weights mean, in units of 1 / `scale` of a byte: whole weights themselves, others the fractions that data which
+/// What weights mean, in units of 1 / 2^`shift` of a byte: whole weights themselves, others the fractions that data which
 /// are spread have needed so far.
 #[derive(Clone, Debug)]
 pub(super) struct Fractions {
-    /// By weight.
+    /// By weight, less `WHOLE`.
     parts: Vec<u64>,
-    scale: u64,
+    /// By how many bits units are smaller than bytes.
+    shift: u32,
 }
 
 impl Fractions {
@@ -57,27 +58,50 @@ impl Fractions {
         let most = capacity.iter().copied().max().unwrap_or(1).max(1);
         // Capacities are counted in the same units, and must fit.
         let room = (u64::MAX / 4 / most).max(1);
-        let scale = if spread {
-            PARTS.min(1 << room.ilog2())
+        let shift = if spread {
+            PARTS.ilog2().min(room.ilog2())
         } else {
-            1
+            0
         };
         Fractions {
-            parts: (0..u64::from(WHOLE)).map(|weight| weight * scale).collect(),
-            scale,
+            parts: Vec::new(),
+            shift,
         }
     }
 
-    /// Units of a whole byte.
+    /// The same, before anything was spread.
+    pub fn unlearnt(&self) -> Self {
+        Fractions {
+            parts: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// By how many bits units are smaller than bytes.
     #[inline]
-    pub fn scale(&self) -> u64 {
-        self.scale
+    pub fn shift(&self) -> u32 {
+        self.shift
     }
 
     /// Units of one use.
     #[inline]
     pub fn of(&self, each: Use) -> u64 {
-        self.parts[each.weight() as usize]
+        match each.weight().checked_sub(u64::from(WHOLE)) {
+            None => each.weight() << self.shift,
+            Some(place) => self.parts[place as usize],
+        }
+    }
+
+    /// Bytes of data of `bytes` that use a resource so.
+    #[inline]
+    pub fn bytes(&self, bytes: u64, each: Use) -> u64 {
+        match each.weight().checked_sub(u64::from(WHOLE)) {
+            None => bytes * each.weight(),
+            Some(place) => {
+                let units = u128::from(bytes) * u128::from(self.parts[place as usize]);
+                (units >> self.shift) as u64
+            }
+        }
     }
 
     /// Bytes per second that one flow can have of `capacity`.
@@ -87,34 +111,35 @@ impl Fractions {
             1 => capacity,
             weight if weight < u64::from(WHOLE) => capacity / weight,
             _ => {
-                let most =
-                    u128::from(capacity) * u128::from(self.scale) / u128::from(self.of(each));
+                let most = (u128::from(capacity) << self.shift) / u128::from(self.of(each));
                 u64::try_from(most).unwrap_or(u64::MAX)
             }
         }
     }
 
     /// Use of `resource` by a part of the data, rounded up: nothing may be faster than its limits. Once the table is
-    /// full, the next larger part that it has.
+    /// full, the next larger part that it has, or the next whole number.
     pub fn part(&mut self, resource: u32, part: f64) -> Use {
-        let wanted = ((part * self.scale as f64 - 1e-6).ceil() as u64).max(1);
-        if wanted % self.scale == 0 {
-            return Use::new(resource, (wanted / self.scale) as u32);
+        let one = 1 << self.shift;
+        let wanted = ((part * one as f64 - 1e-6).ceil() as u64).max(1);
+        if wanted % one == 0 {
+            return Use::new(resource, (wanted / one) as u32);
         }
-        let shares = &self.parts[WHOLE as usize..];
-        let known = shares.iter().position(|&share| share == wanted);
-        let place = known.unwrap_or_else(|| match shares.len() < WHOLE as usize {
-            true => shares.len(),
-            false => {
-                let off =
-                    |place: &usize| (shares[*place] < wanted, shares[*place].abs_diff(wanted));
-                (0..shares.len()).min_by_key(off).expect("it is full")
-            }
-        });
-        if place == shares.len() {
+        let mut place = self.parts.iter().position(|&part| part == wanted);
+        if place.is_none() && self.parts.len() < WHOLE as usize {
+            place = Some(self.parts.len());
             self.parts.push(wanted);
         }
-        Use((resource << WEIGHT_BITS) | (WHOLE + place as u32))
+        let larger = |place: &usize| self.parts[*place] > wanted;
+        let next = || {
+            (0..self.parts.len())
+                .filter(larger)
+                .min_by_key(|&at| self.parts[at])
+        };
+        match place.or_else(next) {
+            Some(place) => Use((resource << WEIGHT_BITS) | (WHOLE + place as u32)),
+            None => Use::new(resource, wanted.div_ceil(one) as u32),
+        }
     }
 
     /// Take over what `other`, of the same machine, has learnt since.
@@ -211,6 +236,20 @@ mod tests {
         let list = uses.add(|all| all.extend(written));
         let found = uses.of(list).iter().map(|u| (u.resource(), u.weight()));
         assert_eq!(found.collect::<Vec<_>>(), [(0, 1), (last as usize, 255)]);
+    }
+
+    #[test]
+    fn a_part_is_never_rounded_down_even_where_the_table_is_full() {
+        let mut fractions = Fractions::new(&[1], true);
+        let parts = (1..400).map(|i| f64::from(i) / 401.0).chain([1.5, 1.75]);
+        for part in parts {
+            let each = fractions.part(3, part);
+            assert!(
+                fractions.of(each) as f64 >= part * PARTS as f64 - 1e-6,
+                "{part}"
+            );
+            assert_eq!(each.resource(), 3);
+        }
     }
 
     #[test]
