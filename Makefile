@@ -39,7 +39,8 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.deps: requirements.lock $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo "setup, 1 of 2: Python packages into $(VENV), less than a minute"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
@@ -49,8 +50,9 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 # The Python half is installed in place, so only a change to the Rust half or to the packaging rebuilds.
 INSTALL_PACKAGES = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 $(VENV)/.built: $(RUST) pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(VENV)/.deps
-	$(BIN)/maturin develop --release --locked --quiet --generate-stubs >/dev/null
-	$(INSTALL_PACKAGES)
+	@echo "setup, 2 of 2: compile linkwright, about five minutes on two cores"
+	@$(BIN)/maturin develop --release --locked --quiet --generate-stubs >/dev/null
+	@$(INSTALL_PACKAGES)
 	@touch $@
 
 # The stub is read from the symbols of a library, which those of wheels lack. An unoptimised one serves, and tests need

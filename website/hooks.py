@@ -50,9 +50,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     docs = Path(config.docs_dir)
     for section, folder in ((_by_title(listed["Machines"])["Fabrics"], "fabrics"), (listed["Studies"], "studies")):
         section += sorted({f"{folder}/{page.name}" for page in (docs / folder).glob("*.md")}.difference(section))
-    measure = _by_title(listed["How to"])["Measure"]
+    cluster = listed["A cluster"]
     executors = [f"{key}.md" for key in registry.keys("executors")]
-    measure += [page for page in executors if page not in measure and (docs / page).exists()]
+    cluster += [page for page in executors if page not in cluster and (docs / page).exists()]
     listed["Reference"][:0] = [f"reference/{page}.md" for page in ("commands", "algorithms", "python", "keys")]
     listed["Machines"].insert(
         1, {"All machines": ["machines/all.md", *(f"machines/{k}.md" for k in machine_pages.names())]}

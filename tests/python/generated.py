@@ -2,7 +2,11 @@
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 import licences
 from expect_cases import PUBLIC
@@ -86,16 +90,21 @@ def _floors() -> str:
 
 
 def _pages() -> str:
-    """The pages of docs/, those of each folder together."""
-    parts = []
-    for folder in (DOCUMENTS, *sorted(path for path in DOCUMENTS.iterdir() if path.is_dir())):
-        pages = [path for path in sorted(folder.glob("*.md")) if path.name != "README.md"]
-        if folder != DOCUMENTS and pages:
-            parts.append(f"\n{folder.name.capitalize()}:\n\n")
-        for page in pages:
-            title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-            parts.append(f"- [{title}]({page.relative_to(DOCUMENTS)})\n")
-    return "".join(parts)
+    """The pages of docs/ in the order of the site: by what the reader has, then concepts and reference."""
+    navigation = yaml.safe_load((DOCUMENTS.parent / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2])
+    return "\n".join(
+        f"{title}:\n\n{''.join(_entries(pages))}" for section in navigation for title, pages in section.items()
+    )
+
+
+def _entries(pages: list[Any]) -> Iterator[str]:
+    for page in pages:
+        if isinstance(page, dict):
+            for inner in page.values():
+                yield from _entries(inner)
+        elif (path := DOCUMENTS / page).exists() and page != "README.md":
+            title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+            yield f"- [{title}]({page})\n"
 
 
 # Family of machines -> where its page lists them.
