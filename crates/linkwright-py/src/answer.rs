@@ -106,6 +106,21 @@ pub struct Ranks {
     runs_ps: Column<u64>,
 }
 
+/// How long the ranks took, each from its own start, in picoseconds; quantiles lie between two ranks.
+///
+/// Attributes:
+///     mean_ps: the mean.
+///     least_ps: the fastest rank.
+///     median_ps: half of the ranks took at most this.
+///     p95_ps: 95 % of the ranks took at most this.
+#[pyclass(frozen, get_all, module = "linkwright._native")]
+pub struct Spread {
+    mean_ps: f64,
+    least_ps: u64,
+    median_ps: f64,
+    p95_ps: f64,
+}
+
 /// Counts over all messages.
 ///
 /// Attributes:
@@ -288,6 +303,18 @@ impl Answer {
             };
             Py::new(py, ranks)
         })
+    }
+
+    /// How long the ranks took.
+    #[getter]
+    fn spread(&self) -> Spread {
+        let spread = self.simulation().spread();
+        Spread {
+            mean_ps: spread.mean,
+            least_ps: spread.least,
+            median_ps: spread.median,
+            p95_ps: spread.p95,
+        }
     }
 
     /// Counts over all messages.

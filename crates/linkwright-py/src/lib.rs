@@ -39,7 +39,9 @@ static MEMORY: out_of_memory::OrEnd = out_of_memory::OrEnd;
 mod _native {
     #[pymodule_export]
     use super::{
-        answer::{Answer, Counts, Limit, Links, Messages, Operations, Path, Ranks, Timeline},
+        answer::{
+            Answer, Counts, Limit, Links, Messages, Operations, Path, Ranks, Spread, Timeline,
+        },
         ask::{ask, check_how, fabrics, lower, quiet},
         builder::Builder,
         errors::kinds,

@@ -49,7 +49,7 @@ pub use engine::simulate;
 pub use error::SimError;
 pub use limits::{Limit, Limits};
 pub use messages::Networks;
-pub use outcome::{OperationTimes, Simulation, Totals};
+pub use outcome::{OperationTimes, Simulation, Spread, Totals};
 pub use placement::Placement;
 pub use price::Pricer;
 pub use run::{ask, lowered, Answer, How};

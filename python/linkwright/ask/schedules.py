@@ -7,13 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from linkwright import _native
 from linkwright._native import How
 from linkwright.ask.answer import ask
 from linkwright.ask.question import Collective, Pattern, Program, Scheduled, continued
 from linkwright.base.errors import LinkwrightError
+from linkwright.base.lazy import np
 from linkwright.base.stats.quantile import percentiles
 from linkwright.base.units import Time
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record, remarks

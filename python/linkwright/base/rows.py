@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-import numpy as np
-import numpy.typing as npt
+from linkwright.base.lazy import np
 
-Column = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Column: TypeAlias = "npt.NDArray[Any]"
 Row = dict[str, Any]
 
 

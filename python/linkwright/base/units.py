@@ -115,8 +115,12 @@ class Time:
 ZERO = Time(0)
 
 
-def in_ns(ps: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Convert a column of picoseconds to nanoseconds."""
+@overload
+def in_ns(ps: float) -> float: ...
+@overload
+def in_ns(ps: npt.NDArray[Any]) -> npt.NDArray[np.float64]: ...
+def in_ns(ps: float | npt.NDArray[Any]) -> float | npt.NDArray[np.float64]:
+    """Convert picoseconds, or a column of them, to nanoseconds."""
     return ps / PS_PER_NS
 
 

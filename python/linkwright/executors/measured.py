@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from linkwright.base.lazy import np
 from linkwright.base.stats.summary import Summary, summarise
 from linkwright.store.record import DISTURBANCES, Note, Record, counting
 

@@ -18,15 +18,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.question import Scheduled
 from linkwright.base.errors import UsageError
+from linkwright.base.lazy import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MOMENTS = {code: name for name, code in _native.moment_codes()}
 

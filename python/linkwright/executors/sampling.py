@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from linkwright import _native
+from linkwright.base.lazy import np
 from linkwright.base.stats.interval import median_interval
 
 from .process import Sampling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Most rounds of a warm-up by default, how many in a row must agree, and how closely.
 WARMUPS = _native.measurement.WARMUP_AT_MOST
@@ -25,7 +26,7 @@ _REPETITIONS = 32
 _ROUND_NS = 20e6
 
 # From a number of repetitions to the time of each, in ns, by (repetition, rank).
-Repeat = Callable[[int], NDArray[np.float64]]
+Repeat: TypeAlias = "Callable[[int], NDArray[np.float64]]"
 
 
 class Samples(NamedTuple):

@@ -16,21 +16,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from linkwright import _native
 from linkwright.base import extras, units
 from linkwright.base.errors import UsageError
+from linkwright.base.lazy import np
 from linkwright.session import timeline
 from linkwright.session.timeline import Timeline
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
-Column = list[str] | npt.NDArray[Any]
+Column: TypeAlias = "list[str] | npt.NDArray[Any]"
 _SPENT = ("latency", "serialisation", "waiting", "overhead", "compute")
 _FEW = 10
 

@@ -15,19 +15,20 @@ several times, links and states are those of all runs, and the critical path is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from linkwright import _native
 from linkwright.base import units
+from linkwright.base.lazy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 BINS = 200
 STATES = ("send", "receive", "wait", "reduce")
 SPENT = ("latency", "serialisation", "waiting", "overhead", "compute")
 
-_Array = npt.NDArray[Any]
+_Array: TypeAlias = "npt.NDArray[Any]"
 
 
 @dataclass(frozen=True)

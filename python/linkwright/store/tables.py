@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from linkwright import _native
 from linkwright.base.errors import StoreError
 from linkwright.base.files import kept, write_whole
+from linkwright.base.lazy import np
 from linkwright.base.rows import Column, Rows, given
 
 from . import schema

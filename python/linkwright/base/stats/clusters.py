@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from linkwright.base.lazy import np
 
 GAP = 0.05
 

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
-
 from linkwright._native import measurement
+from linkwright.base.lazy import np
 
 CONFIDENCE = measurement.CONFIDENCE
 MIN_VALUES = measurement.MIN_LAUNCHES

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from linkwright.base.lazy import np
 from linkwright.base.rows import Rows, given
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+from linkwright.base.lazy import np
 
 from .interval import median_interval
 

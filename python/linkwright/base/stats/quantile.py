@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
+from linkwright.base.lazy import np
 
 
 def quantile(ordered: Sequence[float] | np.ndarray, share: float) -> float:

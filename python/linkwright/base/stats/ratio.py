@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import math
 
-import numpy as np
+from linkwright.base.lazy import np
 
 from .interval import CONFIDENCE, MIN_VALUES
 

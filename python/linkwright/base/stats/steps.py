@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
+from linkwright.base.lazy import np
 
 SCATTER = 0.05
 LEAST_STEP = 1.3  # plateaus closer than this are one level

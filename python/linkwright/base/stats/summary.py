@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from linkwright.base.lazy import np
 
 from . import grade
 from .modes import Mode, modes

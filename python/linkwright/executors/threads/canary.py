@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from linkwright import _native
 from linkwright.base.errors import LinkwrightError
+from linkwright.base.lazy import np
 
 CANARY_S = 0.02
 # A probe takes at most this share of an experiment's time.

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
-
+from linkwright.base.lazy import np
 from linkwright.base.stats.quantile import percentiles, quantile
 from linkwright.base.stats.summary import summarise
 from linkwright.base.units import NS_PER_S

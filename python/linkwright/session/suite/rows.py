@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from linkwright.ask import schedules
 from linkwright.ask.answer import Answer, Limit
 from linkwright.ask.question import Collective, Probe, Program, Question, Scheduled, continued
+from linkwright.base.lazy import np
 from linkwright.base.stats import bandwidth
-from linkwright.base.stats.quantile import quantile
 from linkwright.base.stats.summary import summarise
 from linkwright.base.units import in_ns
 from linkwright.executors import probes
@@ -53,11 +51,11 @@ def of_simulation(
 ) -> list[Row]:
     """Rows of a modelled experiment: exact, so without interval; `notes` are caveats."""
     ok = _said([*_of_kind(question), *([] if question.arithmetic else [NO_ARITHMETIC]), *notes])
-    ranks, time_ns = in_ns(answer.ranks.finish_ps - answer.ranks.start_ps), answer.slowest.ns
+    time_ns, scale = answer.slowest.ns, 1.0
     limit, bound, counts = answer.limit, answer.bound, _counts(answer)
     if line:
         longer_ns, time_ns = time_ns, continued(line.shorter.slowest.ns, time_ns, line.times)
-        ranks *= time_ns / longer_ns
+        scale = time_ns / longer_ns
         limit, bound, counts = line.limit, None, {}
     known = {
         "limit": limit and limit.time.ns, "limit_name": limit and limit.name,
@@ -67,16 +65,18 @@ def of_simulation(
     rows += _derived(context, question, metrics, rows[0], answer.counts.bytes)
     if question.placement:
         return rows  # one of thousands of cells of a matrix: its time is what it is for
-    ordered, middle = np.sort(ranks), len(ranks) // 2
+    of_ranks = answer.spread
     spread = {
-        "time_rank_mean": ranks.mean(),
-        "time_rank_min": ordered[0],
-        "time_rank_median": (ordered[middle] + ordered[~middle]) / 2,
-        "time_rank_p95": quantile(ordered, 0.95),
+        "time_rank_mean": of_ranks.mean_ps,
+        "time_rank_min": of_ranks.least_ps,
+        "time_rank_median": of_ranks.median_ps,
+        "time_rank_p95": of_ranks.p95_ps,
     }
-    rows += [context.row(question, m, value=float(v), **ok) for m, v in {**spread, **counts}.items()]
+    rows += [context.row(question, metric, value=in_ns(ps) * scale, **ok) for metric, ps in spread.items()]
+    rows += [context.row(question, metric, value=value, **ok) for metric, value in counts.items()]
     if answer.how.messages:
-        loads = load_rows.modelled(answer.messages.sent_bytes, ranks, in_ns(answer.messages.latency_ps))
+        took = in_ns(answer.ranks.finish_ps - answer.ranks.start_ps) * scale
+        loads = load_rows.modelled(answer.messages.sent_bytes, took, in_ns(answer.messages.latency_ps))
         rows += [context.row(question, metric, **columns, **ok) for metric, columns in loads]
     shares = answer.critical
     if not line and any(shares.values()):
