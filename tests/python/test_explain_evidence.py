@@ -1,6 +1,7 @@
 """What a log says comes before what fits its times; a verdict looks at sizes that can show it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from linkwright.advise.explain.hypotheses import algorithm_forced, cases
 from linkwright.advise.explain.sensitivity import Effect
 from linkwright.advise.explain.system import System
 from linkwright.advise.explain.verdict import Point
+from linkwright.advise.tolerance import Basis, Tolerance
 from linkwright.formats.logs import Facts, LogRow, LogTable, read_log
 from linkwright.libraries import library
 from linkwright_cases import invoke
@@ -69,7 +71,7 @@ def test_a_verdict_looks_at_sizes_that_show_rates(tmp_path):
 
 
 def test_small_sizes_alone_are_said_to_be_so():
-    answer = explained(NODE, None, NODE, 1.8, SIZES[:3])
+    answer = explained(NODE, None, NODE, 1.3, SIZES[:3])
     assert (answer.verdict.word, answer.verdict.small) == ("fine", True)
     assert "a verdict on small sizes only: at 1M a healthy machine reaches" in " ".join(logs.verdict_in_words(answer))
 
@@ -87,13 +89,43 @@ def points(*shares, rates=None):
     [
         ((0.3, 0.9, 1.0), (10, 95, 100), "fine", 0.95),  # the small size does not count
         ((1.0, 1.0, 0.4), (100, 100, 100), "broken", 0.4),  # the last one counts for itself
-        ((0.5, 0.5, 1.0), (100, 100, 100), "suspicious", 0.5),
+        ((0.5, 0.5, 1.0), (100, 100, 100), "unsure", 0.5),  # no published system of the kind
         ((1.0, 1.5, 1.4), (100, 100, 100), "faster than expected", 1.4),
     ],
 )
 def test_the_share_is_the_lower_of_median_and_last(shares, rates, word, share):
     found = verdict.of(points(*shares, rates=rates), 100.0)
     assert (found.word, found.share) == (word, pytest.approx(share))
+
+
+@pytest.mark.parametrize(
+    ("floor", "small", "words"),
+    [  # of shares 0.3, 0.45, 0.6, 0.75, 0.85, 0.95
+        (0.94, False, "broken broken suspicious suspicious suspicious fine"),
+        (0.36, False, "broken unsure fine fine fine fine"),
+        (0.72, True, "broken suspicious suspicious fine fine fine"),
+        (None, False, "broken broken unsure unsure fine fine"),
+        (None, True, "broken suspicious unsure unsure fine fine"),
+    ],
+)
+def test_the_floors_of_expect_decide(floor, small, words):
+    own = verdict.UNKNOWN if floor is None else Tolerance(1 - floor, Basis.SYSTEM, 9, 6)
+    its = [[replace(one, tolerance=own) for one in points(at)] for at in (0.3, 0.45, 0.6, 0.75, 0.85, 0.95)]
+    assert [verdict.of(one, 1000.0 if small else 100.0).word for one in its] == words.split()
+
+
+def test_explain_and_expect_have_one_floor(tmp_path):
+    """A size that fails in `expect --log` is named by `explain`, with the same share."""
+    file = tmp_path / "x.log"
+    times = {
+        size: NODE.time(size).time_us * (1.2 if size == 64 << 20 else 1.01) for size in (64 << 20, 1 << 30, 8 << 30)
+    }
+    file.write_text(nccl(times=times))
+    judged = invoke("expect", "allreduce", "--on", "hgx-h100", "--log", str(file))
+    assert (judged.status, judged.out.count("below the floor")) == (1, 2)  # with the summary
+    said = " ".join(invoke("explain", str(file), "--on", "hgx-h100").out.split())
+    assert "Verdict: fine" in said
+    assert "Below the floors of `linkwright expect`, shares of the healthy rate: 64M (94%)." in said
 
 
 @pytest.mark.parametrize(
@@ -295,3 +327,32 @@ def test_the_document_is_that_of_its_schema(name):
     assert found["format"] == document.FORMAT
     assert answer.status == (0 if found["passes"] else 1)
     assert len(found["tables"]) == len(logs.tables(read_log(LOGS / f"{name}.log")))
+
+
+# ---- what was named or assumed, and contradicts the log
+
+
+def test_devices_that_contradict_the_machine_are_named(tmp_path):
+    file = tmp_path / "b200.log"
+    file.write_text(nccl(name="NVIDIA B200"))
+    said = " ".join(invoke("explain", str(file), "--on", "hgx-h100").out.split())
+    assert "THE LOG IS OF OTHER DEVICES: NVIDIA B200 in the log; hgx-h100 has sm90." in said
+    refused = invoke("expect", "allreduce", "--on", "hgx-h100", "--log", str(file))
+    assert (refused.status, "NVIDIA B200 in the log; hgx-h100 has sm90" in refused.err) == (2, True)
+    file.write_text(nccl())
+    assert "OTHER DEVICES" not in invoke("explain", str(file), "--on", "hgx-h100").out
+    assert "OTHER DEVICES" not in invoke("explain", str(file), "--on", "h100-a3-high").out
+
+
+def test_an_assumed_network_is_doubted_before_the_log(tmp_path):
+    """45 GB/s of one port each are beyond the 200 Gb/s that such machines mostly have, and fit 400 Gb/s."""
+    file = tmp_path / "gh200.log"
+    times = {size: size / 45e3 for size in (1 << 30, 8 << 30)}
+    file.write_text(nccl(ranks=2, nodes=2, name="NVIDIA GH200 480GB", times=times))
+    said = " ".join(invoke("explain", str(file)).out.split())
+    assert "Verdict: unsure." in said
+    assert "The network (slingshot-11) is assumed, as nothing names it. With ports of 400 Gb/s" in said
+    assert "give --fabric slingshot-11,rate=400" in said
+    stated = " ".join(invoke("explain", str(file), "--nodes", "2", "--fabric", "slingshot-11,rate=400").out.split())
+    assert "Verdict: fine." in stated
+    assert "is assumed, as nothing names it" not in stated

@@ -22,6 +22,7 @@ from linkwright.machines import Variant
 
 from . import tolerance
 from .explain import log as logs
+from .explain import remarks
 from .explain.system import System
 from .tolerance import BYTES, NODES, Basis, Tolerance, band
 
@@ -218,11 +219,11 @@ class LogTimes:
         return tuple(sorted({size for its in self.times.values() for size in its}))
 
 
-def measured(tables: Iterable[LogTable], found: Mapping[str, System], name: str) -> LogTimes:
-    """Return what the tables of a log say of the collectives.
+def measured(tables: Iterable[LogTable], facts: Facts, found: Mapping[str, System], name: str) -> LogTimes:
+    """Return what the tables of a log, and its other lines, say of the collectives.
 
     Raises:
-        UsageError: the log has another number of ranks or nodes, or no table of the collectives.
+        UsageError: the log has another number of ranks or nodes, other devices, or no table of one of the collectives.
     """
     times: dict[str, dict[int, float]] = {}
     wrong: dict[str, set[int]] = {}
@@ -233,13 +234,15 @@ def measured(tables: Iterable[LogTable], found: Mapping[str, System], name: str)
         for what, logged, ours in (("ranks", table.ranks, system.ranks), ("nodes", table.nodes, _hosts(system))):
             if None not in (logged, ours) and logged != ours:
                 raise UsageError(f"{name}: was measured on {logged} {what}, and {ours} are asked about; give --{what}")
+        if other := remarks.other_devices(table, facts, system):
+            raise UsageError(f"{name}: is of another machine: {other}; name its machine with --on")
         its = times.setdefault(system.collective, {})
         for size, time in logs.measured_times(table, system.ranks).items():
             its[size] = max(time, its.get(size, time))
         scale = system.ranks if table.per_rank else 1
         wrong.setdefault(system.collective, set()).update(row.size * scale for row in table.rows if row.wrong)
-    if not times:
-        raise UsageError(f"{name}: has no times of {', '.join(found)}; give the log of one of them")
+    if absent := [collective for collective in found if collective not in times]:
+        raise UsageError(f"{name}: has no times of {', '.join(absent)}; ask about what it measured")
     return LogTimes(times, {collective: frozenset(its) for collective, its in wrong.items()})
 
 
