@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hang_cases import watchdog
 from linkwright import machines, schemas
 from linkwright.advise.explain import document, findings, remarks, verdict
 from linkwright.advise.explain import log as logs
@@ -356,3 +357,20 @@ def test_an_assumed_network_is_doubted_before_the_log(tmp_path):
     stated = " ".join(invoke("explain", str(file), "--nodes", "2", "--fabric", "slingshot-11,rate=400").out.split())
     assert "Verdict: fine." in stated
     assert "is assumed, as nothing names it" not in stated
+
+
+def test_times_in_place_that_differ_are_named():
+    rows = [LogRow(1 << 30, NODE.time(1 << 30).time_us * (1 + place), 9, in_place=bool(place)) for place in (0, 1)]
+    its = LogTable("nccl-tests", "allreduce", 8, 1, "float", "sum", None, tuple(rows))
+    assert any("In place, 1G takes 2 times as long" in one for one in logs.explained(its, NODE, "").remarks)
+    alike = replace(its, rows=(rows[0], replace(rows[0], in_place=True)))
+    assert not any("In place" in one for one in logs.explained(alike, NODE, "").remarks)
+
+
+def test_a_hang_and_a_table_in_one_file_are_both_named(tmp_path):
+    file = tmp_path / "both.log"
+    file.write_text(nccl() + watchdog(1, 641) + watchdog(2, 641))
+    answer = invoke("explain", str(file))
+    assert "entered" in answer.out
+    assert f"`linkwright explain {file} --table 1`" in answer.out
+    assert "Verdict:" in invoke("explain", str(file), "--table", "1").out

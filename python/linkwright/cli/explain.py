@@ -89,7 +89,7 @@ def command(
                  "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,
                  "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
     dumps, others = dumps_among(somethings)
-    if dumps:
+    if dumps and not (table and len(somethings) == 1 and _is_log(something)):
         _refuse(something, "a dump of a job that hangs", described | {"--out": out})
         answered = _hang(dumps, others)
     elif logs := _logs(somethings, others):
@@ -136,7 +136,12 @@ def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Answered:
     from linkwright.show.explanations.hang import of_hang
 
     found = hang.explain((read_dump(path) for path in dumps), others)
-    return Answered(of_hang(found), values=found.document())
+    also = [
+        f"\n{path.name} holds measured numbers, too: `linkwright explain {path} --table 1` explains them."
+        for path in dumps[:1]
+        if _is_log(str(path))
+    ]
+    return Answered([*of_hang(found), *also], values=found.document())
 
 
 def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from linkwright.base.units import format_size
 from linkwright.formats.logs import Facts, LogTable
 from linkwright.machines import gpus
 
@@ -15,6 +16,7 @@ from .links import classes
 from .sensitivity import Effect
 from .system import System
 
+APART = 1.25  # times in place over those out of place, that healthy machines do not reach
 NEAR = 0.1  # of a time, for ports that would give it
 MUCH = 0.2  # of the time: a number that is worth so much decides it
 _MOST_NAMES = 4
@@ -24,7 +26,8 @@ def remarks(facts: Facts, table: LogTable, system: System, binds: Sequence[Effec
     """Return the remarks on a table of a log, in sentences; `binds` are the numbers on which the healthy rate rests."""
     return [
         *_other_devices(table, facts, system), *_staged(facts, system, binds), *_assumed(assumed(binds)),
-        *_versions(facts), *_runs(facts, table), *_ports(facts), *_links(facts), *_unknown(facts, table),
+        *_in_place(table), *_versions(facts), *_runs(facts, table), *_ports(facts), *_links(facts),
+        *_unknown(facts, table),
     ]  # fmt: skip
 
 
@@ -87,6 +90,17 @@ def _assumed(number: Effect | None) -> Iterator[str]:
         yield (
             f"The healthy rate rests on an assumed number ({number.key} = {number.value}), so no more can be judged. "
             "Measure it (p2pBandwidthLatencyTest, nvbandwidth), or fit the machine to a log of a healthy node."
+        )
+
+
+def _in_place(table: LogTable) -> Iterator[str]:
+    """Times in place that are not those out of place, at the largest size; the verdict takes the latter."""
+    last = max((row.size for row in table.rows), default=0)
+    out, place = ([row.time for row in table.rows if row.size == last and row.in_place is its] for its in (False, True))
+    if out and place and out[-1] and place[-1] and place[-1] > APART * out[-1]:
+        yield (
+            f"In place, {format_size(last)} takes {place[-1] / out[-1]:.2g} times as long as out of place, and only "
+            "the latter is judged. Both should be alike: see whether buffers are registered and on the same GPU."
         )
 
 
