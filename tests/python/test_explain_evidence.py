@@ -1,6 +1,11 @@
 """What a log says comes before what fits its times; a verdict looks at sizes that can show it."""
 
+import gzip
+import io
 import json
+import os
+import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +23,7 @@ from linkwright.advise.tolerance import Basis, Tolerance
 from linkwright.formats.logs import Facts, LogRow, LogTable, read_log
 from linkwright.libraries import library
 from linkwright_cases import invoke
-from log_cases import nccl
+from log_cases import nccl, osu
 
 LOGS = Path(__file__).parent.parent / "logs"
 NODE = System("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce")
@@ -374,3 +379,55 @@ def test_a_hang_and_a_table_in_one_file_are_both_named(tmp_path):
     assert "entered" in answer.out
     assert f"`linkwright explain {file} --table 1`" in answer.out
     assert "Verdict:" in invoke("explain", str(file), "--table", "1").out
+
+
+# ---- where the log comes from, and what goes without saying
+
+
+def test_a_log_may_come_through_a_pipe(tmp_path, monkeypatch):
+    (tmp_path / "x.log").write_text(nccl())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper((tmp_path / "x.log").open("rb")))
+    assert invoke("explain", "-").out.startswith("-: nccl-tests, allreduce, 8 ranks")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(gzip.compress(nccl().encode())))
+    writer.start()
+    assert "allreduce, 8 ranks" in invoke("explain", str(pipe)).out
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("https://a.b/c.log", "nothing is fetched; `curl -sL URL | linkwright explain -`"),
+        ("-", "neither a log nor a dump"),
+    ],
+)
+def test_what_is_not_a_log_is_called_by_its_name(monkeypatch, name, says):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello\n")))
+    refused = invoke("explain", name)
+    assert (refused.status, says in refused.err) == (2, True)
+
+
+def test_an_unknown_file_is_told_all_tools_that_are_read(tmp_path):
+    (tmp_path / "x.log").write_text("hello\n")
+    refused = invoke("explain", str(tmp_path / "x.log"))
+    assert [one for one in ("nccl-tests", "NCCL RAS", "flight recorder", "watchdog") if one not in refused.err] == []
+
+
+def test_nodes_that_the_log_states_need_not_be_given(tmp_path):
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=16, nodes=2))
+    assert "healthy machine: hgx-h100 over roce-400" in invoke("explain", str(file), "--fabric", "roce-400").out
+    assert "16 ranks on 2 nodes" in invoke("explain", str(file), "--ranks-per-node", "8").out
+    contradicts = invoke("explain", str(file), "--ranks-per-node", "8", "--ranks", "4")
+    assert "8 on each of 2 nodes are 16; omit --ranks" in contradicts.err
+
+
+def test_logs_of_mpi_have_a_floor(tmp_path):
+    file = tmp_path / "x.txt"
+    file.write_text(osu())
+    asked = ("--on", "leonardo-mpi", "--nodes", "16", "--ranks", "16", "--fabric", "hdr-hosts", "--log", str(file))
+    judged = invoke("expect", "allreduce", *asked)
+    assert "leonardo-mpi --nodes 16 --fabric hdr-hosts, 16 ranks, MPI" in judged.out
+    assert "has no library with versions" in invoke("expect", "allreduce", *asked, "-a", "nccl-2.27").err

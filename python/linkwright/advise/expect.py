@@ -16,7 +16,7 @@ from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import counted, format_size
 from linkwright.formats.gates import Expectation, Expected, Judged, Standing, printable
 from linkwright.formats.logs import Facts, LogTable
-from linkwright.libraries import library
+from linkwright.libraries import library, mpi
 from linkwright.libraries.settings import COLLECTIVES
 from linkwright.machines import Variant
 
@@ -77,10 +77,11 @@ def systems(asked: Installation, collectives: Sequence[str]) -> dict[str, System
         UsageError: the machine has no library, the library lacks a collective, or the ranks do not fit the nodes.
     """
     node = machines.load(asked.machine)
-    if node.library() is None:
+    by_mpi = all(mpi.serves(node, collective) for collective in collectives)
+    if node.library() is None and not by_mpi:
         raise UsageError(
-            f"{asked.machine}: describes no communication library, so nothing says what a healthy one gives; name a "
-            "machine with one, or ask `linkwright simulate` about an algorithm of your choice"
+            f"{asked.machine}: describes no library for {', '.join(collectives)}, so nothing says what a healthy one "
+            "gives; name a machine with one, or ask `linkwright simulate` about an algorithm of your choice"
         )
     per_node = _per_node(asked, node.ranks * asked.nodes, collectives)
     described = machines.load(asked.machine, asked.variant)
@@ -110,9 +111,13 @@ def _per_node(asked: Installation, most: int, collectives: Sequence[str]) -> int
 
 
 def _version(asked: Installation, described: _native.Machine, collective: str) -> str:
-    """Return the library's plan of a collective, its choice left to it."""
+    """Return the library's plan of a collective, its choice left to it; empty for a library of MPI."""
     if collective not in COLLECTIVES.values():
         raise unknown("collective", collective, COLLECTIVES.values(), lists="linkwright list collectives")
+    if described.library() is None:
+        if asked.version:
+            raise UsageError(f"--algorithm {asked.version}: {asked.machine} has no library with versions; omit it")
+        return ""
     planned = PLANNED_AS.get(collective, collective)
     known = library.algorithms(described, planned)
     if not known:
@@ -165,7 +170,7 @@ def answer(asked: Installation, found: Mapping[str, System], expected: Sequence[
     if asked.variant.without or asked.variant.degrade:
         notes["the tolerances are those of whole machines; no table of one that lacks something is among them"] = None
     one = next(iter(found.values()))
-    versions = {collective: system.algorithm for collective, system in found.items()}
+    versions = {collective: system.algorithm or "MPI" for collective, system in found.items()}
     return Expected(
         printable(asked.title), asked.nodes, _hosts(one), one.ranks, versions, expected, tuple(map(printable, notes))
     )

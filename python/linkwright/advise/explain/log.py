@@ -100,7 +100,7 @@ def answer(
     Raises:
         UsageError: the log does not say enough, or no described machine is like it.
     """
-    system, why, guessed = _system(log, table, machine, variant.nodes, variant.fabric, ranks)
+    system, why, guessed = _system(log, table, machine, variant, ranks)
     system = system.having(without=variant.without, degrade=variant.degrade)
     found = explained(table, system, why, log.facts, guessed=guessed)
     return replace(found, faster=_searched(found, search_s)) if search_s else found
@@ -311,15 +311,23 @@ def bus_factor(system: System) -> float:
 
 
 def _system(
-    log: Log, table: LogTable, machine: str | None, nodes: int | None, fabric: str | None, ranks: int | None
+    log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None
 ) -> tuple[System, str, bool]:
     """The system, how it was found, and whether its network is assumed."""
+    nodes, fabric = variant.nodes or table.nodes or 1, variant.fabric
+    if variant.ranks_per_node:
+        count = nodes * variant.ranks_per_node
+        if ranks not in (None, count):
+            raise UsageError(
+                f"--ranks {ranks}: {variant.ranks_per_node} on each of {nodes} nodes are {count}; omit --ranks"
+            )
+        ranks = count
     given = [
         f"{count} {what}, as given; the log has {stated}"
-        for what, count, stated in (("ranks", ranks, table.ranks), ("nodes", nodes, table.nodes))
+        for what, count, stated in (("ranks", ranks, table.ranks), ("nodes", variant.nodes, table.nodes))
         if count and stated and count != stated
     ]
-    ranks, nodes = ranks or table.ranks, nodes or table.nodes or 1
+    ranks = ranks or table.ranks
     if ranks is None:
         raise UsageError("the log does not state the number of ranks; give it with --ranks")
     if ranks % nodes:
