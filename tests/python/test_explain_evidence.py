@@ -379,6 +379,8 @@ def test_a_hang_and_a_table_in_one_file_are_both_named(tmp_path):
     assert "entered" in answer.out
     assert f"`linkwright explain {file} --table 1`" in answer.out
     assert "Verdict:" in invoke("explain", str(file), "--table", "1").out
+    file.write_text(watchdog(1, 641))
+    assert "--table" not in invoke("explain", str(file)).out
 
 
 # ---- where the log comes from, and what goes without saying

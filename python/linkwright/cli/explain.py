@@ -78,6 +78,7 @@ def command(
 
         check_page(out, "--out")
     from linkwright.formats.hangs import dumps_among
+    from linkwright.formats.logs import is_log
 
     something = _checked(somethings[0])
     if Path(something).is_file() and not Path(something).stat().st_size:
@@ -89,7 +90,7 @@ def command(
                  "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,
                  "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
     dumps, others = dumps_among(somethings)
-    if dumps and not (table and len(somethings) == 1 and _is_log(something)):
+    if dumps and not (table and len(somethings) == 1 and is_log(something)):
         _refuse(something, "a dump of a job that hangs", described | {"--out": out})
         answered = _hang(dumps, others)
     elif logs := _logs(somethings, others):
@@ -140,13 +141,14 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
 def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Answered:
     from linkwright.advise.explain import hang
     from linkwright.formats.hangs import read_dump
+    from linkwright.formats.logs import is_log
     from linkwright.show.explanations.hang import of_hang
 
     found = hang.explain((read_dump(path) for path in dumps), others)
     also = [
         f"\n{path.name} holds measured numbers, too: `linkwright explain {path} --table 1` explains them."
         for path in dumps[:1]
-        if _is_log(str(path))
+        if is_log(path)
     ]
     return Answered([*of_hang(found), *also], values=found.document())
 

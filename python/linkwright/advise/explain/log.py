@@ -148,7 +148,6 @@ def explained(
     if guessed and judged.word == "faster than expected":
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
     unsure = judged.word == "unsure" and (assumed is not None or guessed)
-    doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []
     low = judged.word in ("unsure", "suspicious", "broken") and not (unsure or judged.small)
     end = max(point.healthy_busbw for point in points)
     weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
@@ -161,6 +160,8 @@ def explained(
         if unsure or (judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE))
         else suspects(system, facts, its, apart)
     )
+    guessed &= not any(one.stated for one in named[:1])
+    doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
         binds, reduced.nodes, findings(measured, curve),
