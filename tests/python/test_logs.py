@@ -366,8 +366,8 @@ def test_a_barrier_has_no_size(read, title, header, row, time):
 
 
 def test_a_test_of_osu_that_is_not_read_is_named(read):
-    with pytest.raises(FileError, match="the test `MPI Bi-Directional Bandwidth` is not supported"):
-        read(osu("Bi-Directional Bandwidth", "# Size      Bandwidth (MB/s)"))
+    with pytest.raises(FileError, match="the test `MPI_Put Bandwidth` is not supported"):
+        read(osu("Bandwidth", "# Size      Bandwidth (MB/s)").replace("OSU MPI", "OSU MPI_Put"))
 
 
 def test_full_columns_labels_and_unknown_tests_of_osu(read):
