@@ -1,10 +1,17 @@
 """What a log says comes before what fits its times; a verdict looks at sizes that can show it."""
 
+import gzip
+import io
 import json
+import os
+import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hang_cases import watchdog
 from linkwright import machines, schemas
 from linkwright.advise.explain import document, findings, remarks, verdict
 from linkwright.advise.explain import log as logs
@@ -12,10 +19,11 @@ from linkwright.advise.explain.hypotheses import algorithm_forced, cases
 from linkwright.advise.explain.sensitivity import Effect
 from linkwright.advise.explain.system import System
 from linkwright.advise.explain.verdict import Point
+from linkwright.advise.tolerance import Basis, Tolerance
 from linkwright.formats.logs import Facts, LogRow, LogTable, read_log
 from linkwright.libraries import library
 from linkwright_cases import invoke
-from log_cases import nccl
+from log_cases import nccl, osu
 
 LOGS = Path(__file__).parent.parent / "logs"
 NODE = System("hgx-h100", 1, 8, None, "nccl-2.27", "allreduce")
@@ -69,7 +77,7 @@ def test_a_verdict_looks_at_sizes_that_show_rates(tmp_path):
 
 
 def test_small_sizes_alone_are_said_to_be_so():
-    answer = explained(NODE, None, NODE, 1.8, SIZES[:3])
+    answer = explained(NODE, None, NODE, 1.3, SIZES[:3])
     assert (answer.verdict.word, answer.verdict.small) == ("fine", True)
     assert "a verdict on small sizes only: at 1M a healthy machine reaches" in " ".join(logs.verdict_in_words(answer))
 
@@ -87,13 +95,43 @@ def points(*shares, rates=None):
     [
         ((0.3, 0.9, 1.0), (10, 95, 100), "fine", 0.95),  # the small size does not count
         ((1.0, 1.0, 0.4), (100, 100, 100), "broken", 0.4),  # the last one counts for itself
-        ((0.5, 0.5, 1.0), (100, 100, 100), "suspicious", 0.5),
+        ((0.5, 0.5, 1.0), (100, 100, 100), "unsure", 0.5),  # no published system of the kind
         ((1.0, 1.5, 1.4), (100, 100, 100), "faster than expected", 1.4),
     ],
 )
 def test_the_share_is_the_lower_of_median_and_last(shares, rates, word, share):
     found = verdict.of(points(*shares, rates=rates), 100.0)
     assert (found.word, found.share) == (word, pytest.approx(share))
+
+
+@pytest.mark.parametrize(
+    ("floor", "small", "words"),
+    [  # of shares 0.3, 0.45, 0.6, 0.75, 0.85, 0.95
+        (0.94, False, "broken broken suspicious suspicious suspicious fine"),
+        (0.36, False, "broken unsure fine fine fine fine"),
+        (0.72, True, "broken suspicious suspicious fine fine fine"),
+        (None, False, "broken broken unsure unsure fine fine"),
+        (None, True, "broken suspicious unsure unsure fine fine"),
+    ],
+)
+def test_the_floors_of_expect_decide(floor, small, words):
+    own = verdict.UNKNOWN if floor is None else Tolerance(1 - floor, Basis.SYSTEM, 9, 6)
+    its = [[replace(one, tolerance=own) for one in points(at)] for at in (0.3, 0.45, 0.6, 0.75, 0.85, 0.95)]
+    assert [verdict.of(one, 1000.0 if small else 100.0).word for one in its] == words.split()
+
+
+def test_explain_and_expect_have_one_floor(tmp_path):
+    """A size that fails in `expect --log` is named by `explain`, with the same share."""
+    file = tmp_path / "x.log"
+    times = {
+        size: NODE.time(size).time_us * (1.2 if size == 64 << 20 else 1.01) for size in (64 << 20, 1 << 30, 8 << 30)
+    }
+    file.write_text(nccl(times=times))
+    judged = invoke("expect", "allreduce", "--on", "hgx-h100", "--log", str(file))
+    assert (judged.status, judged.out.count("below the floor")) == (1, 2)  # with the summary
+    said = " ".join(invoke("explain", str(file), "--on", "hgx-h100").out.split())
+    assert "Verdict: fine" in said
+    assert "Below the floors of `linkwright expect`, shares of the healthy rate: 64M (94%)." in said
 
 
 @pytest.mark.parametrize(
@@ -295,3 +333,103 @@ def test_the_document_is_that_of_its_schema(name):
     assert found["format"] == document.FORMAT
     assert answer.status == (0 if found["passes"] else 1)
     assert len(found["tables"]) == len(logs.tables(read_log(LOGS / f"{name}.log")))
+
+
+# ---- what was named or assumed, and contradicts the log
+
+
+def test_devices_that_contradict_the_machine_are_named(tmp_path):
+    file = tmp_path / "b200.log"
+    file.write_text(nccl(name="NVIDIA B200"))
+    said = " ".join(invoke("explain", str(file), "--on", "hgx-h100").out.split())
+    assert "THE LOG IS OF OTHER DEVICES: NVIDIA B200 in the log; hgx-h100 has sm90." in said
+    refused = invoke("expect", "allreduce", "--on", "hgx-h100", "--log", str(file))
+    assert (refused.status, "NVIDIA B200 in the log; hgx-h100 has sm90" in refused.err) == (2, True)
+    file.write_text(nccl())
+    assert "OTHER DEVICES" not in invoke("explain", str(file), "--on", "hgx-h100").out
+    assert "OTHER DEVICES" not in invoke("explain", str(file), "--on", "h100-a3-high").out
+
+
+def test_an_assumed_network_is_doubted_before_the_log(tmp_path):
+    """45 GB/s of one port each are beyond the 200 Gb/s that such machines mostly have, and fit 400 Gb/s."""
+    file = tmp_path / "gh200.log"
+    times = {size: size / 45e3 for size in (1 << 30, 8 << 30)}
+    file.write_text(nccl(ranks=2, nodes=2, name="NVIDIA GH200 480GB", times=times))
+    said = " ".join(invoke("explain", str(file)).out.split())
+    assert "Verdict: unsure." in said
+    assert "The network (slingshot-11) is assumed, as nothing names it. With ports of 400 Gb/s" in said
+    assert "give --fabric slingshot-11,rate=400" in said
+    stated = " ".join(invoke("explain", str(file), "--nodes", "2", "--fabric", "slingshot-11,rate=400").out.split())
+    assert "Verdict: fine." in stated
+    assert "is assumed, as nothing names it" not in stated
+
+
+def test_times_in_place_that_differ_are_named():
+    rows = [LogRow(1 << 30, NODE.time(1 << 30).time_us * (1 + place), 9, in_place=bool(place)) for place in (0, 1)]
+    its = LogTable("nccl-tests", "allreduce", 8, 1, "float", "sum", None, tuple(rows))
+    assert any("In place, 1G takes 2 times as long" in one for one in logs.explained(its, NODE, "").remarks)
+    alike = replace(its, rows=(rows[0], replace(rows[0], in_place=True)))
+    assert not any("In place" in one for one in logs.explained(alike, NODE, "").remarks)
+
+
+def test_a_hang_and_a_table_in_one_file_are_both_named(tmp_path):
+    file = tmp_path / "both.log"
+    file.write_text(nccl() + watchdog(1, 641) + watchdog(2, 641))
+    answer = invoke("explain", str(file))
+    assert "entered" in answer.out
+    assert f"`linkwright explain {file} --table 1`" in answer.out
+    assert "Verdict:" in invoke("explain", str(file), "--table", "1").out
+    file.write_text(watchdog(1, 641))
+    assert "--table" not in invoke("explain", str(file)).out
+
+
+# ---- where the log comes from, and what goes without saying
+
+
+def test_a_log_may_come_through_a_pipe(tmp_path, monkeypatch):
+    (tmp_path / "x.log").write_text(nccl())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper((tmp_path / "x.log").open("rb")))
+    assert invoke("explain", "-").out.startswith("-: nccl-tests, allreduce, 8 ranks")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(gzip.compress(nccl().encode())))
+    writer.start()
+    assert "allreduce, 8 ranks" in invoke("explain", str(pipe)).out
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("https://a.b/c.log", "nothing is fetched; `curl -sL URL | linkwright explain -`"),
+        ("-", "neither a log nor a dump"),
+    ],
+)
+def test_what_is_not_a_log_is_called_by_its_name(monkeypatch, name, says):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello\n")))
+    refused = invoke("explain", name)
+    assert (refused.status, says in refused.err) == (2, True)
+
+
+def test_an_unknown_file_is_told_all_tools_that_are_read(tmp_path):
+    (tmp_path / "x.log").write_text("hello\n")
+    refused = invoke("explain", str(tmp_path / "x.log"))
+    assert [one for one in ("nccl-tests", "NCCL RAS", "flight recorder", "watchdog") if one not in refused.err] == []
+
+
+def test_nodes_that_the_log_states_need_not_be_given(tmp_path):
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=16, nodes=2))
+    assert "healthy machine: hgx-h100 over roce-400" in invoke("explain", str(file), "--fabric", "roce-400").out
+    assert "16 ranks on 2 nodes" in invoke("explain", str(file), "--ranks-per-node", "8").out
+    contradicts = invoke("explain", str(file), "--ranks-per-node", "8", "--ranks", "4")
+    assert "8 on each of 2 nodes are 16; omit --ranks" in contradicts.err
+
+
+def test_logs_of_mpi_have_a_floor(tmp_path):
+    file = tmp_path / "x.txt"
+    file.write_text(osu())
+    asked = ("--on", "leonardo-mpi", "--nodes", "16", "--ranks", "16", "--fabric", "hdr-hosts", "--log", str(file))
+    judged = invoke("expect", "allreduce", *asked)
+    assert "leonardo-mpi --nodes 16 --fabric hdr-hosts, 16 ranks, MPI" in judged.out
+    assert "has no library with versions" in invoke("expect", "allreduce", *asked, "-a", "nccl-2.27").err

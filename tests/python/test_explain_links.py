@@ -47,6 +47,25 @@ def test_a_port_is_judged_by_its_speed_class_or_the_machine(judge, rate, machine
     assert (links.verdict(found), says in said(found)) == (verdict, True), said(found)
 
 
+@pytest.mark.parametrize(
+    ("title", "heading", "row", "says"),
+    [
+        ("Bandwidth", "# Size      Bandwidth (MB/s)", "1048576 24500.00", "196 Gb/s are 98% of 200 Gb/s"),
+        ("Bi-Directional Bandwidth", "# Size  Bandwidth (MB/s)", "1048576 49000.00", "196 Gb/s are 98% of 200 Gb/s"),
+        (
+            "Multiple Bandwidth / Message Rate", "# Size                  MB/s        Messages/s",
+            "1048576 12250.00 11682.51", "98 Gb/s are 98% of 100 Gb/s",
+        ),
+    ],
+)  # fmt: skip
+def test_streams_of_osu_measure_a_port(tmp_path, title, heading, row, says):
+    file = tmp_path / "osu.txt"
+    file.write_text(f"# OSU MPI {title} Test v7.3\n# [ pairs: 1 ] [ window size: 64 ]\n{heading}\n1 5.1 9\n{row}\n")
+    answer = invoke("explain", str(file))
+    assert "1 port by OSU: fine" in answer.out
+    assert says in " ".join(answer.out.split())
+
+
 def test_small_messages_do_not_show_the_rate_of_a_port(judge):
     found = judge(perftest(rows=((8, 0.02),)))
     assert (links.verdict(found), "repeat it with -s 1048576" in said(found)) == (None, True)

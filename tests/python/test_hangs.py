@@ -11,6 +11,7 @@ import pytest
 
 import hang_cases as cases
 import mutants
+from linkwright import schemas
 from linkwright.advise.explain import hang
 from linkwright.advise.explain.hang.findings import Behind, Busy, Cycle, Inside, Left, Mismatch, NoDump
 from linkwright.advise.explain.hang.job import compact
@@ -679,3 +680,13 @@ def test_mutants_of_pickles_are_read_or_refused(tmp_path):
         file.write_bytes(data)
         with judged("pickle", seed, bytes(data)):
             said(hang.explain([read_dump(file)]))
+
+
+@pytest.mark.parametrize("dumps", [cases.behind(), cases.cycle()])
+def test_the_document_follows_its_schema(tmp_path, dumps):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(schemas.path("hang").read_text(encoding="utf-8"))
+    cases.write(tmp_path, dumps)
+    document = json.loads(invoke("explain", str(tmp_path), "--json").out)
+    jsonschema.Draft7Validator(schema).validate(document)
+    assert not jsonschema.Draft7Validator(schema).is_valid(document | {"findings": [{"kind": "unknown"}]})

@@ -303,6 +303,7 @@ def test_a_log_without_large_sizes_leaves_the_share(tmp_path):
     ("log", "message"),
     [
         (log_of({8: 9.5, 1 << 30: 2000}), "is faster than its nvlink links can be"),
+        (log_of({8: 9.5, 1 << 30: 6200}), "would call a slow node healthy; see `linkwright explain mine.log`"),
         (log_of({8: 9.5, 1 << 30: 3100}, ranks=1), "has 1 ranks"),
         ("# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n8    1.46\n", "holds none of the collectives"),
         (

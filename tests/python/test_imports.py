@@ -43,7 +43,7 @@ SIBLINGS: dict[str, str] = {
     "advise/costs": "cost_curve cost_table costs_build",
     "advise/costs_build": "cost_curve",
     "advise/expect": "explain tolerance",
-    "advise/explain": "synthesis",
+    "advise/explain": "synthesis tolerance",
     "ask/answer": "question",
     "ask/ask": "answer",
     "ask/schedules": "answer question",

@@ -121,7 +121,7 @@ def test_a_file_has_its_own_size_or_the_one_asked_for(folder):
 
 
 def test_standard_input_is_a_file(folder, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO((folder / "own.lw").read_text()))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper((folder / "own.lw").open("rb")))
     result = invoke("simulate", "-", "--on", "loggp", "--sizes", "1M")
     assert result.status == 0
     assert "stdin" in result.out

@@ -16,12 +16,13 @@ from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import counted, format_size
 from linkwright.formats.gates import Expectation, Expected, Judged, Standing, printable
 from linkwright.formats.logs import Facts, LogTable
-from linkwright.libraries import library
+from linkwright.libraries import library, mpi
 from linkwright.libraries.settings import COLLECTIVES
 from linkwright.machines import Variant
 
 from . import tolerance
 from .explain import log as logs
+from .explain import remarks
 from .explain.system import System
 from .tolerance import BYTES, NODES, Basis, Tolerance, band
 
@@ -76,10 +77,11 @@ def systems(asked: Installation, collectives: Sequence[str]) -> dict[str, System
         UsageError: the machine has no library, the library lacks a collective, or the ranks do not fit the nodes.
     """
     node = machines.load(asked.machine)
-    if node.library() is None:
+    by_mpi = all(mpi.serves(node, collective) for collective in collectives)
+    if node.library() is None and not by_mpi:
         raise UsageError(
-            f"{asked.machine}: describes no communication library, so nothing says what a healthy one gives; name a "
-            "machine with one, or ask `linkwright simulate` about an algorithm of your choice"
+            f"{asked.machine}: describes no library for {', '.join(collectives)}, so nothing says what a healthy one "
+            "gives; name a machine with one, or ask `linkwright simulate` about an algorithm of your choice"
         )
     per_node = _per_node(asked, node.ranks * asked.nodes, collectives)
     described = machines.load(asked.machine, asked.variant)
@@ -109,9 +111,13 @@ def _per_node(asked: Installation, most: int, collectives: Sequence[str]) -> int
 
 
 def _version(asked: Installation, described: _native.Machine, collective: str) -> str:
-    """Return the library's plan of a collective, its choice left to it."""
+    """Return the library's plan of a collective, its choice left to it; empty for a library of MPI."""
     if collective not in COLLECTIVES.values():
         raise unknown("collective", collective, COLLECTIVES.values(), lists="linkwright list collectives")
+    if described.library() is None:
+        if asked.version:
+            raise UsageError(f"--algorithm {asked.version}: {asked.machine} has no library with versions; omit it")
+        return ""
     planned = PLANNED_AS.get(collective, collective)
     known = library.algorithms(described, planned)
     if not known:
@@ -164,7 +170,7 @@ def answer(asked: Installation, found: Mapping[str, System], expected: Sequence[
     if asked.variant.without or asked.variant.degrade:
         notes["the tolerances are those of whole machines; no table of one that lacks something is among them"] = None
     one = next(iter(found.values()))
-    versions = {collective: system.algorithm for collective, system in found.items()}
+    versions = {collective: system.algorithm or "MPI" for collective, system in found.items()}
     return Expected(
         printable(asked.title), asked.nodes, _hosts(one), one.ranks, versions, expected, tuple(map(printable, notes))
     )
@@ -218,11 +224,11 @@ class LogTimes:
         return tuple(sorted({size for its in self.times.values() for size in its}))
 
 
-def measured(tables: Iterable[LogTable], found: Mapping[str, System], name: str) -> LogTimes:
-    """Return what the tables of a log say of the collectives.
+def measured(tables: Iterable[LogTable], facts: Facts, found: Mapping[str, System], name: str) -> LogTimes:
+    """Return what the tables of a log, and its other lines, say of the collectives.
 
     Raises:
-        UsageError: the log has another number of ranks or nodes, or no table of the collectives.
+        UsageError: the log has another number of ranks or nodes, other devices, or no table of one of the collectives.
     """
     times: dict[str, dict[int, float]] = {}
     wrong: dict[str, set[int]] = {}
@@ -233,13 +239,15 @@ def measured(tables: Iterable[LogTable], found: Mapping[str, System], name: str)
         for what, logged, ours in (("ranks", table.ranks, system.ranks), ("nodes", table.nodes, _hosts(system))):
             if None not in (logged, ours) and logged != ours:
                 raise UsageError(f"{name}: was measured on {logged} {what}, and {ours} are asked about; give --{what}")
+        if other := remarks.other_devices(table, facts, system):
+            raise UsageError(f"{name}: is of another machine: {other}; name its machine with --on")
         its = times.setdefault(system.collective, {})
         for size, time in logs.measured_times(table, system.ranks).items():
             its[size] = max(time, its.get(size, time))
         scale = system.ranks if table.per_rank else 1
         wrong.setdefault(system.collective, set()).update(row.size * scale for row in table.rows if row.wrong)
-    if not times:
-        raise UsageError(f"{name}: has no times of {', '.join(found)}; give the log of one of them")
+    if absent := [collective for collective in found if collective not in times]:
+        raise UsageError(f"{name}: has no times of {', '.join(absent)}; ask about what it measured")
     return LogTimes(times, {collective: frozenset(its) for collective, its in wrong.items()})
 
 

@@ -7,7 +7,7 @@ most so far below the model. It is derived by the command that it names, never e
 themselves, and no tolerance is below that scatter. Where no table was published, the widest tolerance of the nearest
 kind that has some is taken, and `Basis` says which that is.
 
-`explain` does not use it: its verdict on a log has thresholds of its own (`explain/verdict.py`).
+The floors of `expect` and the verdicts of `explain` (`explain/verdict.py`) both come from here.
 
 What it does not do: faulty machines, and algorithms that a user forces, are in no group.
 """
@@ -64,6 +64,11 @@ class Tolerance:
     basis: Basis
     tables: int
     sites: int
+
+    @property
+    def known(self) -> bool:
+        """Whether systems of this machine were published."""
+        return self.basis in (Basis.SYSTEM, Basis.MACHINE)
 
     @property
     def least(self) -> float:

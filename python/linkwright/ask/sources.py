@@ -240,17 +240,12 @@ def _check_collective(label: str, schedule: _native.Schedule, asked: Collective 
 
 def _text(name: str) -> str:
     """Read a file or standard input; reject one that is larger than any schedule, such as /dev/zero."""
-    if name == STDIN and (sys.stdin is None or sys.stdin.isatty()):
-        raise UsageError("-: standard input is a terminal; pipe a schedule into it, or name a file")
     try:
-        if name == STDIN:
-            read: str | bytes = sys.stdin.read(MAX_CHARACTERS + 1)
-        else:
-            read = unpacked(Path(name), MAX_CHARACTERS)
+        read = unpacked(Path(name), MAX_CHARACTERS)
         if len(read) > MAX_CHARACTERS:
             most = f"{MAX_CHARACTERS >> 20} Mi characters"
             raise FileError(f"{name}: has more than {most}; schedules are shorter than that")
-        return read.removeprefix("\ufeff") if isinstance(read, str) else decoded(read)
+        return decoded(read)
     except UnicodeDecodeError as error:
         raise FileError(f"{name}: is not text in UTF-8; give the path of a schedule or a plan") from error
     except OSError as error:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from linkwright.base.errors import FileError, StoreError, UsageError
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import gzip
     import io
 
+STDIN = Path("-")
 # Of a file that is read as a whole.
 MOST_BYTES = 1 << 30
 PIECE_BYTES = 1 << 20
@@ -120,9 +123,38 @@ def shown_name(path: Path | str) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+@functools.cache
+def _kept(path: Path, stdin: TextIO | None) -> IO[bytes]:
+    """A temporary file with what a stream holds, since a stream can be read only once."""
+    import tempfile
+
+    if path == STDIN and (stdin is None or stdin.isatty()):
+        raise UsageError("-: standard input is a terminal, or closed; pipe a file into the command, or name one")
+    kept = tempfile.NamedTemporaryFile()  # noqa: SIM115
+    with contextlib.nullcontext(stdin.buffer) if stdin else path.open("rb") as stream:
+        while piece := stream.read(PIECE_BYTES):
+            if kept.tell() > MOST_BYTES:
+                raise UsageError(f"{path}: more than {MOST_BYTES >> 30} GiB, and no end; give a file")
+            kept.write(piece)
+    kept.flush()
+    return kept
+
+
+def is_stream(path: Path) -> bool:
+    """Whether it is `-` or a pipe."""
+    return path == STDIN or path.is_fifo()
+
+
+def is_readable(path: Path) -> bool:
+    """Whether it is a file, or a stream such as `-` and `/dev/stdin`."""
+    return path.is_file() or is_stream(path)
+
+
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
     """Open a file to read its bytes, uncompressed if it is gzip. A broken archive raises an `OSError`."""
+    if is_stream(path):
+        path = Path(_kept(path, sys.stdin if path == STDIN else None).name)
     with path.open("rb") as file:
         if not file.peek(len(_GZIP)).startswith(_GZIP):
             yield file

@@ -92,7 +92,7 @@ def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> E
     if read and asked.version is None:
         asked = expect.versioned(asked, read.facts, names[0])
     found = expect.systems(asked, tuple(dict.fromkeys(names)))
-    measured = expect.measured(logs.tables(read), found, str(log)) if read else None
+    measured = expect.measured(logs.tables(read), read.facts, found, str(log)) if read else None
     chosen = measured.sizes() if measured and sizes is None else parse_sizes(SIZES if sizes is None else sizes)
     expect.check_sizes(found, chosen)
     progress = Progress(len(found) * len(chosen), "simulating")

@@ -78,8 +78,9 @@ def command(
 
         check_page(out, "--out")
     from linkwright.formats.hangs import dumps_among
+    from linkwright.formats.logs import is_log
 
-    something = somethings[0]
+    something = _checked(somethings[0])
     if Path(something).is_file() and not Path(something).stat().st_size:
         from linkwright.base.errors import FileError
 
@@ -89,13 +90,11 @@ def command(
                  "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,
                  "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
     dumps, others = dumps_among(somethings)
-    if dumps:
+    if dumps and not (table and len(somethings) == 1 and is_log(something)):
         _refuse(something, "a dump of a job that hangs", described | {"--out": out})
         answered = _hang(dumps, others)
     elif logs := _logs(somethings, others):
         _refuse(something, "a log", {"--size": size, "--place": variant.place})
-        if variant.ranks_per_node:
-            ranks = _counted(variant, ranks)
         answered = _log(logs, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table, "--gate": gate, "--json": as_json})
@@ -122,6 +121,15 @@ def command(
     return 1 if answered.values.get("wrong_results") or (gate and not answered.values.get("passes", True)) else 0
 
 
+def _checked(something: str) -> str:
+    """What is asked about, unless it is at an address."""
+    from linkwright.base.errors import UsageError
+
+    if "://" in something:
+        raise UsageError(f"{something}: is an address, and nothing is fetched; `curl -sL URL | linkwright explain -`")
+    return something
+
+
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
     from linkwright.base.errors import UsageError
 
@@ -133,10 +141,16 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
 def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Answered:
     from linkwright.advise.explain import hang
     from linkwright.formats.hangs import read_dump
+    from linkwright.formats.logs import is_log
     from linkwright.show.explanations.hang import of_hang
 
     found = hang.explain((read_dump(path) for path in dumps), others)
-    return Answered(of_hang(found), values=found.document())
+    also = [
+        f"\n{path.name} holds measured numbers, too: `linkwright explain {path} --table 1` explains them."
+        for path in dumps[:1]
+        if is_log(path)
+    ]
+    return Answered([*of_hang(found), *also], values=found.document())
 
 
 def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:
@@ -154,27 +168,14 @@ def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:
     return found
 
 
-def _counted(variant: Variant, ranks: int | None) -> int:
-    """The ranks of a log, of which so many are on each node."""
-    from linkwright.base.errors import UsageError
-
-    assert variant.ranks_per_node
-    if not variant.nodes:
-        raise UsageError("--ranks-per-node: give the number of nodes of the log, too, with --nodes")
-    count = variant.nodes * variant.ranks_per_node
-    if ranks not in (None, count):
-        raise UsageError(
-            f"--ranks {ranks}: {variant.ranks_per_node} on each of {variant.nodes} nodes are {count}; omit --ranks"
-        )
-    return count
-
-
 def _is_log(name: str) -> bool:
     """Whether it is a file with the numbers of a known tool, or one that is not named as schedules are."""
     from linkwright.ask import sources
+    from linkwright.base.files import is_readable, is_stream
     from linkwright.formats.logs import is_log
 
-    return Path(name).is_file() and (not sources.is_named_so(name) or is_log(name))
+    path = Path(name)
+    return is_readable(path) and (not (sources.is_named_so(name) or is_stream(path)) or is_log(name))
 
 
 def _is_schedule(root: Path, name: str) -> bool:
@@ -193,12 +194,16 @@ def _log(
 ) -> Answered:
     from linkwright.advise.explain import document, waiting
     from linkwright.advise.explain import log as logs
-    from linkwright.base.errors import UsageError
-    from linkwright.formats.logs import read_logs
+    from linkwright.base.errors import FileError, UsageError
+    from linkwright.formats import hangs
+    from linkwright.formats import logs as formats
     from linkwright.show.explanations import shown
     from linkwright.show.explanations.waiting import of_arrivals
 
-    log = read_logs(names)
+    if len(names) == 1 and not formats.is_log(names[0]):
+        tools = ", ".join(dict.fromkeys(one.tool for one in (*formats.READERS, *hangs.READERS)))
+        raise FileError(f"{names[0]}: is neither a log nor a dump of a known tool; give the output of {tools}")
+    log = formats.read_logs(names)
     name = names[0] if len(names) == 1 else f"{len(names)} files"
     arrivals = waiting.arrivals(log.operations)
     first = list(of_arrivals(arrivals, waits=log.waits))
@@ -251,9 +256,12 @@ def _schedule(
     from linkwright import machines
     from linkwright.advise.explain import schedule
     from linkwright.base.errors import UsageError
+    from linkwright.base.files import is_stream
     from linkwright.show.explanations import shown
     from linkwright.show.picture import subjects
 
+    if machine is None and is_stream(Path(name)):
+        raise UsageError(f"{name}: is neither a log nor a dump of a known tool; of a schedule, name its machine (--on)")
     if machine is None:
         raise UsageError(f"{name} is a schedule; name the machine that runs it with --on")
     described = subjects.sized(machines.load(machine, variant), subjects.Asked(ranks))

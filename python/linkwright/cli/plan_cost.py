@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--on", "machine", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
     help="A described machine, or the path of its file.",
 )  # fmt: skip
-@options.variant
+@options.seated
 @click.option(
     "--algorithm", "-a", "algorithms", default="all", metavar="A,B",
     help="Algorithms or a library, such as `nccl-2.27`; the fastest of several counts.  [default: all]",

@@ -86,6 +86,8 @@ def _keep(key: tuple[str, str, bool], machine: _native.Machine) -> _native.Machi
 def draft(name: str, variant: Variant = AS_DESCRIBED) -> _native.Draft:
     """The machine before it is checked."""
     path, text = described(name)
+    if variant.fabric is not None and variant.nodes is None:
+        raise UsageError(f"--fabric {variant.fabric}: a network connects nodes; give their number with --nodes")
     return _native.Draft(text, shown_name(path.name), Shelf(path), variant)
 
 

@@ -45,8 +45,6 @@ class Variant:
         """Refuse what no machine can be."""
         if self.nodes is not None and not 1 <= self.nodes <= MOST_NODES:
             raise UsageError(f"--nodes {self.nodes}: a cluster has 1 to {MOST_NODES:,} nodes")
-        if self.fabric is not None and self.nodes is None:
-            raise UsageError(f"--fabric {self.fabric}: a network connects nodes; give their number with --nodes")
         if self.ranks_per_node is not None and self.ranks_per_node < 1:
             raise UsageError(f"--ranks-per-node {self.ranks_per_node}: at least one rank of each node takes part")
         if self.ranks_per_node is not None and self.place:

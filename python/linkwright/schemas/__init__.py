@@ -6,6 +6,7 @@
     suite       the keys of `linkwright.session.suite.load`
     predict     the keys of each kind of program
     explain     `linkwright explain LOG --json`, see `linkwright.advise.explain.document`
+    hang        the answer to dumps of a job that hangs, see `linkwright.advise.explain.hang.findings`
     results     the columns and metrics of `linkwright.store.schema`
     expect      the keys and columns of `linkwright.formats.gates.document`
 
@@ -14,13 +15,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import types
+import typing
 from pathlib import Path
 from typing import Any
 
 Schema = dict[str, Any]
 
-NAMES = ("machine", "part", "network", "suite", "predict", "explain", "results", "expect")
+NAMES = ("machine", "part", "network", "suite", "predict", "explain", "hang", "results", "expect")
 # Editors of TOML know this draft.
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -41,6 +45,7 @@ def made(name: str, machines: list[tuple[str, str]]) -> str:
         "suite": _suite,
         "predict": _predict,
         "explain": _explain,
+        "hang": _hang,
         "results": _results,
         "expect": _expect,
     }
@@ -81,6 +86,37 @@ def _explain() -> Schema:
     from linkwright.advise.explain import document
 
     return document.schema()
+
+
+def _hang() -> Schema:
+    from linkwright.advise.explain.hang import findings
+
+    found = _of(findings.Hang)
+    more = {"format": {"const": findings.FORMAT}, "passes": {"type": "boolean"}}
+    return {**found, "properties": more | found["properties"], "required": [*more, *found["required"]]}
+
+
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+def _of(kind: Any) -> Schema:
+    """The schema of a type: a class of data with the types of its fields, or what these are made of."""
+    origin, its = typing.get_origin(kind), typing.get_args(kind)
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if origin is typing.Literal:
+        return {"enum": list(its)}
+    if origin in (typing.Union, types.UnionType):
+        return {"anyOf": [_of(one) for one in its]}
+    if origin is tuple and its[-1] is ...:
+        return {"type": "array", "items": _of(its[0])}
+    if origin is tuple:
+        return {"type": "array", "items": [_of(one) for one in its], "minItems": len(its), "maxItems": len(its)}
+    hints = typing.get_type_hints(kind)
+    properties = {field.name: _of(hints[field.name]) for field in dataclasses.fields(kind)}
+    if "kind" in hints:
+        properties = {"kind": {"const": kind.kind}} | properties
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _results() -> Schema:

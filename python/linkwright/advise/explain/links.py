@@ -156,8 +156,9 @@ def _ports(links: Sequence[Link], reference: HealthyRate | None) -> Iterator[Lin
             (f"{port}, {test}, {format_size(best.size or 0)}", f"{gbits:.4g} Gb/s{each}", f"{line:g} Gb/s", share)
         )
         sentences += _of_port(port, gbits, line, share, reference)
+    tools = ", ".join(sorted({tool for tool, _, _ in groups}))
     yield LinkVerdict(
-        f"{counted(len({port for _, _, port in groups}), 'port')} by perftest", tuple(rows),
+        f"{counted(len({port for _, _, port in groups}), 'port')} by {tools}", tuple(rows),
         min(words, key=WORDS.index, default=None), tuple(sentences),
     )  # fmt: skip
 

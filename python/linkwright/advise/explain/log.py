@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from linkwright import _native
+from linkwright.advise import tolerance
 from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO
@@ -99,8 +100,9 @@ def answer(
     Raises:
         UsageError: the log does not say enough, or no described machine is like it.
     """
-    system, why = _system(log, table, machine, variant.nodes, variant.fabric, ranks)
-    found = explained(table, system.having(without=variant.without, degrade=variant.degrade), why, log.facts)
+    system, why, guessed = _system(log, table, machine, variant, ranks)
+    system = system.having(without=variant.without, degrade=variant.degrade)
+    found = explained(table, system, why, log.facts, guessed=guessed)
     return replace(found, faster=_searched(found, search_s)) if search_s else found
 
 
@@ -112,7 +114,9 @@ def _searched(found: Answer, search_s: float) -> Faster | None:
     )
 
 
-def explained(table: LogTable, system: System, why: str, facts: Facts | None = None) -> Answer:
+def explained(
+    table: LogTable, system: System, why: str, facts: Facts | None = None, *, guessed: bool = False
+) -> Answer:
     """What is to be said of a table that was measured on a system.
 
     Args:
@@ -120,6 +124,7 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
         system: as it should be.
         why: how that is known.
         facts: what else the log says; None: nothing.
+        guessed: whether its network is assumed.
     """
     facts = facts or Facts()
     measured = measured_times(table, system.ranks)
@@ -129,6 +134,7 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
         Point(
             size, measured[size], bus_rate(system, size, measured[size]), healthy[size].time_us,
             bus_rate(system, size, healthy[size].time_us),
+            tolerance.of(system.machine, system.fabric, system.collective, system.nodes, size),
         )
         for size in sizes
     ]  # fmt: skip
@@ -138,7 +144,11 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
     assumed = remarks.assumed(binds)
     judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
-    low = judged.word in ("suspicious", "broken") and not judged.small
+    guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
+    if guessed and judged.word == "faster than expected":
+        judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
+    unsure = judged.word == "unsure" and (assumed is not None or guessed)
+    low = judged.word in ("unsure", "suspicious", "broken") and not (unsure or judged.small)
     end = max(point.healthy_busbw for point in points)
     weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
     its = Observed(
@@ -147,13 +157,15 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     apart = its.off(curve)
     named, nearest = (
         ([], [])
-        if judged.word == "unsure" or (judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE))
+        if unsure or (judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE))
         else suspects(system, facts, its, apart)
     )
+    guessed &= not any(one.stated for one in named[:1])
+    doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
-        binds, reduced.nodes, findings(measured, curve), remarks.remarks(facts, table, system, binds),
-        remarks.wrong(table),
+        binds, reduced.nodes, findings(measured, curve),
+        [*doubted, *remarks.remarks(facts, table, system, binds)], remarks.wrong(table),
     )  # fmt: skip
 
 
@@ -214,7 +226,7 @@ def verdict_in_words(answer: Answer) -> list[str]:
     small = (
         f"This is a verdict on small sizes only: at {sized(last.size)} a healthy machine reaches "
         f"{judged.reached:.0%} of its rate for large sizes"
-        + (", and start-ups differ between sites by a factor of two" if judged.loose else "")
+        + (", and start-ups differ between sites by a factor of two" if _by_library(answer.system) else "")
         + ". Measure larger sizes."
     )
     return [
@@ -226,7 +238,7 @@ def verdict_in_words(answer: Answer) -> list[str]:
 def _rest(answer: Answer) -> list[str]:
     """What many nodes that are nearly fine often lack."""
     nodes, judged = answer.system.nodes, answer.verdict
-    if judged.word != "fine" or judged.loose or nodes < MANY or judged.share >= NEARLY:
+    if judged.word != "fine" or judged.small or nodes < MANY or judged.share >= NEARLY:
         return []
     return [
         f"That is within the model's error. On {nodes} nodes more channels and queue pairs often give the rest: try "
@@ -263,14 +275,19 @@ def doubts(answer: Answer) -> list[str]:
 
 
 def _small(answer: Answer) -> list[str]:
-    """What the sizes that show rates do not say."""
-    least = answer.verdict.judged[0].size
-    slow = [one for one in answer.points if one.size < least and one.time > verdict.SLOW * one.healthy]
+    """What sizes say that do not decide the verdict."""
+    judged = answer.verdict
+    decided = judged.judged[0].size if judged.word in ("suspicious", "broken") else answer.points[-1].size + 1
+    slow = [one for one in answer.points if one.size < decided and one.share < one.least]
     if not slow:
         return []
-    most = max(slow, key=lambda point: point.time / point.healthy)
-    times = f"{_times(most.time / most.healthy)} times as long as a healthy one"
-    return [f"Smaller sizes are slow: at {sized(most.size)} yours takes {times}."]
+    most = min(slow, key=lambda point: point.share)
+    first = (
+        f"Some sizes are slow: at {sized(most.size)} yours takes {_times(1 / most.share)} times as long as a healthy "
+    )
+    below = [f"{sized(one.size)} ({one.least:.0%})" for one in slow if one.tolerance.known]
+    floors = f" Below the floors of `linkwright expect`, shares of the healthy rate: {', '.join(below)}."
+    return [f"{first}one.{floors if below else ''}"]
 
 
 def measured_times(table: LogTable, ranks: int) -> dict[int, float]:
@@ -295,14 +312,23 @@ def bus_factor(system: System) -> float:
 
 
 def _system(
-    log: Log, table: LogTable, machine: str | None, nodes: int | None, fabric: str | None, ranks: int | None
-) -> tuple[System, str]:
+    log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None
+) -> tuple[System, str, bool]:
+    """The system, how it was found, and whether its network is assumed."""
+    nodes, fabric = variant.nodes or table.nodes or 1, variant.fabric
+    if variant.ranks_per_node:
+        count = nodes * variant.ranks_per_node
+        if ranks not in (None, count):
+            raise UsageError(
+                f"--ranks {ranks}: {variant.ranks_per_node} on each of {nodes} nodes are {count}; omit --ranks"
+            )
+        ranks = count
     given = [
         f"{count} {what}, as given; the log has {stated}"
-        for what, count, stated in (("ranks", ranks, table.ranks), ("nodes", nodes, table.nodes))
+        for what, count, stated in (("ranks", ranks, table.ranks), ("nodes", variant.nodes, table.nodes))
         if count and stated and count != stated
     ]
-    ranks, nodes = ranks or table.ranks, nodes or table.nodes or 1
+    ranks = ranks or table.ranks
     if ranks is None:
         raise UsageError("the log does not state the number of ranks; give it with --ranks")
     if ranks % nodes:
@@ -322,7 +348,7 @@ def _system(
             raise UsageError(f"{found.reason}; name a machine with --on (`linkwright list machines`)")
         system = _fitting(_given(machine, nodes, ranks, fabric, collective))
         algorithm, said = _plan(system, facts)
-        return system.having(algorithm=algorithm), "; ".join((f"given: {machine}", *given, *said))
+        return system.having(algorithm=algorithm), "; ".join((f"given: {machine}", *given, *said)), False
     setup = found.setup
     name, network = machine or setup.machine, fabric or setup.fabric
     system = _fitting(System(name, setup.nodes, setup.gpus_per_node, network, "", collective))
@@ -332,7 +358,8 @@ def _system(
         if not (fabric and rule.endswith("mostly has")) and not (facts.version and rule.startswith("version "))
     ]  # fmt: skip
     from_log = [f"from `{names[0]}`"] if machine is None else []
-    return system.having(algorithm=algorithm), "; ".join([*from_log, *rules, *given, *said])
+    guessed = nodes > 1 and fabric is None
+    return system.having(algorithm=algorithm), "; ".join([*from_log, *rules, *given, *said]), guessed
 
 
 def _given(machine: str, nodes: int, ranks: int, fabric: str | None, collective: str) -> System:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from linkwright.base.units import format_size
 from linkwright.formats.logs import Facts, LogTable
+from linkwright.machines import gpus
 
 from .hypotheses.algorithm_forced import asked
 from .hypotheses.no_peer import host_memory
+from .links import classes
 from .sensitivity import Effect
 from .system import System
 
+APART = 1.25  # times in place over those out of place, that healthy machines do not reach
+NEAR = 0.1  # of a time, for ports that would give it
 MUCH = 0.2  # of the time: a number that is worth so much decides it
 _MOST_NAMES = 4
 
@@ -19,14 +25,37 @@ _MOST_NAMES = 4
 def remarks(facts: Facts, table: LogTable, system: System, binds: Sequence[Effect]) -> list[str]:
     """Return the remarks on a table of a log, in sentences; `binds` are the numbers on which the healthy rate rests."""
     return [
-        *_staged(facts, system, binds), *_assumed(assumed(binds)), *_versions(facts), *_runs(facts, table),
-        *_ports(facts), *_links(facts), *_unknown(facts, table),
+        *_other_devices(table, facts, system), *_staged(facts, system, binds), *_assumed(assumed(binds)),
+        *_in_place(table), *_versions(facts), *_runs(facts, table), *_ports(facts), *_links(facts),
+        *_unknown(facts, table),
     ]  # fmt: skip
 
 
 def assumed(binds: Sequence[Effect]) -> Effect | None:
     """Return the assumed number on which a healthy rate rests, if it rests on one."""
     return next((one for one in binds[:1] if one.status == "assumed" and one.gain >= MUCH), None)
+
+
+def other_devices(table: LogTable, facts: Facts, system: System) -> str:
+    """Return what contradicts the machine: devices of the log that it does not have; empty if nothing does."""
+    library = system.described.library()
+    hardware = library["hardware"] if library else None
+    names = gpus.others(hardware["gpu"], table.devices or facts.devices) if hardware else []
+    return f"{_few(names)} in the log; {system.machine} has {hardware['gpu']}" if names else ""
+
+
+def other_ports(system: System, size: int, time_us: float) -> str:
+    """Return what to think of a network that was assumed: ports of another rate that give the time, if any do."""
+    name = (system.fabric or "").partition(",")[0]
+    said = f"The network ({name}) is assumed, as nothing names it"
+    for rate in classes():
+        other = system.having(fabric=f"{name},rate={rate:g}").times([size])
+        if other and abs(math.log(other[size] / time_us)) <= NEAR:
+            return (
+                f"{said}. With ports of {rate:g} Gb/s a healthy machine is within {NEAR:.0%} of yours: if it has such, "
+                f"give --fabric {name},rate={rate:g}."
+            )
+    return f"{said}; give yours with --fabric (`linkwright list networks`)."
 
 
 def wrong(table: LogTable) -> str | None:
@@ -40,6 +69,11 @@ def wrong(table: LogTable) -> str | None:
         f"WRONG RESULTS: #wrong is not 0 at {len(sizes)} of {of} sizes (up to {most} elements). Data was corrupted, so "
         "no time below counts: check memory, links and the library first."
     )
+
+
+def _other_devices(table: LogTable, facts: Facts, system: System) -> Iterator[str]:
+    if said := other_devices(table, facts, system):
+        yield f"THE LOG IS OF OTHER DEVICES: {said}. Nothing above counts unless the name is wrong: omit --on."
 
 
 def _staged(facts: Facts, system: System, binds: Sequence[Effect]) -> Iterator[str]:
@@ -56,6 +90,17 @@ def _assumed(number: Effect | None) -> Iterator[str]:
         yield (
             f"The healthy rate rests on an assumed number ({number.key} = {number.value}), so no more can be judged. "
             "Measure it (p2pBandwidthLatencyTest, nvbandwidth), or fit the machine to a log of a healthy node."
+        )
+
+
+def _in_place(table: LogTable) -> Iterator[str]:
+    """Times in place that are not those out of place, at the largest size; the verdict takes the latter."""
+    last = max((row.size for row in table.rows), default=0)
+    out, place = ([row.time for row in table.rows if row.size == last and row.in_place is its] for its in (False, True))
+    if out and place and out[-1] and place[-1] and place[-1] > APART * out[-1]:
+        yield (
+            f"In place, {format_size(last)} takes {place[-1] / out[-1]:.2g} times as long as out of place, and only "
+            "the latter is judged. Both should be alike: see whether buffers are registered and on the same GPU."
         )
 
 

@@ -1,9 +1,11 @@
 """The verdict on a log: how the sizes that show rates compare with the healthy machine, and the small ones.
 
-A size shows the rate of links if the healthy machine reaches nine tenths of its rate for large sizes there. Nine in ten
-published tables of healthy nodes are within a quarter of the model at such sizes (`linkwright reproduce modern`), so
-anything closer than that is within the model's error. Small sizes depend on the launch of kernels, which differs
-between sites by a factor of two; a log that has only such sizes is judged by its largest, more loosely.
+A size shows the rate of links if the healthy machine reaches nine tenths of its rate for large sizes there. Those are
+judged; a log without any is judged by its largest size. The thresholds are the floors of `expect`, by
+`advise/tolerance.py`: nineteen in twenty published systems of the same kind are above them. Where none of the kind was
+published, or those that were are below half of the model, rates between `BROKEN` and `FINE` cannot be told apart, and
+the verdict is `unsure`. Start-ups of kernels differ between sites by a factor of two, so small sizes of such kinds are
+judged more loosely.
 """
 
 from __future__ import annotations
@@ -12,9 +14,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-FINE, BROKEN = 0.80, 0.50  # of the healthy rate
-# The same where all sizes are small, and start-ups differ between sites.
-LOOSE_FINE, LOOSE_BROKEN = 0.50, 0.33
+from linkwright.advise.tolerance import Basis, Tolerance
+from linkwright.base.units import counted
+
+UNKNOWN = Tolerance(0.5, Basis.ANY, 0, 0)
+# Of the healthy rate; FINE where no system of the kind was published.
+FINE, BROKEN = 0.80, 0.50
+# The same where all sizes are small: `unsure` from LOOSE on.
+LOOSE, LOOSE_BROKEN = 0.50, 0.33
 FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows rates
 SLOW = 1.5  # threshold, as a multiple of the healthy time, for reporting small sizes
 WORDS = ("fine", "unsure", "suspicious", "broken", "faster than expected")
@@ -29,6 +36,12 @@ class Point:
     busbw: float
     healthy: float
     healthy_busbw: float
+    tolerance: Tolerance = UNKNOWN
+
+    @property
+    def least(self) -> float:
+        """The share of the healthy rate below which the size is slow: the floor of such systems, if one is known."""
+        return self.tolerance.least if self.tolerance.known else 1 / SLOW
 
     @property
     def share(self) -> float:
@@ -41,11 +54,11 @@ class LogVerdict:
     """How a log compares.
 
     Attributes:
-        word: one of `WORDS`; `unsure` where a better rate would rest on an assumed number.
+        word: one of `WORDS`; `unsure` where the healthy rate is assumed, or no published system tells it.
         share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is lower.
         judged: the sizes that show rates; the largest size if none does.
         small: whether no size shows rates.
-        loose: whether the thresholds are those of small sizes.
+        rule: what gives the word.
         reached: the healthy machine's rate at the largest size, as a share of its rate for large sizes.
     """
 
@@ -53,21 +66,8 @@ class LogVerdict:
     share: float
     judged: tuple[Point, ...]
     small: bool
-    loose: bool
+    rule: str
     reached: float
-
-    @property
-    def rule(self) -> str:
-        """The rule that gives the word."""
-        fine, broken = (LOOSE_FINE, LOOSE_BROKEN) if self.loose else (FINE, BROKEN)
-        known = "and no more can be judged" if self.loose else "within the model's error for healthy machines"
-        return {
-            "fine": f"above {fine:.0%}, {known}",
-            "unsure": f"between {LOOSE_BROKEN:.0%} and {FINE:.0%}, and the healthy rate is assumed",
-            "suspicious": f"between {broken:.0%} and {fine:.0%}",
-            "broken": f"below {broken:.0%}",
-            "faster than expected": f"above {1 / fine:.0%}: check how the tool counts, and which machine is named",
-        }[self.word]
 
 
 def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, assumed: bool = False) -> LogVerdict:
@@ -83,11 +83,27 @@ def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, 
     showing = tuple(point for point in points if point.healthy_busbw >= FLAT * end)
     judged = showing or (points[-1],)
     share = min(statistics.median(point.share for point in judged), judged[-1].share)
-    loose = by_library and not showing
-    fine, broken = (LOOSE_FINE, LOOSE_BROKEN) if loose else (FINE, BROKEN)
-    word = "fine" if share >= fine else "suspicious" if share >= broken else "broken"
-    if share > 1 / fine:
-        word = "faster than expected"
-    if assumed and word != "fine" and LOOSE_BROKEN <= share <= 1 / LOOSE_BROKEN:
-        word = "unsure"
-    return LogVerdict(word, share, judged, not showing, loose, points[-1].healthy_busbw / end)
+    word, rule = _judged(share, judged[-1].tolerance, loose=by_library and not showing, assumed=assumed)
+    return LogVerdict(word, share, judged, not showing, rule, points[-1].healthy_busbw / end)
+
+
+def _judged(share: float, tolerance: Tolerance, *, loose: bool, assumed: bool) -> tuple[str, str]:
+    """The word, and the rule that gives it."""
+    least, broken = (LOOSE, LOOSE_BROKEN) if loose else (BROKEN, BROKEN)
+    fine, most = FINE, 1 / least if loose else 1 / FINE
+    if tolerance.known:
+        fine, least = max(tolerance.least, BROKEN), tolerance.least
+    floor = f", the floor of {counted(tolerance.tables, 'published table')} of such systems" if tolerance.known else ""
+    if assumed and (LOOSE_BROKEN <= share < fine or most < share <= 1 / LOOSE_BROKEN):
+        low, high = (LOOSE_BROKEN, fine) if share < fine else (most, 1 / LOOSE_BROKEN)
+        return "unsure", f"between {low:.0%} and {high:.0%}, and the healthy rate is assumed"
+    if share > most:
+        return "faster than expected", f"above {most:.0%}: check how the tool counts, and which machine is named"
+    if share >= fine:
+        more = ", and no more can be judged" if loose else ""
+        return "fine", f"above {fine:.0%}{floor or ', as nine in ten published tables of other systems are'}{more}"
+    if share >= least:
+        return "unsure", f"between {least:.0%} and {fine:.0%}, and no published system tells how much is healthy"
+    if share < broken:
+        return "broken", f"below {broken:.0%}"
+    return "suspicious", f"between {broken:.0%} and {least:.0%}{floor}"

@@ -34,6 +34,8 @@ Table = dict[str, Any]
 
 MOST_SMALL, LEAST_LARGE = 64 << 10, 16 << 20
 ROUNDS, NEAR = 12, 0.02
+# Of the share of a link's rate that healthy GPUs of the kind reach: a log below it is of a slow node.
+LEAST_SHARE = 0.8
 PROTOCOLS = ("simple", "ll", "ll128")
 
 
@@ -71,7 +73,7 @@ def text(made: str, node: Node, logs: Sequence[Log], collective: str | None = No
 
     Raises:
         UsageError: a log that is none, or is of something else.
-        FileError: no machine with these links would take the logged times.
+        FileError: no machine with these links would take the logged times, or only one with slow links.
 
     """
     machine = _machine(made)
@@ -127,6 +129,12 @@ def _fit(made: str, base: str, small: list[_Point], large: list[_Point]) -> str:
         machine = _machine(scaled)
         off = [_off(machine, points) for points in (small, large)]
         if all(abs(math.log(one)) < NEAR for one in off):
+            if share < LEAST_SHARE and base != "pcie":  # over PCIe, how GPUs reach each other decides
+                raise FileError(
+                    f"{large[0]}: that is {share:.0%} of what {base} carries between healthy GPUs, and a machine "
+                    f"fitted to it would call a slow node healthy; see `linkwright explain {large[0].file}`, and give "
+                    "the log of a healthy node, or the right --gpu"
+                )
             return scaled
         start, share = start / off[0], share * off[1]
         _check_share(full, base, share, large)

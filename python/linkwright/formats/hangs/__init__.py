@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from linkwright.base import files
 from linkwright.base.errors import FileError
 from linkwright.formats.logs import Source
 
@@ -35,16 +36,16 @@ def is_dump(path: Path | str) -> bool:
 
 def dumps_among(names: Iterable[str]) -> tuple[list[Path], list[Path]]:
     """The dumps among files and in folders, each in the order of their names, and the files that are none."""
-    files: list[Path] = []
+    found: list[Path] = []
     for path in map(Path, names):
         try:
             is_folder = path.is_dir() and not (path / "run.json").exists()  # a run is none of dumps
-            files += sorted(path.iterdir()) if is_folder else [path]
+            found += sorted(path.iterdir()) if is_folder else [path]
         except OSError as error:
             raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
-    files = [file for file in dict.fromkeys(files) if file.is_file()]
-    dumps = [file for file in files if is_dump(file)]
-    return dumps, [file for file in files if file not in set(dumps)]
+    found = [file for file in dict.fromkeys(found) if files.is_readable(file)]
+    dumps = [file for file in found if is_dump(file)]
+    return dumps, [file for file in found if file not in set(dumps)]
 
 
 def read_dump(path: Path | str) -> Dump:

@@ -98,13 +98,20 @@ class _Machine:
     def run_frequent(self) -> int:
         """Carry out instructions as long as they are of the most frequent kinds; return the next one."""
         data, stack, remembered, at = self.data, self.stack, self.remembered, self.at
+        marks, push, end = self.marks, self.stack.append, len(self.data)
         while True:
             byte = data[at]
             if byte == 0x68:  # BINGET
-                stack.append(remembered[data[at + 1]])
+                push(remembered[data[at + 1]])
                 at += 2
+            elif byte == 0x8C or byte == 0x58:  # SHORT_BINUNICODE, BINUNICODE
+                begin = at + (2 if byte == 0x8C else 5)
+                at = begin + (data[at + 1] if byte == 0x8C else int.from_bytes(data[at + 1 : begin], "little"))
+                if at > end:
+                    raise EOFError
+                push(data[begin:at].decode("utf-8", "replace"))
             elif byte == 0x6A:  # LONG_BINGET
-                stack.append(remembered[int.from_bytes(data[at + 1 : at + 5], "little")])
+                push(remembered[int.from_bytes(data[at + 1 : at + 5], "little")])
                 at += 5
             elif byte == 0x71:  # BINPUT
                 remembered[data[at + 1]] = stack[-1]
@@ -116,16 +123,19 @@ class _Machine:
                 remembered[len(remembered)] = stack[-1]
                 at += 1
             elif byte == 0x4B:  # BININT1
-                stack.append(data[at + 1])
+                push(data[at + 1])
                 at += 2
             elif byte == 0x4D:  # BININT2
-                stack.append(data[at + 1] | data[at + 2] << 8)
+                push(data[at + 1] | data[at + 2] << 8)
                 at += 3
             elif byte == 0x7D:  # EMPTY_DICT
-                stack.append({})
+                push({})
                 at += 1
             elif byte == 0x28:  # MARK
-                self.marks.append(len(stack))
+                marks.append(len(stack))
+                at += 1
+            elif byte == 0x75:  # SETITEMS
+                self.update(self.since_mark())
                 at += 1
             else:
                 self.at = at + 1
@@ -142,12 +152,12 @@ _KNOWN: dict[str, Callable[[_Machine], object]] = {
     "\x88": lambda m: m.stack.append(True), "\x89": lambda m: m.stack.append(False),
     "J": lambda m: m.stack.append(m.number("<i")),
     "G": lambda m: m.stack.append(m.number(">d")), "\x8a": lambda m: m.long("<B"), "\x8b": lambda m: m.long("<i"),
-    "X": lambda m: m.text("<I"), "\x8c": lambda m: m.text("<B"), "\x8d": lambda m: m.text("<Q"),
+    "\x8d": lambda m: m.text("<Q"),
     "\x85": lambda m: m.tuple_of(m.last(1)), "\x86": lambda m: m.tuple_of(m.last(2)),
     "\x87": lambda m: m.tuple_of(m.last(3)), "t": lambda m: m.tuple_of(m.since_mark()),
     "d": lambda m: m.dictionary(m.since_mark()), "l": lambda m: m.stack.append(m.since_mark()),
     "a": lambda m: m.extend(m.last(1)), "e": lambda m: m.extend(m.since_mark()), "s": lambda m: m.update(m.last(2)),
-    "u": lambda m: m.update(m.since_mark()), "0": lambda m: m.last(1), "1": lambda m: m.since_mark(),
+    "0": lambda m: m.last(1), "1": lambda m: m.since_mark(),
     "2": lambda m: m.stack.append(m.stack[-1]),
 }  # fmt: skip
 _BY_BYTE = [_KNOWN.get(chr(byte)) for byte in range(256)]

@@ -11,8 +11,9 @@ _DEVICE = re.compile(
 )
 # What a process of nccl-tests was started with: its threads, and the GPUs of each.
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,6})\s+nGpus\s+(\d{1,6})\b")
+_SIZES = re.compile(r"\bmaxBytes\s+(\d{1,15})\s+step:\s+(\d{1,15})\((factor|bytes)\)")
 _VERSION = re.compile(r"\b([NR]CCL) version[ :]+(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
-_LIBRARY = re.compile(r"nccl-library=(\d+)")
+_LIBRARY = re.compile(r"nccl-library=(\d+)(?![.\d])")
 _SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set (?:by environment )?to\s+)([\w^:.,;/+=-]*[\w+-])")
 _VIA = re.compile(r"\bvia ((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+(?: Libfabric)?)*)")
 _CHANNEL = re.compile(r"\bChannel \d{1,9}/(\d{1,9})\s*:")
@@ -129,6 +130,8 @@ class Gathered:
         self._groups: dict[str, Group] = {}
         self._of_process: dict[str, int] = {}
         self._listed: list[Group] = []  # runs side by side, which have not measured yet
+        # What the test was asked for: its largest size, and how sizes grow: by a factor or by bytes.
+        self.asked: tuple[int, int, bool] | None = None
 
     def group(self, label: str) -> Group:
         """The group of a task: the one whose devices the task has listed, or the last that anybody listed."""
@@ -143,6 +146,8 @@ class Gathered:
             if len(self._of_process) < _MOST_NAMES:
                 self._of_process[label] = min(int(match[1]) * int(match[2]), _MOST_COUNT)
             self.facts.per_process = min(int(match[2]), _MOST_COUNT) if int(match[1]) == 1 else 1
+            sizes = _SIZES.search(line)
+            self.asked = (int(sizes[1]), int(sizes[2]), sizes[3] == "factor") if sizes else None
             return True
         if not any(mark in line for mark in _MARKS):
             return False

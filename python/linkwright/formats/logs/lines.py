@@ -50,7 +50,7 @@ class Source:
         self.text = text
         self.count = 0
         self.open_ended = False
-        if text is None and not path.is_file():
+        if text is None and not files.is_readable(path):
             raise FileError(f"{path}: does not exist or is not a file; give the log of a benchmark")
 
     def lines(self) -> Iterator[tuple[int, str]]:

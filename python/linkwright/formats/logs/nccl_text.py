@@ -21,7 +21,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from linkwright.base.units import KILO
+from linkwright.base.units import KILO, format_size
 
 from . import checks
 from .facts import Gathered, Group
@@ -95,6 +95,25 @@ class _Table:
     unit: float = 1.0  # of its rates, in 10^9 B/s
     rows: list[LogRow] = field(default_factory=list)
     ended: bool = False
+    asked: tuple[int, int, bool] | None = None  # the largest size, and how sizes grow
+
+    def goes_on(self, size: int) -> bool:
+        """Whether a size belongs to it: sizes that have grown do not begin again, and those that fall do not grow."""
+        sizes = list(dict.fromkeys(row.size for row in self.rows[-3:]))
+        if len(sizes) < 2 or size == sizes[-1]:
+            return True
+        return (size > sizes[-1]) is (sizes[-1] > sizes[-2])
+
+    @property
+    def early(self) -> str:
+        """How its last size falls short of what the test was asked for; empty where it does not."""
+        if self.asked is None or self.ended:
+            return ""
+        most, step, is_factor = self.asked
+        last = max(row.size for row in self.rows)
+        if (last * step if is_factor else last + step) > most:
+            return ""
+        return f"sizes end at {format_size(last)}, and the test was to reach {format_size(most)}: the job ended early"
 
 
 @dataclass
@@ -173,12 +192,13 @@ class _Reading:
             return
         table = stream.table
         same = table and (table.dtype, table.reduction, table.root) == (dtype, reduction, root)
-        if table is None or not same or (table.rows and size < table.rows[-1].size):
+        if table is None or not same or not table.goes_on(size):
             group = stream.group or self.gathered.group(label)
             group.measured = True
             table = stream.table = _Table(
-                group, stream.collective, stream.origin, dtype, reduction, root, stream.units.rate
-            )
+                group, stream.collective, stream.origin, dtype, reduction, root, stream.units.rate,
+                asked=self.gathered.asked,
+            )  # fmt: skip
             self.tables.append(table)
             stream.open.append(table)
         units = stream.units
@@ -221,6 +241,8 @@ class _Reading:
         checked = checks.factors(table.rows, collective, None if table.collective is None else ranks, table.unit)
         for line, fault in checked.odd:
             self.complaints.add(line, fault)
+        if early := table.early:
+            self.complaints.add(table.rows[-1].line, early)
         last = max(group.places, default=-1)
         if checked.ranks and last >= checked.ranks:
             said = f"busbw / algbw is that of {checked.ranks} ranks, and the log lists rank {last}"

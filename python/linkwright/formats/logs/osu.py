@@ -1,4 +1,4 @@
-"""The text of the OSU micro-benchmarks, versions 5 to 7: collectives, latency, bandwidth.
+"""The text of the OSU micro-benchmarks, versions 5 to 7: collectives, latency, bandwidth one way, both ways, of pairs.
 
     # OSU MPI Allreduce Latency Test v7.3
     # Datatype: MPI_FLOAT.
@@ -10,7 +10,8 @@ rank's block, and the variants with a `v` at the end send equal blocks.
 
 The heading says what a column is. Taken are the mean (`Avg Latency`, `Latency`), of a non-blocking collective the time
 without computing (`Pure Comm.`), of a stream the bandwidth; least, largest and percentiles only where no mean is there.
-A mean outside its least and largest is an error of the copy.
+A mean outside its least and largest is an error of the copy. A stream between two nodes measures a port; that of
+several pairs of ranks is their sum.
 
 Source: OSU micro-benchmarks 7.3, c/util/osu_util.c.
 """
@@ -18,11 +19,12 @@ Source: OSU micro-benchmarks 7.3, c/util/osu_util.c.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from linkwright.base.units import KILO
 
 from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, Quantity, TextReader
+from .kinds import Link, Log, LogRow, LogTable, Quantity, TextReader
 from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
 
 TOOL = "OSU"
@@ -44,6 +46,8 @@ _COLLECTIVES = {
 _COLUMNS = ("pure comm", "avg lat", "latency", "bandwidth", "p50", "max", "min")
 _CELLS = re.compile(r" {2,}|\t+|(?<=\)) +|(?<=^Size) +")
 _PAIRS: dict[str, Quantity] = {"latency": "latency", "bandwidth": "bandwidth"}
+# Streams of messages -> whether they go both ways.
+_STREAMS = {"bandwidth": False, "bi-directional bandwidth": True, "multiple bandwidth / message rate": False}
 PER_RANK = ("allgather", "alltoall", "gather", "scatter")
 
 
@@ -54,9 +58,10 @@ class _Table:
             words = words.removeprefix(mode)
         name = words.removesuffix(" latency").removesuffix(" personalized exchange").strip()
         self.collective = _COLLECTIVES.get(name)
-        self.quantity: Quantity = "collective" if self.collective else _PAIRS.get(words, "collective")
-        # One-sided tests, those both ways, and those of several pairs are about other things.
-        self.known = self.collective is not None or words in _PAIRS
+        self.stream = words if words in _STREAMS else None
+        self.quantity: Quantity = "bandwidth" if self.stream else _PAIRS.get(words, "collective")
+        # One-sided tests are about other things.
+        self.known = self.collective is not None or words in _PAIRS or self.stream is not None
         self.dtype: str | None = None
         self.sized = True
         self.columns: dict[str, int] = {}
@@ -75,6 +80,9 @@ class _Table:
             self.column = next((at for at, name in enumerate(names) if name.startswith(wanted)), self.column)
             if self.column is not None:
                 break
+        if self.column is None and "mb/s" in names:  # of several pairs
+            self.column, self.unit = names.index("mb/s"), _RATES["MB/s"]
+            return
         unit = "" if self.column is None else cells[self.column].partition("(")[2].rstrip(") ")
         self.unit = (_RATES if self.quantity == "bandwidth" else _MICROS).get(unit)
 
@@ -105,6 +113,12 @@ class _Table:
     def _value(words: list[str], column: int | None) -> float | None:
         return number(words[column], MOST_RATE * KILO) if column is not None and column < len(words) else None
 
+    def links(self) -> Iterator[Link]:
+        """What a stream says of the port between its two nodes."""
+        for row in self.rows if self.stream else ():
+            test, both_ways = self.stream or "", _STREAMS[self.stream or ""]
+            yield Link(TOOL, test, "port", "the port of a node", None, row.algbw, row.line, both_ways, row.size)
+
     def finished(self) -> LogTable:
         reduces = self.collective in ("allreduce", "reduce", "reduce_scatter")
         ranks = None if self.collective else 2
@@ -129,7 +143,7 @@ class _Reading:
             self._begin(at, label, title)
         elif table and words[:2] == ["#", "Datatype:"] and len(words) > 2:
             table.dtype = words[2].rstrip(".")
-        elif table and not table.rows and "(" in text and ("(us)" in text or words[0] == "#"):
+        elif table and not table.rows and ("(us)" in text or (words[:1] == ["#"] and ("(" in text or "MB/s" in words))):
             table.head(text)
         elif table and table.known and words and _NUMBER.fullmatch(words[0]):
             self._row(at, table, words, text)
@@ -154,9 +168,16 @@ class _Reading:
             self.complaints.add(at, f"{fault}: `{shown(text)}`")
 
     def log(self) -> Log:
-        found = tuple(table.finished() for table in self.tables if table.rows)
+        found = tuple(one.finished() for one in self.tables if one.rows and one.stream in (None, "bandwidth"))
+        links = tuple(link for table in self.tables for link in table.links())
         return Log(
-            TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first), tuple(self.left_out.first)
+            TOOL,
+            found,
+            self.gathered.facts,
+            links,
+            self.skipped,
+            tuple(self.complaints.first),
+            tuple(self.left_out.first),
         )
 
 

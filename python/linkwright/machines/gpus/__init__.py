@@ -108,6 +108,12 @@ def named(text: str) -> GpuKind | None:
     return max(found, key=lambda one: one[:2])[2] if found else None
 
 
+def others(architecture: str, names: Iterable[str]) -> list[str]:
+    """Return those names of devices that are known to be of another architecture, such as `sm90`."""
+    found = ((name, named(name)) for name in names)
+    return [name for name, gpu in found if gpu and architecture not in (gpu.library, *gpu.architecture)]
+
+
 def called(name: str) -> GpuKind:
     """The GPU that a user or a program calls so; raises a `UsageError` for one that is unknown."""
     if found := named(name):
