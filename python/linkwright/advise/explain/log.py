@@ -22,16 +22,17 @@ from linkwright.machines import Variant
 from . import faster, remarks, verdict
 from .faster import Faster
 from .findings import Irregularity, findings, sized
+from .posterior import Observed
 from .sensitivity import Effect, effects
-from .suspects import BLURRED, FEW_NODES, LEFT, LIGHTEST, SHAPE, Observed, Suspect, distance, suspects
+from .suspects import FEW_NODES, LEFT, SURE, Asked, Suspect, suspects
 from .system import System, few
 from .verdict import LogVerdict, Point
 
 SHOWN = 5  # hypotheses
 LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
-CLOSE = 1.05  # of the rank of the first hypothesis: below this, or the model's error, times do not separate two
 SIZES, SIZES_OF_MANY = 10, 6  # that are simulated, of few nodes and of many
 MANY = 4  # nodes
+SHAPE = 4  # sizes that have a shape
 NEARLY = 0.92  # of the healthy rate
 WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
 
@@ -138,17 +139,12 @@ def explained(table: LogTable, system: System, why: str, facts: Facts | None = N
     binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
     assumed = remarks.assumed(binds)
     judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
-    low = judged.word in ("suspicious", "broken") and not judged.small
-    end = max(point.healthy_busbw for point in points)
-    weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
-    its = Observed(
-        measured, sizes, [point.size for point in judged.judged], weights, curve, reduced, choices_first=not low
-    )
-    apart = its.off(curve)
+    log = Observed(measured, curve, judged.reached)
+    apart = log.fit(curve)[1]
+    well = judged.word == "fine" and judged.share >= verdict.FINE
+    slow = any(point.time > verdict.SLOW * point.healthy for point in points)
     named, nearest = (
-        ([], [])
-        if judged.word == "unsure" or (judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE))
-        else suspects(system, facts, its, apart)
+        ([], []) if judged.word == "unsure" or (well and (assumed or not slow)) else suspects(Asked(log, system), facts)
     )
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
@@ -188,7 +184,7 @@ def binds_in_words(answer: Answer) -> str:
 def heading(answer: Answer) -> str:
     """What its hypotheses are for."""
     if answer.verdict.word != "fine":
-        return "simulated causes of your numbers, what the log states and the nearest first"
+        return "simulated causes of your numbers, what the log states and the likeliest first"
     large = "" if answer.verdict.small else "your large sizes are fine, and "
     return f"{large}the model is less certain of small sizes; simulated causes of slow small ones"
 
@@ -244,22 +240,16 @@ def doubts(answer: Answer) -> list[str]:
         if far:
             return [f"{said}{'; '.join(far)}."]
         return [] if answer.passes else ["No simulated fault comes near your numbers."]
-    first, *others = answer.suspects
-    judged = {point.size: first.times[point.size] for point in answer.verdict.judged if point.size in first.times}
-    left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance
-    if left > LEFT:
-        return [f"The first cause is weak: its simulation leaves {apart_in_words(left)} unexplained."]
-    rivals = [] if first.stated else [one for one in others if one.rank < max(first.rank * CLOSE, BLURRED)]
-    if len(answer.points) < SHAPE and not first.stated:
-        return [
-            f"{len(answer.points)} sizes have no shape that tells causes apart: several give these numbers, the common "
-            "ones first. Measure 8 bytes to 8 GiB with NCCL_DEBUG=INFO to know more."
-        ]
-    if rivals:
-        return [
-            f"Times do not separate the first {len(rivals) + 1} causes: each is within the model's error. Check all."
-        ]
-    return []
+    first = answer.suspects[0]
+    if first.distance > LEFT:
+        return [f"The first cause is weak: its simulation leaves {apart_in_words(first.distance)} unexplained."]
+    if first.probability >= SURE:
+        return []
+    shape = f"{len(answer.points)} sizes have no shape. " if len(answer.points) < SHAPE else ""
+    return [
+        f"Not certain: the first cause has {first.probability:.0%}, because others give such times, too. {shape}Check "
+        "all; a log of 8 bytes to 8 GiB with NCCL_DEBUG=INFO says more."
+    ]
 
 
 def _small(answer: Answer) -> list[str]:

@@ -16,6 +16,7 @@ FINE, BROKEN = 0.80, 0.50  # of the healthy rate
 # The same where all sizes are small, and start-ups differ between sites.
 LOOSE_FINE, LOOSE_BROKEN = 0.50, 0.33
 FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows rates
+SCATTERS = 2.0  # times the share of another size that the largest has, from which on they disagree
 SLOW = 1.5  # threshold, as a multiple of the healthy time, for reporting small sizes
 WORDS = ("fine", "unsure", "suspicious", "broken", "faster than expected")
 
@@ -41,12 +42,13 @@ class LogVerdict:
     """How a log compares.
 
     Attributes:
-        word: one of `WORDS`; `unsure` where a better rate would rest on an assumed number.
+        word: one of `WORDS`; `unsure` where a better rate would rest on an assumed number, or sizes disagree.
         share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is lower.
         judged: the sizes that show rates; the largest size if none does.
         small: whether no size shows rates.
         loose: whether the thresholds are those of small sizes.
         reached: the healthy machine's rate at the largest size, as a share of its rate for large sizes.
+        scatter: the share of the largest size over the least one that is judged.
     """
 
     word: str
@@ -55,6 +57,7 @@ class LogVerdict:
     small: bool
     loose: bool
     reached: float
+    scatter: float = 1.0
 
     @property
     def rule(self) -> str:
@@ -63,7 +66,9 @@ class LogVerdict:
         known = "and no more can be judged" if self.loose else "within the model's error for healthy machines"
         return {
             "fine": f"above {fine:.0%}, {known}",
-            "unsure": f"between {LOOSE_BROKEN:.0%} and {FINE:.0%}, and the healthy rate is assumed",
+            "unsure": f"sizes that should have one rate disagree by a factor of {self.scatter:.2g}; run again"
+            if self.scatter > SCATTERS
+            else f"between {LOOSE_BROKEN:.0%} and {FINE:.0%}, and the healthy rate is assumed",
             "suspicious": f"between {broken:.0%} and {fine:.0%}",
             "broken": f"below {broken:.0%}",
             "faster than expected": f"above {1 / fine:.0%}: check how the tool counts, and which machine is named",
@@ -90,4 +95,8 @@ def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, 
         word = "faster than expected"
     if assumed and word != "fine" and LOOSE_BROKEN <= share <= 1 / LOOSE_BROKEN:
         word = "unsure"
-    return LogVerdict(word, share, judged, not showing, loose, points[-1].healthy_busbw / end)
+    # A limit that lasts holds for the largest size, too.
+    scatter = judged[-1].share / min(point.share for point in judged)
+    if word in ("suspicious", "broken") and scatter > SCATTERS and judged[-1].share >= BROKEN:
+        word = "unsure"
+    return LogVerdict(word, share, judged, not showing, loose, points[-1].healthy_busbw / end, scatter)

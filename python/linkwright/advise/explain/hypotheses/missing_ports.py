@@ -33,7 +33,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 ),
                 "bring the port up, or list all ports in NCCL_IB_HCA; on a VM give NCCL_TOPO_FILE; try "
                 "NCCL_PXN_DISABLE=1",
-                stated, odds=UNUSUAL if left == 1 else COMMON,
+                stated, common=UNUSUAL if left == 1 else COMMON,
             )  # fmt: skip
 
 
