@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.ask import schedules
 from linkwright.ask.answer import Answer, Limit
-from linkwright.ask.question import Collective, Probe, Program, Question, Scheduled, continued
+from linkwright.ask.question import Collective, Continued, Probe, Program, Question, Scheduled
 from linkwright.base.stats import bandwidth
 from linkwright.base.stats.quantile import quantile
 from linkwright.base.stats.summary import summarise
@@ -39,7 +39,7 @@ class Line:
     counted. The `limit` is that of the larger problem, which no simulation has seen."""
 
     shorter: Answer
-    times: float  # the difference between both, added to the longer one
+    stated: Continued
     limit: Limit | None
 
 
@@ -56,7 +56,7 @@ def of_simulation(
     ranks, time_ns = in_ns(answer.ranks.finish_ps - answer.ranks.start_ps), answer.slowest.ns
     limit, bound, counts = answer.limit, answer.bound, _counts(answer)
     if line:
-        longer_ns, time_ns = time_ns, continued(line.shorter.slowest.ns, time_ns, line.times)
+        longer_ns, time_ns = time_ns, schedules.line(line.stated, line.shorter, answer).ns
         ranks *= time_ns / longer_ns
         limit, bound, counts = line.limit, None, {}
     known = {
