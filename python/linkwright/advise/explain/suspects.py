@@ -28,15 +28,16 @@ WHOLE = 6  # sizes of a whole curve
 WITHIN, OF_HEALTHY = 1.5, 0.25
 MATTERS = 1.05  # the factor by which what the log states brings the curve nearer, to be a cause
 FEW_NODES = 4  # faults of links of a machine with more are simulated on so many
-MOST_NODES = 16  # the same of choices of the library, which depend on how many there are
+MOST_NODES = 8  # the same of choices of the library, which depend on how many there are
 BASES = 2  # of the likeliest faults, to have another on top
 SCREENED = 3  # sizes by which kinds are chosen
-FOLLOWED = 8  # kinds whose whole curves are simulated
+FOLLOWED, BEHIND = 8, 5.0  # kinds whose whole curves are simulated, so far behind the first: ln(likelihood)
 MOST_FAR = 3  # faults to remark where none is a cause
 LEAST = 0.01  # of the probability, to be listed
 UNKNOWN = 0.1  # how common a fault is that is not simulated, over all that are
 # Faults of the launch, which go together with any other.
-_OF_A_LAUNCH = ("algorithm", "protocol", "one process")
+_CHOICES = ("algorithm", "protocol")
+_OF_A_LAUNCH = (*_CHOICES, "one process")
 
 
 @dataclass(frozen=True)
@@ -172,17 +173,22 @@ def _proved(asked: Asked, facts: Facts) -> Suspect | None:
 
 
 def _doubles(singles: Sequence[Suspect], facts: Facts, asked: Asked) -> list[Suspect]:
-    """Two faults where one leaves much: one of the launch on top of one of the likeliest, or of another of its kind."""
+    """Two faults where one leaves much: one of the launch on top of one of the likeliest, or of a choice.
+
+    A choice is one of an algorithm and a protocol, so another one replaces it.
+    """
     left = min((asked.log.fit(one.times)[1] for one in singles), default=1.0)
     if left <= LEFT or len(asked.sizes) < WHOLE or asked.system.nodes > FEW_NODES:
         return []
-    bases = [one.cases[0] for at, one in enumerate(singles) if at < BASES or one.cases[0].kind in _OF_A_LAUNCH]
+    bases = [one.cases[0] for at, one in enumerate(singles) if at < BASES or one.cases[0].kind in _CHOICES]
     found = []
     for below in bases:
         above = [
             case.on_top_of(below)
             for case in cases(below.system, facts)
-            if case.kind != below.kind and case.kind in _OF_A_LAUNCH and not case.stated
+            if case.kind != below.kind
+            and not case.stated
+            and case.kind in (_OF_A_LAUNCH[-1:] if below.kind in _CHOICES else _OF_A_LAUNCH)
         ]
         found += _likeliest(above, asked)
     return found
@@ -205,7 +211,11 @@ def _likeliest(its: Iterable[Case], asked: Asked) -> list[Suspect]:
         mean = math.fsum(math.exp(one.weight - best.weight) for one in screened) / len(screened)
         chosen.append((best.weight + math.log(mean), math.log(mean), best.cases[0]))
     chosen = sorted(chosen, key=lambda one: -one[0])[:FOLLOWED]
-    whole = (asked.suspect(case, asked.simulated(case, asked.sizes), mean) for _, mean, case in chosen)
+    whole = (
+        asked.suspect(case, asked.simulated(case, asked.sizes), mean)
+        for weight, mean, case in chosen
+        if weight > chosen[0][0] - BEHIND
+    )
     return sorted(whole, key=lambda one: -one.weight)
 
 
