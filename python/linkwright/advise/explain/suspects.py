@@ -18,7 +18,7 @@ from .hypotheses import Case, cases
 from .posterior import Observed
 from .system import System, few
 
-ALIKE = 0.01  # of a time: curves nearer than this are one
+ALIKE = 0.02  # of a time: curves nearer than this are one
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 LEFT = 1.15  # the factor that a single fault may leave, before two are tried
 SURE = 0.7  # the probability from which on the first cause is called certain
@@ -31,7 +31,7 @@ FEW_NODES = 4  # faults of links of a machine with more are simulated on so many
 MOST_NODES = 8  # the same of choices of the library, which depend on how many there are
 BASES = 2  # of the likeliest faults, to have another on top
 SCREENED = 3  # sizes by which kinds are chosen
-FOLLOWED, BEHIND = 8, 5.0  # kinds whose whole curves are simulated, so far behind the first: ln(likelihood)
+BEHIND = 5.0  # ln(probability) of a kind behind the first, whose whole curve is still simulated
 MOST_FAR = 3  # faults to remark where none is a cause
 LEAST = 0.01  # of the probability, to be listed
 UNKNOWN = 0.1  # how common a fault is that is not simulated, over all that are
@@ -210,11 +210,9 @@ def _likeliest(its: Iterable[Case], asked: Asked) -> list[Suspect]:
         best = max(screened, key=lambda one: one.weight)
         mean = math.fsum(math.exp(one.weight - best.weight) for one in screened) / len(screened)
         chosen.append((best.weight + math.log(mean), math.log(mean), best.cases[0]))
-    chosen = sorted(chosen, key=lambda one: -one[0])[:FOLLOWED]
+    least = max((weight for weight, *_ in chosen), default=0.0) - BEHIND
     whole = (
-        asked.suspect(case, asked.simulated(case, asked.sizes), mean)
-        for weight, mean, case in chosen
-        if weight > chosen[0][0] - BEHIND
+        asked.suspect(case, asked.simulated(case, asked.sizes), mean) for weight, mean, case in chosen if weight > least
     )
     return sorted(whole, key=lambda one: -one.weight)
 
