@@ -8,8 +8,9 @@
     posted    numbers whose cause was found (tests/posted.toml, and cases of the evidence package with a fault)
     time      processor time of an answer on 8 to 1,024 GPUs
 
-A first place that is wrong counts as confident unless its distance is above 25 %, or that of the second place is within
-5 % of it. Shares have an interval of 95 % (Wilson). The same seed gives the same logs.
+A first place that is wrong counts as confident unless the answer itself says that it is not certain: its probability is
+stated, and the bench shows how often such places are right. Shares have an interval of 95 % (Wilson). The same seed
+gives the same logs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from linkwright.machines import Variant
 ROOT = Path(__file__).resolve().parent.parent
 POSTED = ROOT / "tests" / "posted.toml"
 FIRST = 3
-FAR, TIED = 1.25, 1.05  # a first place farther than FAR, or within TIED of the second, claims nothing
 WANTED = {"healthy": 0.95, "faulty": 0.85, "posted": 8 / 12}
 LONGEST_S = 3.0
 
@@ -85,6 +85,7 @@ class Scored:
         share: of the healthy rate.
         places: kinds of each place.
         distances: the factor of each place.
+        stated: the probability of each place.
         place: of the true cause, from 1; None: it is not there.
         nearest: where no cause is near enough to be one, the kinds of the nearest, which the answer remarks.
         remarked: whether those name the cause.
@@ -98,6 +99,7 @@ class Scored:
     share: float | None = None
     places: Sequence[Sequence[str]] = ()
     distances: Sequence[float] = ()
+    stated: Sequence[float] = ()
     place: int | None = None
     nearest: Sequence[str] = ()
     remarked: bool = False
@@ -277,19 +279,15 @@ def score(asked: Asked) -> Scored:
     # Of two faults together, each names the cause.
     places = [[kind for case in one.cases for kind in case.kind.split(" + ")] for one in answer.suspects]
     distances = [suspect.distance for suspect in answer.suspects]
+    stated = [suspect.probability for suspect in answer.suspects]
     place = next((at for at, its in enumerate(places, 1) if set(its) & set(asked.kinds)), None)
     if not asked.kinds and verdict.word == "fine":
         place = 1  # the truth is that nothing is wrong
     nearest = [case.kind for one in answer.nearest for case in one.cases]
     return Scored(
-        asked.name, asked.truth, verdict.word, verdict.share, places, distances, place, nearest,
-        bool(set(nearest) & set(asked.kinds)), certain(distances) and place != 1, seconds,
+        asked.name, asked.truth, verdict.word, verdict.share, places, distances, stated, place, nearest,
+        bool(set(nearest) & set(asked.kinds)), bool(places) and not logs.doubts(answer) and place != 1, seconds,
     )  # fmt: skip
-
-
-def certain(distances: Sequence[float]) -> bool:
-    """Whether the first place looks certain: it is near, and the second is clearly farther."""
-    return bool(distances) and distances[0] <= FAR and (len(distances) < 2 or distances[1] / distances[0] > TIED)
 
 
 def _answer(asked: Asked) -> logs.Answer:
@@ -299,7 +297,8 @@ def _answer(asked: Asked) -> logs.Answer:
 
 def _shown(one: Scored) -> Scored:
     """Print an answer in a line."""
-    places = ", ".join(f"{'/'.join(its)} {far:.2f}" for its, far in zip(one.places, one.distances, strict=True))
+    its = zip(one.places, one.stated, one.distances, strict=True)
+    places = ", ".join(f"{'/'.join(kinds)} {share:.0%} {far:.2f}" for kinds, share, far in its)
     at = "fine" if one.right and not one.truth else f"{one.place or '-':>4}"
     share = f"{one.share:5.0%}" if one.share is not None else "    -"
     name = f"{one.truth}: {one.name}" if one.truth else one.name

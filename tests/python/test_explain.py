@@ -5,9 +5,10 @@ import math
 import pytest
 
 import linkwright as lw
-from linkwright.advise.explain import detours, faster, run, schedule, sensitivity, suspects
+from linkwright.advise.explain import detours, faster, run, schedule, sensitivity
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
+from linkwright.advise.explain.posterior import Observed
 from linkwright.advise.explain.system import System, few
 from linkwright.base import errors
 from linkwright.formats.logs import LogRow, LogTable
@@ -81,17 +82,66 @@ def test_verdicts_follow_their_thresholds(factor, verdict):
 def test_a_fault_is_recognised_by_its_curve(healthy, fault, kind):
     """Three percent of noise between the simulated fault and the log."""
     answer = logs.explained(table(fault, 1.03), healthy, "")
-    assert kind in kinds(answer)[0]
-    assert answer.suspects[0].distance == pytest.approx(1.03, rel=1e-3)
+    assert kind in {one for place in kinds(answer)[:2] for one in place}  # one slow rank, and all, give one curve
+    assert answer.suspects[0].distance <= 1.03 + 1e-3  # less where the strength of the fault gives it
 
 
 def test_curves_that_times_cannot_tell_apart_share_a_place():
     assert {"no GPUDirect", "ACS"} in map(set, kinds(logs.explained(table(PAIR.on("gpudirect=0")), PAIR, "")))
 
 
+# ---- how probable a curve makes a log
+
+LARGE = [1 << at for at in range(26, 34)]
+
+
+def observed(measured, healthy):
+    return Observed(dict(zip(LARGE, measured, strict=True)), dict(zip(LARGE, healthy, strict=True)), 1.0)
+
+
+def rates(*shares):
+    """Times at these shares of one rate."""
+    return [size / 1e5 / share for size, share in zip(LARGE, shares, strict=True)]
+
+
 def test_distance_is_the_root_of_the_mean_square():
-    """ln 2 at one of two sizes: sqrt(ln(2)^2 / 2)."""
-    assert suspects.distance({1: 2.0, 2: 5.0}, {1: 1.0, 2: 5.0}) == pytest.approx(math.exp(math.log(2) / math.sqrt(2)))
+    """ln 2 at one of eight sizes that the model knows alike: sqrt(ln(2)^2 / 8)."""
+    healthy = rates(*[1] * 8)
+    log = observed(rates(0.5, *[1] * 7), healthy)
+    assert log.fit(log.healthy)[1] == pytest.approx(math.exp(math.log(2) / math.sqrt(8)))
+
+
+def test_a_fault_may_be_stronger_than_it_was_simulated():
+    """A third of the rate, simulated as a half: ln 3 = 1.58 ln 2. Half of ln 2 may be missing, and the rest is left."""
+    log = observed(rates(*[1 / 3] * 8), rates(*[1] * 8))
+    half = dict(zip(LARGE, rates(*[0.5] * 8), strict=True))
+    assert log.fit(half, strength=0.6)[1] == pytest.approx(1)
+    assert log.fit(half, strength=0.5)[1] == pytest.approx(1.5 / math.sqrt(2))
+    assert log.fit(half)[1] == pytest.approx(1.5)
+    assert log.fit(half, strength=0.6)[0] > log.fit(half, strength=0.15)[0] > log.fit(log.healthy)[0]
+
+
+def test_what_changes_small_sizes_alone_does_not_explain_large_ones():
+    """Half of the rate at large sizes: a curve with slow small sizes is no likelier than the healthy one."""
+    sizes = [1 << at for at in range(10, 34, 3)]
+    healthy = {size: 20 + size / 1e5 for size in sizes}
+    log = Observed({size: 20 + size / 5e4 for size in sizes}, healthy, 1.0)
+    slow_start = {size: 60 + size / 1e5 for size in sizes}
+    half = {size: 20 + size / 5e4 for size in sizes}
+    assert log.fit(slow_start, 0.15)[0] <= log.fit(healthy)[0] < log.fit(half, 0.5)[0]
+
+
+def test_probabilities_are_shares_of_all_that_was_thought_of():
+    answer = logs.explained(table(PAIR.having(fabric="sockets"), 1.03), PAIR, "")
+    assert 0.7 < answer.suspects[0].probability <= sum(one.probability for one in answer.suspects) < 1
+    assert logs.doubts(answer) == []
+
+
+def test_one_size_is_not_certain():
+    """A single number fits many causes: the answer says so, with the first one's probability."""
+    answer = logs.explained(table(PAIR.slowed("port", 0.5), 1.0, SIZES[-1:]), PAIR, "")
+    assert answer.suspects[0].probability < 0.7
+    assert f"has {answer.suspects[0].probability:.0%}" in logs.doubts(answer)[0]
 
 
 def test_few_sizes_keep_the_ends():
@@ -207,7 +257,7 @@ def test_a_log_is_explained_on_one_screen(log):
     assert answer.status == 0
     assert "healthy machine: hgx-h100, nccl-2.27" in answer.out
     assert "Verdict: suspicious. At 1G you have 360 GB/s, a healthy machine has 477" in answer.out
-    assert "1. 0% away: the library uses Ring" in answer.out
+    assert "likely, 0% away: the library uses Ring" in answer.out
     assert all(len(line) <= 88 for line in answer.out.replace(str(log), "").splitlines())
 
 

@@ -47,7 +47,7 @@ def explained(system, facts, healthy, factor=1.0, sizes=SIZES):
     [
         ("two-nodes-one-hostname", ["16 ranks on 2 nodes"], []),
         ("version-2.19", ["nccl-2.19", "NCCL 2.19.3 in the log", "Verdict: fine"], ["2.27"]),
-        ("four-nics-named-in-log", ["1. 17% away: the node uses 4 of its 8 network ports (stated by the log: "],
+        ("four-nics-named-in-log", ["1. 10% away: the node uses 4 of its 8 network ports (stated by the log: "],
          ["the protocol is LL", "grep 'NET/IB", "env | grep NCCL_IB_HCA", "is weak"]),
         ("nccl-algo-named-in-log", ["1. 0% away: the library uses Ring (stated by the log: NCCL_ALGO=Ring)"],
          ["the protocol is Simple", "env | grep NCCL_", "2. "]),
@@ -140,6 +140,14 @@ def test_explain_and_expect_have_one_floor(tmp_path):
 )
 def test_a_rate_that_is_assumed_decides_only_what_is_far_from_it(share, word):
     assert verdict.of(points(share, share, rates=(100, 100)), 100.0, assumed=True).word == word
+
+
+def test_sizes_that_disagree_are_no_verdict():
+    """A limit that lasts holds at the largest size, which has 77 % where another has 35 %; a rate that falls lasts."""
+    rates = (100, 100, 100)
+    found = verdict.of(points(0.37, 0.35, 0.77, rates=rates), 100.0)
+    assert (found.word, "disagree by a factor of 2.2; run again" in found.rule) == ("unsure", True)
+    assert verdict.of(points(0.77, 0.37, 0.35, rates=rates), 100.0).word == "broken"
 
 
 def test_wrong_results_are_said_first(tmp_path):
@@ -258,7 +266,7 @@ def test_a_smooth_curve_far_off_is_not_explained():
 
 
 def test_a_weak_first_cause_is_said_to_be_weak():
-    answer = explained(PAIR.having(fabric="sockets"), Facts(transports={"NET/Socket": 4}), PAIR, 1.6)
+    answer = explained(PAIR.having(fabric="sockets"), Facts(transports={"NET/Socket": 4}), PAIR, 2.0)
     assert "is weak: its simulation leaves" in logs.doubts(answer)[0]
 
 

@@ -169,14 +169,6 @@ def test_shares_have_wilsons_interval():
     assert answers.interval(60, 60)[1] == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("distances", "certain"),
-    [([1.05, 1.3], True), ([1.05, 1.08], False), ([1.4, 1.9], False), ([1.1], True), ([], False)],
-)
-def test_a_first_place_is_certain_if_it_is_near_and_alone(distances, certain):
-    assert answers.certain(distances) is certain
-
-
 def test_posted_cases_become_logs():
     for case in answers.cases():
         if case.get("typed", True):

@@ -81,6 +81,7 @@ how! {
     ///     grid: the sides of a machine whose grid is open; None: found by its fabric.
     ///     launch_ps: what a library takes to start the collective on a rank that has arrived.
     ///     channels: equal channels that every message stands for; None: those of the path.
+    ///     across: the most that one message carries from node to node, bytes of data per second; None: links alone limit it.
     ///     arithmetic: whether combining takes time.
     ///     operations_per_s: the rate of computes; a schedule that has some needs it, unless its path has a protocol.
     ///     seed: the seed of random arrivals.
@@ -98,6 +99,7 @@ how! {
     grid: Option<Vec<u32>> = None,
     launch_ps: u64 = 0,
     channels: Option<u32> = None,
+    across: Option<u64> = None,
     arithmetic: bool = true,
     operations_per_s: Option<f64> = None,
     seed: u64 = 0,
@@ -122,6 +124,7 @@ impl How {
             skew: skew.unwrap_or(Skew::None),
             launch: TimePs(self.launch_ps),
             channels: self.channels,
+            across: self.across,
             grid: self.grid.clone().unwrap_or_default(),
             arithmetic: self.arithmetic,
             operations_per_s: self.operations_per_s,

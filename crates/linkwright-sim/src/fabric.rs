@@ -92,6 +92,9 @@ pub struct Conditions<'a> {
     /// How many equal channels every message represents; absent if channels are not modelled. A fabric without a limit
     /// for each channel may ignore it.
     pub channels: Option<u32>,
+    /// The most that one message carries from node to node, in bytes of data per second; absent if nothing but links
+    /// limits it. A fabric without nodes of several endpoints may ignore it.
+    pub across: Option<u64>,
     /// Draws the way of each pair of endpoints where a network hashes messages to equal ways.
     pub seed: u64,
     /// Whether and how the busy time of links is binned.

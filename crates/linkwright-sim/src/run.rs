@@ -43,6 +43,8 @@ pub struct How {
     pub launch: TimePs,
     /// Equal channels that every message stands for; the path's where absent.
     pub channels: Option<u32>,
+    /// The most that one message carries from node to node, bytes of data per second; links alone where absent.
+    pub across: Option<u64>,
     /// Columns and rows, for a machine whose grid is open.
     pub grid: Vec<u32>,
     /// Whether combinations pay for their arithmetic.
@@ -72,6 +74,7 @@ impl Default for How {
             skew: Skew::default(),
             launch: TimePs::ZERO,
             channels: None,
+            across: None,
             grid: Vec::new(),
             arithmetic: true,
             operations_per_s: None,
@@ -183,7 +186,7 @@ pub fn limits_of(
     let machine = sized(machine, shape.ranks, &how.grid)?;
     let placement = (how.placement).place(&machine, shape.ranks, 0)?;
     let mut setup = setup(&machine, shape.ranks, placement, how)?;
-    setup.channels = None; // a schedule may use as many as it likes
+    (setup.channels, setup.across) = (None, None); // a schedule may use as many as it likes
     let mut fabric = fabrics::lend(&machine)?;
     fabric.reset(&setup.conditions(&[]));
     let demand = Demand::new(collective, shape);
@@ -206,6 +209,7 @@ pub(crate) fn setup(
         arithmetic: how.arithmetic,
         operations_per_s: how.operations_per_s,
         channels: how.channels.or(path.channels),
+        across: how.across,
         seed: how.seed,
         watch: Watch {
             bins: how.bins,

@@ -27,6 +27,8 @@ pub struct Setup {
     pub operations_per_s: Option<f64>,
     /// Equal channels that every message stands for; not counted where absent.
     pub channels: Option<u32>,
+    /// The most that one message carries from node to node, bytes of data per second.
+    pub across: Option<u64>,
     /// Seed of the ways that a network draws for pairs of endpoints.
     pub seed: u64,
     /// Whether the busy time of links is told by bins of time.
@@ -60,6 +62,7 @@ impl Setup {
             arithmetic: true,
             operations_per_s: None,
             channels: None,
+            across: None,
             seed: 0,
             watch: Watch::default(),
             record_operations: false,
@@ -77,6 +80,7 @@ impl Setup {
         Conditions {
             sets,
             channels: self.channels,
+            across: self.across,
             seed: self.seed,
             watch: self.watch,
             alike: self.alike.is_some(),

@@ -86,17 +86,18 @@ class Continued:
 
     shorter: Schedule
     times: float  # the difference between both, added to the time of the longer one
+    least_ps: int = 0  # what it takes at least, apart from links
 
     def to_json(self) -> dict[str, str | float]:
         """Plain values for another process."""
-        return {"shorter": self.shorter.text(), "times": self.times}
+        return {"shorter": self.shorter.text(), "times": self.times, "least_ps": self.least_ps}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Continued:
         """The inverse of `to_json`."""
         from linkwright import _native
 
-        return cls(_native.Schedule.parse(values["shorter"]), values["times"])
+        return cls(_native.Schedule.parse(values["shorter"]), values["times"], values.get("least_ps", 0))
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Own:
     channels: int | None = None  # equal channels that each message represents; None: those of the path
     words: str | None = None  # what its library chose
     continued: Continued | None = None  # if it represents a longer one
+    across: int | None = None  # bytes per second that a message carries from node to node at most
 
     def given(self) -> Schedule:
         """Return the schedule, or raise the error."""
@@ -135,6 +137,7 @@ class Own:
             return {"reason": str(self.error), "code": self.error.code}
         line = self.continued.to_json() if self.continued else None
         about = {"launch_ps": self.launch_ps, "channels": self.channels, "words": self.words, "continued": line}
+        about["across"] = self.across
         return {"text": self.text, **about}
 
     @classmethod
@@ -147,7 +150,7 @@ class Own:
         line = values.get("continued")
         return cls(
             _native.Schedule.parse(values["text"]), None, values["launch_ps"], values["channels"], values.get("words"),
-            Continued.from_json(line) if line else None,
+            Continued.from_json(line) if line else None, values.get("across"),
         )  # fmt: skip
 
 

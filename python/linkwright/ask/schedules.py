@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkwright import _native
 from linkwright._native import How
-from linkwright.ask.answer import ask
-from linkwright.ask.question import Collective, Pattern, Program, Scheduled, continued
+from linkwright.ask.answer import Answer, ask
+from linkwright.ask.question import Collective, Continued, Pattern, Program, Scheduled, continued
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.lazy import np
 from linkwright.base.stats.quantile import percentiles
@@ -147,6 +147,7 @@ def how(question: Scheduled, **more: Any) -> How:
         "operations_per_s": None if collective else OPERATIONS_PER_S,
         "launch_ps": own.launch_ps if own else 0,
         "channels": own.channels if own else None,
+        "across": own.across if own else None,
     }
     return How(**fields | more)
 
@@ -154,8 +155,13 @@ def how(question: Scheduled, **more: Any) -> How:
 def time(question: Scheduled, machine: _native.Machine, **more: Any) -> Time:
     """Return the simulated time of a question; of a schedule that represents a longer one, that of the longer one."""
     own, options = question.own, how(question, **more)
-    longer = ask(machine, of(question), options).time
+    longer = ask(machine, of(question), options)
     if own is None or own.continued is None:
-        return longer
-    shorter = ask(machine, own.continued.shorter, options).time
-    return Time(round(continued(shorter.ps, longer.ps, own.continued.times)))
+        return longer.time
+    return line(own.continued, ask(machine, own.continued.shorter, options), longer)
+
+
+def line(stated: Continued, shorter: Answer, longer: Answer) -> Time:
+    """Return the time on a straight line through two answers, never below what links and threads need."""
+    least = max(stated.least_ps, longer.bound.time.ps if longer.bound else 0)
+    return Time(max(least, round(continued(shorter.slowest.ps, longer.slowest.ps, stated.times))))

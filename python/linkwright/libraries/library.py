@@ -105,8 +105,10 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
     made = LIBRARIES[name].planned(machine, version, (*forced, None, None)[:2], asked)
     if made.mode not in stated["modes"]:
         raise WaivedError(f"{asked.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}")
-    continued = Continued(made.line.shorter, made.line.times) if made.line else None
-    own = Own(made.schedule, None, stated["launch_ps"] + made.drain_ps, made.channels, made.words, continued)
+    continued = Continued(made.line.shorter, made.line.times, made.line.least_ps) if made.line else None
+    own = Own(
+        made.schedule, None, stated["launch_ps"] + made.drain_ps, made.channels, made.words, continued, made.across
+    )
     return Plan(replace(asked, path=stated["modes"][made.mode], issue=made.issue, own=own), made)
 
 

@@ -162,10 +162,13 @@ def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
     rule = _first("network", condition.text)
     name = rule["fabric"] if rule else node["fabric"]
     why = rule["why"] if rule else f"assumed: {name}, as this generation mostly has"
-    total = _total_gbps(condition)
-    if total and (rule is None or rule.get("rate_by_text")):
-        rate = total / _ports(condition, node)
-        return f"{name.partition(',')[0]},rate={rate:g}", f"{why}; {total:g} Gb/s per node"
+    stated = _adapters(condition)
+    if stated and (rule is None or rule.get("rate_by_text")):
+        (count, each), ports = stated, _ports(condition, node)
+        # Several adapters next to a GPU are one port; fewer adapters than ports leave some GPUs without.
+        used, total = (f",ports={count}" if count < ports else ""), count * each
+        rate = total / min(count, ports)
+        return f"{name.partition(',')[0]}{used},rate={rate:g}", f"{why}; {total:g} Gb/s per node"
     return name, why
 
 
@@ -183,17 +186,17 @@ def _size_of(machine: str) -> tuple[int, int]:
     return described.ranks, len(described.cluster[0]) if described.cluster else 0
 
 
-def _total_gbps(condition: Condition) -> float | None:
-    """Return the joint rate of a node's adapters, if the text states it: `8x400Gb`."""
+def _adapters(condition: Condition) -> tuple[int, int] | None:
+    """Return how many adapters a node has, and the rate of each in Gb/s, if the text states it: `8x400Gb`."""
     found = _ADAPTERS.search(condition.machine.lower())
-    return int(found[1]) * int(found[2]) if found else None
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _version(condition: Condition, node: Rule) -> tuple[str, str]:
     stated = _VERSION.search(condition.library_version)
     if stated and node.get("library", "nccl") == "nccl":
         return stated[1], ""
-    rule = _first("version", condition.text)
+    rule = _first("version", f"{condition.text} | {condition.source_url}")
     assert rule is not None  # the last one matches all
     return rule["version"], f"version {rule['version']}: {rule['why']}"
 

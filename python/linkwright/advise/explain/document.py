@@ -85,6 +85,7 @@ def _table(answer: Answer) -> dict[str, Any]:
 
 def _suspect(one: Suspect) -> dict[str, Any]:
     return {
+        "probability": one.probability,
         "distance": one.distance,
         "stated_by_log": one.stated or None,
         "alternatives": [
@@ -105,6 +106,7 @@ _MAYBE: Schema = {"type": ["string", "null"]}
 def schema() -> Schema:
     """Return the JSON schema of the document."""
     cause = _closed(
+        probability={**_NUMBER, "description": "among all faults that were simulated, and one that nobody thought of"},
         distance={**_NUMBER, "description": "factor by which its simulated curve and the log's are apart"},
         stated_by_log={**_MAYBE, "description": "what the log says that proves it"},
         alternatives=_list(_closed(kind=_TEXT, what=_TEXT, why=_TEXT, check=_TEXT, cure=_TEXT)),
@@ -122,7 +124,7 @@ def schema() -> Schema:
         share={**_NUMBER, "description": "of the healthy rate, at the sizes that are judged"},
         small_sizes_only={**_BOOL, "description": "whether no size shows the rate of links"},
         distance={**_NUMBER, "description": "factor by which the healthy curve and the log's are apart"},
-        points=_list(point), causes={**_list(cause), "description": "what the log states first, then the nearest"},
+        points=_list(point), causes={**_list(cause), "description": "what the log states first, then the likeliest"},
         nearest={**_list(cause), "description": "the nearest faults where none is a cause"},
         doubts=_TEXTS,
         findings=_list(

@@ -23,16 +23,17 @@ from linkwright.machines import Variant
 from . import faster, remarks, verdict
 from .faster import Faster
 from .findings import Irregularity, findings, sized
+from .posterior import Observed
 from .sensitivity import Effect, effects
-from .suspects import BLURRED, FEW_NODES, LEFT, LIGHTEST, SHAPE, Observed, Suspect, distance, suspects
+from .suspects import FEW_NODES, LEFT, SURE, Asked, Suspect, suspects
 from .system import System, few
 from .verdict import LogVerdict, Point
 
 SHOWN = 5  # hypotheses
 LARGE = 8 << 30  # bytes at which a machine with a library has its rate for large sizes
-CLOSE = 1.05  # of the rank of the first hypothesis: below this, or the model's error, times do not separate two
 SIZES, SIZES_OF_MANY = 10, 6  # that are simulated, of few nodes and of many
 MANY = 4  # nodes
+SHAPE = 4  # sizes that have a shape
 NEARLY = 0.92  # of the healthy rate
 WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
 
@@ -147,18 +148,14 @@ def explained(
     guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
     if guessed and judged.word == "faster than expected":
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
-    unsure = judged.word == "unsure" and (assumed is not None or guessed)
-    low = judged.word in ("unsure", "suspicious", "broken") and not (unsure or judged.small)
-    end = max(point.healthy_busbw for point in points)
-    weights = {one.size: max(LIGHTEST, one.healthy_busbw / end) if low else 1.0 for one in points}
-    its = Observed(
-        measured, sizes, [point.size for point in judged.judged], weights, curve, reduced, choices_first=not low
-    )
-    apart = its.off(curve)
+    log = Observed(measured, curve, judged.reached)
+    apart = log.fit(curve)[1]
+    scatters = judged.scatter > verdict.SCATTERS
+    unsure = judged.word == "unsure" and (assumed is not None or guessed or scatters)
+    well = judged.word == "fine" and judged.share >= verdict.FINE
+    slow = any(point.time > verdict.SLOW * point.healthy for point in points)
     named, nearest = (
-        ([], [])
-        if unsure or (judged.word == "fine" and (assumed or apart <= 1 / verdict.FINE))
-        else suspects(system, facts, its, apart)
+        ([], []) if unsure or (well and (assumed or not slow)) else suspects(Asked(log, system), facts)
     )
     guessed &= not any(one.stated for one in named[:1])
     doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []
@@ -200,7 +197,7 @@ def binds_in_words(answer: Answer) -> str:
 def heading(answer: Answer) -> str:
     """What its hypotheses are for."""
     if answer.verdict.word != "fine":
-        return "simulated causes of your numbers, what the log states and the nearest first"
+        return "simulated causes of your numbers, what the log states and the likeliest first"
     large = "" if answer.verdict.small else "your large sizes are fine, and "
     return f"{large}the model is less certain of small sizes; simulated causes of slow small ones"
 
@@ -256,22 +253,16 @@ def doubts(answer: Answer) -> list[str]:
         if far:
             return [f"{said}{'; '.join(far)}."]
         return [] if answer.passes else ["No simulated fault comes near your numbers."]
-    first, *others = answer.suspects
-    judged = {point.size: first.times[point.size] for point in answer.verdict.judged if point.size in first.times}
-    left = min(first.distance, distance(judged, answer.measured)) if judged else first.distance
-    if left > LEFT:
-        return [f"The first cause is weak: its simulation leaves {apart_in_words(left)} unexplained."]
-    rivals = [] if first.stated else [one for one in others if one.rank < max(first.rank * CLOSE, BLURRED)]
-    if len(answer.points) < SHAPE and not first.stated:
-        return [
-            f"{len(answer.points)} sizes have no shape that tells causes apart: several give these numbers, the common "
-            "ones first. Measure 8 bytes to 8 GiB with NCCL_DEBUG=INFO to know more."
-        ]
-    if rivals:
-        return [
-            f"Times do not separate the first {len(rivals) + 1} causes: each is within the model's error. Check all."
-        ]
-    return []
+    first = answer.suspects[0]
+    if first.distance > LEFT:
+        return [f"The first cause is weak: its simulation leaves {apart_in_words(first.distance)} unexplained."]
+    if first.probability >= SURE:
+        return []
+    shape = f"{len(answer.points)} sizes have no shape. " if len(answer.points) < SHAPE else ""
+    return [
+        f"Not certain: the first cause has {first.probability:.0%}, because others give such times, too. {shape}Check "
+        "all; a log of 8 bytes to 8 GiB with NCCL_DEBUG=INFO says more."
+    ]
 
 
 def _small(answer: Answer) -> list[str]:

@@ -23,6 +23,7 @@ FINE, BROKEN = 0.80, 0.50
 # The same where all sizes are small: `unsure` from LOOSE on.
 LOOSE, LOOSE_BROKEN = 0.50, 0.33
 FLAT = 0.90  # of the healthy rate for large sizes, from which on a size shows rates
+SCATTERS = 2.0  # times the share of another size that the largest has, from which on they disagree
 SLOW = 1.5  # threshold, as a multiple of the healthy time, for reporting small sizes
 WORDS = ("fine", "unsure", "suspicious", "broken", "faster than expected")
 
@@ -54,12 +55,13 @@ class LogVerdict:
     """How a log compares.
 
     Attributes:
-        word: one of `WORDS`; `unsure` where the healthy rate is assumed, or no published system tells it.
+        word: one of `WORDS`; `unsure` where the healthy rate is assumed, no published system tells it, or sizes disagree.
         share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is lower.
         judged: the sizes that show rates; the largest size if none does.
         small: whether no size shows rates.
         rule: what gives the word.
         reached: the healthy machine's rate at the largest size, as a share of its rate for large sizes.
+        scatter: the share of the largest size over the least one that is judged.
     """
 
     word: str
@@ -68,6 +70,7 @@ class LogVerdict:
     small: bool
     rule: str
     reached: float
+    scatter: float = 1.0
 
 
 def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, assumed: bool = False) -> LogVerdict:
@@ -83,8 +86,13 @@ def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, 
     showing = tuple(point for point in points if point.healthy_busbw >= FLAT * end)
     judged = showing or (points[-1],)
     share = min(statistics.median(point.share for point in judged), judged[-1].share)
-    word, rule = _judged(share, judged[-1].tolerance, loose=by_library and not showing, assumed=assumed)
-    return LogVerdict(word, share, judged, not showing, rule, points[-1].healthy_busbw / end)
+    # A limit that lasts holds for the largest size, too.
+    scatter = judged[-1].share / min(point.share for point in judged)
+    loose = by_library and not showing
+    word, rule = _judged(share, judged[-1].tolerance, loose=loose, assumed=assumed)
+    if word in ("suspicious", "broken") and scatter > SCATTERS and judged[-1].share >= BROKEN:
+        word, rule = "unsure", f"sizes that should have one rate disagree by a factor of {scatter:.2g}; run again"
+    return LogVerdict(word, share, judged, not showing, rule, points[-1].healthy_busbw / end, scatter)
 
 
 def _judged(share: float, tolerance: Tolerance, *, loose: bool, assumed: bool) -> tuple[str, str]:

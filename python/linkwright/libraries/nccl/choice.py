@@ -19,7 +19,7 @@ from linkwright.base.errors import WaivedError, unknown
 from linkwright.libraries.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, chunks, constants
 from linkwright.libraries.nccl.graphs import Graph, channels, graphs
 from linkwright.libraries.nccl.hardware import Hardware
-from linkwright.libraries.nccl.rates import SERVED, Rate, Table, Tuner
+from linkwright.libraries.nccl.rates import SERVED, Rate, Table, Tuner, power_of_two
 
 LEAST_THREADS = 128
 KIB = 1 << 10
@@ -39,6 +39,7 @@ class Choice:
     slices: int  # of a chunk
     predicted_us: float  # by the library's own model; not what a simulation gives
     post_us: float = 0.0  # for the host to hand all messages to the network, one after the other
+    across: float = 0.0  # GB/s that all channels, or those of a pair, carry from node to node; 0: links alone decide
     heads: int = 1  # GPUs that each have a part of the vector combined in the switch
 
     @property
@@ -90,6 +91,13 @@ class Library(Protocol):
     @property
     def post_us(self) -> float:
         """What the host takes to hand a message to the network."""
+
+    @property
+    def sends(self) -> tuple[int, float]:
+        """Channels of a pair of ranks over the network, and what one of them carries, GB/s."""
+
+    def most_across(self, algorithm: str, protocol: str) -> float:
+        """What threads of all channels together carry from node to node, GB/s; 0 if links alone decide."""
 
     def table(self, collective: str) -> Table:
         """(algorithm, protocol) -> rate."""
@@ -149,7 +157,8 @@ class Chooser:
         count, threads = self._reduced(algorithm, protocol, size_bytes)
         chunk, slices = self._chunk(collective, algorithm, protocol, size_bytes, count)
         heads = self._heads if algorithm.startswith("nvls") else 1
-        return Choice(algorithm, protocol, count, threads, chunk, slices, time_us, heads=heads)
+        across = self.tuner.most_across(algorithm, protocol) if self.tuner.hardware.nodes > 1 else 0.0
+        return Choice(algorithm, protocol, count, threads, chunk, slices, time_us, across=across, heads=heads)
 
     def _reduced(self, algorithm: str, protocol: str, size_bytes: int) -> tuple[int, int]:
         """Channels, and threads of each: as many as have enough to do."""
@@ -217,18 +226,19 @@ class Chooser:
         protocol = LL if size_bytes // hardware.ranks <= known.p2p_low_latency and hardware.nodes == 1 else SIMPLE
         posted = (hardware.ranks - hardware.gpus) * self.tuner.post_us * known.posts[protocol]
         channels, threads = self.channels_per_peer, known.threads[SIMPLE]
-        return Choice("p2p", protocol, channels, threads, known.p2p[way], 1, 0.0, posted)
+        across = channels * self.tuner.sends[1] if hardware.nodes > 1 else 0.0
+        return Choice("p2p", protocol, channels, threads, known.p2p[way], 1, 0.0, posted, across)
 
     @property
     def channels_per_peer(self) -> int:
         """How many channels one pair of ranks uses: two for each link between them, a power of two."""
         hardware, most = self.tuner.hardware, self.tuner.channels
         if hardware.nodes > 1:
-            return 2 if 2 * hardware.ranks <= most * chunks().p2p_at_once else 1
+            return self.tuner.sends[0]
         if not hardware.linked:
             return 2
         links = self.tuner.peer_links
-        return _power_of_two(min(most, 2 * (links if hardware.switched else max(1, links // (hardware.gpus - 1)))))
+        return power_of_two(min(most, 2 * (links if hardware.switched else max(1, links // (hardware.gpus - 1)))))
 
 
 def _halved(chunk: int, size_bytes: int, at_once: int, rules: Sequence[tuple[float, int]]) -> int:
@@ -237,10 +247,6 @@ def _halved(chunk: int, size_bytes: int, at_once: int, rules: Sequence[tuple[flo
         while chunk > least * KIB and size_bytes < times * at_once * chunk:
             chunk //= 2
     return chunk
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << max(0, count - 1).bit_length()
 
 
 @functools.lru_cache(TUNERS)

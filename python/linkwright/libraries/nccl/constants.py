@@ -43,6 +43,8 @@ class Constants:
     free_gathers: Sequence[str]
     pat: float
     tree_correction_nvls_tree: bool
+    sends: str
+    sends_rate: float
     base: Mapping[str, ByProtocol]
     nvlink: Mapping[str, ByProtocol]
     pcie: Mapping[str, ByProtocol]
@@ -80,6 +82,7 @@ class Chunks:
     p2p: Mapping[str, int]
     p2p_low_latency: int
     p2p_at_once: int
+    p2p_batch: int
     nvls_tree_peers: int
 
 

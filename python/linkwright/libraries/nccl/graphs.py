@@ -57,14 +57,20 @@ def graphs(constants: Constants, hardware: Hardware) -> Mapping[str, Graph]:
 
 
 def channels(constants: Constants, hardware: Hardware, found: Mapping[str, Graph]) -> int:
-    """How many channels kernels have at most: twice those that were searched for."""
+    """How many channels kernels have at most: those of rings, and those of the switch where they are more."""
+    count = ring_channels(constants, hardware, found)
+    return max(count, nvls_channels(constants, hardware)) if "nvls" in found else count
+
+
+def ring_channels(constants: Constants, hardware: Hardware, found: Mapping[str, Graph]) -> int:
+    """How many channels rings have: twice those that were searched for."""
     ring = found["ring"]
     count = min(constants.most_channels, 2 * ring.channels)
     if "collnet_chain" in found and found["collnet_chain"].intra > found["collnet_chain"].inter and hardware.gpus > 1:
         count = min(constants.most_channels, count + count // 2)
     if hardware.capability >= 90 and hardware.nodes > 1 and ring.intra > 45 and count < 16:
         count *= 2
-    return max(count, nvls_channels(constants, hardware)) if "nvls" in found else count
+    return count
 
 
 def nvls_channels(constants: Constants, hardware: Hardware) -> int:
@@ -106,7 +112,7 @@ def _speeds(constants: Constants, hardware: Hardware) -> Sequence[float]:
     return constants.speeds["across" if hardware.nodes > 1 else "inside"][old]
 
 
-def _port(constants: Constants, hardware: Hardware) -> float:
+def port_rate(constants: Constants, hardware: Hardware) -> float:
     """What one NIC carries, GB/s: its network or the PCIe link to it, whichever is slower."""
     lanes = constants.pcie_gen3 * pcie_generation(hardware.pcie)
     return min(hardware.nic / GIGA, lanes or math.inf)
@@ -120,7 +126,7 @@ def _bearing(constants: Constants, hardware: Hardware) -> Callable[[float], int]
     """A speed -> how many rings of it the links bear."""
     inside, most = peer_rate(constants, hardware), constants.most_channels // 2
     others = hardware.gpus - 1
-    port = _port(constants, hardware)
+    port = port_rate(constants, hardware)
 
     def bears(speed: float) -> int:
         if hardware.gpus == 1:
@@ -136,7 +142,7 @@ def _bearing(constants: Constants, hardware: Hardware) -> Callable[[float], int]
 
 def _ring(constants: Constants, hardware: Hardware) -> Graph:
     speeds, bears = _speeds(constants, hardware), _bearing(constants, hardware)
-    whole = peer_rate(constants, hardware) if hardware.gpus > 1 else _port(constants, hardware)
+    whole = peer_rate(constants, hardware) if hardware.gpus > 1 else port_rate(constants, hardware)
     count, speed = 0, 0.0
     for tried in speeds:
         if count and (count * speed >= whole or tried / speed <= LEAST_STEP):
@@ -174,7 +180,7 @@ def _heads(constants: Constants, hardware: Hardware) -> Graph | None:
     if "nvls" not in hardware.modes or not hardware.switched or hardware.gpus <= 2 or hardware.capability < 90:
         return None
     inside, most = peer_rate(constants, hardware), min(constants.nvls_heads, hardware.gpus)
-    most, port = (min(most, hardware.nics), _port(constants, hardware)) if hardware.nodes > 1 else (most, math.inf)
+    most, port = (min(most, hardware.nics), port_rate(constants, hardware)) if hardware.nodes > 1 else (most, math.inf)
     speeds = _speeds(constants, hardware)
     speed = next((s for s in speeds if s <= port and (most + 1) * s <= inside), 0.0)
     if not speed or not most:
@@ -190,6 +196,6 @@ def _direct(constants: Constants, hardware: Hardware) -> Graph:
     """Heads at the NICs, each of which reduces with its switch of the network."""
     inside, heads = peer_rate(constants, hardware), max(1, min(hardware.nics, hardware.gpus, 8))
     speeds = _speeds(constants, hardware)
-    inter = next((s for s in speeds if s <= _port(constants, hardware)), speeds[-1])
+    inter = next((s for s in speeds if s <= port_rate(constants, hardware)), speeds[-1])
     intra = next((s for s in speeds if s <= min(2 * inter, inside / heads)), inter)
     return Graph(heads, intra, inter, hardware.near, hardware.far)

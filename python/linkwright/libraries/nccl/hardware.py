@@ -50,7 +50,7 @@ class Hardware:
     peer: float  # from one GPU to all others over such links, or to the switch; 0 without
     near: str  # the farthest way between two GPUs of a node
     pcie: float  # of the link between a GPU and its host
-    nics: int  # of a node, that lead to the network
+    nics: int  # of a node, that are nearest to a GPU
     nic: float  # of one of them
     far: str  # the way from a GPU to its nearest NIC
     nic_of: tuple[int, ...]  # the nearest NIC of each GPU of a node
@@ -112,7 +112,7 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
         pcie=max(
             (rate for gpu in local for kind, rate in graph.get(gpu, {}).values() if not _is_peer(kind)), default=0.0
         ),
-        nics=len(ports) if ways else 0,
+        nics=len(order),
         nic=max(ports.values(), default=0.0) if ways else 0.0,
         far=max((way for _, way in found), key=PATHS.index, default=SYS),
         nic_of=tuple(order.index(way[0]) if way else 0 for way in ways),

@@ -13,7 +13,8 @@ the time for which its slowest stage is busy, which is a straight line in 1 / k:
 
     T(K) = T(k) + (1/k - 1/K) / (2/k - 1/k) (T(k) - T(k/2))
 
-Left out: what each slice takes to start, where that is not hidden behind the one before.
+Left out: what each slice takes to start, where that is not hidden behind the one before. A continued time is never
+below what the links of the longer schedule need, nor below S / c if all channels carry c of the vector between nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from linkwright import _native
+from linkwright.base.units import PS_PER_S
 from linkwright.libraries.nccl.choice import Choice
+from linkwright.libraries.nccl.graphs import GIGA
 from linkwright.libraries.nccl.hardware import Hardware
 from linkwright.libraries.nccl.shapes import ROOTED_PIPELINES, Shape, slices
 
@@ -38,6 +41,7 @@ class Line:
     longer: _native.Schedule
     times: float
     words: str
+    least_ps: int = 0  # what the threads of all channels need for the vector
 
 
 def line(choice: Choice, hardware: Hardware, made: Shape, elements: int, element_bytes: int) -> Line | None:
@@ -46,7 +50,11 @@ def line(choice: Choice, hardware: Hardware, made: Shape, elements: int, element
     if choice.algorithm == "ring" and collective not in ROOTED_PIPELINES:
         return _ring(hardware, made, elements, element_bytes)
     wanted = slices(choice, hardware, collective, elements * element_bytes)
-    return _pipeline(made, wanted, elements, element_bytes) if wanted > made.slices else None
+    if wanted <= made.slices:
+        return None
+    # Of the vector, and not of what a port sends: an allreduce by a tree passes it once each way.
+    least = elements * element_bytes / choice.across * PS_PER_S / GIGA if choice.across else 0.0
+    return dataclasses.replace(_pipeline(made, wanted, elements, element_bytes), least_ps=round(least))
 
 
 def _pipeline(made: Shape, wanted: int, elements: int, element_bytes: int) -> Line:

@@ -40,6 +40,7 @@ class Planned:
     channels: int | None = None  # that each message stands for
     choice: Choice | None = None
     line: Line | None = None  # in place of a schedule that is too long
+    across: int | None = None  # bytes per second that a message carries from node to node, if more than links limit it
     drain_ps: int = 0  # from the last message to the last byte in its place
 
     @property
@@ -101,6 +102,7 @@ def carried_out(choice: Choice, seen: Hardware, question: Collective) -> Planned
         shapes.bundle(choice, made),
         choice,
         replaced,
+        shapes.across(choice, made),
         shapes.drain_ps(choice, seen, question),
     )
 

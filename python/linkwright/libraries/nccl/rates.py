@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from linkwright.libraries.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants, chunks
-from linkwright.libraries.nccl.graphs import Graph, nvls_channels, peer_links
+from linkwright.libraries.nccl.graphs import Graph, nvls_channels, peer_links, port_rate, ring_channels
 from linkwright.libraries.nccl.hardware import NVL, PATHS, PHB, PXB, Hardware
 
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
@@ -80,6 +80,43 @@ class Tuner:
     def post_us(self) -> float:
         """What the host takes to hand a message to the network."""
         return self.constants.post[self.hardware.host if self.hardware.host in self.constants.post else "other"]
+
+    @property
+    def sends(self) -> tuple[int, float]:
+        """Channels of a pair of ranks over the network, and what one of them carries, GB/s.
+
+        two     2
+        ranks   2, halved while channels x ranks > 4 x all channels
+        rate    rate of the port / 14 GB/s, halved while channels x ranks / 8 > all channels
+        """
+        known, sized = self.constants, chunks()
+        every, ranks = power_of_two(ring_channels(known, self.hardware, self.graphs)), self.hardware.ranks
+        count = 2
+        if known.sends == "rate":
+            count = max(1, math.ceil(int(port_rate(known, self.hardware)) / known.sends_rate))
+            count = power_of_two(count)
+            while count > 1 and count * math.ceil(ranks / sized.p2p_batch) > every:
+                count //= 2
+        elif known.sends == "ranks":
+            count = 2 if 2 * ranks <= every * sized.p2p_at_once else 1
+        return count, known.sends_rate
+
+    def most_across(self, algorithm: str, protocol: str) -> float:
+        """What threads of all channels together carry from node to node, GB/s of the vector; 0 if links alone decide.
+
+        A tree passes the vector up and down, so that half of what its channels carry is one direction's.
+        """
+        graph = self.graphs.get(algorithm)
+        if graph is None or algorithm not in ("ring", "tree"):
+            return 0.0
+        if algorithm == "ring":
+            return {LL: self._low_latency_cap, LL128: graph.channels * self.cap("ring_line"), SIMPLE: 0.0}[protocol]
+        whole = graph.channels * self.cap("tree")
+        if protocol == LL:
+            whole = min(whole * self.constants.tree_low_latency, self._low_latency_cap)
+        if protocol == LL128:
+            whole = min(whole * 120 / 128, graph.channels * self.cap("tree_line"))
+        return whole / 2
 
     @property
     def row(self) -> str:
@@ -267,3 +304,8 @@ class Tuner:
             crossing = 2 * nodes if constants.ring_steps == "nodes" else 2 * (nodes - 1)
         posted = self.post_us * chunks().posts[protocol] if nodes > 1 else 0.0
         return (steps - crossing) * max(hop, posted) + crossing * net
+
+
+def power_of_two(count: int) -> int:
+    """The power of two that is not below `count`."""
+    return 1 << max(0, count - 1).bit_length()

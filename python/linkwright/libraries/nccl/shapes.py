@@ -30,6 +30,7 @@ from linkwright.base.errors import WaivedError
 from linkwright.base.units import PS_PER_S, PS_PER_US
 from linkwright.libraries.nccl.choice import Choice
 from linkwright.libraries.nccl.constants import SIMPLE, chunks
+from linkwright.libraries.nccl.graphs import GIGA
 from linkwright.libraries.nccl.hardware import Hardware
 from linkwright.libraries.nccl.search import search
 
@@ -142,6 +143,11 @@ def _from(rings: Sequence[Sequence[int]], hardware: Hardware) -> Iterator[tuple[
 def bundle(choice: Choice, made: Shape) -> int:
     """How many channels each message stands for."""
     return math.ceil(choice.channels / (len(made.rings) if made.rings else _rails_of_grid(choice, made)))
+
+
+def across(choice: Choice, made: Shape) -> int | None:
+    """The bytes per second that one message carries from node to node, where threads limit it."""
+    return round(GIGA * choice.across / len(made.rings or (0,))) if choice.across else None
 
 
 def issue(choice: Choice, collective: str) -> str:

@@ -70,6 +70,15 @@ class Tuner:
         return self.common.post.get(self.hardware.host, 1.0)
 
     @property
+    def sends(self) -> tuple[int, float]:
+        """Channels of a pair of ranks over the network, as NCCL had it; what one carries is not known."""
+        return 2 if 2 * self.hardware.ranks <= self.channels * chunks().p2p_at_once else 1, 0.0
+
+    def most_across(self, algorithm: str, protocol: str) -> float:
+        """What threads carry from node to node: 0, it is not known."""
+        return 0.0
+
+    @property
     def slow_bus(self) -> float:
         """Up to what a ring needs fewer threads, GB/s."""
         return self.common.pcie_gen3

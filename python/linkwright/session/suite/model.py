@@ -62,7 +62,7 @@ class Work:
         assert isinstance(question, Collective)
         assert question.own
         assert question.own.continued
-        line = rows.Line(shorter, question.own.continued.times, self._limit(question))
+        line = rows.Line(shorter, question.own.continued, self._limit(question))
         return self.rows(question, longer, line)
 
     def _limit(self, question: Collective) -> Limit | None:

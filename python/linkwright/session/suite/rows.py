@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from linkwright.ask import schedules
 from linkwright.ask.answer import Answer, Limit
-from linkwright.ask.question import Collective, Probe, Program, Question, Scheduled, continued
+from linkwright.ask.question import Collective, Continued, Probe, Program, Question, Scheduled
 from linkwright.base.lazy import np
 from linkwright.base.stats import bandwidth
 from linkwright.base.stats.summary import summarise
@@ -37,7 +37,7 @@ class Line:
     counted. The `limit` is that of the larger problem, which no simulation has seen."""
 
     shorter: Answer
-    times: float  # the difference between both, added to the longer one
+    stated: Continued
     limit: Limit | None
 
 
@@ -54,7 +54,7 @@ def of_simulation(
     time_ns, scale = answer.slowest.ns, 1.0
     limit, bound, counts = answer.limit, answer.bound, _counts(answer)
     if line:
-        longer_ns, time_ns = time_ns, continued(line.shorter.slowest.ns, time_ns, line.times)
+        longer_ns, time_ns = time_ns, schedules.line(line.stated, line.shorter, answer).ns
         scale = time_ns / longer_ns
         limit, bound, counts = line.limit, None, {}
     known = {

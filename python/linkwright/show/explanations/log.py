@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _CURVES = 3  # hypotheses in the chart
 _SUSPECTS = (
     Column("Place", numeric=True),
-    Column("Away", "%", numeric=True, help="difference between its curve and yours, over all sizes"),
+    Column("Likely", "%", numeric=True, help="among all simulated faults, and one that nobody thought of"),
+    Column("Away", "%", numeric=True, help="difference between its curve and yours, where the model knows the times"),
     Column("Hypothesis"),
     Column("Usual cause"),
     Column("Command that checks it"),
@@ -124,6 +125,7 @@ def _suspects(answer: Answer) -> list[Section]:
     body = [
         [
             Cell(f"{place}", place, tone="strong"),
+            Cell("stated" if suspect.probability == 1 else f"{suspect.probability:.0%}", suspect.probability),
             _away(suspect),
             Cell(case.what, tone="strong", detail=_detail(case, at)),
             case.cause, case.check, case.cure,
@@ -133,8 +135,8 @@ def _suspects(answer: Answer) -> list[Section]:
     ]  # fmt: skip
     away = apart_in_words(answer.distance)
     why = f"{heading(answer).capitalize()}."
-    read = f"{why} Each is simulated at all sizes, and nothing is fitted. The healthy machine is {away} away."
-    return [Section("What would give these numbers", [Table("Hypotheses, the nearest first", _SUSPECTS, body, read)])]
+    read = f"{why} Each is simulated; the strength of a fault may be off. The healthy machine is {away} away."
+    return [Section("What would give these numbers", [Table("Hypotheses, the likeliest first", _SUSPECTS, body, read)])]
 
 
 def _detail(case: Case, at: int) -> str:

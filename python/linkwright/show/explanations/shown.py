@@ -87,7 +87,8 @@ def _suspects(answer: Answer) -> Iterator[str]:
     for sentence in doubts(answer):
         yield from wrapped(sentence)
     for number, suspect in enumerate(answer.suspects, 1):
-        first = f"{number}. {apart_in_words(suspect.distance)} away: "
+        likely = "" if suspect.probability == 1 else f"{suspect.probability:.0%} likely, "
+        first = f"{number}. {likely}{apart_in_words(suspect.distance)} away: "
         for case in suspect.cases:
             stated = f" (stated by the log: {case.stated})" if case.stated else ""
             yield from wrapped(first + case.what + stated, indent="   ")

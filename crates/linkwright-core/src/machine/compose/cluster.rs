@@ -423,6 +423,7 @@ fn transports(
     let mut add = |protocol: &str, prefix: &str, head: Table, stated: &Node| {
         let name = format!("{prefix}{protocol}");
         let mut transport = head;
+        transport.set("across", Value::Flag(true));
         if let Value::Table(stated) = &stated.value {
             transport.entries.extend(stated.entries.iter().cloned());
         }

@@ -61,6 +61,7 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
         packet,
         local_start,
         channels: None,
+        across: None,
     };
     channels_count(machine, &routing.transports, &s)?;
     overrides(&mut routing, &mut s)?;
@@ -268,6 +269,7 @@ fn transport(
         notice: s.optional_time("notice")?.unwrap_or(start),
         rate: s.optional_rate("rate")?.map(whole),
         channel: s.optional_rate("channel")?.map(whole),
+        across: s.optional_flag("across")?.unwrap_or(false),
         chunk: s.optional_bytes("chunk")?.map_or(u64::MAX, |c| c.0),
         inline: s.optional_bytes("inline")?.map_or(0, |size| size.0),
         long: s.optional_bytes("long")?.map_or(u64::MAX, |size| size.0),

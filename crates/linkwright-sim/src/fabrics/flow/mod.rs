@@ -153,7 +153,7 @@ impl Fabric for Flow {
     fn reset(&mut self, conditions: &Conditions<'_>) {
         self.sets = conditions.sets.to_vec();
         let routes = self.routes.get_mut();
-        routes.bundle(conditions.channels, conditions.seed);
+        routes.bundle(conditions.channels, conditions.across, conditions.seed);
         self.shared = Shared::new(self.sharing, routes, conditions.watch);
         self.table.take();
         self.starts.clear();

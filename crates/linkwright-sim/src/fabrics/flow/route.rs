@@ -48,6 +48,8 @@ pub(super) struct Transport {
     pub rate: Option<u64>,
     /// The most that one channel carries.
     pub channel: Option<u64>,
+    /// Whether it leads from node to node.
+    pub across: bool,
     pub chunk: u64,
     /// Smaller messages take no longer than `start`.
     pub inline: u64,
@@ -113,6 +115,8 @@ pub(super) struct Routing {
     pub local_start: TimePs,
     /// Equal channels that every message stands for; `None` if they are not counted.
     pub channels: Option<u32>,
+    /// The most that a message carries from node to node, bytes of data per second.
+    pub across: Option<u64>,
 }
 
 impl Routing {
@@ -447,6 +451,7 @@ impl Routing {
         let own_rate = own.and_then(|own| own.rate).or(t.rate);
         let bundle = (t.channel.zip(self.channels)).map(|(one, n)| one.saturating_mul(n.into()));
         let rate = [own_rate, bundle].into_iter().flatten().min();
+        let across = (self.across.filter(|_| t.across)).map_or(u64::MAX, |most| most.max(1));
         let most = |first, last| {
             let used = uses.of(pieces[first * passes + last]);
             (self.topology).most(used, &uses.fractions)
@@ -457,7 +462,9 @@ impl Routing {
                 true => together,
                 false => (first..=last).map(|i| most(i, i)).fold(u64::MAX, u64::min),
             };
-            share(rate.unwrap_or(u64::MAX).min(alone)).min(together)
+            share(rate.unwrap_or(u64::MAX).min(alone))
+                .min(together)
+                .min(across)
         };
         let start = own.and_then(|own| own.start).or(n.start);
         let links = way.links.iter();

@@ -77,15 +77,15 @@ impl Routes {
         }
     }
 
-    /// Every message stands for `channels` channels, and `seed` draws the ways of pairs; what is known of routes is
+    /// Every message stands for `channels` channels and carries at most `across` between nodes, and `seed` draws the ways of pairs; what is known of routes is
     /// forgotten where that makes a difference, except for the trees.
-    pub fn bundle(&mut self, channels: Option<u32>, seed: u64) {
+    pub fn bundle(&mut self, channels: Option<u32>, across: Option<u64>, seed: u64) {
         let drawn = self.fans.seed != seed && self.routing.topology.draws();
         self.fans.seed = seed;
-        if self.routing.channels == channels && !drawn {
+        if (self.routing.channels, self.routing.across) == (channels, across) && !drawn {
             return;
         }
-        self.routing.channels = channels;
+        (self.routing.channels, self.routing.across) = (channels, across);
         self.numbers = Pairs::new(self.routing.topology.endpoints as usize);
         self.routes.clear();
         self.timings.clear();

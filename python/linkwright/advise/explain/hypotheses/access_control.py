@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import ROUGH, Case, Hypothesis
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -16,7 +16,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             "GPUs communicate through the processor instead of their switch", system.having(detours=True),
             "ACS", "PCIe access control services (ACS) route all traffic of a device through the root complex",
             "lspci -vvv | grep ACSCtl: SrcValid+ on a switch; cat /proc/cmdline (iommu=); nvidia-smi topo -m",
-            "turn ACS off on the PCIe switches (setpci ECAP_ACS+0x6.w=0000), boot with iommu=pt",
+            "turn ACS off on the PCIe switches (setpci ECAP_ACS+0x6.w=0000), boot with iommu=pt", strength=ROUGH,
         )  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                     else "grep -i nvls in the log with NCCL_DEBUG=INFO",
                 ) or "run once with NCCL_ALGO unset",
                 "unset NCCL_ALGO and NCCL_NVLS_ENABLE; systemctl status nvidia-fabricmanager", stated,
-                odds=UNUSUAL if value == "" else COMMON,
+                common=UNUSUAL if value == "" else COMMON,
             )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import UNUSUAL, Case, Hypothesis
+from .kind import COMMON, FREE, RARE, Case, Hypothesis
 
 PARTS = (0.75, 0.5, 0.25)
 _RATES = re.compile(r"fabric\.transport\..*\.channel")
@@ -25,7 +25,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             "look for `coll channels` in the log with NCCL_DEBUG=INFO" if facts.channels is None
             else "run again with twice as many channels",
             "NCCL_MIN_CTAS (NCCL_MIN_NCHANNELS) 24 or 32; on several nodes NCCL_IB_QPS_PER_CONNECTION=2 or 4",
-            limit if _binds(limit, facts) else "", odds=UNUSUAL,
+            limit if _binds(limit, facts) else "", common=COMMON if limit else RARE, strength=FREE,
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis, checks, unless
+from .kind import ROUGH, Case, Hypothesis, checks, unless
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -17,7 +17,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             "GPUDirect RDMA is off: data is staged through host memory", system.on("gpudirect=0"), "no GPUDirect",
             "nvidia-peermem is not loaded, dma-buf is missing, or NCCL_NET_GDR_LEVEL forbids it",
             checks("lsmod | grep peermem", unless(stated, "grep GDRDMA in the log with NCCL_DEBUG=INFO")),
-            "modprobe nvidia-peermem; unset NCCL_NET_GDR_LEVEL", stated,
+            "modprobe nvidia-peermem; unset NCCL_NET_GDR_LEVEL", stated, strength=ROUGH,
         )  # fmt: skip
 
 

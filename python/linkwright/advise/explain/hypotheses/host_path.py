@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import ROUGH, Case, Hypothesis
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -16,7 +16,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             "NICs reach GPUs through the processor instead of their switch", system.lacking("nic"), "ACS",
             "PCIe access control services (ACS) and an IOMMU are on, or GPU and NIC are on different switches",
             "lspci -vvv | grep ACSCtl; cat /proc/cmdline (iommu=); nvidia-smi topo -m",
-            "turn ACS off on the PCIe switches, boot with iommu=pt",
+            "turn ACS off on the PCIe switches, boot with iommu=pt", strength=ROUGH,
         )  # fmt: skip
 
 

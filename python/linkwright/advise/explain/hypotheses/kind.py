@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-COMMON, UNUSUAL, RARE = 1.0, 1.03, 1.15  # odds
-TWO = 1.15  # odds of two faults at once
-WITHIN = 1.5  # the factor by which a curve may be off the log's, to be a cause
+COMMON, UNUSUAL, RARE = 1.0, 0.25, 0.05  # how often a kind is the cause, to each other
+TWO = 0.1  # how much seldomer two faults are at once
+# How well the strength of a fault is known, as a share of ln(fault / healthy): of a choice of the library, of another
+# path of the data, and of links that carry a part, whatever it is.
+KNOWN, ROUGH, FREE = 0.15, 0.3, 0.5
+STEADY, UNSTEADY = 0.1, 0.2  # what differs from size to size, as a share of the time
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,9 @@ class Case:
         check: what to type or read; without what the log has said.
         cure: what to do about it.
         stated: what the log says that proves it; empty where it does not.
-        within: the factor by which its curve may be off, to be a cause: less for faults whose curves fit many others.
-        odds: how seldom it is the cause: a fault of odds 1.15 comes behind a common one that is 15 % farther.
-        shape: whether only a whole curve shows it, because any single number fits it.
+        common: how often it is the cause, in comparison with others.
+        strength: how well its strength is known, as a share of ln(fault / healthy).
+        noise: what differs from size to size, as a share of the time.
     """
 
     what: str
@@ -37,9 +40,9 @@ class Case:
     check: str
     cure: str
     stated: str = ""
-    within: float = WITHIN
-    odds: float = COMMON
-    shape: bool = False
+    common: float = COMMON
+    strength: float = KNOWN
+    noise: float = STEADY
 
     def on_top_of(self, other: Case) -> Case:
         """Both faults; this one's system has the other already."""
@@ -47,8 +50,8 @@ class Case:
             self, what=f"{other.what}; and {self.what}", kind=f"{other.kind} + {self.kind}",
             cause=f"{other.cause}; and {self.cause}", check=checks(other.check, self.check),
             cure=checks(other.cure, self.cure), stated="; ".join(filter(None, (other.stated, self.stated))),
-            within=min(self.within, other.within), shape=self.shape or other.shape,
-            odds=self.odds if other.stated else self.odds * other.odds * TWO,
+            common=self.common if other.stated else self.common * other.common * TWO,
+            strength=max(self.strength, other.strength), noise=max(self.noise, other.noise),
         )  # fmt: skip
 
 

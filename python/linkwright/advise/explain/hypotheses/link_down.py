@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import COMMON, FREE, RARE, Case, Hypothesis
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -19,6 +19,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                     "links are down, trained at a lower rate or width, or shared with another job",
                     system.command("links"),
                     "reset the GPUs, reseat the card; compare with a healthy node",
+                    common=COMMON if system.nodes == 1 else RARE, strength=FREE,  # on all nodes at once
                 )  # fmt: skip
 
 

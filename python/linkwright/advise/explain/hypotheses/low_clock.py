@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import RARE, Case, Hypothesis
+from .kind import FREE, UNUSUAL, Case, Hypothesis
 
 PARTS = (0.7, 0.4)
-NEAR = 1.25  # start-ups and rates change together, which resembles much else
 _TIMES = re.compile(r"fabric\.transport\..*\.(start|long_start)|library\.launch")
 _RATES = re.compile(r"fabric\.transport\..*\.channel|path\..*\.combine_rate")
 
@@ -30,7 +29,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 f"GPUs run at {part:.0%} of their clock", system.scaled(changes), "low clock",
                 "a power cap, heat, or a locked clock lowers the clock",
                 system.command("clocks"), "lift the cap, unlock the clocks, check the cooling",
-                within=NEAR, odds=RARE, shape=True,
+                common=UNUSUAL, strength=FREE,
             )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import UNUSUAL, Case, Hypothesis
 
 MOST = 4  # links of the first GPU; those of others give the same curves on a symmetric machine
 
@@ -20,6 +20,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             f"one link between GPUs is missing, such as {a} - {b}", system.lacking(f"{a} - {b}"), "missing link",
             "a link failed its training or was switched off after errors", system.command("links"),
             "reset the GPUs, reseat the bridge or baseboard; compare with a healthy node",
+            common=UNUSUAL,
         )  # fmt: skip
 
 

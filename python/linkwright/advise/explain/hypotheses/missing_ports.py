@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import COMMON, UNUSUAL, Case, Hypothesis, checks, unless
+from .kind import ROUGH, Case, Hypothesis, checks, unless
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -33,7 +33,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 ),
                 "bring the port up, or list all ports in NCCL_IB_HCA; on a VM give NCCL_TOPO_FILE; try "
                 "NCCL_PXN_DISABLE=1",
-                stated, odds=UNUSUAL if left == 1 else COMMON,
+                stated, strength=ROUGH,
             )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import FREE, Case, Hypothesis
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -24,6 +24,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                     "ib_write_bw between the nodes; ibstat | grep Rate; lspci -vv | grep LnkSta",
                     "replace the cable, check adaptive routing and congestion counters; on RoCE "
                     "try NCCL_IB_ECE_ENABLE=0",
+                    strength=FREE,
                 )  # fmt: skip
 
 

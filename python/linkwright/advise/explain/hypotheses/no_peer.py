@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis, checks, unless
+from .kind import COMMON, ROUGH, UNUSUAL, Case, Hypothesis, checks, unless
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -30,6 +30,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             ),
             "unset NCCL_P2P_DISABLE, turn ACS off on the PCIe switches, boot with iommu=pt; where GPUs have no peer "
             "access at all (GeForce), NCCL_SHM_USE_CUDA_MEMCPY=1 lets copy engines move the data", stated,
+            common=UNUSUAL if own and not stated else COMMON, strength=ROUGH,
         )  # fmt: skip
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import RARE, UNUSUAL, WITHIN, Case, Hypothesis
-
-NEAR = 1.15  # switches that reduce make it faster as a rule
+from .kind import RARE, UNUSUAL, Case, Hypothesis
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -25,7 +23,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 else "grep -i sharp in the log with NCCL_DEBUG=INFO; env | grep COLLNET",
                 "start sharp_am, set NCCL_COLLNET_ENABLE=1",
                 stated,
-                odds=UNUSUAL if state == "0" else RARE, within=WITHIN if state == "0" else NEAR,
+                common=UNUSUAL if state == "0" else RARE,
             )  # fmt: skip
 
 

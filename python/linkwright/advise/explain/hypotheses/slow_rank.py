@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis
+from .kind import FREE, UNUSUAL, Case, Hypothesis
 
 PARTS = (0.5, 0.25)
 
@@ -22,6 +22,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             "slow rank", "one GPU has a bad riser or cable, is shared with another job, or its host is busy",
             f"{system.command('clocks')}; run on one half of the ranks, then on the other: one half is slow",
             "exclude that GPU or node (--exclude), and have it repaired",
+            common=UNUSUAL, strength=FREE,
         )  # fmt: skip
 
 

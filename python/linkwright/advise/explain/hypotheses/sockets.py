@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import Case, Hypothesis, checks, unless
+from .kind import ROUGH, Case, Hypothesis, checks, unless
 
 _GREP = "grep 'NET/' in the log with NCCL_DEBUG=INFO: Socket instead of IB or OFI"
 
@@ -20,6 +20,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             "no plugin for the network was found, or NCCL_IB_DISABLE=1 is set",
             checks("ls /dev/infiniband; fi_info -p efa", unless(stated, _GREP)),
             "unset NCCL_IB_DISABLE; install the plugin (aws-ofi-nccl, rdma-core) in the container", stated,
+            strength=ROUGH,
         )  # fmt: skip
 
 

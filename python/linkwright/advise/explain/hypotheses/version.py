@@ -20,7 +20,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             yield Case(
                 f"the library is {name}", system.having(algorithm=name), "version",
                 "the program loads a different version of the library than expected",
-                "NCCL_DEBUG=VERSION; ldd on the program; LD_LIBRARY_PATH", "load the newer library", odds=UNUSUAL,
+                "NCCL_DEBUG=VERSION; ldd on the program; LD_LIBRARY_PATH", "load the newer library", common=UNUSUAL,
             )  # fmt: skip
 
 
