@@ -230,6 +230,11 @@ def _first(kind: str, text: str) -> Rule | None:
     return next((rule for rule in _rules()[kind] if re.search(rule["match"], text)), None)
 
 
+def post_hoc() -> dict[str, str]:
+    """Return the rules that were chosen after published values had been seen: why -> the pattern of the rule."""
+    return {rule["why"]: rule["match"] for its in _rules().values() for rule in its if rule.get("status") == "post_hoc"}
+
+
 @functools.cache
 def _rules() -> Mapping[str, Sequence[Rule]]:
     path = resources.files(__package__) / "settings.toml"
