@@ -112,6 +112,7 @@ class Options:
     ablate: bool = False
     holdout_scale: bool = False
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
+    found: Callable[[str], None] = lambda line: None  # what is known before the end, as it comes
 
 
 def reproduce(key: str, options: Options | None = None) -> Outcome:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Tables that are printed as well as shown in the report, if the study has them.
 PRINTED = (
-    "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "cases",
+    "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "ranges", "cases",
     "predictions", "refused", "left_out", "fastest",
 )  # fmt: skip
 
@@ -78,6 +78,7 @@ def command(
         options = Options(
             full=full, seed=seed, tables=tables, machines=machines, conditions=conditions, ablate=ablate,
             holdout_scale=holdout_scale, progress=bar,
+            found=(lambda line: None) if json_file == "-" else click.echo,
         )  # fmt: skip
         outcome = reproduce(study, options)
     finally:

@@ -12,7 +12,7 @@ from linkwright_evidence.report import agreement, pages, plain, study_tables
 
 
 def test_study_summary_counts_blind_cells_apart():
-    summary = pages.sections(synthetic.study())[0].items[0]
+    summary = next(one for one in pages.sections(synthetic.study()) if one.title == "How close").items[0]
     row = next(row for row in summary.rows if row[0].text == "dram_interleaved_read")
     assert [cell.text for cell in row[1:5]] == ["25", "5", "0", "1"]
     assert agreement.error({"predicted": 90, "reference": 100}) == pytest.approx(-0.1)
@@ -72,3 +72,25 @@ def test_plain_form_keeps_everything():
     assert plain.dump(kept) == plain.dump([section])
     with pytest.raises(ValueError, match="Curve has no field colour"):
         plain.load({"type": "Curve", "colour": "red"})
+
+
+def test_the_first_screen_has_scored_cells_what_was_chosen_and_what_fails():
+    study = {
+        "paper": "p", "title": "t",
+        "cells": [
+            {"table": "a", "predicted": 1.1, "reference": 1.0, "unit": "us", "role": "predicted"},
+            {"table": "a", "predicted": 1.0, "reference": 1.0, "unit": "us", "role": "fitted"},
+        ],
+        "tuned": [
+            {"key": key, "value": "1", "status": status} for key, status in (("x", "fitted"), ("y", "post_hoc"))
+        ],
+        "claims": [
+            {"id": "P-01", "statement": "one", "holds": True, "why": ""},
+            {"id": "P-02", "statement": "two", "holds": False, "why": "off by half"},
+        ],
+    }  # fmt: skip
+    page = pages.page(study)
+    badges = [(badge.count, badge.label) for badge in page.badges]
+    assert badges[:3] == [(1, "of 2 cells scored"), (1, "fitted numbers"), (1, "post-hoc rules")]
+    assert page.sections[0].title == "What fails"
+    assert [row[0] for row in page.sections[0].items[0].rows] == ["P-02"]

@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
-from linkwright.advise.tolerance import of
 from linkwright.libraries.settings import Setup
+from linkwright.libraries.tolerance import of
 from linkwright_evidence import Options
 from linkwright_evidence.modern import tolerance
 from linkwright_evidence.modern.tolerance import FILE, Measured

@@ -19,9 +19,9 @@ from linkwright.advise.explain.hypotheses import algorithm_forced, cases
 from linkwright.advise.explain.sensitivity import Effect
 from linkwright.advise.explain.system import System
 from linkwright.advise.explain.verdict import Point
-from linkwright.advise.tolerance import Basis, Tolerance
 from linkwright.formats.logs import Facts, LogRow, LogTable, read_log
 from linkwright.libraries import library
+from linkwright.libraries.tolerance import Basis, Tolerance
 from linkwright_cases import invoke
 from log_cases import nccl, osu
 

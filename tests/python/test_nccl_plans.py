@@ -239,6 +239,26 @@ def test_a_long_pipeline_is_the_line_through_two_short_ones(collective, name, no
     assert time(made, machine).ps == pytest.approx(time(whole, machine).ps, rel=within)
 
 
+def test_a_long_alltoall_is_the_line_through_two_short_ones(monkeypatch):
+    machine = node_machine(16, gpus=4)
+    whole = plan(machine, "alltoall", size=1 << 22)
+    monkeypatch.setattr(lines, "MOST_SENDS", 0)
+    made = plan(machine, "alltoall", size=1 << 22)
+    assert (whole.planned.line, made.planned.line.times) == (None, 2 / 3)
+    assert made.words.endswith("; alltoalls of 6 and 12 nodes continued to 16")
+    assert time(made, machine).ps == pytest.approx(time(whole, machine).ps, rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1 << 24, 1 << 32])
+@pytest.mark.parametrize("network", ["slingshot-11", "ndr-fat-tree,gpudirect=0", "ndr-fat-tree"])
+def test_nothing_that_is_continued_beats_its_limit(network, size):
+    machine = machines.load("hgx-h100", Variant(16, network))
+    for forced in ("tree/simple", "nvls_tree/simple"):
+        made = plan(machine, algorithm=f"nccl-2.30/{forced}", size=size)
+        limits = lw.limits("allreduce", machine, ranks=machine.ranks, size=size, path=made.question.path)
+        assert time(made, machine).ps >= max(limit.time.ps for limit in limits)
+
+
 def test_rows_of_a_long_ring_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "MOST_MESSAGES", 0)
     machine, rows = tmp_path / "nodes.toml", tmp_path / "rows.json"
@@ -303,3 +323,40 @@ def test_rings_share_the_ports_that_are_left(missing, rate):
     setup = Setup("gh200-alps", 4, 4, "slingshot-11", "nccl-2.23/ring/simple", "allreduce")
     time = predicted(machine, setup, size).time_us
     assert size / time / 1e3 * 2 * 15 / 16 == pytest.approx(rate, rel=0.03)
+
+
+# What threads carry between nodes.
+
+
+@pytest.mark.parametrize(("nodes", "channel"), [(2, 42.8), (4, 24.0), (16, 24.0)])
+def test_a_tree_carries_what_its_channels_do(nodes, channel):
+    """Eight B200 have eight channels of a tree, whose cap is a bus rate."""
+    machine = machines.load("b200", Variant(nodes, "ndr-fat-tree"))
+    made = plan(machine, algorithm="nccl-2.30/tree/simple", size=1 << 34)
+    bus = 2 * (machine.ranks - 1) / machine.ranks
+    assert made.planned.across == pytest.approx(1e9 * channel / bus)
+    assert bus * (1 << 34) / time(made, machine).s == pytest.approx(8e9 * channel, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("version", "ranks_by_channels"),
+    [
+        # 48.5 GB/s of a port are four channels of 14 GB/s, halved while 16 channels do not take eight ranks each.
+        ("2.30", {16: 4, 32: 4, 64: 2, 128: 1}),
+        ("2.28", {16: 2, 32: 2, 64: 1, 128: 1}),
+        ("2.18", {16: 2, 128: 2}),
+    ],
+)
+def test_channels_of_a_pair_over_a_network_follow_the_version(version, ranks_by_channels):
+    for ranks, channels in ranks_by_channels.items():
+        machine = machines.load("b200", Variant(ranks // 8, "ndr-fat-tree"))
+        made = plan(machine, "alltoall", f"nccl-{version}", 1 << 30).planned
+        assert (made.channels, made.across) == (channels, channels * 14_000_000_000)
+
+
+def test_a_message_inside_a_node_is_not_held_back():
+    machine = machines.load("hgx-h100", Variant(2, "ndr-fat-tree"))
+    schedule, inside = lw.schedule("broadcast", "linear", ranks=2, size="1M"), schedules.How(across=10**5)
+    free = schedules.ask(machine, schedule).time
+    assert schedules.ask(machine, schedule, inside).time == free
+    assert schedules.ask(machine, schedule, inside.but(placement=[0, 8])).time.s > 1

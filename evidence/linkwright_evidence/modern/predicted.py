@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from linkwright.base.errors import LinkwrightError
+from linkwright.base.units import format_size
 from linkwright.libraries.settings import Condition, Refusal, Setting, Setup, settle
 from linkwright.libraries.times import Model, Predicted
 from linkwright_evidence import Options, parallel
@@ -24,8 +25,19 @@ def rows(file: Path, model: Model, options: Options) -> tuple[list[dict], list[d
         if isinstance(setting, Refusal):
             refused.append(_refused(condition, setting.reason))
             continue
+        before = len(found)
         _predict(condition, setting, model, options, kinds, found, refused)
+        options.found(_words(condition, found[before:]))
     return found, refused
+
+
+def _words(condition: Condition, its: list[dict]) -> str:
+    """A table as it comes, in one line."""
+    if not its:
+        return f"{condition.table_id}: refused"
+    sizes, times = ([row[key] for row in its] for key in ("size_bytes", "time_us"))
+    ends = " to ".join(format_size(size) for size in dict.fromkeys((min(sizes), max(sizes))))
+    return f"{condition.table_id}: {condition.collective} {ends}, {min(times):g} to {max(times):g} us"
 
 
 def fitted_kinds() -> frozenset[str]:

@@ -46,8 +46,10 @@ def page(study: Mapping[str, Any], extras: Sequence[Section] = (), facts: Sequen
     """A whole report of one study."""
     claims = study.get("claims", [])
     held, failed, unjudged = _tally(claims)
+    cells = study.get("cells", [])
     badges = [
-        Badge(len(study.get("cells", [])), "cells", "quiet"),
+        Badge(sum(error(cell) is not None for cell in cells), f"of {len(cells)} cells scored", "quiet"),
+        *(Badge(count, words, "quiet") for words, count in _chosen(study.get("tuned", [])).items() if count),
         Badge(held, "claim held" if held == 1 else "claims held", "good"),
         Badge(failed, "claim failed" if failed == 1 else "claims failed", "bad" if failed else "quiet"),
         *([Badge(unjudged, "not judged", "warn")] if unjudged else []),
@@ -69,6 +71,7 @@ def sections(study: Mapping[str, Any]) -> list[Section]:
     tuned = study.get("tuned", [])
     fitted = [row for row in tuned if row["status"] == "fitted"]
     built = [
+        _failing(study.get("claims", [])),
         Section("How close", [_summary(by_table, fitted), *charts(by_table)]),
         _claims(study.get("claims", [])),
         _tuned(tuned),
@@ -123,6 +126,20 @@ def _tone(relative: float) -> str:
 def _fitted_for(fitted: Sequence[Mapping[str, Any]], table: str) -> int | None:
     """How many numbers were fitted for `table`; None where the study does not say."""
     return sum(table in row["tables"] for row in fitted) if all("tables" in row for row in fitted) else None
+
+
+def _chosen(tuned: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many numbers and rules were chosen rather than known, by kind."""
+    kinds = {"fitted": "fitted numbers", "post_hoc": "post-hoc rules", "assumed": "free choices"}
+    return {words: sum(row["status"] == status for row in tuned) for status, words in kinds.items()}
+
+
+def _failing(claims: Sequence[Mapping[str, Any]]) -> Section | None:
+    """What does not hold, before everything that does."""
+    failed = [claim for claim in claims if claim["holds"] is False]
+    rows = [[str(claim["id"]), str(claim["statement"]), str(claim.get("why") or "")] for claim in failed]
+    columns = (Column("Claim"), Column("Statement"), Column("Why"))
+    return Section("What fails", [Table("Claims that fail", columns, rows)]) if failed else None
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Section | None:

@@ -16,15 +16,14 @@ from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import counted, format_size
 from linkwright.formats.gates import Expectation, Expected, Judged, Standing, printable
 from linkwright.formats.logs import Facts, LogTable
-from linkwright.libraries import library, mpi
+from linkwright.libraries import library, mpi, tolerance
 from linkwright.libraries.settings import COLLECTIVES
+from linkwright.libraries.tolerance import BYTES, NODES, Basis, Tolerance, band
 from linkwright.machines import Variant
 
-from . import tolerance
 from .explain import log as logs
 from .explain import remarks
 from .explain.system import System
-from .tolerance import BYTES, NODES, Basis, Tolerance, band
 
 # The times of sends and receives are those of the library's alltoall.
 PLANNED_AS = {"sendrecv": "alltoall"}
@@ -156,7 +155,7 @@ def expectations(found: Mapping[str, System], sizes: Sequence[int]) -> Iterator[
             its = _tolerance(system, size)
             yield Expectation(
                 collective, size, one.time_us, logs.bus_rate(system, size, one.time_us), its.share, its.basis,
-                its.tables, its.sites, one.choice,
+                its.tables, its.sites, one.choice, tolerance.spread(system.nodes, size),
             )  # fmt: skip
 
 

@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from linkwright import _native
+from linkwright.ask.answer import limits_of
 from linkwright.ask.question import Collective, Continued, Own, Question
 from linkwright.base.errors import FileError, UnknownNameError, WaivedError, unknown
 from linkwright.base.units import counted
-from linkwright.libraries import nccl, rccl
+from linkwright.libraries import nccl, rccl, tolerance
+from linkwright.libraries.nccl.lines import Line
 from linkwright.libraries.nccl.plans import Planned
 
 if TYPE_CHECKING:
@@ -105,11 +107,20 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
     made = LIBRARIES[name].planned(machine, version, (*forced, None, None)[:2], asked)
     if made.mode not in stated["modes"]:
         raise WaivedError(f"{asked.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}")
-    continued = Continued(made.line.shorter, made.line.times, made.line.least_ps) if made.line else None
+    path = stated["modes"][made.mode]
+    continued = _continued(machine, replace(asked, path=path), made.line) if made.line else None
+    spread = tolerance.spread(made.nodes, asked.size_bytes) if made.nodes and asked.size_bytes else None
     own = Own(
-        made.schedule, None, stated["launch_ps"] + made.drain_ps, made.channels, made.words, continued, made.across
-    )
-    return Plan(replace(asked, path=stated["modes"][made.mode], issue=made.issue, own=own), made)
+        made.schedule, None, stated["launch_ps"] + made.drain_ps, made.channels, made.words, continued, spread,
+        made.across,
+    )  # fmt: skip
+    return Plan(replace(asked, path=path, issue=made.issue, own=own), made)
+
+
+def _continued(machine: _native.Machine, asked: Collective, line: Line) -> Continued:
+    """Return the line, which no time may be below what every schedule of the whole collective needs."""
+    limits = (limit.time.ps for limit in limits_of(machine, asked))
+    return Continued(line.shorter, line.times, max(line.least_ps, *limits))
 
 
 def planned(machine: _native.Machine, seats: Callable[[int], tuple[int, ...] | None] | None, asked: Asked) -> Asked:

@@ -131,11 +131,13 @@ def settle(condition: Condition) -> Setting | Refusal:
             f"{each} ranks on a node, but {node['machine']} has {most} GPUs; how many nodes were there? Give --nodes, "
             "or describe the node with `linkwright machines import`"
         )
+    if (forced := _forced(condition)) is None:
+        return Refusal(f"forced algorithm `{condition.algo.strip()}`: not known; one of {', '.join(_ALGORITHMS)}")
     fabric, why = _fabric(condition, node) if nodes > 1 else (None, "")
     version, stated = _version(condition, node)
     one, process = _process(condition)
     library = node.get("library", "nccl")
-    algorithm = "/".join((f"{library}-{version}", *_forced(condition)))
+    algorithm = "/".join((f"{library}-{version}", *forced))
     setup = Setup(node["machine"], nodes, each, fabric, algorithm, condition.collective, one and each > 1)
     rules = tuple(filter(None, (node["why"], why, stated, process)))
     return Setting(setup, node["generation"], library, version, _site(condition), rules)
@@ -201,12 +203,17 @@ def _version(condition: Condition, node: Rule) -> tuple[str, str]:
     return rule["version"], f"version {rule['version']}: {rule['why']}"
 
 
-def _forced(condition: Condition) -> tuple[str, ...]:
-    """Return the algorithm and protocol that the author forced, each one word; remarks on the choice do not count."""
+def _forced(condition: Condition) -> tuple[str, ...] | None:
+    """Return the algorithm and protocol that the author forced, each one word; remarks on the choice do not count.
+
+    None if it is one word that no algorithm is known by.
+    """
     algo, proto = (re.sub(r"\W.*", "", text.strip().lower()) for text in (condition.algo, condition.proto))
     whole = re.fullmatch(r"\w+( \(forced.*\))?", condition.algo.strip())
-    if not whole or algo not in _ALGORITHMS:
+    if not whole:
         return ()
+    if algo not in _ALGORITHMS:
+        return None
     return (_ALGORITHMS[algo], *((_PROTOCOLS[proto],) if proto in _PROTOCOLS else ()))
 
 
@@ -228,6 +235,11 @@ def _site(condition: Condition) -> str:
 
 def _first(kind: str, text: str) -> Rule | None:
     return next((rule for rule in _rules()[kind] if re.search(rule["match"], text)), None)
+
+
+def post_hoc() -> dict[str, str]:
+    """Return the rules that were chosen after published values had been seen: why -> the pattern of the rule."""
+    return {rule["why"]: rule["match"] for its in _rules().values() for rule in its if rule.get("status") == "post_hoc"}
 
 
 @functools.cache

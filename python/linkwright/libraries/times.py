@@ -122,7 +122,8 @@ def _neighbours(machine: _native.Machine, setup: Setup, size_bytes: int) -> Pred
     schedule = _native.Schedule.pattern("pattern/neighbour", setup.ranks, size_bytes, count=1)
     # An alltoall ends with local copies; this pattern has none.
     how = schedules.how(plan.question, launch_ps=(machine.library() or {})["launch_ps"])
-    return Predicted(ask(machine, schedule, how).time.us, plan.words)
+    choice = plan.planned.choice
+    return Predicted(ask(machine, schedule, how).time.us, choice.words if choice else plan.words)
 
 
 # Algorithms in place of a library that is not modelled.

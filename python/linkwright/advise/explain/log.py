@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from linkwright import _native
-from linkwright.advise import tolerance
 from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO
 from linkwright.formats.logs import Facts, Log, LogTable, checks
+from linkwright.libraries import tolerance
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.machines import Variant
 
@@ -154,9 +154,7 @@ def explained(
     unsure = judged.word == "unsure" and (assumed is not None or guessed or scatters)
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
-    named, nearest = (
-        ([], []) if unsure or (well and (assumed or not slow)) else suspects(Asked(log, system), facts)
-    )
+    named, nearest = ([], []) if unsure or (well and (assumed or not slow)) else suspects(Asked(log, system), facts)
     guessed &= not any(one.stated for one in named[:1])
     doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []
     return Answer(

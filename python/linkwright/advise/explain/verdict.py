@@ -2,7 +2,7 @@
 
 A size shows the rate of links if the healthy machine reaches nine tenths of its rate for large sizes there. Those are
 judged; a log without any is judged by its largest size. The thresholds are the floors of `expect`, by
-`advise/tolerance.py`: nineteen in twenty published systems of the same kind are above them. Where none of the kind was
+`libraries/tolerance.py`: nineteen in twenty published systems of the same kind are above them. Where none of the kind was
 published, or those that were are below half of the model, rates between `BROKEN` and `FINE` cannot be told apart, and
 the verdict is `unsure`. Start-ups of kernels differ between sites by a factor of two, so small sizes of such kinds are
 judged more loosely.
@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwright.advise.tolerance import Basis, Tolerance
 from linkwright.base.units import counted
+from linkwright.libraries.tolerance import Basis, Tolerance
 
 UNKNOWN = Tolerance(0.5, Basis.ANY, 0, 0)
 # Of the healthy rate; FINE where no system of the kind was published.
@@ -55,7 +55,7 @@ class LogVerdict:
     """How a log compares.
 
     Attributes:
-        word: one of `WORDS`; `unsure` where the healthy rate is assumed, no published system tells it, or sizes disagree.
+        word: one of `WORDS`; `unsure` where the healthy rate is assumed or unpublished, or sizes disagree.
         share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is lower.
         judged: the sizes that show rates; the largest size if none does.
         small: whether no size shows rates.

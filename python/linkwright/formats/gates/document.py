@@ -22,6 +22,8 @@ ROW = {
     "collective": ("string", False, "the collective, or `sendrecv`"),
     "size_bytes": ("integer", False, "the size, as nccl-tests counts it"),
     "time_us": ("number", False, "modelled time of a healthy machine, us"),
+    "published_low_us": ("number", False, "time below which one published system in ten is, us"),
+    "published_high_us": ("number", False, "time above which one published system in ten is, us"),
     "time_most_us": ("number", False, "longest time of a healthy machine, us"),
     "busbw_gb_per_s": ("number", False, "modelled bus rate, 10^9 B/s"),
     "tolerance": ("number", False, "share by which a healthy machine may be below the modelled rate"),
@@ -52,9 +54,9 @@ def render(expected: Expected) -> str:
 def _row(expected: Expected, at: int, judged: Judged | None) -> dict[str, object]:
     one = expected.expectations[at]
     values = (
-        one.collective, one.size_bytes, one.time_us, one.most_us, one.busbw, one.tolerance, one.floor, str(one.basis),
-        one.tables, one.sites, one.choice, judged and judged.time_us, judged and judged.busbw,
-        judged and str(judged.standing),
+        one.collective, one.size_bytes, one.time_us, *(one.time_us * at for at in one.spread), one.most_us, one.busbw,
+        one.tolerance, one.floor, str(one.basis), one.tables, one.sites, one.choice, judged and judged.time_us,
+        judged and judged.busbw, judged and str(judged.standing),
     )  # fmt: skip
     return {key: _short(value) for key, value in zip(ROW, values, strict=True)}
 

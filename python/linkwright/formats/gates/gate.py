@@ -24,6 +24,7 @@ class Expectation:
         basis: how near the tables are that the tolerance is from.
         tables: how many they are, at how many `sites`.
         choice: algorithm, protocol and channels of the library.
+        spread: factors of the time between which eight published systems in ten are.
     """
 
     collective: str
@@ -35,6 +36,7 @@ class Expectation:
     tables: int
     sites: int
     choice: str
+    spread: tuple[float, float]
 
     @property
     def floor(self) -> float:

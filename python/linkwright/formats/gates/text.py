@@ -8,7 +8,7 @@ from linkwright.base.units import NS_PER_US, format_size, format_time
 
 from .gate import Expectation, Expected, GateFormat, Judged, rate
 
-HEADER = ("collective", "size", "time", "at most", "busbw (GB/s)", "tolerance", "floor")
+HEADER = ("collective", "size", "time", "published", "at most", "busbw (GB/s)", "tolerance", "floor")
 MEASURED = ("measured", "")
 
 
@@ -22,12 +22,17 @@ def render(expected: Expected) -> str:
 
 def _row(one: Expectation, judged: Judged | None) -> tuple[str, ...]:
     row = (
-        one.collective, format_size(one.size_bytes), _time(one.time_us), _time(one.most_us), rate(one.busbw),
-        f"{one.tolerance:.1%}", rate(one.floor),
+        one.collective, format_size(one.size_bytes), _time(one.time_us), _spread(one), _time(one.most_us),
+        rate(one.busbw), f"{one.tolerance:.1%}", rate(one.floor),
     )  # fmt: skip
     if judged is None:
         return row
     return (*row, "" if judged.busbw is None else f"{judged.busbw:.3g}", str(judged.standing))
+
+
+def _spread(one: Expectation) -> str:
+    """Between which times eight published systems in ten are."""
+    return " to ".join(_time(one.time_us * factor) for factor in one.spread)
 
 
 def _time(us: float) -> str:
@@ -57,7 +62,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 TEXT = GateFormat(
     "text", "a table for people",
-    "For each size the modelled time and bus rate, the tolerance, and the floor: bus rate less tolerance. With --log "
+    "For each size the modelled time, the times between which eight published systems in ten are, the bus rate, the "
+    "tolerance, and the floor: bus rate less tolerance. With --log "
     "also what was measured; the exit status is 1 if a size is below its floor.",
     "this program", render, judges=True,
 )  # fmt: skip

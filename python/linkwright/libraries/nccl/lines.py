@@ -8,13 +8,17 @@ much longer for each further node as for the one before:
 The blocks of the short rings are those of the long one, so that of a vector of S bytes they carry S n / N. Left out:
 nodes that are farther apart than the first n, such as in another group of the network.
 
+**Alltoalls over many nodes.** Each further node adds as many messages to every port as the one before: the same line,
+with the same block per pair.
+
 **Pipelines of many slices**: trees, broadcasts, reduces. A pipeline of k slices over d stages takes (d - 1 + k) / k of
 the time for which its slowest stage is busy, which is a straight line in 1 / k:
 
     T(K) = T(k) + (1/k - 1/K) / (2/k - 1/k) (T(k) - T(k/2))
 
 Left out: what each slice takes to start, where that is not hidden behind the one before. A continued time is never
-below what the links of the longer schedule need, nor below S / c if all channels carry c of the vector between nodes.
+below what the links of the longer schedule need, the limit of the whole problem (cuts through groups of nodes are in
+it), and S / c if all channels carry c of the vector between nodes.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from linkwright.libraries.nccl.hardware import Hardware
 from linkwright.libraries.nccl.shapes import ROOTED_PIPELINES, Shape, slices
 
 MOST_MESSAGES = 300_000  # of a ring that is simulated whole
+MOST_SENDS = 60_000  # of an alltoall that is simulated whole
 SHORT = (6, 12)  # nodes of the short rings
 
 
@@ -47,6 +52,9 @@ class Line:
 def line(choice: Choice, hardware: Hardware, made: Shape, elements: int, element_bytes: int) -> Line | None:
     """Two short schedules for a long one; None of what is simulated whole."""
     collective = made.key.partition("/")[0]
+    if collective == "alltoall":
+        few = hardware.nodes <= SHORT[1] or made.ranks != hardware.ranks or made.ranks**2 <= MOST_SENDS
+        return None if few else _nodes(hardware, made, elements, element_bytes, "alltoalls")
     if choice.algorithm == "ring" and collective not in ROOTED_PIPELINES:
         return _ring(hardware, made, elements, element_bytes)
     wanted = slices(choice, hardware, collective, elements * element_bytes)
@@ -67,11 +75,16 @@ def _pipeline(made: Shape, wanted: int, elements: int, element_bytes: int) -> Li
 def _ring(hardware: Hardware, made: Shape, elements: int, element_bytes: int) -> Line | None:
     if not made.rings or hardware.nodes <= SHORT[1] or _messages(made) <= MOST_MESSAGES:
         return None
+    return _nodes(hardware, made, elements, element_bytes, "rings")
+
+
+def _nodes(hardware: Hardware, made: Shape, elements: int, element_bytes: int, what: str) -> Line:
+    """The same over fewer nodes, twice."""
     few, more = SHORT
     shorter, longer = (
         _short(made, hardware, nodes).of(max(1, elements * nodes // hardware.nodes), element_bytes) for nodes in SHORT
     )
-    words = f"rings of {few} and {more} nodes continued to {hardware.nodes}"
+    words = f"{what} of {few} and {more} nodes continued to {hardware.nodes}"
     return Line(shorter, longer, (hardware.nodes - more) / (more - few), words)
 
 
@@ -83,5 +96,5 @@ def _messages(made: Shape) -> int:
 def _short(made: Shape, hardware: Hardware, nodes: int) -> Shape:
     """The same over the first nodes."""
     ranks = nodes * hardware.gpus
-    rings = tuple(tuple(rank for rank in ring if rank < ranks) for ring in made.rings or ())
+    rings = made.rings and tuple(tuple(rank for rank in ring if rank < ranks) for ring in made.rings)
     return dataclasses.replace(made, ranks=ranks, rings=rings, root=made.root % hardware.gpus)

@@ -104,7 +104,7 @@ class Tuner:
     def most_across(self, algorithm: str, protocol: str) -> float:
         """What threads of all channels together carry from node to node, GB/s of the vector; 0 if links alone decide.
 
-        A tree passes the vector up and down, so that half of what its channels carry is one direction's.
+        The caps are bus rates, as tests report them: of an allreduce on n ranks, 2 (n - 1) / n of the vector.
         """
         graph = self.graphs.get(algorithm)
         if graph is None or algorithm not in ("ring", "tree"):
@@ -116,7 +116,8 @@ class Tuner:
             whole = min(whole * self.constants.tree_low_latency, self._low_latency_cap)
         if protocol == LL128:
             whole = min(whole * 120 / 128, graph.channels * self.cap("tree_line"))
-        return whole / 2
+        ranks = self.hardware.ranks
+        return whole * ranks / (2 * (ranks - 1))
 
     @property
     def row(self) -> str:

@@ -52,7 +52,7 @@ class Work:
         if isinstance(answer, dict):
             return rows.of_modelled_probe(self.context, question, probes.modelled(answer))
         folded = [FOLDED] if self.target.walk == "fold" else []
-        notes = [*folded, *remarks(question.chosen, None if line else answer.remark)]
+        notes = [*folded, *remarks(question.chosen, question.published, None if line else answer.remark)]
         return rows.of_simulation(self.context, question, self.metrics[question.part], answer, notes, line)
 
     def continued(self, question: Question, shorter: Answer | Exception, longer: Answer | Exception) -> list[rows.Row]:

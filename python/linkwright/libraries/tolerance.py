@@ -92,7 +92,7 @@ def of(machine: str, fabric: str | None, collective: str, nodes: int, size_bytes
         size_bytes: as nccl-tests counts it.
 
     Example:
-        >>> from linkwright.advise import tolerance
+        >>> from linkwright.libraries import tolerance
         >>> tolerance.of("hgx-h100", None, "allreduce", 1, 1 << 30).basis
         <Basis.SYSTEM: 'system'>
 
@@ -129,6 +129,16 @@ def scatter() -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return how far systems of one kind are below their middle, on one node and on several, by band of sizes."""
     found = _file()["scatter"]
     return tuple(found["one"]), tuple(found["several"])
+
+
+def spread(nodes: int, size_bytes: int) -> tuple[float, float]:
+    """Return by what factors of the modelled time published healthy systems took: eight cells in ten are between them.
+
+    One pair for each band of sizes, on one node and on several, over all machines: what sites differ by, and the model
+    from them.
+    """
+    low, high = _file()["spread"]["several" if nodes > 1 else "one"][band(size_bytes, BYTES)]
+    return low, high
 
 
 def largest() -> int:
