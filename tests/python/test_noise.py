@@ -85,6 +85,16 @@ def test_the_plain_command_repeats_the_experiment_of_the_article(tmp_path):
     assert own["bandwidth"]["value"] < 100e9
 
 
+@pytest.mark.parametrize(
+    ("machine", "path"),
+    [("dgx1-p100", "copy"), ("gx8-p100", "copy"), ("ipu-c2-chip", "pairs"), ("wormhole-n150", "stream")],
+)
+def test_patterns_take_the_path_of_each_paper(machine, path, tmp_path):
+    rows, _, _ = simulated(tmp_path, "pattern/pairs", "--on", machine, "--sizes", "4K")
+    assert (rows["time"]["path"], rows["time"]["issue"]) == (path, "unlimited")
+    assert load(machine).traffic == (path, "unlimited")
+
+
 def measured_run(values, messages=16):
     """A run with these samples of messages in a row, by launch."""
     question = Pattern("bandwidth", "pairs", 2, 1 << 20, "u8", messages=messages)
