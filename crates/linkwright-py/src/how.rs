@@ -84,7 +84,8 @@ how! {
     ///     across: the most that one message carries from node to node, bytes of data per second; None: links alone limit it.
     ///     arithmetic: whether combining takes time.
     ///     operations_per_s: the rate of computes; a schedule that has some needs it, unless its path has a protocol.
-    ///     seed: the seed of random arrivals.
+    ///     seed: the seed of random arrivals and of noise.
+    ///     noise: whether the noise of the machine acts, if its file has any; each seed is another launch.
     ///     buffer_sets: sets of buffers between which repetitions alternate.
     ///     serial_starts: whether transfers of a rank start one after another, whatever their lanes.
     ///     links: whether to keep the load of every link, for `Answer.links`.
@@ -103,6 +104,7 @@ how! {
     arithmetic: bool = true,
     operations_per_s: Option<f64> = None,
     seed: u64 = 0,
+    noise: bool = false,
     buffer_sets: u32 = 1,
     serial_starts: bool = false,
     links: bool = false,
@@ -129,6 +131,7 @@ impl How {
             arithmetic: self.arithmetic,
             operations_per_s: self.operations_per_s,
             seed: self.seed,
+            noise: self.noise,
             operations: self.operations || self.trace || self.bins > 0,
             bins: match self.trace {
                 true => self.bins.max(trace::BINS),

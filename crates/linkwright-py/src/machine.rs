@@ -467,6 +467,19 @@ impl Machine {
         self.described.sources().to_vec()
     }
 
+    /// Whether the file says how times differ from launch to launch.
+    #[getter]
+    fn noisy(&self) -> bool {
+        self.described.noise().is_some()
+    }
+
+    /// (path, issue policy) of traffic patterns unless others are asked for, where the file has them.
+    #[getter]
+    fn traffic(&self) -> Option<(String, String)> {
+        let traffic = self.described.traffic()?;
+        Some((traffic.path.clone(), traffic.issue.to_string()))
+    }
+
     /// The kind of the fabric, such as `loggp`.
     #[getter]
     fn fabric(&self) -> &str {

@@ -25,6 +25,7 @@ mod memory;
 mod messages;
 mod msg;
 pub mod network;
+mod noise;
 pub mod outcome;
 mod pass;
 pub mod placement;

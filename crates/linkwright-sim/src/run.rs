@@ -51,8 +51,10 @@ pub struct How {
     pub arithmetic: bool,
     /// Rate of compute operations, which a schedule with computes needs unless the path's protocol states one.
     pub operations_per_s: Option<f64>,
-    /// Seed of random arrivals, and of the ways that a network draws for pairs of endpoints.
+    /// Seed of random arrivals, of noise, and of the ways that a network draws for pairs of endpoints.
     pub seed: u64,
+    /// Whether the machine's noise acts, if its file has any.
+    pub noise: bool,
     /// Whether to keep the times of every operation, for a trace.
     pub operations: bool,
     /// Bins of time for the busy time of each link; 0: none.
@@ -79,6 +81,7 @@ impl Default for How {
             arithmetic: true,
             operations_per_s: None,
             seed: 0,
+            noise: false,
             operations: false,
             bins: 0,
             messages: false,
@@ -211,6 +214,7 @@ pub(crate) fn setup(
         channels: how.channels.or(path.channels),
         across: how.across,
         seed: how.seed,
+        noise: machine.noise().filter(|_| how.noise),
         watch: Watch {
             bins: how.bins,
             ahead: how.launch,

@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::fabric::{Conditions, Watch};
 use crate::messages::Networks;
-use linkwright_core::machine::{Nearness, Path};
+use linkwright_core::machine::{Nearness, Noise, Path};
 pub use linkwright_core::Issue;
 use linkwright_core::{EndpointId, TimePs};
 use std::time::Instant;
@@ -29,8 +29,10 @@ pub struct Setup {
     pub channels: Option<u32>,
     /// The most that one message carries from node to node, bytes of data per second.
     pub across: Option<u64>,
-    /// Seed of the ways that a network draws for pairs of endpoints.
+    /// Seed of the ways that a network draws for pairs of endpoints, and of noise.
     pub seed: u64,
+    /// What delays the run at random; `None`: nothing.
+    pub noise: Option<Noise>,
     /// Whether the busy time of links is told by bins of time.
     pub watch: Watch,
     /// Whether to keep the times of every operation.
@@ -64,6 +66,7 @@ impl Setup {
             channels: None,
             across: None,
             seed: 0,
+            noise: None,
             watch: Watch::default(),
             record_operations: false,
             nearness: Nearness::default(),

@@ -111,6 +111,8 @@ fn check_run(how: &How, path: &Path) -> Result<(), SimError> {
         "one rank that represents all has no place of its own; omit the placement, stream the ranks"
     } else if how.launch > TimePs::ZERO {
         "a library starts its collectives as schedules of all ranks; leave the launch out"
+    } else if how.noise {
+        "noise delays each rank differently; leave it out"
     } else if how.operations {
         "operations are forgotten on the way, so that none can be shown"
     } else {

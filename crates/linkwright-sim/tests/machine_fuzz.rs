@@ -103,6 +103,7 @@ fn used(machine: &Machine) {
             continue;
         };
         let options = How {
+            noise: path.is_none(),
             path,
             ..How::default()
         };

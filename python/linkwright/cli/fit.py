@@ -29,7 +29,7 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     A third of all sizes, and all but a few plain algorithms, are held out. The errors of their predictions are printed
     and reported; they show what the model is worth.
     """
-    from linkwright.advise.fit import fitting, points, prediction
+    from linkwright.advise.fit import fitting, noise, points, prediction
     from linkwright.base import extras
     from linkwright.base.files import check_place, write_text
     from linkwright.show import report
@@ -44,9 +44,10 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     model, protocol = fitting.fit(folder, measured, name or of, of)
     predictions = prediction.predict(model, measured, protocol)
     state = points.state(folder)
-    path = prediction.write(folder, model, predictions, state)
+    text = model.text() + noise.table(folder, of)
+    path = prediction.write(folder, model, text, predictions, state)
     if out is not None:
-        write_text(out, model.text())
+        write_text(out, text)
     if state is not None:
         click.echo(f"# the machine had two states: {state}")
     _print(model, predictions)

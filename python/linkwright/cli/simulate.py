@@ -34,6 +34,12 @@ from linkwright.cli import options
 @click.option("--stream", is_flag=True, help="Fold if ranks are alike, and simulate every rank if they are not.")
 @options.seed
 @click.option(
+    "--launches",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Simulate N launches with the noise of the machine file, from seeds SEED, SEED + 1, ...: median, p99.",
+)
+@click.option(
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",

@@ -38,6 +38,7 @@ class Request:
     ranks: int | None
     grid: tuple[int, ...] | None
     seed: int
+    launches: int | None
     variant: Variant
     trace: Path | None
     links: Path | None
@@ -112,9 +113,9 @@ def _simulate_all(
 ) -> None:
     """Simulate everything; `rows` and `failed` grow meanwhile."""
     for target, questions in planned:
-        table.target(target, questions)
+        table.target(target, questions, request.launches or 0)
         metrics = {part.name: part.on(target.extent.kind).metrics for part in request.suite.parts}
-        work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed)
+        work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed, request.launches or 0)
         ended = _recorded(work, questions[0], request, failed) if request.files else simulated(work, questions)
         for done, (question, found) in enumerate(in_order(questions, ended), 1):
             table.progress(0, done, f"{target.name}: {done} of {len(questions)}  {question.key}")
@@ -126,6 +127,8 @@ def _plan(request: Request) -> Planned:
     """The experiments on each machine; refuses impossible ones before anything runs."""
     for option in request.files if request.mode else ():
         raise UsageError(f"{option}: --{request.mode} may simulate one rank on behalf of all; leave one of the two out")
+    for option in request.files if request.launches else ():
+        raise UsageError(f"{option}: shows one run, and --launches makes several; leave one of the two out")
     if request.report:
         check_page(request.report, "--report")
     for path in request.outputs:

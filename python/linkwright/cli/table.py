@@ -59,11 +59,14 @@ class LiveTable(Watcher):
         """On stderr, because it is no result."""
         click.echo(f"linkwright: {text}", err=True)
 
-    def target(self, target: Target, questions: list[Question]) -> None:
+    def target(self, target: Target, questions: list[Question], launches: int = 0) -> None:
         """Announce a target and begin its table."""
         self.finish()
         self._begin(target.modelled)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
+        if launches:
+            alike = "" if target.machine.noisy else ", all alike: the machine file has no [noise]"
+            how = f"modelled, {launches} launches{alike}"
         names = dict.fromkeys((target.name, target.machine_name))
         self._note(f"{': '.join(names)}; {how}; {counted(sum(not question.rising for question in questions))}")
         if target.partial:

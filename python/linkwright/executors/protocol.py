@@ -55,6 +55,7 @@ class Extent:
         alternatives: an own algorithm and what its library could have chosen instead, by collective and algorithm.
         planned: a collective by a described machine's library with its schedule; any other question as it is.
         folds: whether one rank may stand for all, so that no schedule is made.
+        traffic: path and issue policy of patterns that name neither; None: those of the machine.
     """
 
     kind: Literal["modelled", "measured"]
@@ -66,6 +67,7 @@ class Extent:
     alternatives: Callable[[str, str], list[str]] = lambda collective, algorithm: [algorithm]
     planned: Callable[[Question], Question] = lambda question: question
     folds: bool = False
+    traffic: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

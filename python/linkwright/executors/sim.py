@@ -123,6 +123,7 @@ class Sim(Executor):
                 planned=functools.partial(library.planned, machine, seats),
                 last_cache=_last_cache(machine),
                 folds=bool(recipe.walk),
+                traffic=machine.traffic,
             ),
             endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
             machine=machine,

@@ -47,7 +47,7 @@ RESULTS = {
     "unit": ("string", True, "`ns`, `B/s`, `1` (a count or a share), `B`"),
     "ci_low": ("double", True, "lower end of the 95 % interval; null for modelled and single values"),
     "ci_high": ("double", True, "upper end of the 95 % interval"),
-    "n": ("int64", True, "launches behind the interval; null for modelled values"),
+    "n": ("int64", True, "launches behind the interval; null for a modelled value of one run"),
     "precision": ("double", True, "half the width of the interval over `value`, a share; null without an interval"),
     "grade": (
         "string",

@@ -12,6 +12,8 @@
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
 //! | `[issue]` | how many transfers a rank keeps under way; optional | [`issue`] |
+//! | `[traffic]` | how traffic patterns run by default; optional | [`traffic`] |
+//! | `[noise]` | how times differ from launch to launch; optional | [`noise`] |
 //! | `[library]` | the library whose plans are the machine's own algorithms; optional | [`library`] |
 //! | `[[rule]]` | structural rules of the model, with evidence; optional | [`rules`] |
 //! | `[probe.NAME]` | parameters of probes, such as memory levels; optional | the probe's model, through [`Section`] |
@@ -35,6 +37,7 @@ pub mod levels;
 pub mod library;
 mod memo;
 pub mod memory;
+pub mod noise;
 mod number;
 mod numbers;
 pub mod path;
@@ -45,6 +48,7 @@ pub mod rules;
 mod scalar;
 mod section;
 mod text;
+pub mod traffic;
 mod tree;
 pub mod unit;
 mod varied;
@@ -58,6 +62,7 @@ pub use levels::{Level, Nearness};
 pub use library::Library;
 pub use memo::Memo;
 pub use memory::Memory;
+pub use noise::Noise;
 pub use number::Status;
 pub use numbers::NumberRow;
 pub use path::{Completion, Engine, Path, Scratch};
@@ -66,6 +71,7 @@ pub use ranks::{Grid, OpenSize, Place};
 pub use recorder::{RecordedForm, RecordedTable, Recorder};
 pub use rules::Rule;
 pub use section::Section;
+pub use traffic::Traffic;
 
 use std::sync::Arc;
 
@@ -94,6 +100,8 @@ pub struct Machine {
     paths: Vec<Path>,
     hints: Hints,
     issue: Option<Issue>,
+    traffic: Option<Traffic>,
+    noise: Option<Noise>,
     library: Option<Library>,
     rules: Vec<Rule>,
     memo: Memo,
@@ -169,6 +177,10 @@ impl Machine {
         let paths = path::read(root.section("path")?, hints.networks(), &levels)?;
         let issue = root.optional_section("issue")?.map(issue::read);
         let issue = issue.transpose()?;
+        let traffic = root.optional_section("traffic")?;
+        let traffic = traffic.map(|s| Traffic::read(s, &paths)).transpose()?;
+        let noise = root.optional_section("noise")?;
+        let noise = noise.map(Noise::read).transpose()?;
         let library = root.optional_section("library")?;
         let library = library.map(|s| Library::read(s, hints.networks(), &paths));
         let library = library.transpose()?;
@@ -193,6 +205,8 @@ impl Machine {
             paths,
             hints,
             issue,
+            traffic,
+            noise,
             library,
             rules,
             context,
@@ -422,6 +436,16 @@ impl Machine {
     /// The issue policy of a run that names none, where the file states one.
     pub fn issue(&self) -> Option<Issue> {
         self.issue
+    }
+
+    /// How traffic patterns run by default, where the file says so.
+    pub fn traffic(&self) -> Option<&Traffic> {
+        self.traffic.as_ref()
+    }
+
+    /// How its times differ from launch to launch, where the file says so.
+    pub fn noise(&self) -> Option<Noise> {
+        self.noise
     }
 
     /// The library that the machine runs, where the file states one.

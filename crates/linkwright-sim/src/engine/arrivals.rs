@@ -12,6 +12,7 @@ use crate::critical::Cause;
 use crate::fabric::{Done, Event, Fabric, Times};
 use crate::graph::{Wait, NONE};
 use crate::messages::SIGNAL;
+use crate::noise;
 use crate::rank::completes;
 use linkwright_core::machine::Completion;
 use linkwright_schedule::ir::{Op, OpKind};
@@ -106,10 +107,11 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
     fn arrived(&mut self, id: u32, op: &Op, target: u32) {
         let participant = self.target(op, target) as usize;
         let mut at = self.now;
-        if let Some(handled) = self.handled.get_mut(participant) {
+        if let Some(&handled) = self.handled.get(participant) {
             let cost = self.costs.arrival(op, &self.messages) + self.costs.landing(id);
-            *handled = at.max(*handled) + cost;
-            at = *handled;
+            let seen = at.max(handled) + self.unseen(noise::ARRIVAL, id);
+            at = self.worked(participant as u32, seen, cost);
+            self.handled[participant] = at;
         }
         match at > self.now {
             true => self.push(at, Own::Visible(id, target)),

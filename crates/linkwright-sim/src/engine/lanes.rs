@@ -10,6 +10,7 @@ use super::{Engine, Own};
 use crate::critical::Cause;
 use crate::fabric::Fabric;
 use crate::graph::NONE;
+use crate::noise;
 use crate::rank::combines;
 use crate::setup::Issue;
 use linkwright_schedule::ir::{Op, OpKind};
@@ -79,15 +80,22 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             return;
         }
         let begin = self.begin(op, counted);
-        let mut end = begin + self.costs.issue(op, &self.messages) + self.costs.moving(id);
+        let mut work = self.costs.issue(op, &self.messages) + self.costs.moving(id);
         let batched = matches!(self.setup.issue, Issue::Blocking | Issue::Batch(_));
         let signalled = batched && self.is_signalled(op);
-        let lane = &mut self.lanes[index];
-        lane.next = node.next_in_lane;
+        let next = node.next_in_lane;
         let pays_phase = counted && lane.phase != op.step;
         if pays_phase {
+            work += self.costs.phase;
+        }
+        if let Some(noise) = self.noise.as_ref().filter(|_| op.is_message()) {
+            work += noise.sending(&self.messages.message(id), self.fabric);
+        }
+        let end = self.worked(op.initiator(), begin, work);
+        let lane = &mut self.lanes[index];
+        lane.next = next;
+        if pays_phase {
             lane.phase = op.step;
-            end += self.costs.phase;
         }
         if counted {
             lane.issued += 1;
@@ -139,9 +147,11 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         }
         let mut signals = std::mem::take(&mut lane.batch);
         lane.issued = 0;
-        let mut at = self.now.max(lane.free_at) + self.costs.barrier;
+        let (rank, free_at) = (op.initiator(), lane.free_at);
+        let seen = self.now.max(free_at) + self.unseen(noise::COMPLETION, id);
+        let mut at = self.worked(rank, seen, self.costs.barrier);
         for signal in signals.drain(..) {
-            at += self.costs.notice;
+            at = self.worked(rank, at, self.costs.notice);
             self.push(at, Own::Signal(signal));
         }
         let lane = &mut self.lanes[index];

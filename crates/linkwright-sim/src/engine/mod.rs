@@ -32,6 +32,7 @@ use crate::fabric::{Done, Event, Fabric, Msg, Wanted};
 use crate::graph::{Graph, Wait, LAST_ISSUE, NONE};
 use crate::limits::check_stop;
 use crate::messages::Messages;
+use crate::noise::Draws;
 use crate::outcome::{OperationTimes, Simulation, Totals};
 use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
@@ -66,6 +67,7 @@ struct Engine<'a, F: ?Sized> {
     fabric: &'a mut F,
     setup: &'a Setup,
     costs: Costs<'a>,
+    noise: Option<Draws>,
     graph: Graph,
     queue: TimeQueue<Own>,
     lanes: Vec<Lane>,
@@ -107,7 +109,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
     let prepared = Prepared::new(schedule, setup)?;
     check_stop(&prepared, fabric)?;
     let in_order = fabric.character().order_free || setup.alike.is_some();
-    if in_order && setup.path.memory.is_none() {
+    if in_order && setup.path.memory.is_none() && setup.noise.is_none() {
         if let Some(found) = fabric.pass(&prepared)? {
             return found.in_range();
         }
@@ -141,6 +143,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         fabric,
         setup,
         costs,
+        noise: setup.noise.map(|noise| Draws::new(noise, setup.seed)),
         graph,
         queue: TimeQueue::default(),
         handled: start.clone(),
@@ -412,6 +415,21 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
         }
     }
 
+    /// When `rank` has done work of `duration` that it begins at `from`: noise makes it later.
+    #[inline]
+    fn worked(&self, rank: u32, from: u64, duration: u64) -> u64 {
+        match &self.noise {
+            None => from + duration,
+            Some(noise) => noise.worked(rank, from, duration),
+        }
+    }
+
+    /// How much later than it happened `event` of operation `id` is seen.
+    #[inline]
+    fn unseen(&self, event: u64, id: u32) -> u64 {
+        self.noise.as_ref().map_or(0, |noise| noise.poll(event, id))
+    }
+
     /// Give all messages of this instant to the fabric.
     fn release(&mut self) {
         if self.released.is_empty() {
@@ -420,6 +438,9 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
         let mut released = std::mem::take(&mut self.released);
         // Successors of one step come round in nearly the same order, which a stable sort exploits.
         released.sort();
+        if let Some(noise) = &self.noise {
+            noise.shuffle(self.now, &mut released);
+        }
         let mut answers = true;
         for &what in &released {
             let id = what / 2;

@@ -1,8 +1,8 @@
 """The verdict on a log: how the sizes that show rates compare with the healthy machine, and the small ones.
 
 A size shows the rate of links if the healthy machine reaches nine tenths of its rate for large sizes there. Those are
-judged; a log without any is judged by its largest size. The thresholds are the floors of `expect`, by
-`libraries/tolerance.py`: nineteen in twenty published systems of the same kind are above them. Where none of the kind was
+judged; a log without any is judged by its largest size. The thresholds are the floors of `expect`
+(`libraries/tolerance.py`): nineteen in twenty published systems of the same kind are above them. Where none was
 published, or those that were are below half of the model, rates between `BROKEN` and `FINE` cannot be told apart, and
 the verdict is `unsure`. Start-ups of kernels differ between sites by a factor of two, so small sizes of such kinds are
 judged more loosely.

@@ -101,12 +101,12 @@ def choices(predictions: Sequence[Predicted]) -> list[Choice]:
     return found
 
 
-def write(run: Run, model: Model, predictions: Sequence[Predicted], state: State | None) -> Path:
-    """Store the fit with its run; returns the path of the machine file."""
+def write(run: Run, model: Model, text: str, predictions: Sequence[Predicted], state: State | None) -> Path:
+    """Store the fit with its run, and the `text` of the machine file; returns the path of that."""
     folder = run.folder / "machines"
     make_folder(folder)
     path = folder / f"{model.name}.toml"
-    write_text(path, model.text())
+    write_text(path, text)
     parameters = [{"key": key, "unit": unit, **asdict(fit)} for key, fit, unit in model.parameters()]
     document = {
         "format": FORMAT, "machine": model.name, "of": model.of, "parameters": parameters,

@@ -160,9 +160,12 @@ def _schedules(part: Part, extent: Extent) -> Iterator[Question]:
 def _pattern(part: Part, extent: Extent) -> Iterator[Question]:
     for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
         _check_root(part, ranks)
+        how = _how(part)
+        if extent.traffic and not (part.path or part.issue):
+            how |= zip(("path", "issue"), extent.traffic, strict=True)
         made = Pattern(
             part.name, part.pattern, ranks, size, part.dtype, root=part.root, placement=pair,
-            grid=_grid(extent, ranks), messages=part.messages, both_ways=part.both_ways, **_how(part),
+            grid=_grid(extent, ranks), messages=part.messages, both_ways=part.both_ways, **how,
         )  # fmt: skip
         yield made
         if size == part.sizes[-1] and part.rising_to and extent.kind == "measured":

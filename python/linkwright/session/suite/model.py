@@ -27,6 +27,8 @@ from .context import Context, Row
 Finished = tuple[Question, list[Row]]
 # Errors that waive an experiment and are not failures.
 _WAIVED = (WaivedError, UnsuitedError)
+# The caveat on launches that cannot differ.
+QUIET = Note("remark", "all launches are alike: the machine file has no [noise]")
 # The caveat on values whose ranks were not simulated one by one.
 FOLDED = Note("folded", "one rank stands for all")
 
@@ -39,6 +41,15 @@ class Work:
     context: Context
     metrics: Mapping[str, Sequence[str]]  # by part of the suite
     seed: int
+    launches: int = 0  # with the machine's noise, each with another seed; 0: one run of the machine as described
+
+    def launched(self, question: Question, answers: Sequence[Answer | Exception]) -> list[rows.Row]:
+        """The rows of the answers of all launches; the first error becomes a row that gives the reason."""
+        if failed := next((answer for answer in answers if isinstance(answer, Exception)), None):
+            return self.rows(question, failed)
+        quiet = [] if self.target.machine.noisy else [QUIET]
+        notes = [*quiet, *remarks(question.chosen, answers[0].remark)]
+        return rows.of_launches(self.context, question, self.metrics[question.part], answers, notes)
 
     def rows(
         self, question: Question, answer: Answer | dict | Exception, line: rows.Line | None = None
@@ -76,11 +87,17 @@ def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterat
     for question in questions:
         if question.own and (reason := _unusable(work.target, question)):
             yield question, work.rows(question, reason)
+        elif work.launches and question.own and question.own.continued:
+            straight = UnsuitedError(f"{question.algorithm}: --launches needs a schedule that is simulated as a whole")
+            yield question, work.rows(question, straight)
         elif isinstance(question, Probe) and not probes.find(question.algorithm).modelled:
             yield question, work.rows(question, probes.without_model(question.algorithm))
         else:
             asked += [question, *_shorter(question)]
     if not asked:
+        return
+    if work.launches:
+        yield from _launched(work, asked, jobs)
         return
     running = _native.Simulations(work.target.machine, [_asked(work, e) for e in asked], jobs)
     waiting: dict[str, tuple[int, Answer | Exception]] = {}  # one of the two schedules of a straight line
@@ -95,6 +112,23 @@ def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterat
                 yield asked[min(first[0], place)], work.continued(asked[min(first[0], place)], shorter, longer)
             else:
                 yield question, work.rows(question, answer)
+    finally:
+        running.stop()
+
+
+def _launched(work: Work, asked: Sequence[Question], jobs: int) -> Iterator[Finished]:
+    """The rows of experiments that are launched several times, as their last launches end."""
+    each = [_asked(work, question, launch) for question in asked for launch in range(work.launches)]
+    running = _native.Simulations(work.target.machine, each, jobs)
+    found: dict[int, dict[int, Answer | Exception]] = {}
+    try:
+        for place, answer in running:
+            of, launch = divmod(place, work.launches)
+            answers = found.setdefault(of, {})
+            answers[launch] = answer
+            if len(answers) == work.launches:
+                del found[of]
+                yield asked[of], work.launched(asked[of], [answers[number] for number in range(work.launches)])
     finally:
         running.stop()
 
@@ -150,14 +184,15 @@ def on_sample(target: ModelledTarget, question: Scheduled) -> Scheduled:
     return dataclasses.replace(question, placement=tuple(seats[rank] for rank in ranks))
 
 
-def _asked(work: Work, question: Question) -> tuple[str, str, dict, How]:
+def _asked(work: Work, question: Question, launch: int = 0) -> tuple[str, str, dict, How]:
     """An experiment as the native half takes it."""
     if isinstance(question, Probe):
         return "probe", question.algorithm, dict(question.axes), USUAL
     collective = isinstance(question, Collective)
     # One of thousands of pairs needs its time only.
     messages = not (collective or question.placement)
-    how = schedules.how(on_sample(work.target, question), messages=messages, seed=work.seed)
+    how = schedules.how(on_sample(work.target, question), messages=messages, seed=work.seed + launch)
+    how = how.but(noise=True) if work.launches else how
     if question.own:
         return "schedule", question.algorithm, {"schedule": question.own.given()}, how
     kind = (work.target.walk or "collective") if collective else "pattern"

@@ -10,7 +10,7 @@ from linkwright.ask.answer import Answer, Limit
 from linkwright.ask.question import Collective, Continued, Probe, Program, Question, Scheduled
 from linkwright.base.lazy import np
 from linkwright.base.stats import bandwidth
-from linkwright.base.stats.summary import summarise
+from linkwright.base.stats.summary import Summary, summarise
 from linkwright.base.units import in_ns
 from linkwright.executors import probes
 from linkwright.executors.measured import Measured, median
@@ -85,6 +85,55 @@ def of_simulation(
     return rows
 
 
+def of_launches(
+    context: Context, question: Scheduled, metrics: Sequence[str], answers: Sequence[Answer], notes: Sequence[Note] = ()
+) -> list[Row]:
+    """Rows of a modelled experiment that noise made differ from launch to launch, in the columns of measured ones."""
+    summary = summarise([np.array([answer.slowest.ns]) for answer in answers])
+    arithmetic = [] if question.arithmetic else [NO_ARITHMETIC]
+    common = _said([*_of_kind(question), *arithmetic, *notes, *_of_modes(summary)]) | {"n": summary.launches}
+    known: Row = {}
+    for name in ("limit", "bound"):
+        # Of random ways and arrivals each launch has its own; the least holds for all.
+        if found := [least for answer in answers if (least := getattr(answer, name))]:
+            least = min(found, key=lambda one: one.time.ns)
+            known |= {name: least.time.ns, f"{name}_name": least.name}
+    ends = {"value": summary.median, "ci_low": summary.ci_low, "ci_high": summary.ci_high}
+    time = context.measured(question, "time", **ends, **known, **common)
+    rows = [time, *_derived(context, question, metrics, time, answers[0].counts.bytes)]
+    rows += [context.row(question, metric, value=value, **common) for metric, value in _spread(summary).items()]
+    return [*rows, *_modes(context, question, summary, common)]
+
+
+def _of_modes(summary: Summary) -> list[Note]:
+    """The caveat on launches that form two groups."""
+    if len(summary.modes) < 2:
+        return []
+    return [
+        Note("two-modes", " and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches")
+    ]
+
+
+def _spread(summary: Summary) -> dict[str, float]:
+    """Metrics of all samples, and their number."""
+    return {
+        "time_min": summary.min,
+        "time_p95": summary.p95,
+        "time_p99": summary.p99,
+        "time_max": summary.max,
+        "samples": float(summary.samples),
+    }
+
+
+def _modes(context: Context, question: Question, summary: Summary, common: Row) -> Iterable[Row]:
+    """The two groups of launches, where there are two."""
+    for number, mode in enumerate(summary.modes if len(summary.modes) == 2 else (), 1):
+        low, high = mode.interval or (None, None)
+        shown = {"value": mode.median, "ci_low": low, "ci_high": high}
+        yield context.measured(question, f"mode{number}", **shown, **common)
+        yield context.row(question, f"mode{number}_share", value=mode.share, **common)
+
+
 def _counts(answer: Answer) -> dict[str, float]:
     """By metric."""
     counts = answer.counts
@@ -130,13 +179,7 @@ def of_samples(
     the modes."""
     summary = found.summary()
     moved = canary.moved(found.canaries)
-    notes = [*found.notes, *([Note("moved", moved)] if moved else [])]
-    if len(summary.modes) == 2:
-        notes.append(
-            Note(
-                "two-modes", " and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches"
-            )
-        )
+    notes = [*found.notes, *([Note("moved", moved)] if moved else []), *_of_modes(summary)]
     common = _said([*_of_kind(question), *([found.disturbance] if found.disturbance else []), *notes])
     common |= {"n": summary.launches}
     known = dict(zip(("limit", "limit_name"), found.limit, strict=True)) if found.limit else {}
@@ -154,12 +197,8 @@ def of_samples(
         rows = [time, *_derived(context, question, metrics, time, moved)]
         rows += _loads(context, question, found, common)
     spread = {
-        "time_min": summary.min,
-        "time_p95": summary.p95,
-        "time_p99": summary.p99,
-        "time_max": summary.max,
+        **_spread(summary),
         "time_first": found.first_ns,
-        "samples": float(summary.samples),
         **_canary_medians(found),
         **_row_medians(found),
         **({"clock": float(np.median(found.clocks_hz))} if found.clocks_hz else {}),
@@ -171,13 +210,7 @@ def of_samples(
         methods = ", ".join(dict.fromkeys(method for _, method in found.starts))
         worst = max(error for error, _ in found.starts)
         rows.append(context.row(question, "sync_residual", value=worst, status="ok", reason=methods))
-    if len(summary.modes) == 2:
-        for number, mode in enumerate(summary.modes, 1):
-            low, high = mode.interval or (None, None)
-            shown = {"value": mode.median, "ci_low": low, "ci_high": high}
-            rows.append(context.measured(question, f"mode{number}", **shown, **common))
-            rows.append(context.row(question, f"mode{number}_share", value=mode.share, **common))
-    return rows
+    return [*rows, *_modes(context, question, summary, common)]
 
 
 def _loads(context: Context, question: Question, found: Measured, common: Row) -> Iterable[Row]:
