@@ -16,6 +16,7 @@ mod chunks;
 pub mod collectives;
 pub mod concatenate;
 pub mod error;
+pub mod exchange;
 mod hoist;
 pub mod ir;
 mod marks;

@@ -18,10 +18,12 @@ what differs from the default:
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from linkwright.ask.exchange import Exchange
 from linkwright.base.errors import LinkwrightError, ShapeError, reported
 from linkwright.base.units import format_grid, format_size
 
@@ -43,7 +45,7 @@ HOW = ("issue", "path", "skew")
 _KEPT: Mapping[str, object] = {
     "part": None, "collective": None, "algorithm": None, "ranks": None, "size_bytes": None, "dtype": None, "op": None,
     "root": 0, "grid": None, "placement": None, "issue": None, "path": None, "skew": None, "arithmetic": True,
-    "messages": 1, "both_ways": False, "axes": None, "named": (), "own": None, "rising": None,
+    "exchange": None, "messages": 1, "both_ways": False, "axes": None, "named": (), "own": None, "rising": None,
 }  # fmt: skip
 # Fields that are columns of the same name.
 _SAME = ("part", "collective", "algorithm", "ranks", "size_bytes", "dtype", "op", *HOW)
@@ -219,6 +221,7 @@ class Question:
             "endpoints": "".join(self._placed) or None,
             "root": kept["root"],
             "grid": format_grid(kept["grid"]) if kept["grid"] else None,
+            "exchange": json.dumps(kept["exchange"]) if kept["exchange"] else None,
             "messages": kept["messages"] if traffic else None,
             "both_ways": kept["both_ways"] if traffic else None,
         }
@@ -276,6 +279,12 @@ class Collective(Scheduled):
     collective: str
     op: str | None = None
     own: Own | None = None  # of a library or of the user
+    exchange: Exchange | None = None  # of an uneven one; None: every rank has as much for all
+
+    @property
+    def key(self) -> str:
+        """That of its schedule, with its exchange."""
+        return f"{super().key}/{self.exchange.word}" if self.exchange else super().key
 
     @property
     def what(self) -> str:
@@ -338,6 +347,7 @@ def of_row(row: Mapping[str, Any], own: Own | None = None) -> Question:
             **{name: row[name] for name in _SAME},
             "root": row["root"] or 0,
             "grid": tuple(map(int, grid.split("x"))) if grid else None,
+            "exchange": _tuples(json.loads(row["exchange"])) if row.get("exchange") else None,
             "placement": tuple(map(int, endpoints.split("->"))) if endpoints else None,
             "arithmetic": "no-arithmetic" not in (row["flags"] or "").split(","),
             "messages": row["messages"] or 1,
@@ -360,6 +370,8 @@ def _of_kept(kept: Mapping[str, Any]) -> Question:
         kind = Collective
     else:
         kind = Program if kept["own"] else Pattern
+    if kept.get("exchange"):
+        kept = {**kept, "exchange": Exchange(*kept["exchange"])}
     names = {field.name for field in fields(kind)}
     surplus = [name for name, value in kept.items() if name not in names and value != _KEPT.get(name)]
     if surplus:

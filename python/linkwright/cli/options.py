@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.ask.exchange import PACKED
 from linkwright.ask.question import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
 from linkwright.base import units
 from linkwright.base.errors import ShapeError, UsageError, unknown
@@ -158,7 +159,14 @@ sizes = _together(
 )
 
 data = _together(
-    click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type."),
+    click.option(
+        "-d",
+        "--dtype",
+        type=click.Choice([*DTYPES, *PACKED]),
+        default="f32",
+        show_default=True,
+        help="Data type; fp8 and nvfp4 for a dispatch only.",
+    ),
     click.option("-o", "--op", type=click.Choice(OPS), default="sum", show_default=True, help="Reduction operator."),
     click.option(
         "-r",
