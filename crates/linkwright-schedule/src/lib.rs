@@ -13,6 +13,7 @@ pub mod aggregations;
 pub mod barriers;
 pub mod builder;
 mod chunks;
+pub mod classes;
 pub mod collectives;
 pub mod concatenate;
 pub mod error;

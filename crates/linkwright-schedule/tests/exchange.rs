@@ -1,8 +1,9 @@
 //! Uneven exchanges: every algorithm is proved right over random counts and routes, and its blocks are those that a
 //! plain list of tokens gives.
 
+use linkwright_schedule::classes::{Classes, Copies};
 use linkwright_schedule::collectives::{build, of};
-use linkwright_schedule::exchange::{Classes, Copies, Draw, Exchange, Routing};
+use linkwright_schedule::exchange::{Draw, Exchange, Routing};
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::text::{parse, print};
 use linkwright_schedule::transforms::{pipeline, repeat};

@@ -45,7 +45,7 @@ HOW = ("issue", "path", "skew")
 _KEPT: Mapping[str, object] = {
     "part": None, "collective": None, "algorithm": None, "ranks": None, "size_bytes": None, "dtype": None, "op": None,
     "root": 0, "grid": None, "placement": None, "issue": None, "path": None, "skew": None, "arithmetic": True,
-    "exchange": None, "messages": 1, "both_ways": False, "axes": None, "named": (), "own": None, "rising": None,
+    "messages": 1, "both_ways": False, "axes": None, "named": (), "own": None, "rising": None,
 }  # fmt: skip
 # Fields that are columns of the same name.
 _SAME = ("part", "collective", "algorithm", "ranks", "size_bytes", "dtype", "op", *HOW)
@@ -209,7 +209,8 @@ class Question:
 
     def _kept(self) -> dict[str, Any]:
         """The value of every field that any question has."""
-        return {**_KEPT, **vars(self)}
+        own = {name: value for name, value in vars(self).items() if name != "exchange" or value}
+        return {**_KEPT, **own}
 
     def columns(self) -> dict[str, object]:
         """The columns of its rows, as `store.schema.RESULTS` names them; the inverse is `of_row`."""
@@ -221,9 +222,9 @@ class Question:
             "endpoints": "".join(self._placed) or None,
             "root": kept["root"],
             "grid": format_grid(kept["grid"]) if kept["grid"] else None,
-            "exchange": json.dumps(kept["exchange"]) if kept["exchange"] else None,
             "messages": kept["messages"] if traffic else None,
             "both_ways": kept["both_ways"] if traffic else None,
+            **({"exchange": json.dumps(kept["exchange"])} if "exchange" in kept else {}),
         }
 
     def to_json(self) -> dict[str, object]:

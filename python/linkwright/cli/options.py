@@ -158,25 +158,22 @@ sizes = _together(
     click.option("--sizes", "size_list", metavar="A,B,C", help="Use these sizes instead of a sweep; `1M..8G` doubles."),
 )
 
+_op = click.option("-o", "--op", type=click.Choice(OPS), default="sum", show_default=True, help="Reduction operator.")
+_root = click.option("-r", "--root", type=ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 data = _together(
-    click.option(
-        "-d",
-        "--dtype",
-        type=click.Choice([*DTYPES, *PACKED]),
-        default="f32",
-        show_default=True,
-        help="Data type; fp8 and nvfp4 for a dispatch only.",
-    ),
-    click.option("-o", "--op", type=click.Choice(OPS), default="sum", show_default=True, help="Reduction operator."),
-    click.option(
-        "-r",
-        "--root",
-        type=ROOT,
-        default=0,
-        show_default=True,
-        help="Root of rooted collectives.",
-    ),
+    click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type."),
+    _op,
+    _root,
 )
+# The same for verbs that know how tokens of a dispatch are packed.
+packed_data = _together(
+    click.option(
+        "-d", "--dtype", type=click.Choice([*DTYPES, *PACKED]), default="f32", show_default=True,
+        help="Data type; fp8 and nvfp4: of a dispatch.",
+    ),
+    _op,
+    _root,
+)  # fmt: skip
 
 shape = _together(
     click.option(

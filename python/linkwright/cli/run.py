@@ -23,7 +23,7 @@ _SIZES = ("dtype", "min_bytes", "max_bytes", "factor", "size_list")
 @options.seated
 @options.shape
 @options.sizes
-@options.data
+@options.packed_data
 @options.sampling
 @click.option(
     "-c", "--check", type=click.IntRange(0, 1), default=1, show_default=True,

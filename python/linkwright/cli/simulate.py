@@ -21,7 +21,7 @@ from linkwright.cli import exchanges, options
 @options.seated
 @options.shape
 @options.sizes
-@options.data
+@options.packed_data
 @click.option("--path", help="Software path of the machine file; default: that of the plan, or its first.")
 @options.traffic
 @exchanges.stated

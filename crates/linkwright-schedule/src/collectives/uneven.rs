@@ -14,12 +14,12 @@
 //! A combine goes the same ways back. By rails, the GPUs of a node hand their results to GPU g, each into a place of its
 //! own; it adds them up, and one sum returns to the source. Directly, every result returns by itself.
 //!
-//! Nothing is sent where there is nothing to send. [`crate::exchange`] says how tokens become blocks.
+//! Nothing is sent where there is nothing to send. [`crate::classes`] says how tokens become blocks.
 
 use crate::builder::{Builder, Shape, Slot};
+use crate::classes::{Class, Classes, Copies, Places};
 use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::error::{Result, ScheduleError};
-use crate::exchange::{Class, Classes, Copies, Places};
 use crate::ir::Schedule;
 use crate::spec::Collective;
 

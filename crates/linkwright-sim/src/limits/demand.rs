@@ -28,7 +28,7 @@
 use crate::fabric::CheapCopies;
 use crate::messages::Messages;
 use crate::prepared::Prepared;
-use linkwright_schedule::exchange::{Class, Classes, Copies};
+use linkwright_schedule::classes::{Class, Classes, Copies};
 use linkwright_schedule::ir::{Holders, Op, OpKind, Schedule};
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
