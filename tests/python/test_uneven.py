@@ -9,7 +9,7 @@ import pytest
 
 import mutants
 from linkwright import _native
-from linkwright.ask.exchange import Exchange, parse_counts, skew_of, token_of
+from linkwright.ask.exchange import UnevenExchange, parse_counts, skew_of, token_of
 from linkwright.ask.question import of_json, of_row
 from linkwright.base.errors import LinkwrightError
 from linkwright.libraries.questions import collective_question
@@ -55,7 +55,7 @@ def test_executors_give_the_exact_data(tmp_path, collective, routing):
     found = invoke("run", *asked, "--on", "threads", "--runs", str(tmp_path), *BRIEF, "-n", "4")
     assert found.status == 0, found.out + found.err
     assert "waived" not in found.out
-    exchange = Exchange((), 16, 4, 128, routing)
+    exchange = UnevenExchange((), 16, 4, 128, routing)
     for row in (row for row in _native.algorithms() if row["collective"] == collective):
         for dtype, element_bytes in (("f32", 4), ("bf16", 2), ("u8", 1)):
             schedule = _native.Schedule.build(
@@ -81,13 +81,13 @@ def test_the_network_carries_a_token_once_for_a_node(tmp_path):
 
 
 def test_a_question_keeps_its_exchange():
-    exchange = Exchange((), 16, 4, 128, "zipf:0.5", 3)
+    exchange = UnevenExchange((), 16, 4, 128, "zipf:0.5", 3)
     asked = collective_question("p", "dispatch", "direct", 4, 5000, "u8", "sum", exchange=exchange)
     assert asked.size_bytes == 5000 // 128 * 128
     assert asked.key.endswith("/e16-top4-128-zipf:0.5-seed3")
     assert of_json(json.loads(json.dumps(asked.to_json()))) == asked
     assert of_row({"flags": None, **asked.columns()}) == asked
-    matrix = Exchange(parse_counts(MATRIX, "x"))
+    matrix = UnevenExchange(parse_counts(MATRIX, "x"))
     asked = collective_question("p", "alltoallv", "linear", 3, 0, "f32", "sum", exchange=matrix)
     assert asked.size_bytes == 2002 * 4
     assert of_json(json.loads(json.dumps(asked.to_json()))) == asked
@@ -152,7 +152,7 @@ def test_mutants_of_counts_give_a_matrix_or_one_message():
         ranks = len(matrix)
         assert all(len(row) == ranks for row in matrix)
         if max(map(sum, matrix)) < 1 << 20 and ranks < 16:
-            exchange = Exchange(matrix)
+            exchange = UnevenExchange(matrix)
             elements = exchange.whole(0, ranks, 1)
             _native.Schedule.build("alltoallv/linear", ranks, elements, element_bytes=1, **exchange.shape).verify()
     assert all("counts.csv" in message and len(message) < 400 for message in messages)

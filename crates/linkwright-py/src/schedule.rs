@@ -6,7 +6,7 @@ use crate::errors;
 use crate::hints::{self, row, Column, Typed};
 use crate::html;
 use linkwright_schedule::builder::Shape;
-use linkwright_schedule::exchange::{Exchange, Routing};
+use linkwright_schedule::exchange::{Routing, UnevenExchange};
 use linkwright_schedule::ir::{Hint, OpKind};
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::pull::{pull, Pulled};
@@ -395,7 +395,7 @@ impl Schedule {
         wrap(py.detach(|| transforms::repeat(&self.ordered, times)))
     }
 
-    /// Exchange the parts that ranks play: the same algorithm over another order of ranks.
+    /// UnevenExchange the parts that ranks play: the same algorithm over another order of ranks.
     ///
     /// Args:
     ///     parts: for each rank r, the rank whose part it plays; a permutation of 0 to `ranks` - 1.
@@ -581,9 +581,9 @@ pub fn shape(
 pub fn exchange(
     counts: Option<Vec<u64>>,
     routing: Option<(u32, u32, u64, u32, u64)>,
-) -> Option<Arc<Exchange>> {
+) -> Option<Arc<UnevenExchange>> {
     let routed = routing.map(|(experts, topk, token_elements, skew_permille, seed)| {
-        Exchange::Routed(Routing {
+        UnevenExchange::Routed(Routing {
             experts,
             topk,
             token_elements,
@@ -591,7 +591,7 @@ pub fn exchange(
             seed,
         })
     });
-    counts.map(Exchange::Counts).or(routed).map(Arc::new)
+    counts.map(UnevenExchange::Counts).or(routed).map(Arc::new)
 }
 
 pub fn kind_name(kind: OpKind) -> &'static str {

@@ -18,7 +18,7 @@
 
 use crate::builder::Shape;
 use crate::error::{Result, ScheduleError};
-use crate::exchange::{Draw, Exchange, Routing};
+use crate::exchange::{Draw, Routing, UnevenExchange};
 use crate::ir::{Buffer, Owner, Parts, MAX_CHUNKS};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,13 +81,13 @@ impl Classes {
                 if pairs > u64::from(MAX_CHUNKS) {
                     return Err(ScheduleError::TooLarge(MAX_CHUNKS.into()));
                 }
-                even = Exchange::Counts(vec![1; pairs as usize]);
+                even = UnevenExchange::Counts(vec![1; pairs as usize]);
                 &even
             }
         };
         match exchange {
-            Exchange::Counts(counts) => of_counts(shape, counts),
-            Exchange::Routed(routing) => of_routes(shape, routing, copies),
+            UnevenExchange::Counts(counts) => of_counts(shape, counts),
+            UnevenExchange::Routed(routing) => of_routes(shape, routing, copies),
         }
     }
 

@@ -12,7 +12,7 @@ use linkwright_core::random::Random;
 
 /// How much every rank has for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Exchange {
+pub enum UnevenExchange {
     /// Elements that each rank has for each rank, row by row.
     Counts(Vec<u64>),
     /// Tokens for experts.

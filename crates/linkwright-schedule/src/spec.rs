@@ -139,7 +139,7 @@ impl Collective {
         )
     }
 
-    /// Whether blocks have lengths of their own, which [`crate::exchange::Exchange`] states.
+    /// Whether blocks have lengths of their own, which [`crate::exchange::UnevenExchange`] states.
     pub fn is_uneven(self) -> bool {
         matches!(
             self,

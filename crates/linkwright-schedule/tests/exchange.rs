@@ -3,7 +3,7 @@
 
 use linkwright_schedule::classes::{Classes, Copies};
 use linkwright_schedule::collectives::{build, of};
-use linkwright_schedule::exchange::{Draw, Exchange, Routing};
+use linkwright_schedule::exchange::{Draw, Routing, UnevenExchange};
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::text::{parse, print};
 use linkwright_schedule::transforms::{pipeline, repeat};
@@ -99,7 +99,7 @@ proptest! {
         let counts = drawn[..(ranks * ranks) as usize].to_vec();
         let fullest = counts.chunks(ranks as usize).map(|row| row.iter().sum::<u64>()).max().unwrap();
         prop_assume!(fullest > 0);
-        let shape = Shape::new(ranks, fullest * 3).with_grid(columns, rows).with_exchange(Exchange::Counts(counts.clone()));
+        let shape = Shape::new(ranks, fullest * 3).with_grid(columns, rows).with_exchange(UnevenExchange::Counts(counts.clone()));
         for (key, schedule) in proved(&shape) {
             if key.starts_with("alltoallv") && !key.ends_with("rails") {
                 let moved: u64 = schedule.ops().iter().map(|op| schedule.op_elements(op)).sum();
@@ -116,7 +116,7 @@ proptest! {
         let ranks = columns * rows;
         let routing = routing(per_rank * ranks, wanted.min(per_rank * ranks), skew, seed);
         let tokens = tokens(ranks, count, &routing);
-        let shape = Shape::new(ranks, 4 * count).with_grid(columns, rows).with_exchange(Exchange::Routed(routing));
+        let shape = Shape::new(ranks, 4 * count).with_grid(columns, rows).with_exchange(UnevenExchange::Routed(routing));
         for copies in [Copies::Expert, Copies::Rank, Copies::Node(columns)] {
             let classes = Classes::of(&shape, copies).unwrap().all;
             let found = classes.into_iter().map(|c| ((c.source, c.targets), c.units)).collect::<BTreeMap<_, _>>();
@@ -132,7 +132,7 @@ fn rails_cross_once_for_a_node() {
     let routing = routing(4, 4, 0, 7);
     let shape = Shape::new(4, 8)
         .with_grid(2, 2)
-        .with_exchange(Exchange::Routed(routing));
+        .with_exchange(UnevenExchange::Routed(routing));
     let crossing = |key: &str| {
         let schedule = build(key, &shape).unwrap();
         let between = schedule
@@ -156,7 +156,7 @@ fn rails_cross_once_for_a_node() {
 fn slices_of_blocks_pair_where_lengths_divide() {
     let shape = Shape::new(4, 8 * 3)
         .with_grid(2, 2)
-        .with_exchange(Exchange::Routed(routing(8, 3, 1000, 1)));
+        .with_exchange(UnevenExchange::Routed(routing(8, 3, 1000, 1)));
     for key in ["dispatch/rails", "combine/rails", "alltoallv/pairwise"] {
         verify(&pipeline(&build(key, &shape).unwrap(), 4).unwrap()).unwrap();
     }
@@ -166,9 +166,10 @@ fn slices_of_blocks_pair_where_lengths_divide() {
 fn impossible_exchanges_say_what_would_do() {
     let error = |shape: Shape| build("dispatch/direct", &shape).unwrap_err().to_string();
     let routed = |experts, topk| {
-        Shape::new(4, 40).with_exchange(Exchange::Routed(routing(experts, topk, 0, 0)))
+        Shape::new(4, 40).with_exchange(UnevenExchange::Routed(routing(experts, topk, 0, 0)))
     };
-    let counts = |counts: &[u64]| Shape::new(2, 4).with_exchange(Exchange::Counts(counts.to_vec()));
+    let counts =
+        |counts: &[u64]| Shape::new(2, 4).with_exchange(UnevenExchange::Counts(counts.to_vec()));
     for (shape, words) in [
         (
             routed(6, 2),
@@ -218,7 +219,7 @@ fn impossible_exchanges_say_what_would_do() {
 /// A message to a place that is another rank's is found before anything is proved.
 #[test]
 fn blocks_are_at_their_ranks() {
-    let shape = Shape::new(2, 4).with_exchange(Exchange::Counts(vec![1, 3, 2, 0]));
+    let shape = Shape::new(2, 4).with_exchange(UnevenExchange::Counts(vec![1, 3, 2, 0]));
     let text = print(&build("alltoallv/linear", &shape).unwrap());
     let wrong = text.replacen("local 0:input[0]", "local 0:input[2]", 1);
     assert_ne!(text, wrong);

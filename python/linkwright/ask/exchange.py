@@ -32,7 +32,7 @@ PACKED = {"fp8": (128, 8, 4), "nvfp4": (16, 4, 1)}
 MOST_SKEW = 2.0
 
 
-class Exchange(NamedTuple):
+class UnevenExchange(NamedTuple):
     """A matrix of counts, or how tokens choose experts."""
 
     counts: tuple[tuple[int, ...], ...] = ()
@@ -92,19 +92,19 @@ def token_of(hidden: int, dtype: str) -> tuple[int, str]:
     return hidden * bits // 8 + hidden // pack * scale, "u8"
 
 
-def exchange_of(stated: Mapping[str, Any]) -> Exchange | None:
+def exchange_of(stated: Mapping[str, Any]) -> UnevenExchange | None:
     """Return the exchange of a part of a suite, whose counts are in a file; None if it states none."""
     if not stated:
         return None
     if "counts" in stated:
         if len(stated) > 1:
             raise ShapeError("exchange: counts state everything; omit the other keys")
-        return Exchange(read_counts(Path(stated["counts"])))
+        return UnevenExchange(read_counts(Path(stated["counts"])))
     for key in ("experts", "topk", "token_elements"):
         if key not in stated:
             raise ShapeError(f"exchange: lacks `{key}`; state it, or `counts`")
     skew_of(stated.get("routing", "uniform"))
-    return Exchange(**stated)
+    return UnevenExchange(**stated)
 
 
 def read_counts(path: Path) -> tuple[tuple[int, ...], ...]:

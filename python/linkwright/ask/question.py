@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from linkwright.ask.exchange import Exchange
+from linkwright.ask.exchange import UnevenExchange
 from linkwright.base.errors import LinkwrightError, ShapeError, reported
 from linkwright.base.units import format_grid, format_size
 
@@ -280,7 +280,7 @@ class Collective(Scheduled):
     collective: str
     op: str | None = None
     own: Own | None = None  # of a library or of the user
-    exchange: Exchange | None = None  # of an uneven one; None: every rank has as much for all
+    exchange: UnevenExchange | None = None  # of an uneven one; None: every rank has as much for all
 
     @property
     def key(self) -> str:
@@ -372,7 +372,7 @@ def _of_kept(kept: Mapping[str, Any]) -> Question:
     else:
         kind = Program if kept["own"] else Pattern
     if kept.get("exchange"):
-        kept = {**kept, "exchange": Exchange(*kept["exchange"])}
+        kept = {**kept, "exchange": UnevenExchange(*kept["exchange"])}
     names = {field.name for field in fields(kind)}
     surplus = [name for name, value in kept.items() if name not in names and value != _KEPT.get(name)]
     if surplus:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from linkwright.ask.exchange import Exchange, read_counts, skew_of, token_of, uneven
+from linkwright.ask.exchange import UnevenExchange, read_counts, skew_of, token_of, uneven
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import ShapeError, UsageError
 from linkwright.cli import options
@@ -92,7 +92,7 @@ class Stated:
             raise UsageError(f"--dtype {dtype}: counts are of unpacked elements; use one of {', '.join(DTYPES)}")
         matrix = read_counts(counts)
         size = max(map(sum, matrix)) * DTYPES[dtype]
-        return Dealt({"counts": str(counts)}, Exchange(matrix), dtype, (size,), (len(matrix),))
+        return Dealt({"counts": str(counts)}, UnevenExchange(matrix), dtype, (size,), (len(matrix),))
 
     def _routed(self, collective: str, dtype: str, seed: int) -> Dealt:
         assert self.tokens
@@ -114,7 +114,7 @@ class Stated:
             "seed": seed,
         }
         sizes = tuple(count * elements * DTYPES[travels] for count in self.tokens)
-        exchange = Exchange((), self.experts, self.topk, elements, routing, seed)
+        exchange = UnevenExchange((), self.experts, self.topk, elements, routing, seed)
         return Dealt(stated, exchange, travels, sizes, None)
 
 
@@ -127,7 +127,7 @@ class Dealt:
     """What an exchange makes of the other options."""
 
     axis: dict[str, object]  # `exchange` of a part of a suite
-    exchange: Exchange
+    exchange: UnevenExchange
     dtype: str  # of elements as they travel
     sizes: tuple[int, ...]
     ranks: tuple[int, ...] | None  # those of a matrix

@@ -9,7 +9,7 @@ from typing import Any
 
 from linkwright import _native
 from linkwright.ask import schedules, sources
-from linkwright.ask.exchange import Exchange
+from linkwright.ask.exchange import UnevenExchange
 from linkwright.base.errors import LinkwrightError, UsageError, WaivedError
 from linkwright.machines import AS_DESCRIBED, Variant
 
@@ -31,7 +31,7 @@ class Finding:
 
 def check(
     key: str, ranks: int, size_bytes: int | None, *, root: int = 0, grid: tuple[int, ...] | None = None,
-    machine: str | None = None, variant: Variant = AS_DESCRIBED, exchange: Exchange | None = None,
+    machine: str | None = None, variant: Variant = AS_DESCRIBED, exchange: UnevenExchange | None = None,
 ) -> Finding:  # fmt: skip
     """Build and verify; a wrong schedule is a finding, an algorithm that cannot serve the shape is waived.
 

@@ -1,7 +1,7 @@
 //! What an algorithm is asked for, and the buffers that most of them declare.
 
 use crate::error::{Result, ScheduleError};
-use crate::exchange::Exchange;
+use crate::exchange::UnevenExchange;
 use crate::ir::{Buffer, Owner, MAX_RANKS};
 use linkwright_core::Participant;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Shape {
     /// rank order.
     pub rings: Vec<Vec<u32>>,
     /// How much every rank has for whom in an uneven exchange; `None`: as much for all.
-    pub exchange: Option<Arc<Exchange>>,
+    pub exchange: Option<Arc<UnevenExchange>>,
 }
 
 /// Most bytes of a vector, more than any machine holds; sums over ranks and chunks of it fit into 64 bits.
@@ -54,7 +54,7 @@ impl Shape {
     }
 
     /// The same for an uneven exchange.
-    pub fn with_exchange(mut self, exchange: Exchange) -> Self {
+    pub fn with_exchange(mut self, exchange: UnevenExchange) -> Self {
         self.exchange = Some(Arc::new(exchange));
         self
     }
