@@ -48,6 +48,7 @@ def _collectives() -> str:
     rows = []
     for row in _native.collectives():
         size = "one rank's own block times p" if row["blocked"] else "the whole array"
+        size = "what the fullest rank has to send" if row["uneven"] else size
         name = row["key"]
         rows.append([f"`{name}`", size if name in FACTORS else "no bytes", FACTORS.get(name, "none")])
     return _table(["collective", "S", "f"], rows)

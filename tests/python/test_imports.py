@@ -46,6 +46,7 @@ SIBLINGS: dict[str, str] = {
     "advise/explain": "synthesis",
     "ask/answer": "question",
     "ask/ask": "answer",
+    "ask/question": "exchange",
     "ask/schedules": "answer question",
     "ask/sources": "question",
     "ask/writing": "question",

@@ -13,7 +13,7 @@ use crate::error::{ExecError, Result};
 use crate::fill::{wrong_elements, Fill};
 use crate::traffic::Traffic;
 use linkwright_core::free_memory::available_memory;
-use linkwright_schedule::ir::{Buffer, BufferId, Combine, Op, Owner, Schedule};
+use linkwright_schedule::ir::{Buffer, BufferId, Combine, Holders, Op, Owner, Schedule};
 use linkwright_schedule::spec::{Collective, Expected};
 use linkwright_schedule::verify::is_deterministic;
 use std::ops::Range;
@@ -99,6 +99,9 @@ pub struct Contents<'a> {
     /// Type, operation, seed.
     pub data: Data,
     initial: Option<BufferId>,
+    /// Of an uneven exchange, who has each class at the start, and elements of the longest chunk.
+    holders: Holders,
+    longest: usize,
     /// The contents of a pattern's messages, which its spec leaves open.
     traffic: Option<Traffic>,
 }
@@ -116,6 +119,8 @@ impl<'a> Contents<'a> {
             schedule,
             data,
             initial: None,
+            holders: schedule.holders(),
+            longest: 0,
             traffic: None,
         };
         if !contents.fill().is_exact() {
@@ -126,6 +131,18 @@ impl<'a> Contents<'a> {
             });
         }
         contents.initial = contents.initial_buffer();
+        if let Some(buffer) = contents
+            .initial
+            .map(|id| schedule.buffer(id))
+            .filter(|b| b.parts.is_some())
+        {
+            let lengths =
+                (0..buffer.chunks()).map(|chunk| buffer.span(schedule.elements, chunk..chunk + 1));
+            contents.longest = lengths
+                .map(|span| (span.end - span.start) as usize)
+                .max()
+                .unwrap_or(0);
+        }
         contents.traffic = contents.traffic()?;
         Ok(contents)
     }
@@ -146,6 +163,11 @@ impl<'a> Contents<'a> {
             .buffers
             .iter()
             .map(|buffer| {
+                if buffer.parts.is_some() {
+                    // Each rank has its own part only.
+                    return u128::from(buffer.elements(self.schedule.elements))
+                        * self.data.dtype.size() as u128;
+                }
                 let owners = match buffer.owner {
                     Owner::Ranks => self.schedule.ranks,
                     Owner::One(_) => 1,
@@ -176,7 +198,10 @@ impl<'a> Contents<'a> {
     pub fn bytes(&self, participant: u32, buffer: usize) -> usize {
         let buffer = &self.schedule.buffers[buffer];
         match self.owns(participant, buffer) {
-            true => buffer.elements(self.schedule.elements) as usize * self.data.dtype.size(),
+            true => {
+                let elements = buffer.elements_of(self.schedule.elements, participant);
+                elements as usize * self.data.dtype.size()
+            }
             false => 0,
         }
     }
@@ -196,8 +221,9 @@ impl<'a> Contents<'a> {
             for &target in self.schedule.targets(op) {
                 self.check_bounds(id, target, op.dst_buffer, dst, count)?;
             }
-            let src = self.span(op.src_buffer, src..src + count);
-            let dst = self.span(op.dst_buffer, dst..dst + count);
+            let (from, to) = (self.schedule.sources(op)[0], self.schedule.targets(op)[0]);
+            let src = self.span(from, op.src_buffer, src..src + count);
+            let dst = self.span(to, op.dst_buffer, dst..dst + count);
             if src.len() != dst.len() {
                 return Err(ExecError::UnequalChunks {
                     op: id,
@@ -249,7 +275,8 @@ impl<'a> Contents<'a> {
         let inside = described.is_some_and(|described| {
             self.owns(participant, described)
                 && participant < self.participants()
-                && u64::from(first) + u64::from(count) <= u64::from(described.chunks())
+                && u64::from(first) + u64::from(count) <= u64::from(described.held(participant).end)
+                && (described.parts.is_none() || first >= described.held(participant).start)
         });
         match inside {
             true => Ok(()),
@@ -257,13 +284,16 @@ impl<'a> Contents<'a> {
         }
     }
 
-    fn span(&self, buffer: BufferId, chunks: Range<u32>) -> Range<usize> {
-        let elements = self
-            .schedule
-            .buffer(buffer)
-            .span(self.schedule.elements, chunks);
-        let size = self.data.dtype.size();
-        elements.start as usize * size..elements.end as usize * size
+    /// Bytes of chunks within what `who` has of a buffer.
+    fn span(&self, who: u32, buffer: BufferId, chunks: Range<u32>) -> Range<usize> {
+        let (buffer, n) = (self.schedule.buffer(buffer), self.schedule.elements);
+        let elements = buffer.span(n, chunks);
+        let first = match buffer.parts {
+            None => 0,
+            Some(_) => buffer.offset(n, buffer.held(who).start),
+        };
+        let at = |element: u64| (element - first) as usize * self.data.dtype.size();
+        at(elements.start)..at(elements.end)
     }
 
     /// The buffer that holds contributions at the start.
@@ -271,7 +301,7 @@ impl<'a> Contents<'a> {
         let schedule = self.schedule;
         let index = schedule.buffers.iter().position(|buffer| {
             (0..schedule.ranks).any(|rank| {
-                (0..buffer.chunks()).any(|chunk| {
+                buffer.held(rank).any(|chunk| {
                     schedule
                         .spec
                         .initial(schedule.ranks, rank, buffer, chunk)
@@ -311,10 +341,10 @@ impl<'a> Contents<'a> {
         memory.fill(UNDEFINED);
         let (schedule, fill) = (self.schedule, self.fill());
         let description = &schedule.buffers[buffer];
-        for chunk in 0..description.chunks() {
+        for chunk in description.held(participant) {
             let spec = &schedule.spec;
             if let Some(given) = spec.initial(schedule.ranks, participant, description, chunk) {
-                let span = self.span(BufferId(buffer as u8), chunk..chunk + 1);
+                let span = self.span(participant, BufferId(buffer as u8), chunk..chunk + 1);
                 let first = self.first_element(given);
                 fill.write(participant, first, &mut memory[span]);
             }
@@ -327,6 +357,9 @@ impl<'a> Contents<'a> {
             return 0;
         };
         let buffer = self.schedule.buffer(initial);
+        if buffer.parts.is_some() {
+            return chunk as usize * self.longest;
+        }
         buffer.offset(self.schedule.elements, chunk) as usize
     }
 
@@ -344,14 +377,14 @@ impl<'a> Contents<'a> {
         let schedule = self.schedule;
         let description = &schedule.buffers[buffer];
         let mut checked = 0;
-        for chunk in 0..description.chunks() {
+        for chunk in description.held(participant) {
             let spec = &schedule.spec;
             let expected = spec.expected(schedule.ranks, participant, description, chunk);
             if expected == Expected::Any {
                 continue;
             }
-            let got = &memory[self.span(BufferId(buffer as u8), chunk..chunk + 1)];
-            let wrong = self.wrong(got, expected);
+            let got = &memory[self.span(participant, BufferId(buffer as u8), chunk..chunk + 1)];
+            let wrong = self.wrong(got, expected, description.slices);
             let elements = got.len() / self.data.dtype.size();
             if wrong > 0 {
                 return Err(ExecError::WrongResult {
@@ -383,7 +416,7 @@ impl<'a> Contents<'a> {
             return Ok((compared / size) as u64);
         };
         let described = &self.schedule.buffers[buffer];
-        let span = |chunk: u32| self.span(BufferId(buffer as u8), chunk..chunk + 1);
+        let span = |chunk: u32| self.span(participant, BufferId(buffer as u8), chunk..chunk + 1);
         let mut chunks = 0..described.chunks();
         let chunk = chunks
             .find(|&chunk| span(chunk).contains(&place))
@@ -399,10 +432,15 @@ impl<'a> Contents<'a> {
     }
 
     /// Elements of `got` that are not what is expected there.
-    fn wrong(&self, got: &[u8], expected: Expected) -> usize {
+    fn wrong(&self, got: &[u8], expected: Expected, slices: u32) -> usize {
         let mut contributions: Vec<(u32, usize)> = match expected {
             Expected::Any => return 0,
             Expected::One { rank, chunk } => vec![(rank, self.first_element(chunk))],
+            Expected::Held { chunk } => {
+                let first = self.first_element(chunk);
+                let holders = self.holders.at(chunk / slices);
+                holders.iter().map(|&rank| (rank, first)).collect()
+            }
             Expected::All { chunk } => {
                 let first = self.first_element(chunk);
                 (0..self.schedule.ranks).map(|rank| (rank, first)).collect()

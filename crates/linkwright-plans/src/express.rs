@@ -14,7 +14,7 @@ pub(crate) fn check(schedule: &Schedule, most: usize) -> Result<()> {
         _ if moves > most => format!(
             "{moves} operations that move data, and at most {most} are read; use fewer ranks, or split the schedule"
         ),
-        Collective::Barrier | Collective::Pattern => {
+        of if of.is_uneven() || matches!(of, Collective::Barrier | Collective::Pattern) => {
             format!("the format has no {name}; export it as lw")
         }
         _ if memories > 0 => format!(

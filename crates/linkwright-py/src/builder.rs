@@ -45,6 +45,7 @@ impl Builder {
             elements,
             element_bytes,
             rings: Vec::new(),
+            exchange: None,
         };
         shape.check().map_err(errors::schedule)?;
         let mut writer = Writer::new(known, &shape);

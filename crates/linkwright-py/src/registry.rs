@@ -53,7 +53,8 @@ pub fn pattern_bytes(
     Ok(pattern.bytes(&traffic))
 }
 
-/// All collectives: `key, blocked, rooted, reduces`; a blocked one counts S as p equal blocks.
+/// All collectives: `key, blocked, rooted, reduces, uneven`; a blocked one counts S as p equal blocks, an uneven one has an
+/// exchange.
 #[pyfunction]
 pub fn collectives(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::CollectiveRow>>> {
     let entry = |collective: Collective| {
@@ -63,6 +64,7 @@ pub fn collectives(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::CollectiveRo
             blocked = collective.is_blocked(),
             rooted = collective.is_rooted(),
             reduces = collective.reduces(),
+            uneven = collective.is_uneven(),
         ))
     };
     let known = Collective::ALL.into_iter();

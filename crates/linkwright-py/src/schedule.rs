@@ -6,6 +6,7 @@ use crate::errors;
 use crate::hints::{self, row, Column, Typed};
 use crate::html;
 use linkwright_schedule::builder::Shape;
+use linkwright_schedule::exchange::{Routing, UnevenExchange};
 use linkwright_schedule::ir::{Hint, OpKind};
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::pull::{pull, Pulled};
@@ -102,6 +103,9 @@ impl Schedule {
     ///     root: the rank that a rooted collective starts or ends at.
     ///     grid: the sides, (columns, rows, ...), for algorithms that need a grid.
     ///     rings: orders of the ranks, for ring algorithms; by default one ring in rank order.
+    ///     counts: of an uneven exchange, the elements that each rank has for each rank, row by row.
+    ///     routing: of a dispatch or a combine, in place of counts: experts, experts of a token, elements of a token,
+    ///         skew of the Zipf distribution in thousandths and seed; a vector is the tokens of one rank.
     /// Returns:
     ///     The schedule.
     /// Raises:
@@ -113,7 +117,7 @@ impl Schedule {
     ///     >>> lw.Schedule.build("allreduce/ring", 4, 1024)
     ///     <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
     #[staticmethod]
-    #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None, rings=None))]
+    #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None, rings=None, counts=None, routing=None))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn build(
         py: Python<'_>,
@@ -124,9 +128,12 @@ impl Schedule {
         root: u32,
         grid: Option<Vec<u32>>,
         rings: Option<Vec<Vec<u32>>>,
+        counts: Option<Vec<u64>>,
+        routing: Option<(u32, u32, u64, u32, u64)>,
     ) -> PyResult<Self> {
         let shape = Shape {
             rings: rings.unwrap_or_default(),
+            exchange: exchange(counts, routing),
             ..shape(ranks, elements, element_bytes, root, grid)
         };
         wrap(py.detach(|| collectives::build(key, &shape)))
@@ -388,7 +395,7 @@ impl Schedule {
         wrap(py.detach(|| transforms::repeat(&self.ordered, times)))
     }
 
-    /// Exchange the parts that ranks play: the same algorithm over another order of ranks.
+    /// UnevenExchange the parts that ranks play: the same algorithm over another order of ranks.
     ///
     /// Args:
     ///     parts: for each rank r, the rank whose part it plays; a permutation of 0 to `ranks` - 1.
@@ -568,6 +575,23 @@ pub fn shape(
         element_bytes,
         ..Shape::new(ranks, elements)
     }
+}
+
+/// The exchange of these keywords of `Schedule.build`.
+pub fn exchange(
+    counts: Option<Vec<u64>>,
+    routing: Option<(u32, u32, u64, u32, u64)>,
+) -> Option<Arc<UnevenExchange>> {
+    let routed = routing.map(|(experts, topk, token_elements, skew_permille, seed)| {
+        UnevenExchange::Routed(Routing {
+            experts,
+            topk,
+            token_elements,
+            skew_permille,
+            seed,
+        })
+    });
+    counts.map(UnevenExchange::Counts).or(routed).map(Arc::new)
 }
 
 pub fn kind_name(kind: OpKind) -> &'static str {

@@ -16,7 +16,7 @@ use crate::how::How;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::probes::{answered, assignment};
-use crate::schedule::Schedule;
+use crate::schedule::{exchange, Schedule};
 
 /// How often a wait looks whether Ctrl-C was pressed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
@@ -161,6 +161,7 @@ pub fn shape(given: &mut Options<'_>) -> PyResult<Shape> {
     shape.element_bytes = given.take("element_bytes")?.unwrap_or(shape.element_bytes);
     shape.root = given.take("root")?.unwrap_or(shape.root);
     shape.grid = given.take("grid")?.unwrap_or_default();
+    shape.exchange = exchange(given.take("counts")?, given.take("routing")?);
     Ok(shape)
 }
 

@@ -17,6 +17,7 @@
 //! | gather | `input[s]` of r is (r, s) | block r of `output` at the root: (r, s) |
 //! | scatter | `input[c]` of the root is (root, c) | `output` of r: block r of the root's |
 //! | alltoall | `input[c]` of r is (r, c) | block q of `output` at r: (q, block r of q's input) |
+//! | alltoallv, dispatch, combine | block b of `input`, at its rank r, is (r, class of b) | block b of `output`, at its rank: (q, class of b) of all q that have this class in `input` |
 //! | barrier | as allgather, chunks without bytes (tokens) | as allgather |
 //! | pattern | nothing | nothing; only bounds and routes are checked |
 
@@ -41,6 +42,12 @@ pub enum Collective {
     Scatter,
     /// Everyone gets one block from everyone.
     Alltoall,
+    /// Everyone gets what everyone has for it, in blocks of any length.
+    Alltoallv,
+    /// Every token reaches the ranks of its experts.
+    Dispatch,
+    /// What the experts made of every token is combined where the token came from.
+    Combine,
     /// No one leaves before everyone has entered.
     Barrier,
     /// Traffic without a postcondition.
@@ -49,7 +56,7 @@ pub enum Collective {
 
 impl Collective {
     /// Every collective, in the order of help and lists.
-    pub const ALL: [Collective; 10] = [
+    pub const ALL: [Collective; 13] = [
         Collective::Allreduce,
         Collective::ReduceScatter,
         Collective::Allgather,
@@ -58,6 +65,9 @@ impl Collective {
         Collective::Gather,
         Collective::Scatter,
         Collective::Alltoall,
+        Collective::Alltoallv,
+        Collective::Dispatch,
+        Collective::Combine,
         Collective::Barrier,
         Collective::Pattern,
     ];
@@ -73,6 +83,9 @@ impl Collective {
             Collective::Gather => "gather",
             Collective::Scatter => "scatter",
             Collective::Alltoall => "alltoall",
+            Collective::Alltoallv => "alltoallv",
+            Collective::Dispatch => "dispatch",
+            Collective::Combine => "combine",
             Collective::Barrier => "barrier",
             Collective::Pattern => "pattern",
         }
@@ -119,7 +132,18 @@ impl Collective {
     pub fn reduces(self) -> bool {
         matches!(
             self,
-            Collective::Allreduce | Collective::ReduceScatter | Collective::Reduce
+            Collective::Allreduce
+                | Collective::ReduceScatter
+                | Collective::Reduce
+                | Collective::Combine
+        )
+    }
+
+    /// Whether blocks have lengths of their own, which [`crate::exchange::UnevenExchange`] states.
+    pub fn is_uneven(self) -> bool {
+        matches!(
+            self,
+            Collective::Alltoallv | Collective::Dispatch | Collective::Combine
         )
     }
 
@@ -149,6 +173,11 @@ pub enum Expected {
     /// Contribution `chunk` of every rank, each once.
     All {
         /// Chunk index in the contributors' initial buffers.
+        chunk: u32,
+    },
+    /// Contribution `chunk` of every rank that has it at the start, each once.
+    Held {
+        /// Class and slice of the contributors' blocks.
         chunk: u32,
     },
 }
@@ -182,7 +211,7 @@ impl Spec {
     /// An allreduce in place that runs again combines p equal vectors, so each contribution counts p times as
     /// often as before: p^(repeats - 1). Out of place, each run counts the same input once.
     pub fn multiplicity(&self, ranks: u32) -> Option<u64> {
-        match self.out_of_place {
+        match self.out_of_place || self.collective.is_uneven() {
             true => Some(1),
             false => u64::from(ranks).checked_pow(self.repeats - 1),
         }
@@ -203,6 +232,11 @@ impl Spec {
         }
         let block = chunk / buffer.slices;
         let holds = match self.collective {
+            _ if buffer.parts.is_some() => {
+                let named = self.collective.is_uneven() && buffer.name == "input";
+                let class = buffer.class_at(participant, chunk);
+                return class.filter(|_| named);
+            }
             _ if self.out_of_place => {
                 buffer.name == "input"
                     && (self.collective != Collective::Broadcast || participant == self.root)
@@ -216,7 +250,10 @@ impl Spec {
             }
             Collective::Gather | Collective::Alltoall => buffer.name == "input",
             Collective::Scatter => buffer.name == "input" && participant == self.root,
-            Collective::Pattern => false,
+            Collective::Alltoallv
+            | Collective::Dispatch
+            | Collective::Combine
+            | Collective::Pattern => false,
         };
         holds.then_some(chunk)
     }
@@ -251,6 +288,12 @@ impl Spec {
             Collective::Gather if participant == self.root => one(block, slice),
             Collective::Scatter => one(self.root, participant * buffer.slices + slice),
             Collective::Alltoall => one(block, participant * buffer.slices + slice),
+            Collective::Alltoallv | Collective::Dispatch | Collective::Combine => {
+                match buffer.class_at(participant, chunk) {
+                    Some(chunk) => Expected::Held { chunk },
+                    None => Expected::Any,
+                }
+            }
             Collective::Reduce
             | Collective::ReduceScatter
             | Collective::Gather

@@ -89,6 +89,9 @@ fn only_cycles_pairs_and_what_needs_a_grid_are_ever_waived() {
             format!("reduce/by_rows {all:?}"),
             format!("reduce/hierarchical {all:?}"),
             format!("alltoall/rails {all:?}"),
+            format!("alltoallv/rails {all:?}"),
+            format!("dispatch/rails {all:?}"),
+            format!("combine/rails {all:?}"),
         ]
     );
 }

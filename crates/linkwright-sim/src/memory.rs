@@ -59,7 +59,7 @@ fn declared(schedule: &Schedule, participant: u32) -> u64 {
     let its = |buffer: &&Buffer| has(schedule, buffer, participant);
     let buffers = schedule.buffers.iter().filter(its);
     let elements: u64 = buffers
-        .map(|buffer| buffer.elements(schedule.elements))
+        .map(|buffer| buffer.elements_of(schedule.elements, participant))
         .sum();
     elements * u64::from(schedule.element_bytes)
 }
@@ -94,7 +94,7 @@ impl Written {
         let its = buffers.filter(|(buffer, _)| has(schedule, buffer, participant));
         let elements = |(buffer, written): (&Buffer, &Vec<bool>)| -> u64 {
             if matches!(buffer.name.as_str(), "input" | "output") {
-                return buffer.elements(schedule.elements);
+                return buffer.elements_of(schedule.elements, participant);
             }
             let first = participant * buffer.chunks();
             let held = (0..buffer.chunks()).filter(|chunk| written[(first + chunk) as usize]);

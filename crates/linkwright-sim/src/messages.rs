@@ -80,7 +80,7 @@ struct Cut {
     length: u64,
     longer: u64,
     element: u64,
-    /// Buffers cut twice are rare enough to be asked themselves.
+    /// Buffers cut twice or unevenly are rare enough to be asked themselves.
     nested: bool,
 }
 
@@ -92,7 +92,7 @@ impl Cut {
             length: total / u64::from(buffer.blocks) * element,
             longer: total % u64::from(buffer.blocks),
             element,
-            nested: buffer.slices > 1,
+            nested: buffer.slices > 1 || buffer.parts.is_some(),
         }
     }
 

@@ -18,10 +18,12 @@ what differs from the default:
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from linkwright.ask.exchange import UnevenExchange
 from linkwright.base.errors import LinkwrightError, ShapeError, reported
 from linkwright.base.units import format_grid, format_size
 
@@ -218,7 +220,8 @@ class Question:
 
     def _kept(self) -> dict[str, Any]:
         """The value of every field that any question has."""
-        return {**_KEPT, **vars(self)}
+        own = {name: value for name, value in vars(self).items() if name != "exchange" or value}
+        return {**_KEPT, **own}
 
     def columns(self) -> dict[str, object]:
         """The columns of its rows, as `store.schema.RESULTS` names them; the inverse is `of_row`."""
@@ -232,6 +235,7 @@ class Question:
             "grid": format_grid(kept["grid"]) if kept["grid"] else None,
             "messages": kept["messages"] if traffic else None,
             "both_ways": kept["both_ways"] if traffic else None,
+            **({"exchange": json.dumps(kept["exchange"])} if "exchange" in kept else {}),
         }
 
     def to_json(self) -> dict[str, object]:
@@ -287,6 +291,12 @@ class Collective(Scheduled):
     collective: str
     op: str | None = None
     own: Own | None = None  # of a library or of the user
+    exchange: UnevenExchange | None = None  # of an uneven one; None: every rank has as much for all
+
+    @property
+    def key(self) -> str:
+        """That of its schedule, with its exchange."""
+        return f"{super().key}/{self.exchange.word}" if self.exchange else super().key
 
     @property
     def what(self) -> str:
@@ -349,6 +359,7 @@ def of_row(row: Mapping[str, Any], own: Own | None = None) -> Question:
             **{name: row[name] for name in _SAME},
             "root": row["root"] or 0,
             "grid": tuple(map(int, grid.split("x"))) if grid else None,
+            "exchange": _tuples(json.loads(row["exchange"])) if row.get("exchange") else None,
             "placement": tuple(map(int, endpoints.split("->"))) if endpoints else None,
             "arithmetic": "no-arithmetic" not in (row["flags"] or "").split(","),
             "messages": row["messages"] or 1,
@@ -371,6 +382,8 @@ def _of_kept(kept: Mapping[str, Any]) -> Question:
         kind = Collective
     else:
         kind = Program if kept["own"] else Pattern
+    if kept.get("exchange"):
+        kept = {**kept, "exchange": UnevenExchange(*kept["exchange"])}
     names = {field.name for field in fields(kind)}
     surplus = [name for name, value in kept.items() if name not in names and value != _KEPT.get(name)]
     if surplus:

@@ -49,6 +49,8 @@ def shape(question: Scheduled) -> dict[str, Any]:
     found: dict[str, Any] = {name: getattr(question, name) for name in names}
     if isinstance(question, Pattern):
         found |= {"count": question.messages, "both_ways": question.both_ways}
+    if isinstance(question, Collective) and question.exchange:
+        found |= question.exchange.shape
     return found
 
 

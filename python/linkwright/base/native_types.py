@@ -52,12 +52,13 @@ class FormatRow(DescribedRow):
 
 
 class CollectiveRow(TypedDict):
-    """A collective; a blocked one counts S as p equal blocks."""
+    """A collective; a blocked one counts S as p equal blocks, an uneven one has an exchange."""
 
     key: str
     blocked: bool
     rooted: bool
     reduces: bool
+    uneven: bool
 
 
 class EndpointRow(TypedDict):

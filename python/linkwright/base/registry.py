@@ -34,6 +34,9 @@ _COLLECTIVES = {
     "reduce": "the root gets the combination of all ranks' arrays",
     "gather": "the root gets the blocks of all ranks",
     "scatter": "every rank gets its own block of the array of the root",
+    "alltoallv": "every rank gets the block, of any length, that each rank holds for it",
+    "dispatch": "every token reaches the ranks that own its experts",
+    "combine": "what the experts made of every token is added up where the token came from",
     "barrier": "no rank leaves before all have entered",
 }
 

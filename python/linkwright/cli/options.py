@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.ask.exchange import PACKED
 from linkwright.ask.question import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
 from linkwright.base import units
 from linkwright.base.errors import ShapeError, UsageError, unknown
@@ -157,18 +158,22 @@ sizes = _together(
     click.option("--sizes", "size_list", metavar="A,B,C", help="Use these sizes instead of a sweep; `1M..8G` doubles."),
 )
 
+_op = click.option("-o", "--op", type=click.Choice(OPS), default="sum", show_default=True, help="Reduction operator.")
+_root = click.option("-r", "--root", type=ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 data = _together(
     click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type."),
-    click.option("-o", "--op", type=click.Choice(OPS), default="sum", show_default=True, help="Reduction operator."),
-    click.option(
-        "-r",
-        "--root",
-        type=ROOT,
-        default=0,
-        show_default=True,
-        help="Root of rooted collectives.",
-    ),
+    _op,
+    _root,
 )
+# The same for verbs that know how tokens of a dispatch are packed.
+packed_data = _together(
+    click.option(
+        "-d", "--dtype", type=click.Choice([*DTYPES, *PACKED]), default="f32", show_default=True,
+        help="Data type; fp8 and nvfp4: of a dispatch.",
+    ),
+    _op,
+    _root,
+)  # fmt: skip
 
 shape = _together(
     click.option(

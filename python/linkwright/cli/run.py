@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from linkwright.cli import options
+from linkwright.cli import exchanges, options
+
+_SIZES = ("dtype", "min_bytes", "max_bytes", "factor", "size_list")
 
 
 @click.command(name="run")
@@ -21,13 +23,14 @@ from linkwright.cli import options
 @options.seated
 @options.shape
 @options.sizes
-@options.data
+@options.packed_data
 @options.sampling
 @click.option(
     "-c", "--check", type=click.IntRange(0, 1), default=1, show_default=True,
     help="Compare all data with the exact result.",
 )  # fmt: skip
 @options.traffic
+@exchanges.stated
 @options.skew
 @click.option(
     "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
@@ -42,7 +45,15 @@ from linkwright.cli import options
 @options.view
 @options.outputs
 @options.runs
-def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object) -> int:
+def command(
+    what: str,
+    on: str,
+    algorithm: str,
+    root_folder: Path,
+    outputs: tuple[Path, ...],
+    exchange: exchanges.Stated,
+    **asked: object,
+) -> int:
     """A SOURCE is your own schedule: a file (own.lw, a plan of another tool, `-`), or a Python function
     (own.py:bucket, package:bucket) that returns one for the requested ranks and size.
 
@@ -70,6 +81,9 @@ def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tupl
         return probe.start(what, asked | {"on": on}, outputs, root_folder)
     probe.refuse_options()
     subject = options.subject(what, algorithm, patterns=True)
+    dealt = exchange.of(subject, asked["dtype"], asked["seed"])
+    if dealt:
+        asked |= {"dtype": dealt.dtype, "ranks": asked["ranks"] or dealt.ranks}
     most = subject.most_ranks(asked["ranks"])
     if asked["slurm"]:
         from linkwright.executors.mpi import slurm
@@ -81,8 +95,8 @@ def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tupl
         subject.title,
         **subject.axes,
         **traffic.axes(subject, asked),
-        sizes=subject.sizes(asked["dtype"], asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"])
-        or None,
+        sizes=(dealt.sizes if dealt else subject.sizes(*(asked[name] for name in _SIZES))) or None,
+        exchange=dealt.axis if dealt else None,
         issue=asked["issue"],
         skew=asked["skew"],
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from linkwright.cli import options
+from linkwright.cli import exchanges, options
 
 
 @click.command(name="simulate")
@@ -21,9 +21,10 @@ from linkwright.cli import options
 @options.seated
 @options.shape
 @options.sizes
-@options.data
+@options.packed_data
 @click.option("--path", help="Software path of the machine file; default: that of the plan, or its first.")
 @options.traffic
+@exchanges.stated
 @options.skew
 @click.option(
     "--no-arithmetic", "arithmetic", is_flag=True, callback=lambda _context, _option, given: not given,
@@ -75,6 +76,7 @@ def command(
     messages: int | None,
     both_ways: bool,
     ranks: tuple[int, ...] | None,
+    exchange: exchanges.Stated,
     **asked: object,
 ) -> int:
     """A SOURCE is your own schedule: a file (own.lw, a plan of another tool, `-`), or a Python function
@@ -99,13 +101,17 @@ def command(
         raise UsageError("--stream folds what it can, --fold rejects what it cannot fold; give one of the two")
     if subject.pattern and (fold or stream):
         raise UsageError(f"{what}: --fold and --stream apply to collectives; omit them")
+    dealt = exchange.of(subject, dtype, int(str(asked["seed"])))
+    if dealt:
+        dtype, ranks = dealt.dtype, ranks or dealt.ranks
     loads = {"dtype": dtype, "op": op, "root": root, "ranks": ranks, "messages": messages, "both_ways": both_ways}
     suite = one_part(
         "simulate",
         subject.title,
         **subject.axes,
         **traffic.axes(subject, loads),
-        sizes=subject.sizes(dtype, min_bytes, max_bytes, factor, size_list) or None,
+        sizes=(dealt.sizes if dealt else subject.sizes(dtype, min_bytes, max_bytes, factor, size_list)) or None,
+        exchange=dealt.axis if dealt else None,
     )
     most = subject.most_ranks(ranks)
     mode = "fold" if fold else "stream" if stream else None

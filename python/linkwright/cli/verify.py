@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.units import counted
-from linkwright.cli import options
+from linkwright.cli import exchanges, options
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.progress import Progress
 
@@ -37,6 +37,7 @@ USUAL_RANKS = 8
     "--on", "machine", metavar="MACHINE", help="First lower the schedule for the default path of this machine."
 )
 @options.variant
+@exchanges.stated
 @options.as_json
 def command(
     what: str | None,
@@ -48,6 +49,7 @@ def command(
     grid: tuple[int, ...] | None,
     machine: str | None,
     variant: Variant,
+    exchange: exchanges.Stated,
     as_json: bool,
 ) -> int:
     """A SOURCE is a file (own.lw, a plan of another tool, `-`) or a Python function (own.py:bucket).
@@ -63,13 +65,17 @@ def command(
         raise UsageError(
             "name a collective or a source, or give --all: `linkwright verify allreduce -a ring --ranks 64`"
         )
+    dealt = exchange.of(options.subject(what, algorithm), "f32", 0) if what and exchange != exchanges.NOTHING else None
+    if dealt:
+        size, ranks = dealt.sizes[-1], ranks or (dealt.ranks or (None,))[0]
     asked = list(_asked(what, algorithm, ranks))
     bar = Progress(len(asked), "verify")
     findings = []
     for done, (key, count) in enumerate(asked):
         bar.show(done, key)
         at = 0 if everything and root >= count else root
-        findings.append(check(key, count, size, root=at, grid=grid, machine=machine, variant=variant))
+        stated = dealt.exchange if dealt else None
+        findings.append(check(key, count, size, root=at, grid=grid, machine=machine, variant=variant, exchange=stated))
     bar.close()
     if as_json:
         print_json([finding.__dict__ for finding in findings])

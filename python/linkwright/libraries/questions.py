@@ -28,6 +28,8 @@ def collective_question(
     traits = collectives()[collective]
     source = source_of(collective, algorithm)
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
+    if exchange := more.get("exchange"):
+        size_bytes = exchange.whole(size_bytes, ranks, DTYPES[dtype])
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
     reduced = op if traits["reduces"] else None
     asked = Collective(part, algorithm, ranks, size_bytes, dtype, collective=collective, op=reduced, **more)

@@ -9,6 +9,7 @@ from typing import Any
 
 from linkwright import _native
 from linkwright.ask import schedules, sources
+from linkwright.ask.exchange import UnevenExchange
 from linkwright.base.errors import LinkwrightError, UsageError, WaivedError
 from linkwright.machines import AS_DESCRIBED, Variant
 
@@ -30,7 +31,7 @@ class Finding:
 
 def check(
     key: str, ranks: int, size_bytes: int | None, *, root: int = 0, grid: tuple[int, ...] | None = None,
-    machine: str | None = None, variant: Variant = AS_DESCRIBED,
+    machine: str | None = None, variant: Variant = AS_DESCRIBED, exchange: UnevenExchange | None = None,
 ) -> Finding:  # fmt: skip
     """Build and verify; a wrong schedule is a finding, an algorithm that cannot serve the shape is waived.
 
@@ -40,10 +41,12 @@ def check(
         size_bytes: of the message; None: that of a file, or the usual one.
         root: of a rooted collective.
         grid: sides of the ranks.
+        exchange: of an uneven collective.
         machine: for whose default path the schedule is lowered first, as the `variant` has it.
     """
     try:
-        schedule = _made(key, ranks, size_bytes, root=root, grid=grid)
+        about = exchange.shape if exchange else {}
+        schedule = _made(key, ranks, size_bytes, root=root, grid=grid, **about)
         ranks = schedule.ranks
         if machine:
             schedule = _native.lower(schedule, _sized(machine, ranks, grid, variant))

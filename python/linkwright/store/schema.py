@@ -36,6 +36,12 @@ RESULTS = {
     "endpoints": ("string", True, "numbers of the endpoints of ranks 0, 1, ...: `0->5`; null in topology order"),
     "root": ("int64", True, "root of a rooted collective; 0 for others"),
     "grid": ("string", True, "ranks as a grid, `8x8`; null where the algorithm was given none"),
+    "exchange": (
+        "string",
+        True,
+        "of an uneven exchange, the counts of each pair or experts, experts of a token, its elements, "
+        "routing and seed, as JSON; null for all others",
+    ),
     "skew": ("string", True, "how ranks arrive: `uniform:2us`, ...; null: all at once"),
     "messages": ("int64", True, "messages of each pair of a traffic pattern; null for collectives and probes"),
     "both_ways": ("bool", True, "whether the pairs of a traffic pattern send both ways; null like `messages`"),

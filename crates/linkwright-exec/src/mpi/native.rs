@@ -63,6 +63,12 @@ impl<'a> Native<'a> {
         call: Call,
         data: Data,
     ) -> Result<Self> {
+        if call.collective.is_uneven() {
+            let name = call.collective.name();
+            return Err(waived(format!(
+                "the library's own {name} is not called; use --on mpi, which runs the algorithms of this package"
+            )));
+        }
         let dtype = library.handles.dtypes[data.dtype as usize];
         let dtype = dtype.ok_or_else(|| {
             let (dtype, name) = (data.dtype, call.collective.name());
@@ -114,7 +120,7 @@ impl<'a> Native<'a> {
             Collective::ReduceScatter => (whole, block),
             Collective::Gather => (block, at_root(whole)),
             Collective::Scatter => (at_root(whole), block),
-            Collective::Barrier | Collective::Pattern => (0, 0),
+            _ => (0, 0),
         }
     }
 
@@ -135,7 +141,7 @@ impl<'a> Native<'a> {
                 ranks.map(|r| (block, vec![(r, 0)])).collect()
             }
             Collective::Alltoall => ranks.map(|r| (block, vec![(r, rank * block)])).collect(),
-            Collective::Barrier | Collective::Pattern => Vec::new(),
+            _ => Vec::new(),
         }
     }
 }
@@ -201,8 +207,8 @@ impl Work for Native<'_> {
                     (f.scatter)(from, block, t, to, block, t, root, comm),
                 ),
                 Collective::Barrier => done("Barrier", (f.barrier)(comm)),
-                Collective::Pattern => Err(waived(
-                    "a traffic pattern is not an MPI collective; run it by its own name",
+                _ => Err(waived(
+                    "a traffic pattern or an uneven exchange is not called; run it by its own name",
                 )),
             }
         }

@@ -169,6 +169,9 @@ pub(crate) fn synchronises(collective: Collective) -> bool {
         | Collective::Reduce
         | Collective::Gather
         | Collective::Scatter
+        | Collective::Alltoallv
+        | Collective::Dispatch
+        | Collective::Combine
         | Collective::Pattern => false,
     }
 }

@@ -1,8 +1,10 @@
 //! What an algorithm is asked for, and the buffers that most of them declare.
 
 use crate::error::{Result, ScheduleError};
+use crate::exchange::UnevenExchange;
 use crate::ir::{Buffer, Owner, MAX_RANKS};
 use linkwright_core::Participant;
+use std::sync::Arc;
 
 /// Most rings at once: each has a lane, besides the compute lane.
 const MAX_RINGS: usize = 255;
@@ -24,6 +26,8 @@ pub struct Shape {
     /// Orders in which ring algorithms go round the ranks, each with its part of the vector; empty:
     /// rank order.
     pub rings: Vec<Vec<u32>>,
+    /// How much every rank has for whom in an uneven exchange; `None`: as much for all.
+    pub exchange: Option<Arc<UnevenExchange>>,
 }
 
 /// Most bytes of a vector, more than any machine holds; sums over ranks and chunks of it fit into 64 bits.
@@ -39,12 +43,19 @@ impl Shape {
             elements,
             element_bytes: 4,
             rings: Vec::new(),
+            exchange: None,
         }
     }
 
     /// The same for ring algorithms that go round `rings`.
     pub fn with_rings(mut self, rings: Vec<Vec<u32>>) -> Self {
         self.rings = rings;
+        self
+    }
+
+    /// The same for an uneven exchange.
+    pub fn with_exchange(mut self, exchange: UnevenExchange) -> Self {
+        self.exchange = Some(Arc::new(exchange));
         self
     }
 
@@ -170,6 +181,7 @@ impl Buffer {
             div: 1,
             blocks,
             slices: 1,
+            parts: None,
         }
     }
 
@@ -182,6 +194,7 @@ impl Buffer {
             div: ranks,
             blocks: 1,
             slices: 1,
+            parts: None,
         }
     }
 

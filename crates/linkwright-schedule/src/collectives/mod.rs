@@ -45,6 +45,7 @@ mod swing_multiport;
 #[cfg(test)]
 mod tests;
 mod two_tree;
+mod uneven;
 
 pub use algorithm::Algorithm;
 #[cfg(test)]
@@ -140,6 +141,15 @@ pub static REGISTRY: &[&Algorithm] = &[
     &alltoall_by_axis::ALGORITHM,
     &alltoall_by_shifts::ALGORITHM,
     &alltoall_by_rounds::ALGORITHM,
+    &uneven::ALLTOALLV,
+    &uneven::ALLTOALLV_PAIRWISE,
+    &uneven::ALLTOALLV_RAILS,
+    &uneven::DISPATCH,
+    &uneven::DISPATCH_RAILS,
+    &uneven::DISPATCH_LOW_LATENCY,
+    &uneven::COMBINE,
+    &uneven::COMBINE_RAILS,
+    &uneven::COMBINE_LOW_LATENCY,
     &dissemination::BARRIER,
     &star::BARRIER,
 ];
@@ -163,6 +173,11 @@ const TAKE_RINGS: [&str; 3] = ["ring", "double_binary_tree", "collnet_chain"];
 pub fn build(key: &str, shape: &Shape) -> Result<Schedule> {
     shape.check()?;
     let algorithm = find(key)?;
+    if shape.exchange.is_some() && !algorithm.collective.is_uneven() {
+        return Err(ScheduleError::Shape(format!(
+            "{key} moves equal blocks; leave the counts out, or use alltoallv"
+        )));
+    }
     if !shape.rings.is_empty() && !TAKE_RINGS.contains(&algorithm.name) {
         return Err(ScheduleError::Shape(format!(
             "{key} does not go round rings; leave them out, or use {}/ring",

@@ -196,6 +196,17 @@ fn table() -> Vec<Row> {
         // Those over two links in two rounds, those over one ahead, those back. 4 notices: the links of the first round are
         // free; 2: to half of the ranks, what they were told before says so; 4: ports out of ranks are free.
         ("alltoall/by_rounds", line(4, 12), 4, 3 * 12, (3 * 12, 3 * 12), 4 + 2 + 4),
+        // As alltoall, where there is as much for all: blocks of 40 bytes.
+        ("alltoallv/linear", line(33, 330), 1, 33 * 32, (32 * 40, 32 * 40), 0),
+        ("alltoallv/pairwise", line(32, 320), 31, 32 * 31, (31 * 40, 31 * 40), 0),
+        // Blocks of 4 bytes: 4 for each of 2 nodes over the rail, and 3 to others of the node from it and from each of them.
+        ("alltoallv/rails", grid(4, 3, 12), 2, 12 * (2 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
+        ("dispatch/direct", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
+        ("dispatch/rails", grid(4, 3, 12), 2, 12 * (2 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
+        ("dispatch/low_latency", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
+        ("combine/direct", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
+        ("combine/rails", grid(4, 3, 12), 2, 12 * (2 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
+        ("combine/low_latency", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
         ("barrier/dissemination", line(1, 100), 0, 0, (0, 0), 0),
         ("barrier/dissemination", line(2, 100), 1, 2, (0, 0), 0),
         ("barrier/dissemination", line(5, 100), 3, 3 * 5, (0, 0), 0),

@@ -27,7 +27,7 @@ use crate::error::ScheduleError;
 use linkwright_core::free_memory::most_memory;
 
 pub(crate) use buffer::{add_scratch, MAX_BUFFERS};
-pub use buffer::{Buffer, BufferId, Owner, MAX_CHUNKS};
+pub use buffer::{Buffer, BufferId, Holders, Owner, Parts, MAX_CHUNKS};
 
 /// Largest number of operations in one schedule; the top bit of an edge is a flag.
 pub const MAX_OPS: usize = 1 << 30;
@@ -418,6 +418,12 @@ impl Schedule {
     /// Buffer `id`.
     pub fn buffer(&self, id: BufferId) -> &Buffer {
         &self.buffers[id.0 as usize]
+    }
+
+    /// The ranks that have a block of each class of an uneven exchange at the start.
+    pub fn holders(&self) -> Holders {
+        let input = self.buffer_named("input").map(|id| self.buffer(id));
+        Holders::of(input.filter(|_| self.spec.collective.is_uneven()))
     }
 
     /// The buffer called `name`.

@@ -1,6 +1,6 @@
 //! From a schedule to its canonical text.
 
-use crate::ir::{BufferId, Combine, Edge, Hint, Op, OpKind, Owner, Schedule};
+use crate::ir::{Buffer, BufferId, Combine, Edge, Hint, Op, OpKind, Owner, Schedule};
 use std::fmt::Write as _;
 use std::io;
 
@@ -64,6 +64,7 @@ fn header(s: &Schedule) -> String {
             "buffer {} {} slices={} size={}/{} at={at}",
             b.name, b.blocks, b.slices, b.mul, b.div
         );
+        parts(&mut text, b, s.ranks);
     }
     for (index, set) in s.sets.iter().enumerate() {
         let members: Vec<String> = set.iter().map(u32::to_string).collect();
@@ -71,6 +72,23 @@ fn header(s: &Schedule) -> String {
     }
     text.push_str("edges given\n");
     text
+}
+
+/// `parts of 640 0:5,3:2;;1:7`: class and units of each block, rank after rank.
+fn parts(text: &mut String, buffer: &Buffer, ranks: u32) {
+    let Some(parts) = &buffer.parts else {
+        return;
+    };
+    let _ = write!(text, "parts of {} ", parts.of);
+    for rank in 0..ranks {
+        for block in parts.blocks_of(rank) {
+            let at = block as usize;
+            let units = parts.starts[at + 1] - parts.starts[at];
+            let _ = write!(text, "{}:{units},", parts.classes[at]);
+        }
+        text.push(';');
+    }
+    text.push('\n');
 }
 
 /// The word of a hint.

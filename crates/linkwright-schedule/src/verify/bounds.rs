@@ -3,6 +3,7 @@
 use super::outcome::{participant, VerifyError};
 use super::shape;
 use crate::ir::{Buffer, BufferId, Op, OpKind, Owner, Schedule};
+use std::ops::Range;
 
 /// Check the shape, then every operation.
 pub(crate) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
@@ -64,9 +65,9 @@ impl Lengths {
         let total = buffer.elements(elements);
         let chunks = u64::from(buffer.chunks());
         Lengths {
-            all: (total % chunks == 0).then_some(total / chunks),
+            all: (total % chunks == 0 && buffer.parts.is_none()).then_some(total / chunks),
             chunks: buffer.chunks(),
-            of_every_rank: buffer.owner == Owner::Ranks,
+            of_every_rank: buffer.owner == Owner::Ranks && buffer.parts.is_none(),
         }
     }
 
@@ -178,6 +179,12 @@ fn chunks(s: &Schedule, lengths: &[Lengths], op: &Op) -> Result<(), String> {
     for (first, into, count) in s.chunk_ranges(op) {
         inside(src, first, count)?;
         inside(dst, into, count)?;
+        for &source in s.sources(op) {
+            at_home(s, src, source, first..first + count)?;
+        }
+        for &target in s.targets(op) {
+            at_home(s, dst, target, into..into + count)?;
+        }
         if !(same_cut && first == into) {
             equally_long(s, lengths, op, (first, into, count))?;
         }
@@ -216,6 +223,23 @@ fn inside(buffer: &Buffer, start: u32, count: u32) -> Result<(), String> {
             "{}[{start}..{end}] does not exist; the buffer has chunks 0..{}",
             buffer.name,
             buffer.chunks()
+        )),
+    }
+}
+
+/// `who` has these chunks of a buffer with parts.
+fn at_home(s: &Schedule, buffer: &Buffer, who: u32, chunks: Range<u32>) -> Result<(), String> {
+    let held = buffer.held(who);
+    match buffer.parts.is_none() || (held.start <= chunks.start && chunks.end <= held.end) {
+        true => Ok(()),
+        false => Err(format!(
+            "{}[{}..{}] is not all at {}, which has {}..{}; send what a rank has",
+            buffer.name,
+            chunks.start,
+            chunks.end,
+            participant(s, who),
+            held.start,
+            held.end
         )),
     }
 }

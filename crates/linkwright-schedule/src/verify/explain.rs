@@ -53,6 +53,21 @@ pub(super) fn explain(schedule: &Schedule, place: Place, expected: Expected) -> 
             .to_string();
         return wrong(schedule, step, place, problem);
     }
+    let expected = match expected {
+        Expected::Held { chunk } => {
+            let holders = schedule.holders();
+            match *holders.at(chunk / schedule.buffer(buffer).slices) {
+                [rank] => Expected::One { rank, chunk },
+                ref ranks => {
+                    let problem = format!(
+                        "does not end with what ranks {ranks:?} have of class {chunk}, each once; combine each there once"
+                    );
+                    return wrong(schedule, step, place, problem);
+                }
+            }
+        }
+        other => other,
+    };
     let due = due(schedule, expected);
     let mut values = initial(schedule, &origins);
     let mut doubled = HashMap::new();
@@ -89,7 +104,7 @@ fn due(schedule: &Schedule, expected: Expected) -> Due {
             (0..schedule.ranks, chunk, often)
         }
         Expected::One { rank, chunk } => (rank..rank + 1, chunk, 1),
-        Expected::Any => (0..0, 0, 1),
+        Expected::Any | Expected::Held { .. } => (0..0, 0, 1),
     };
     Due {
         chunk,

@@ -4,7 +4,7 @@ use super::cells::Cells;
 use super::contributions::{Exact, Fingerprint, Value, UNCOUNTED};
 use super::explain::explain;
 use super::outcome::{wrong, Place, Verified, VerifyError};
-use crate::ir::{Buffer, BufferId, Combine, Op, Schedule};
+use crate::ir::{Buffer, BufferId, Combine, Holders, Op, Schedule};
 use crate::spec::{Collective, Expected};
 use std::ops::Range;
 
@@ -186,6 +186,7 @@ fn demanded(
         return none;
     }
     match schedule.spec.collective {
+        _ if buffer.parts.is_some() => buffer.held(rank),
         Collective::Reduce | Collective::Gather if rank != schedule.spec.root => none,
         Collective::ReduceScatter if !schedule.spec.out_of_place => {
             rank * buffer.slices..(rank + 1) * buffer.slices
@@ -197,6 +198,7 @@ fn demanded(
 fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result<(), VerifyError> {
     let spec = &schedule.spec;
     let mut sums: Vec<V> = Vec::new();
+    let holders = schedule.holders();
     for rank in 0..schedule.ranks {
         for (id, buffer) in buffers(schedule) {
             let touched = cells.touched(rank, id);
@@ -212,6 +214,7 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
                 let right = match expected {
                     Expected::Any => true,
                     Expected::One { rank, chunk } => *found == V::one(rank, chunk),
+                    Expected::Held { chunk } => *found == of_holders(&holders, buffer, chunk),
                     Expected::All { chunk } => {
                         let sum = sum_of(schedule, chunk, &mut sums);
                         let right = found == sum && !found.is_beyond_counting();
@@ -227,6 +230,19 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
         }
     }
     Ok(())
+}
+
+/// Contribution `chunk` of every rank that has its class.
+fn of_holders<V: Value>(holders: &Holders, buffer: &Buffer, chunk: u32) -> V {
+    let mut sum = V::default();
+    for &rank in holders.at(chunk / buffer.slices) {
+        let one = V::one(rank, chunk);
+        match sum.is_nothing() {
+            true => sum = one,
+            false => sum.add(&one),
+        }
+    }
+    sum
 }
 
 /// Contribution `chunk` of every rank, as often as the repetitions count it; computed once.

@@ -80,12 +80,41 @@ fn buffer(s: &Schedule, id: usize) -> Result<(), VerifyError> {
             buffer.mul, s.elements
         ));
     }
+    parts(s, buffer).or_else(|problem| error(problem))?;
     match buffer.owner {
         Owner::One(one) if one.0 >= s.ranks + s.memories => error(format!(
             "belongs to participant {one}, which does not exist; there are {} ranks and {} memories",
             s.ranks, s.memories
         )),
         _ => Ok(()),
+    }
+}
+
+/// Parts are of an uneven exchange, one for each rank, and can be counted.
+fn parts(s: &Schedule, buffer: &Buffer) -> Result<(), String> {
+    let Some(parts) = &buffer.parts else {
+        return Ok(());
+    };
+    let uneven = s.spec.collective.is_uneven() && buffer.owner == Owner::Ranks;
+    if !uneven || parts.firsts.len() != s.ranks as usize + 1 {
+        let text = "has parts of ranks; only alltoallv, dispatch and combine do, one for each rank";
+        return Err(text.to_string());
+    }
+    let most = parts.classes.iter().max().copied().unwrap_or(0);
+    let units = u128::from(parts.starts[buffer.blocks as usize]) * u128::from(s.elements);
+    let classes = u64::from(most) * u64::from(buffer.slices);
+    if units / u128::from(parts.of) > 1 << 50 || classes >= u64::from(MAX_CHUNKS) {
+        return Err("has more elements or classes than are counted; use fewer".to_string());
+    }
+    let mut classes = (0..s.ranks).map(|rank| {
+        let blocks = parts.blocks_of(rank);
+        let mut held = parts.classes[blocks.start as usize..blocks.end as usize].to_vec();
+        held.sort_unstable();
+        held.windows(2).any(|pair| pair[0] == pair[1])
+    });
+    match buffer.name == "input" && classes.any(|twice| twice) {
+        true => Err("has a class twice at one rank; number them apart".to_string()),
+        false => Ok(()),
     }
 }
 
@@ -121,6 +150,8 @@ enum Cut {
     PerRank,
     /// One block, the ranks-th part of the vector.
     Block,
+    /// Blocks of lengths of their own.
+    Parts,
 }
 
 /// Who must have a buffer that the spec speaks of.
@@ -158,6 +189,9 @@ fn needed(spec: &Spec) -> &'static [(&'static str, Cut, Whose)] {
         Collective::Gather => &[("input", Block, Everyone), ("output", PerRank, Root)],
         Collective::Scatter => &[("input", PerRank, Root), ("output", Block, Everyone)],
         Collective::Alltoall => &[("input", PerRank, Everyone), ("output", PerRank, Everyone)],
+        Collective::Alltoallv | Collective::Dispatch | Collective::Combine => {
+            &[("input", Parts, Everyone), ("output", Parts, Everyone)]
+        }
         Collective::Pattern => &[],
     }
 }
@@ -206,7 +240,19 @@ fn owner(s: &Schedule, buffer: &Buffer, whose: Whose) -> Result<(), String> {
 }
 
 fn blocks(s: &Schedule, buffer: &Buffer, cut: Cut) -> Result<(), String> {
+    if (cut == Cut::Parts) != buffer.parts.is_some() {
+        return Err(format!(
+            "buffer `{}` must have blocks {}",
+            buffer.name,
+            if cut == Cut::Parts {
+                "of lengths of their own: state its parts"
+            } else {
+                "of equal lengths"
+            }
+        ));
+    }
     let blocks = match cut {
+        Cut::Parts => return Ok(()),
         Cut::Vector => buffer.blocks,
         Cut::PerRank => s.ranks,
         Cut::Block => 1,

@@ -226,6 +226,6 @@ fn shares(demand: &Demand, rank: usize) -> Option<u64> {
             Collective::Gather if root as usize == rank => Some(u64::from(ranks) - 1),
             _ => None,
         },
-        Demand::Pattern(_) => None,
+        Demand::Pattern(_) | Demand::Exchange { .. } => None,
     }
 }

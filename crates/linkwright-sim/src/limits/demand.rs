@@ -14,6 +14,9 @@
 //!   alltoall         S (p-1) / p        S (p-1) / p        (p-1) S            S a (p-a) / p
 //! ```
 //!
+//! An uneven exchange is the copies that its blocks state, each of which leaves its source once for all that need it;
+//! of a combine, what returns for one source may be added up anywhere, so that it enters the source once.
+//!
 //! Where switches combine, all together receive only the sum of what goes into each rank.
 //!
 //! An allreduce: every element must be received p-1 times to be summed and p-1 times to be spread. A traffic pattern is
@@ -25,7 +28,8 @@
 use crate::fabric::CheapCopies;
 use crate::messages::Messages;
 use crate::prepared::Prepared;
-use linkwright_schedule::ir::{Op, OpKind};
+use linkwright_schedule::classes::{Class, Classes, Copies};
+use linkwright_schedule::ir::{Holders, Op, OpKind, Schedule};
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
 
@@ -35,6 +39,14 @@ pub struct Flow {
     from: u32,
     to: Vec<u32>,
     bytes: u64,
+}
+
+impl Flow {
+    /// What `from` has for others than itself.
+    fn new(from: u32, to: &[u32], bytes: u64) -> Option<Self> {
+        let to: Vec<u32> = to.iter().copied().filter(|&to| to != from).collect();
+        (!to.is_empty()).then_some(Flow { from, to, bytes })
+    }
 }
 
 /// What must move.
@@ -53,6 +65,13 @@ pub enum Demand {
     },
     /// The messages of a traffic pattern, those of a pair together.
     Pattern(Vec<Flow>),
+    /// The blocks of an uneven exchange.
+    Exchange {
+        /// From one rank to others.
+        out: Vec<Flow>,
+        /// To one rank, `from`, where what the others, `to`, have is combined.
+        back: Vec<Flow>,
+    },
 }
 
 impl Demand {
@@ -61,6 +80,7 @@ impl Demand {
         let schedule = prepared.messages.schedule;
         match schedule.spec.collective {
             Collective::Pattern => Demand::Pattern(flows(&prepared.messages)),
+            collective if collective.is_uneven() => exchanged(schedule),
             collective => Demand::Collective {
                 collective,
                 ranks: prepared.setup.alike.unwrap_or(schedule.ranks),
@@ -72,6 +92,9 @@ impl Demand {
 
     /// What `collective` demands of a shape, whose size is rounded as algorithms do.
     pub fn new(collective: Collective, shape: &Shape) -> Self {
+        if collective.is_uneven() {
+            return copied(collective, shape);
+        }
         let elements = match collective.is_blocked() {
             true => shape.elements - shape.elements % u64::from(shape.ranks.max(1)),
             false => shape.elements,
@@ -88,6 +111,12 @@ impl Demand {
     pub(super) fn through(&self, ranks: &[u32]) -> Vec<(u64, u64)> {
         match self {
             Demand::Pattern(flows) => through_each(flows, ranks.len()),
+            Demand::Exchange { out, back } => {
+                let back = through_each(back, ranks.len());
+                let both = through_each(out, ranks.len()).into_iter().zip(back);
+                both.map(|(out, back)| (out.0 + back.1, out.1 + back.0))
+                    .collect()
+            }
             Demand::Collective { .. } => {
                 ranks.iter().map(|&rank| self.through_rank(rank)).collect()
             }
@@ -96,7 +125,9 @@ impl Demand {
 
     fn through_rank(&self, rank: u32) -> (u64, u64) {
         let (collective, ranks, root, bytes) = match self {
-            Demand::Pattern(_) | Demand::Collective { ranks: 0..=1, .. } => return (0, 0),
+            Demand::Pattern(_)
+            | Demand::Exchange { .. }
+            | Demand::Collective { ranks: 0..=1, .. } => return (0, 0),
             &Demand::Collective {
                 collective,
                 ranks,
@@ -115,7 +146,7 @@ impl Demand {
             Collective::Gather => either((0, others), (block, 0)),
             Collective::Scatter => either((others, 0), (0, block)),
             Collective::Alltoall => (others, others),
-            Collective::Barrier | Collective::Pattern => (0, 0),
+            _ => (0, 0),
         }
     }
 
@@ -175,6 +206,10 @@ impl Demand {
     pub fn across(&self, inside: &[bool]) -> u64 {
         let (collective, ranks, root, bytes) = match self {
             Demand::Pattern(flows) => return across(flows, inside),
+            Demand::Exchange { out, back } => {
+                let outside: Vec<bool> = inside.iter().map(|is| !is).collect();
+                return across(out, inside) + across(back, &outside);
+            }
             &Demand::Collective {
                 collective,
                 ranks,
@@ -197,8 +232,60 @@ impl Demand {
             Collective::Gather => where_(!inside[root], block * count),
             Collective::Scatter => where_(inside[root], block * (ranks - count)),
             Collective::Alltoall => block * count * (ranks - count),
-            Collective::Barrier | Collective::Pattern => 0,
+            _ => 0,
         }
+    }
+}
+
+/// The blocks of a schedule's input and where the output has them.
+fn exchanged(schedule: &Schedule) -> Demand {
+    let (mut out, mut back) = (Vec::new(), Vec::new());
+    let output = schedule
+        .buffer_named("output")
+        .map(|id| schedule.buffer(id));
+    let (from, into) = (schedule.holders(), Holders::of(output));
+    let parts = output.and_then(|output| Some((output, output.parts.as_deref()?)));
+    let (Some((output, parts)), true) = (parts, schedule.ranks > 1) else {
+        return Demand::Exchange { out, back };
+    };
+    let mut seen = vec![false; into.classes()];
+    for (block, &class) in (0u32..).zip(&parts.classes) {
+        if std::mem::replace(&mut seen[class as usize], true) {
+            continue;
+        }
+        let chunks = block * output.slices..(block + 1) * output.slices;
+        let span = output.span(schedule.elements, chunks);
+        let bytes = (span.end - span.start) * u64::from(schedule.element_bytes);
+        let (list, flow) = match (from.at(class), into.at(class)) {
+            (&[from], to) => (&mut out, Flow::new(from, to, bytes)),
+            (others, &[at]) => (&mut back, Flow::new(at, others, bytes)),
+            _ => continue,
+        };
+        list.extend(flow);
+    }
+    Demand::Exchange { out, back }
+}
+
+/// The copies of `shape`, one for each rank that needs them.
+fn copied(collective: Collective, shape: &Shape) -> Demand {
+    let classes = Classes::of(shape, Copies::Rank);
+    let flows = classes.map_or_else(
+        |_| Vec::new(),
+        |classes| {
+            let each = classes.elements / classes.of * u64::from(shape.element_bytes);
+            let flow = |class: &Class| Flow::new(class.source, &class.targets, class.units * each);
+            classes.all.iter().filter_map(flow).collect()
+        },
+    );
+    match collective {
+        Collective::Combine => Demand::Exchange {
+            out: Vec::new(),
+            back: flows,
+        },
+        _ => Demand::Exchange {
+            out: flows,
+            back: Vec::new(),
+        },
     }
 }
 

@@ -150,7 +150,7 @@ pub fn of<F: SimulatedFabric + ?Sized>(
     let problem = match demand {
         // A pattern is its messages.
         Demand::Pattern(_) => Limits::known([found.limits.0, own.0.clone()].concat()),
-        Demand::Collective { .. } => found.limits,
+        Demand::Collective { .. } | Demand::Exchange { .. } => found.limits,
     };
     Ok((problem, own))
 }

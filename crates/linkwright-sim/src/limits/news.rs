@@ -98,7 +98,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
                 ..
             } => (ranks > 1 && (bytes > 0 || collective == Collective::Barrier))
                 .then_some((collective, ranks)),
-            Demand::Pattern(_) => None,
+            Demand::Pattern(_) | Demand::Exchange { .. } => None,
         }
     }
 

@@ -90,7 +90,7 @@ impl Need {
             Collective::Gather => travel(None, Some(root)),
             Collective::Scatter => travel(Some(root), None),
             Collective::Alltoall => travel(None, None),
-            Collective::Barrier | Collective::Pattern => return None,
+            _ => return None,
         })
     }
 }

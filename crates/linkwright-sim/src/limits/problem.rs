@@ -141,7 +141,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     pub(super) fn places(&self) -> &[EndpointId] {
         let all = &self.setup.placement;
         match self.demand {
-            Demand::Pattern(_) => all,
+            Demand::Pattern(_) | Demand::Exchange { .. } => all,
             Demand::Collective { ranks, .. } => &all[..all.len().min(*ranks as usize)],
         }
     }
@@ -154,7 +154,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
                 vec![*root, (*root == 0 && *ranks > 1) as u32]
             }
             Demand::Collective { ranks, .. } => (0..*ranks).collect(),
-            Demand::Pattern(_) => (0..places.len() as u32).collect(),
+            Demand::Pattern(_) | Demand::Exchange { .. } => (0..places.len() as u32).collect(),
         };
         let through = self.demand.through(&ranks);
         let mut busiest: Option<Limit> = None;
@@ -318,6 +318,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let cuts = self.cuts();
         let flows = match self.demand {
             Demand::Pattern(flows) => flows.len(),
+            Demand::Exchange { out, back } => out.len() + back.len(),
             Demand::Collective { .. } => 1,
         };
         let step = (cuts.len() * flows / LOOKS).max(1);

@@ -15,6 +15,7 @@ from typing import Any
 
 from linkwright import _native
 from linkwright.ask.answer import How, Limit, ask, limits_of
+from linkwright.ask.exchange import uneven
 from linkwright.ask.question import DTYPES, Collective
 from linkwright.base.errors import ScheduleError, UsageError, unknown
 from linkwright.base.files import check_page, check_place, make_folder, write_text
@@ -265,6 +266,10 @@ def task(
     """A search over all ranks of the target; refuses a collective or a method that does not exist."""
     if collective not in (all_of_them := [row["key"] for row in _native.collectives()]):
         raise unknown("collective", collective, all_of_them, lists="linkwright list collectives")
+    if collective in uneven():
+        raise UsageError(
+            f"{collective}: no method searches for uneven exchanges; compare its algorithms with `simulate`"
+        )
     known = [method["key"] for method in _native.synthesis_methods()]
     for name in methods:
         if name not in known:

@@ -26,6 +26,9 @@ FACTORS = {
     "scatter": "(p-1)/p",
     "broadcast": "1",
     "reduce": "1",
+    "alltoallv": "1",
+    "dispatch": "1",
+    "combine": "1",
 }
 
 

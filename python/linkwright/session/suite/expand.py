@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from linkwright.ask import schedules, sources
+from linkwright.ask.exchange import exchange_of
 from linkwright.ask.question import ALL, DEFAULT, Collective, Own, Pattern, Question
 from linkwright.base.errors import ShapeError, UsageError, WaivedError, unknown
 from linkwright.executors import check_obeyed, elsewhere, probes
@@ -94,7 +95,9 @@ def _part(part: Part, extent: Extent) -> Iterator[Question]:
 
 def _collective(part: Part, extent: Extent) -> Iterator[Question]:
     seen = set()
-    for collective in collectives() if "all" in part.collectives else part.collectives:
+    even = [name for name, traits in collectives().items() if not traits["uneven"]]
+    exchange = exchange_of(part.exchange)
+    for collective in even if "all" in part.collectives else part.collectives:
         if collective not in collectives():
             raise unknown("collective", collective, collectives(), where=part.name, lists="linkwright list collectives")
         names = _names(part, extent, collective)
@@ -104,7 +107,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Question]:
             made = collective_question(
                 part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
                 grid=_grid(extent, ranks),
-                root=part.root if collectives()[collective]["rooted"] else 0,
+                root=part.root if collectives()[collective]["rooted"] else 0, exchange=exchange,
             )  # fmt: skip
             # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
             if made not in seen:

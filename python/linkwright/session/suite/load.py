@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from linkwright.ask.exchange import uneven
 from linkwright.ask.question import DEFAULT, DTYPES, MAX_RANKS, MOST_MESSAGES, OPS, check_whole
 from linkwright.ask.sources import within
 from linkwright.base import registry, toml
@@ -102,6 +103,19 @@ AXES = {
     "path": Key(TEXT, "path of the machine file"),
     "skew": Key(TEXT, "late arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us"),
     "arithmetic": Key(FLAG, "whether reductions take time"),
+    "exchange": Key(
+        OneTable(
+            {
+                "counts": Key(TEXT, "CSV file of the elements that each rank has for each rank"),
+                "experts": Key(whole(1), "experts of all ranks together"),
+                "topk": Key(whole(1), "experts of one token"),
+                "token_elements": Key(whole(1), "elements of one token as it travels"),
+                "routing": Key(TEXT, "how tokens choose experts: `uniform`, or `zipf:S`"),
+                "seed": Key(whole(0), "seed of these choices"),
+            }
+        ),
+        "how uneven an alltoallv, a dispatch or a combine is; default: as much for all",
+    ),
     "messages": Key(whole(1, MOST_MESSAGES), "messages per pair of a pattern"),
     "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way"),
     "metrics": Key(Many(Choice(METRICS), single=True), "metrics that each experiment reports besides the usual ones"),
@@ -158,6 +172,7 @@ class Part:
     path: str | None = None
     skew: str | None = None
     arithmetic: bool = True
+    exchange: dict[str, object] = field(default_factory=dict)
     messages: int = 1
     both_ways: bool = False
     metrics: tuple[str, ...] = ("time",)
@@ -272,6 +287,8 @@ def _check_on(kind: str, part: Part, place: Place) -> None:
         )
     if part.issue is not None:
         _check_issue(part.issue, place)
+    if part.exchange and (not part.collectives or not uneven().issuperset(part.collectives)):
+        raise place.wrong(f"exchange: only {', '.join(sorted(uneven()))} have one; omit it")
     try:
         for size in part.sizes:
             check_whole(size, part.dtype)

@@ -239,6 +239,7 @@ impl Parser {
             div: small(2, 1)?,
             blocks: small(3, 1)?,
             slices: small(4, 1)?,
+            parts: None,
         };
         let buffer = match a.text(5)? {
             "ranks" => buffer,

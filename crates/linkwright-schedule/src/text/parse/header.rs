@@ -1,16 +1,17 @@
 //! The header: sizes, the collective, buffers and sets.
 
 use super::Parser;
-use crate::ir::{Buffer, Owner, MAX_CHUNKS, MAX_RANKS};
+use crate::ir::{Buffer, Owner, Parts, MAX_CHUNKS, MAX_RANKS};
 use crate::spec::Collective;
 use crate::text::cursor::{Cursor, Result as LineResult};
 use linkwright_core::Participant;
+use std::sync::Arc;
 
 impl Parser {
     pub(super) fn header(&mut self, mut line: Cursor) -> LineResult<()> {
         let found = line.found();
         let word = line.word();
-        if !matches!(word, "buffer" | "set") {
+        if !matches!(word, "buffer" | "parts" | "set") {
             if self.seen.iter().any(|seen| seen == word) {
                 return Err(format!("`{word}` a second time; remove one"));
             }
@@ -31,6 +32,7 @@ impl Parser {
                 s.spec.out_of_place = line.take(b"out_of_place");
             }
             "buffer" => self.buffer(&mut line)?,
+            "parts" => self.parts(&mut line)?,
             "set" => self.set(&mut line)?,
             "edges" => {
                 let found = line.found();
@@ -43,7 +45,7 @@ impl Parser {
             _ => {
                 return Err(format!(
                     "{found} is no line of the header, which has ranks, memories, elements, \
-                     element_bytes, spec, root, repeats, buffer, set, edges, and ends at the \
+                     element_bytes, spec, root, repeats, buffer, parts, set, edges, and ends at the \
                      first `step`"
                 ))
             }
@@ -73,6 +75,7 @@ impl Parser {
             div: 1,
             blocks: line.number32("a number of blocks")?,
             slices: 1,
+            parts: None,
         };
         line.space();
         properties(line, &mut buffer)?;
@@ -85,6 +88,53 @@ impl Parser {
             ));
         }
         self.schedule.buffers.push(buffer);
+        Ok(())
+    }
+
+    /// `of 640 0:5,3:2,;;1:7,;`: class and units of each block of the buffer above, rank after rank.
+    fn parts(&mut self, line: &mut Cursor) -> LineResult<()> {
+        let Some(buffer) = self
+            .schedule
+            .buffers
+            .last_mut()
+            .filter(|one| one.parts.is_none())
+        else {
+            return Err(
+                "`parts` follow the line of their buffer, once; move them there".to_string(),
+            );
+        };
+        line.expect("of", "`of` and the units of a vector")?;
+        let of = line.number("the units of a vector")?;
+        line.space();
+        let mut parts = Parts {
+            starts: vec![0],
+            firsts: vec![0],
+            classes: Vec::new(),
+            of,
+        };
+        let mut units = 0u64;
+        while !line.is_done() {
+            while !line.take(b";") {
+                parts
+                    .classes
+                    .push(line.number32("a class, or `;` behind those of a rank")?);
+                line.expect(":", "`:` and the units of the class")?;
+                let added = units.checked_add(line.number("the units of a class")?);
+                units = added.ok_or("the units of all classes are more than 64 bits count")?;
+                parts.starts.push(units);
+                line.expect(",", "`,` behind the units of a class")?;
+            }
+            parts.firsts.push(parts.classes.len() as u32);
+        }
+        if of == 0 || parts.classes.len() != buffer.blocks as usize {
+            return Err(format!(
+                "{} blocks of {of} units a vector for buffer `{}` of {} blocks; give each block, and 1 unit at least",
+                parts.classes.len(),
+                buffer.name,
+                buffer.blocks
+            ));
+        }
+        buffer.parts = Some(Arc::new(parts));
         Ok(())
     }
 
@@ -134,6 +184,15 @@ impl Parser {
             Owner::Ranks => None,
         });
         let named = s.sets.iter().flatten().copied().chain(owners);
+        let short = |b: &&Buffer| {
+            (b.parts.as_ref()).is_some_and(|p| p.firsts.len() != s.ranks as usize + 1)
+        };
+        if let Some(buffer) = s.buffers.iter().find(short) {
+            return Err(format!(
+                "the parts of buffer `{}` are not those of {} ranks; end those of each with `;`",
+                buffer.name, s.ranks
+            ));
+        }
         if let Some(missing) = named.max().filter(|&p| u64::from(p) >= participants) {
             return Err(format!(
                 "participant {missing} in the header does not exist; there are {} ranks and {} \

@@ -353,6 +353,11 @@ impl<'a> Machine<'a> {
             let buffer = &s.buffers[id];
             let expected = match s.spec.expected(s.ranks, who, buffer, chunk) {
                 Expected::Any => continue,
+                Expected::Held { chunk } => {
+                    let holders = s.holders();
+                    let ranks = holders.at(chunk / buffer.slices).iter();
+                    ranks.map(|&rank| contribution(rank, chunk)).collect()
+                }
                 Expected::One { rank, chunk } => vec![contribution(rank, chunk)],
                 Expected::All { chunk } => {
                     (0..s.ranks).map(|rank| contribution(rank, chunk)).collect()

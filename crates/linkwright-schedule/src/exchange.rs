@@ -1,0 +1,106 @@
+//! Uneven exchanges: how much every rank has for whom.
+//!
+//! ```text
+//!   counts   elements that rank r has for rank q, a row for each r
+//!   routed   every rank has as many tokens, each for `topk` of `experts`; rank r owns the experts r e/p .. (r+1) e/p
+//! ```
+//!
+//! Experts are drawn without replacement, with probability proportional to 1 / k^s for the k-th most wanted (s = 0: all
+//! alike); which experts are wanted follows from the seed, as all draws do.
+
+use linkwright_core::random::Random;
+
+/// How much every rank has for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnevenExchange {
+    /// Elements that each rank has for each rank, row by row.
+    Counts(Vec<u64>),
+    /// Tokens for experts.
+    Routed(Routing),
+}
+
+/// How tokens choose their experts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routing {
+    /// Experts of all ranks together.
+    pub experts: u32,
+    /// Experts of one token.
+    pub topk: u32,
+    /// Elements of one token; a vector is the tokens of one rank.
+    pub token_elements: u64,
+    /// Exponent of the Zipf distribution in thousandths, 0 for uniform.
+    pub skew_permille: u32,
+    /// Other seeds give other draws.
+    pub seed: u64,
+}
+
+/// Draws the experts of one token after the other.
+pub struct Draw<'a> {
+    routing: &'a Routing,
+    random: Random,
+    /// The experts, the most wanted first.
+    order: Vec<u32>,
+    /// Of the weights of the experts, the sums up to each; empty where all are alike.
+    sums: Vec<u64>,
+    /// The last token that chose each expert.
+    chosen: Vec<u64>,
+    token: u64,
+    found: Vec<u32>,
+}
+
+impl<'a> Draw<'a> {
+    /// None drawn yet.
+    pub fn new(routing: &'a Routing) -> Self {
+        let mut random = Random::new(routing.seed);
+        let mut order: Vec<u32> = (0..routing.experts).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.below(last as u64 + 1) as usize);
+        }
+        let skew = f64::from(routing.skew_permille) / 1000.0;
+        let mut sum = 0;
+        let weights = (0..routing.experts).map(|k| {
+            // Whole numbers, so that sums do not depend on their order.
+            sum += ((1u64 << 32) as f64 / f64::from(k + 1).powf(skew)).ceil() as u64;
+            sum
+        });
+        Draw {
+            routing,
+            random,
+            order,
+            sums: if skew > 0.0 {
+                weights.collect()
+            } else {
+                Vec::new()
+            },
+            chosen: vec![0; routing.experts as usize],
+            token: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// Go on with the tokens of `source`.
+    pub fn begin(&mut self, source: u32) {
+        let mixed = Random::new(u64::from(source) + 1).bits();
+        self.random = Random::new(self.routing.seed ^ mixed);
+    }
+
+    /// The experts of the next token, as they are drawn.
+    pub fn token(&mut self) -> &[u32] {
+        self.token += 1;
+        self.found.clear();
+        while self.found.len() < self.routing.topk as usize {
+            let place = match self.sums.last() {
+                None => self.random.below(self.routing.experts.into()) as usize,
+                Some(&sum) => {
+                    let drawn = self.random.below(sum);
+                    self.sums.partition_point(|&up_to| up_to <= drawn)
+                }
+            };
+            if self.chosen[place] != self.token {
+                self.chosen[place] = self.token;
+                self.found.push(self.order[place]);
+            }
+        }
+        &self.found
+    }
+}
