@@ -1,0 +1,226 @@
+"""How well `linkwright locate` finds planted faults: a referee simulates each test with the engine.
+
+    .venv/bin/python benches/locate.py --drawn 50
+
+The search predicts by fair shares of one test at a time. The referee has the machine with the fault (`--degrade`,
+through the composer), simulates all messages of a test with start-ups and latencies, and multiplies each rate by noise.
+Faults are drawn over links, switches and hosts of the described machine; one in three is a pair of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from linkwright import _native, machines
+from linkwright.advise.locate import posterior as beliefs
+from linkwright.advise.locate.effects import Model
+from linkwright.advise.locate.parts import Layout, Part
+from linkwright.advise.locate.posterior import NOISE, Observation
+from linkwright.advise.locate.rounds import Test, tests
+from linkwright.advise.locate.search import Search, verdict
+from linkwright.advise.plans.traffic import as_goal
+from linkwright.ask.answer import How, ask
+from linkwright.executors.cluster import spec
+from linkwright.machines import Variant, writer
+
+SIZE = 256 << 20  # bytes of a message
+MOST_TESTS = 20
+BANDS = ((0.0, 0.5), (0.5, 0.9), (0.9, 0.99), (0.99, 1.01))
+
+
+@dataclass
+class Case:
+    """One search.
+
+    Attributes:
+        true: the planted parts; empty if healthy.
+        felt: whether any test of the library feels the fault, by the referee.
+        named: rank of the true set among the answers, from 1; 0 if it is not among them.
+        tests: tests that were run.
+        word, chance: the verdict.
+        right: whether the verdict holds.
+        error: of the found share, relative.
+        seconds: of the longest update.
+    """
+
+    true: tuple[Part, ...]
+    felt: bool
+    named: int
+    tests: int
+    word: str
+    chance: float
+    right: bool
+    error: float
+    seconds: float
+
+
+def torus(folder: Path, sides: Sequence[int]) -> str:
+    """A torus of nodes that pass messages on, as a list of links."""
+    names = [",".join(map(str, at)) for at in np.ndindex(*sides)]
+    links = []
+    for at in np.ndindex(*sides):
+        for axis, side in enumerate(sides):
+            other = tuple((c + 1) % side if k == axis else c for k, c in enumerate(at))
+            if side > 2 or other > at:
+                links.append(("link", f"node {','.join(map(str, at))}", f"node {','.join(map(str, other))}", 50e9))
+    made = spec.Cluster("torus", tuple(f"node {name}" for name in names), 1, (), tuple(links), {})
+    return _written(folder, "torus-" + "x".join(map(str, sides)), made)
+
+
+def _written(folder: Path, name: str, cluster: spec.Cluster) -> str:
+    document = spec.machine(cluster)
+    document["machine"]["name"] = name
+    path = folder / f"{name}.toml"
+    path.write_text(writer.text(document), encoding="utf-8")
+    return str(path)
+
+
+def systems(folder: Path, large: bool) -> Iterator[tuple[str, str, Variant]]:
+    """Machines to search."""
+    tree = spec.shaped("tree", "fat_tree", 64, 12.5e9, 100e9, 8)
+    yield "fat tree, 64 hosts", _written(folder, "tree-64", tree), Variant()
+    for nodes in (8, 16, 32):
+        network = "ndr-fat-tree,nodes_per_leaf=4,taper=2"
+        yield f"rails, {8 * nodes} GPUs", "hgx-h100", Variant(nodes=nodes, fabric=network)
+    yield "torus 4x4x4", torus(folder, (4, 4, 4)), Variant()
+    yield "NVL72", "gb200-nvl72", Variant()
+    if large:
+        yield "rails, 1024 GPUs", "hgx-h100", Variant(nodes=128, fabric="ndr-fat-tree")
+
+
+class Referee:
+    """The machine as it is."""
+
+    def __init__(self, name: str, variant: Variant, faults: Sequence[tuple[Part, float]], draw: random.Random) -> None:
+        factors: dict[str, float] = {}
+        for part, share in faults:
+            for one in part.degrade:
+                factors[one] = factors.get(one, 1.0) * share
+        self.machine = machines.load(name, Variant.of(variant.nodes, variant.fabric, (), factors))
+        self._draw = draw
+
+    def run(self, test: Test, noise: float) -> Observation:
+        """Simulate a test."""
+        program = as_goal(dict.fromkeys(test.flows, SIZE), self.machine.ranks)
+        answer = ask(self.machine, _native.read_schedule(program, "test.goal"), How(messages=True))
+        operations = answer.schedule.operations()
+        times = zip(operations["from"].tolist(), operations["to"].tolist(), answer.messages.latency_ps.tolist(), strict=True)
+        rates = {(a, b): SIZE / (ps * 1e-12) for a, b, ps in times}
+        slowest = (min(rates[flow] for flow in cell) for cell in test.cells)
+        return Observation(test, tuple(rate * self._draw.lognormvariate(0, noise) for rate in slowest))
+
+
+def search(name: str, variant: Variant, model: Model, chooser: Search, true: Sequence[tuple[Part, float]], draw: random.Random) -> Case:
+    """Search one drawn fault."""
+    referee = Referee(name, variant, true, draw)
+    felt = bool(true) and any(_felt(referee, Referee(name, variant, (), draw), test) for test in model.library)
+    seen: list[Observation] = []
+    test = chooser.first(1)[0].test
+    longest = 0.0
+    while True:
+        seen.append(referee.run(test, NOISE))
+        begin = time.perf_counter()
+        known = beliefs.posterior(model, seen)
+        found = verdict(known, seen)
+        if found.word != "open" or len(seen) >= MOST_TESTS:
+            break
+        test = chooser.next(known, [one.test for one in seen]).test
+        longest = max(longest, time.perf_counter() - begin)
+    wanted = {part for part, _ in true}
+    ranked = [which for which, _ in known.sets()]
+    named = next((at for at, which in enumerate(ranked[:10], 1) if _is(model, which, wanted)), 0)
+    right = _is(model, found.which, wanted)
+    error = float("nan")
+    if right and len(true) == 1:
+        error = abs(known.share(found.which)[0] / true[0][1] - 1)
+    return Case(tuple(wanted), felt, named, len(seen), found.word, found.chance, right, error, longest)
+
+
+def _felt(faulty: Referee, healthy: Referee, test: Test) -> bool:
+    quiet = [np.log(one.run(test, 0.0).rates) for one in (faulty, healthy)]
+    return bool((quiet[0] - quiet[1]).min() < -2 * NOISE)
+
+
+def _is(model: Model, which: Sequence[int], wanted: set[Part]) -> bool:
+    """Whether these places are the planted parts."""
+    places = [model.places[at] for at in which]
+    return len(places) == len(wanted) and all(any(part in place.parts for place in places) for part in wanted)
+
+
+def bisection(hosts: int) -> float:
+    """Tests of one number that halve the hosts until one is left: all, then both halves at every step."""
+    return 1 + 2 * float(np.ceil(np.log2(hosts)))
+
+
+def drawn(model: Model, draw: random.Random) -> list[tuple[Part, float]]:
+    """One fault, or two."""
+    parts = [part for place in model.places for part in place.parts if not part.one_way]
+    chosen = draw.sample(parts, 2 if draw.random() < 1 / 3 else 1)
+    return [(part, draw.uniform(0.1, 0.9)) for part in chosen]
+
+
+def main() -> None:
+    """Print one row for each machine, and the calibration over all."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--drawn", type=int, default=30)
+    parser.add_argument("--healthy", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--only", default="")
+    asked = parser.parse_args()
+    everything: list[Case] = []
+    with TemporaryDirectory() as folder:
+        for title, name, variant in systems(Path(folder), asked.large):
+            if asked.only not in title:
+                continue
+            draw = random.Random(asked.seed)
+            begin = time.perf_counter()
+            layout = Layout(machines.load(name, variant))
+            model = Model(layout, tests(layout, True))
+            chooser = Search(model)
+            chooser.first(3)
+            plan = time.perf_counter() - begin
+            cases = [search(name, variant, model, chooser, drawn(model, draw), draw) for _ in range(asked.drawn)]
+            sound = [search(name, variant, model, chooser, [], draw) for _ in range(asked.healthy)]
+            everything += [*cases, *sound]
+            _row(title, layout, plan, cases, sound)
+    for low, high in BANDS:
+        its = [one for one in everything if low <= one.chance < high and (one.felt or not one.true)]
+        if its:
+            print(f"stated {low:.0%} to {min(high, 1):.0%}: {len(its)} verdicts, {_share([one.right for one in its])} true")
+
+
+def _row(title: str, layout: Layout, plan: float, cases: Sequence[Case], sound: Sequence[Case]) -> None:
+    felt = [one for one in cases if one.felt]
+    count = len(layout.hosts)
+    single, double = ([one for one in felt if len(one.true) == number] for number in (1, 2))
+    errors = [one.error for one in felt if one.error == one.error]
+    print(
+        f"{title:20} {len(felt)}/{len(cases)} felt; first three: single {_share([0 < one.named <= 3 for one in single])}"
+        f" double {_share([0 < one.named <= 3 for one in double])} first: {_share([one.named == 1 for one in felt])}; tests: median "
+        f"{statistics.median(one.tests for one in felt):g}, bisection {bisection(count):g}, all pairs {count * (count - 1) // 2}; "
+        f"false alarms {_share([one.word == 'found' for one in sound])} called healthy "
+        f"{_share([one.word == 'healthy' for one in sound])} ({statistics.median(one.tests for one in sound):g} tests); "
+        f"share off by {statistics.median(errors or [0]):.1%}; plan {plan:.1f} s, update {max(one.seconds for one in cases):.2f} s",
+        flush=True,
+    )  # fmt: skip
+    for one in felt:
+        if not 0 < one.named <= 3:
+            print("    missed:", " + ".join(part.name for part in one.true), one.word, f"{one.chance:.2f}", one.tests)
+
+
+def _share(holds: Sequence[bool]) -> str:
+    return f"{sum(holds)}/{len(holds)}" if len(holds) else "-"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The next test: the one that is expected to tell most about where the fault is.
+
+A test tells two faults apart if the rates that they lead to differ by more than the noise. What it tells is the mutual
+information of its outcome and the slow places, over the likely faults: the entropy of its outcomes, less that which
+comes from how slow a place is. An outcome is kept as a number, a random sum of the cells that are slower, so that
+equal numbers are equal outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .effects import SHARES, Effects, Model
+from .posterior import NOISE, Fault, Observation, Posterior
+from .rounds import Test
+
+SURE = 0.95  # probability of a verdict
+MOST_FAULTS = 2000  # that a choice looks at
+_APART = 4.0  # times the noise: outcomes closer than that are one
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+Codes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A test of the library and the bits that it is expected to tell."""
+
+    test: Test
+    bits: float
+
+
+@dataclass(frozen=True)
+class _Likely:
+    """Faults as columns: (fault, first or second) place and share, -1 for none; their weights."""
+
+    places: npt.NDArray[np.int64]
+    shares: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, faults: Sequence[tuple[Fault, float]]) -> _Likely:
+        table = np.full((len(faults), 2, 2), -1)
+        for at, (fault, _) in enumerate(faults):
+            for which, one in enumerate(fault):
+                table[at, which] = one
+        return cls(table[:, :, 0], table[:, :, 1], np.array([chance for _, chance in faults]))
+
+    def which(self) -> Codes:
+        """A number for each set of slow places."""
+        found: Codes = self.places[:, 0].astype(np.uint64) * _MIX + self.places[:, 1].astype(np.uint64)
+        return found
+
+    def codes(self, table: Codes) -> Codes:
+        """The outcome of each fault."""
+        its = np.where(self.places >= 0, table[self.places, self.shares], np.uint64(0))
+        found: Codes = its.sum(axis=1, dtype=np.uint64)
+        return found
+
+
+class Search:
+    """Chooses tests from the library of a model.
+
+    Args:
+        model: of the machine.
+        noise: relative deviation of a rate from run to run.
+    """
+
+    def __init__(self, model: Model, noise: float = NOISE) -> None:
+        self.model, self.noise = model, noise
+        self._tables = [self._table(effects) for effects in model.effects]
+
+    def _table(self, effects: Effects) -> Codes:
+        """The outcome of each place at each share."""
+        draw = np.random.default_rng(1).integers(1, 1 << 63, len(effects.base), dtype=np.uint64)
+        level = (-effects.drop / (_APART * self.noise)).round().astype(np.uint64)
+        found = np.zeros((len(self.model.places), len(SHARES)), np.uint64)
+        places, first = np.unique(effects.place, return_index=True)
+        if len(places):
+            found[places] = np.add.reduceat(draw[effects.cell][:, None] * level, first, axis=0)
+        return found
+
+    def next(self, known: Posterior, done: Sequence[Test]) -> Choice:
+        """Return the most informative test; one that was run before counts less each time."""
+        likely = _Likely.of(known.faults[:MOST_FAULTS])
+        found = []
+        for test, table in zip(self.model.library, self._tables, strict=True):
+            bits = _information(likely, likely.codes(table)) / (1 + done.count(test))
+            found.append(Choice(test, bits - 1e-3 * done.count(test)))
+        return max(found, key=lambda one: one.bits)
+
+    def first(self, count: int) -> list[Choice]:
+        """Return tests that together tell places apart, as far as `count` of them can."""
+        shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
+        every = [((), 1.0), *((((at, share),), 1.0) for at in range(len(self.model.places)) for share in shares)]
+        likely = _Likely.of(every)
+        joint = np.zeros(len(every), np.uint64)
+        found: list[Choice] = []
+        left = list(range(len(self.model.library)))
+        known = 0.0
+        while left and len(found) < count:
+            codes = {at: joint * _MIX + likely.codes(self._tables[at]) for at in left}
+            bits = {at: _information(likely, its) for at, its in codes.items()}
+            best = max(left, key=lambda at: (bits[at], -at))
+            if found and bits[best] <= known + 1e-3:
+                break
+            found.append(Choice(self.model.library[best], bits[best] - known))
+            joint, known = codes[best], bits[best]
+            left.remove(best)
+        return found
+
+
+def _information(likely: _Likely, codes: Codes) -> float:
+    """Bits that outcomes tell about which places are slow."""
+    which = likely.which()
+    both: Codes = which * _MIX ^ codes * np.uint64(0xD6E8FEB86659FD93)
+    return sum(sign * _entropy(keys, likely.weights) for sign, keys in ((1, codes), (1, which), (-1, both)))
+
+
+def _entropy(keys: Codes, weights: npt.NDArray[np.float64]) -> float:
+    _, at = np.unique(keys, return_inverse=True)
+    share = np.bincount(at, weights)
+    share = share[share > 0] / share.sum()
+    return float(-(share * np.log2(share)).sum())
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The state of a search.
+
+    Attributes:
+        word: `found`, `healthy` or `open`.
+        which: the slow places of the most likely answer; empty if healthy.
+        chance: its probability.
+    """
+
+    word: str
+    which: tuple[int, ...]
+    chance: float
+
+
+def verdict(known: Posterior, seen: Sequence[Observation], sure: float = SURE) -> Verdict:
+    """Return whether the search can end."""
+    which, chance = known.sets()[0]
+    word = "open" if chance < sure or not seen else "found" if which else "healthy"
+    return Verdict(word, which, chance)
