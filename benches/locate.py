@@ -50,6 +50,7 @@ class Case:
         right: whether the verdict holds.
         error: of the found share, relative.
         seconds: of the longest update.
+        said: what was planted, and what was answered.
     """
 
     true: tuple[Part, ...]
@@ -61,6 +62,7 @@ class Case:
     right: bool
     error: float
     seconds: float
+    said: str
 
 
 def torus(folder: Path, sides: Sequence[int]) -> str:
@@ -142,7 +144,13 @@ def search(name: str, variant: Variant, model: Model, chooser: Search, true: Seq
     error = float("nan")
     if right and len(true) == 1:
         error = abs(known.share(found.which)[0] / true[0][1] - 1)
-    return Case(tuple(wanted), felt, named, len(seen), found.word, found.chance, right, error, longest)
+    said = f"{' + '.join(f'{part.name} at {share:.0%}' for part, share in true)} => {_words(model, known, found.which)}"
+    return Case(tuple(wanted), felt, named, len(seen), found.word, found.chance, right, error, longest, said)
+
+
+def _words(model: Model, known: beliefs.Posterior, which: Sequence[int]) -> str:
+    shares = known.share(which)
+    return " + ".join(f"{model.places[at].name} at {share:.0%}" for at, share in zip(which, shares, strict=True))
 
 
 def _felt(faulty: Referee, healthy: Referee, test: Test) -> bool:
@@ -152,8 +160,7 @@ def _felt(faulty: Referee, healthy: Referee, test: Test) -> bool:
 
 def _is(model: Model, which: Sequence[int], wanted: set[Part]) -> bool:
     """Whether these places are the planted parts."""
-    places = [model.places[at] for at in which]
-    return len(places) == len(wanted) and all(any(part in place.parts for place in places) for part in wanted)
+    return set(which) == {at for at, place in enumerate(model.places) if wanted.intersection(place.parts)}
 
 
 def bisection(hosts: int) -> float:
@@ -214,8 +221,8 @@ def _row(title: str, layout: Layout, plan: float, cases: Sequence[Case], sound: 
         flush=True,
     )  # fmt: skip
     for one in felt:
-        if not 0 < one.named <= 3:
-            print("    missed:", " + ".join(part.name for part in one.true), one.word, f"{one.chance:.2f}", one.tests)
+        if not one.right:
+            print("    not first:", one.named, one.said, "|", one.word, f"{one.chance:.2f}", one.tests)
 
 
 def _share(holds: Sequence[bool]) -> str:

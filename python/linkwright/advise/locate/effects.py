@@ -17,8 +17,9 @@ import numpy as np
 from .parts import Floats, Ints, Layout, Pair, Part, Routes
 from .rounds import Test
 
-# Shares of its rate that a slow place may have left: 2 % stands for less, and above 90 % noise hides it.
-SHARES = np.array([0.02, 0.05, *np.arange(0.1, 0.901, 0.05)])
+# Shares of its rate that a slow place may have left: 2 % stands for less, and above 90 % noise hides it. Neighbours are
+# nearer to each other than twice the noise, so that one of them explains any share.
+SHARES = np.geomspace(0.02, 0.9, 64)
 _LEAST = 0.01  # of the logarithm of a rate: less is no effect
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from .effects import SHARES, Effects, Model, Place
-from .parts import Floats, Pair
+from .effects import SHARES, Effects, Model
+from .parts import Floats, Ints, Pair
 from .rounds import Cell, Test
 
 # Before any result: half of the clusters that somebody searches have a fault, one in ten of those has two.
@@ -29,6 +29,7 @@ NOISE = 0.03  # of a rate, from run to run
 STRAY = 0.01  # of the cells have any rate
 FOLLOWED = 12  # first faults that second ones are searched for
 _STRAY_SPAN = 4.0  # of the logarithm of a rate
+_NEGLIGIBLE = 14.0  # below the largest logarithm of a probability
 _LEAST_CELLS = 4  # of a test whose median gives the scale
 Fault = tuple[tuple[int, int], ...]  # (place, number in SHARES), by place; empty if healthy
 
@@ -48,41 +49,45 @@ class Observation:
     source: str = ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Posterior:
     """Probabilities of faults.
 
     Attributes:
-        faults: the most likely ones, with the probability of each.
-        healthy: probability of none.
-        places: probability that a place is slow.
+        places: the one or two slow places of each fault, the most likely first; -1 for none.
+        shares: their numbers in `SHARES`.
+        chances: probability of each fault.
         scale: rates of the results over those of the model.
-        strays: cells that no likely fault explains: test, message, measured over expected.
+        strays: cells that the most likely fault does not explain: source, message, measured over expected.
         unseen: pairs of place and share that no test of the library shows.
     """
 
-    faults: list[tuple[Fault, float]]
-    healthy: float
-    places: Floats
+    places: Ints
+    shares: Ints
+    chances: Floats
     scale: float
-    strays: list[tuple[str, Pair, float]] = field(default_factory=list)
-    unseen: int = 0
+    strays: tuple[tuple[str, Pair, float], ...]
+    unseen: int
 
-    def sets(self) -> list[tuple[tuple[int, ...], float]]:
+    @property
+    def healthy(self) -> float:
+        """Probability that nothing is slow."""
+        return float(self.chances[self.places[:, 0] < 0].sum())
+
+    def sets(self, most: int = 10) -> list[tuple[tuple[int, ...], float]]:
         """Probability of each set of slow places, whatever is left of their rates; the most likely first."""
-        found: dict[tuple[int, ...], float] = {}
-        for fault, chance in self.faults:
-            which = tuple(place for place, _ in fault)
-            found[which] = found.get(which, 0.0) + chance
-        return sorted(found.items(), key=lambda one: -one[1])
+        which, at = np.unique(self.places, axis=0, return_inverse=True)
+        chances = np.bincount(at.ravel(), self.chances)
+        order = np.argsort(-chances, kind="stable")[:most]
+        return [(tuple(place for place in which[at].tolist() if place >= 0), float(chances[at])) for at in order]
 
     def share(self, which: Sequence[int]) -> tuple[float, ...]:
         """What is left of the rates of some places if they are the slow ones: the mean of the logarithm."""
-        its = [(fault, chance) for fault, chance in self.faults if tuple(place for place, _ in fault) == tuple(which)]
-        total = sum(chance for _, chance in its) or 1.0
+        asked = np.array([*which, -1, -1][:2])
+        its = (self.places == asked).all(axis=1)
+        weights = self.chances[its] / self.chances[its].sum()
         return tuple(
-            math.exp(sum(chance * math.log(SHARES[fault[at][1]]) for fault, chance in its) / total)
-            for at in range(len(which))
+            math.exp(float(weights @ np.log(SHARES[self.shares[its, at]]))) for at in range(len(which))
         )
 
 
@@ -102,38 +107,64 @@ def posterior(
     possible = _visible(model, noise)
     terms = [_Terms(effects[one.test], residual, noise) for one, residual in zip(seen, residuals, strict=True)]
     count = len(model.places)
-    single = np.where(possible, sum((one.gains(count) for one in terms), np.zeros((count, len(SHARES)))), -np.inf)
-    each = max(1, int(possible.sum()))
-    prior_one, prior_two = math.log(FAULTY * (1 - TWO) / each), math.log(FAULTY * TWO / each / max(1, each - 1))
-    weights: dict[Fault, float] = {(): math.log(1 - FAULTY)}
-    for place, share in zip(*np.nonzero(possible), strict=True):
-        weights[((int(place), int(share)),)] = prior_one + float(single[place, share])
+    likely = _prior(model, possible)
+    raw = sum((one.gains(count) for one in terms), np.zeros((count, len(SHARES))))
+    single = raw + likely
+    rows = [_Rows.of(np.array([[math.log(1 - FAULTY)]]), (-1, -1)), _Rows.of(single + math.log(FAULTY * (1 - TWO)))]
     if seen:
         # The best share of each place, and the best of these places.
         best = single.argmax(axis=1)
-        firsts = np.argsort(-single[np.arange(count), best])[:FOLLOWED]
-        for first in firsts.tolist():
+        firsts = np.argsort(-single[np.arange(count), best])[:FOLLOWED].tolist()
+        for number, first in enumerate(firsts):
             share = int(best[first])
-            gains = sum((one.on_top(first, share, count) for one in terms), np.zeros((count, len(SHARES))))
-            gains = np.where(possible, gains, -np.inf) + single[first, share] + prior_two
-            gains[first] = -np.inf
-            for place, other in np.argwhere(gains > gains.max() - 12).tolist():
-                weights[tuple(sorted(((first, share), (place, other))))] = float(gains[place, other])
-    return _normal(weights, count, scale, _strays(seen, effects, residuals, noise, weights), int((~possible).sum()))
+            gains = raw + likely + single[first, share] + math.log(FAULTY * TWO)
+            for one in terms:
+                one.correct(gains, first, share)
+            gains[firsts[: number + 1]] = -np.inf
+            rows.append(_Rows.of(gains, (first, share)))
+    places, shares, weights = (np.concatenate(column) for column in zip(*(one.columns for one in rows), strict=True))
+    order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] > weights[order[0]] - _NEGLIGIBLE]
+    chances = np.exp(weights[order] - weights[order[0]])
+    likeliest = _fault(places[order[0]], shares[order[0]])
+    strays = _strays(seen, effects, residuals, noise, likeliest)
+    return Posterior(
+        places[order], shares[order], chances / chances.sum(), scale, tuple(strays), int((~possible).sum())
+    )  # fmt: skip
 
 
-def _normal(
-    weights: Mapping[Fault, float], count: int, scale: float, strays: list[tuple[str, Pair, float]], unseen: int
-) -> Posterior:
-    top = max(weights.values())
-    chances = {fault: math.exp(weight - top) for fault, weight in weights.items()}
-    total = math.fsum(chances.values())
-    places = np.zeros(count)
-    for fault, chance in chances.items():
-        for place, _ in fault:
-            places[place] += chance / total
-    ordered = sorted(((fault, chance / total) for fault, chance in chances.items()), key=lambda one: -one[1])
-    return Posterior(ordered, chances[()] / total, places, scale, strays, unseen)
+def _fault(places: Ints, shares: Ints) -> Fault:
+    return tuple((int(place), int(share)) for place, share in zip(places, shares, strict=True) if place >= 0)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Faults with the same first place: places, shares, logarithms of their probabilities."""
+
+    columns: tuple[Ints, Ints, Floats]
+
+    @classmethod
+    def of(cls, weights: Floats, first: tuple[int, int] | None = None) -> _Rows:
+        """Take a table by place and share; `first` is slow as well, and (-1, -1) stands for the healthy machine."""
+        if first == (-1, -1):
+            nothing = np.full((1, 2), -1)
+            return cls((nothing, nothing, weights[0]))
+        at = np.argwhere(weights > weights.max(initial=-np.inf) - _NEGLIGIBLE)
+        other = np.broadcast_to(np.array(first or (-1, -1)), at.shape)
+        places = np.stack([at[:, 0], other[:, 0]], axis=1)
+        shares = np.stack([at[:, 1], other[:, 1]], axis=1)
+        if first:
+            order = np.argsort(places, axis=1)
+            places, shares = (np.take_along_axis(one, order, axis=1) for one in (places, shares))
+        return cls((places, shares, weights[at[:, 0], at[:, 1]]))
+
+
+def _prior(model: Model, possible: np.ndarray) -> Floats:
+    """Logarithm of the probability of each place and share, if one is slow: every part is as likely."""
+    parts = np.array([[float(len(place.parts))] for place in model.places]) * possible
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(parts / max(1.0, parts.sum()))
+    return found
 
 
 def _visible(model: Model, noise: float) -> np.ndarray:
@@ -185,32 +216,33 @@ class _Terms:
     def gains(self, count: int) -> Floats:
         """By place and share, over the healthy machine."""
         one = self.effects
-        gain = self.density(self.residual[one.cell][:, None] - one.drop) - self.healthy[one.cell][:, None]
-        return self._added(gain, count)
+        found = np.zeros((count, len(SHARES)))
+        np.add.at(found, one.place, self._gain(slice(None), one.drop, self.healthy))
+        return found
 
-    def on_top(self, place: int, share: int, count: int) -> Floats:
-        """By place and share, over the machine with this place slow."""
+    def correct(self, gains: Floats, place: int, share: int) -> None:
+        """Make gains of second places out of those of single ones: they differ where both slow the same cell."""
         one = self.effects
         base = np.zeros(len(one.base))
         its = one.of(place)
         base[one.cell[its]] = one.drop[its, share]
-        before = self.density(self.residual - base)
-        both = np.minimum(one.drop, base[one.cell][:, None])
-        gain = self.density(self.residual[one.cell][:, None] - both) - before[one.cell][:, None]
-        return self._added(gain, count)
+        both = np.flatnonzero(base[one.cell] < 0)
+        alone = self._gain(both, one.drop[both], self.healthy)
+        added = self._gain(both, np.minimum(one.drop[both], base[one.cell[both]][:, None]), self.density(self.residual - base))
+        np.add.at(gains, one.place[both], added - alone)
 
-    def _added(self, gain: Floats, count: int) -> Floats:
-        found = np.zeros((count, len(SHARES)))
-        np.add.at(found, self.effects.place, gain)
+    def _gain(self, entries: slice | Ints, drop: Floats, before: Floats) -> Floats:
+        """What slower cells add, over what their density was before."""
+        cell = self.effects.cell[entries]
+        found: Floats = self.density(self.residual[cell][:, None] - drop) - before[cell][:, None]
         return found
 
 
 def _strays(
     seen: Sequence[Observation], effects: Mapping[Test, Effects], residuals: Sequence[Floats], noise: float,
-    weights: Mapping[Fault, float],
+    likely: Fault,
 ) -> list[tuple[str, Pair, float]]:  # fmt: skip
     """Cells that the most likely fault leaves unexplained."""
-    likely = max(weights, key=lambda fault: weights[fault])
     found = []
     for one, residual in zip(seen, residuals, strict=True):
         apart = residual - drops(effects[one.test], likely)
@@ -228,8 +260,3 @@ def drops(effects: Effects, fault: Fault) -> Floats:
         its = effects.of(place)
         found[effects.cell[its]] = np.minimum(found[effects.cell[its]], effects.drop[its, share])
     return found
-
-
-def describe(place: Place, share: float) -> str:
-    """A slow place in words."""
-    return f"{place.name} at {share:.0%}"

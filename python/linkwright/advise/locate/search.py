@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .effects import SHARES, Effects, Model
-from .posterior import NOISE, Fault, Observation, Posterior
+from .posterior import NOISE, Observation, Posterior
 from .rounds import Test
 
 SURE = 0.95  # probability of a verdict
@@ -40,14 +40,6 @@ class _Likely:
     places: npt.NDArray[np.int64]
     shares: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(cls, faults: Sequence[tuple[Fault, float]]) -> _Likely:
-        table = np.full((len(faults), 2, 2), -1)
-        for at, (fault, _) in enumerate(faults):
-            for which, one in enumerate(fault):
-                table[at, which] = one
-        return cls(table[:, :, 0], table[:, :, 1], np.array([chance for _, chance in faults]))
 
     def which(self) -> Codes:
         """A number for each set of slow places."""
@@ -85,7 +77,7 @@ class Search:
 
     def next(self, known: Posterior, done: Sequence[Test]) -> Choice:
         """Return the most informative test; one that was run before counts less each time."""
-        likely = _Likely.of(known.faults[:MOST_FAULTS])
+        likely = _Likely(known.places[:MOST_FAULTS], known.shares[:MOST_FAULTS], known.chances[:MOST_FAULTS])
         found = []
         for test, table in zip(self.model.library, self._tables, strict=True):
             bits = _information(likely, likely.codes(table)) / (1 + done.count(test))
@@ -95,9 +87,12 @@ class Search:
     def first(self, count: int) -> list[Choice]:
         """Return tests that together tell places apart, as far as `count` of them can."""
         shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
-        every = [((), 1.0), *((((at, share),), 1.0) for at in range(len(self.model.places)) for share in shares)]
-        likely = _Likely.of(every)
-        joint = np.zeros(len(every), np.uint64)
+        count = len(self.model.places)
+        slow = np.concatenate([[-1], np.repeat(np.arange(count), len(shares))])
+        none = np.full(len(slow), -1)
+        left_of = np.concatenate([[-1], np.tile(shares, count)])
+        likely = _Likely(np.stack([slow, none], 1), np.stack([left_of, none], 1), np.ones(len(slow)))
+        joint = np.zeros(len(slow), np.uint64)
         found: list[Choice] = []
         left = list(range(len(self.model.library)))
         known = 0.0
