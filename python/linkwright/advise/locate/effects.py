@@ -67,13 +67,14 @@ class Model:
 
     Args:
         layout: of the machine.
-        library: tests that places are told apart by.
+        library: tests that may be run.
+        others: tests that were run, of any messages.
     """
 
-    def __init__(self, layout: Layout, library: Sequence[Test]) -> None:
+    def __init__(self, layout: Layout, library: Sequence[Test], others: Sequence[Test] = ()) -> None:
         self.layout, self.library = layout, list(library)
         self._number: dict[Pair, int] = {}
-        for test in self.library:
+        for test in (*self.library, *others):
             for flow in test.flows:
                 self._number.setdefault(flow, len(self._number))
         self.routes = layout.routes(list(self._number))
@@ -86,7 +87,7 @@ class Model:
         self.effects = [self.of(test) for test in self.library]
 
     def of(self, test: Test) -> Effects:
-        """The effects on a test all of whose messages are in the library."""
+        """The effects on a test of the library or of the others."""
         flows = [self._number[flow] for flow in test.flows]
         owner = np.repeat(np.arange(len(test.cells)), [len(cell) for cell in test.cells])
         uses = np.concatenate([np.arange(self._first[flow], self._first[flow + 1]) for flow in flows])
@@ -96,7 +97,7 @@ class Model:
         rate = fair_shares(flow, link, times, alone, self.routes.rates)
         base = np.full(len(test.cells), np.inf)
         np.minimum.at(base, owner, rate)
-        levels = _levels(flow, link, times, rate, self.routes.rates)
+        levels = _levels(flow, link, times, rate, self.routes.rates, self.routes.efficiency[flows])
         slow = np.log(np.maximum(levels, 1.0)) - np.log(base[owner[flow]])[:, None]
         return _gathered(np.log(base), owner[flow], np.minimum(slow, 0.0), self._placed(link))
 
@@ -145,14 +146,14 @@ def fair_shares(flow: Ints, link: Ints, times: Floats, alone: Floats, rates: Flo
     return found
 
 
-def _levels(flow: Ints, link: Ints, times: Floats, rate: Floats, rates: Floats) -> Floats:
+def _levels(flow: Ints, link: Ints, times: Floats, rate: Floats, rates: Floats, efficiency: Floats) -> Floats:
     """Of each use, the most its message gets if the link has each of `SHARES` of its rate."""
     demand = (times * rate[flow])[:, None]
     found = np.repeat(rate[flow][:, None], len(SHARES), axis=1)
     order = np.argsort(link, kind="stable")
     ids, first, count = np.unique(link[order], return_index=True, return_counts=True)
-    single = order[first[count == 1]]
-    found[single] = np.minimum(found[single], rates[link[single]][:, None] * SHARES / times[single, None])
+    # A message alone on the link.
+    found = np.minimum(found, (rates[link] / times * efficiency[flow])[:, None] * SHARES)
     for one, begin, many in zip(ids[count > 1], first[count > 1], count[count > 1], strict=True):
         uses = order[begin : begin + many]
         wants = np.sort(demand[uses, 0])

@@ -9,6 +9,7 @@ Links on which the route of a message is not certain, because the network choose
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from linkwright.base.errors import UsageError
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
+_EQUAL = 0.01
 MOST_RANKS = 4096  # tables of routes of more take minutes
 
 
@@ -91,10 +93,18 @@ class Layout:
             inner[[at for at, ends in enumerate(self.ends) if at < count and self._is_inner(ends)]] = True
             keep = ~((found["chooses"][pair] > 0) & inner[link])
             pair, link, times = pair[keep], link[keep], times[keep]
-        return Routes(
-            pair, link, times, found["rate"].astype(np.float64), found["bytes_per_s"].astype(np.float64),
-            bool(found["chooses"].any()),
-        )  # fmt: skip
+        alone, rates = found["rate"].astype(np.float64), found["bytes_per_s"].astype(np.float64)
+        narrowest = np.full(len(pairs), np.inf)
+        np.minimum.at(narrowest, pair, rates[link] / times)
+        # Where links at half their rate halve a message's, software gets a share of the link; otherwise it has a rate.
+        scaled = np.abs(self._halved().routes(list(pairs))["rate"] / np.maximum(alone, 1) - 0.5) < _EQUAL
+        efficiency = np.where(scaled & np.isfinite(narrowest), np.minimum(1.0, alone / narrowest), 1.0)
+        return Routes(pair, link, times, alone, efficiency, rates, bool(found["chooses"].any()))
+
+    def _halved(self) -> _native.Machine:
+        """The machine with half the rate of every link."""
+        rates = [row for row in self.machine.numbers() if re.fullmatch(r"fabric\.links\..+\.bandwidth", row["key"])]
+        return self.machine.with_values([(row["key"], f"{float(row['value']) / 2:.12g}") for row in rates])
 
     def _is_inner(self, ends: tuple[int, int]) -> bool:
         """Whether a link joins two switches that belong to no host."""
@@ -133,6 +143,7 @@ class Routes:
     Attributes:
         pair, link, times: one entry for each use: the pair, the link, how often a byte crosses it.
         alone: of each pair, bytes per second of a message alone; 0 if it has no route.
+        efficiency: of each pair, the share of its narrowest link that a message gets.
         rates: of each link, in bytes per second.
         chooses: whether some routes are uncertain between switches.
     """
@@ -141,5 +152,6 @@ class Routes:
     link: Ints
     times: Floats
     alone: Floats
+    efficiency: Floats
     rates: Floats
     chooses: bool

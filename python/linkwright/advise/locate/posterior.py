@@ -23,8 +23,8 @@ from .effects import SHARES, Effects, Model
 from .parts import Floats, Ints, Pair
 from .rounds import Cell, Test
 
-# Before any result: half of the clusters that somebody searches have a fault, one in ten of those has two.
-FAULTY, TWO = 0.5, 0.1
+# Before any result: half of the clusters that somebody searches have a fault, a quarter of those two.
+FAULTY, TWO = 0.5, 0.25
 NOISE = 0.03  # of a rate, from run to run
 STRAY = 0.01  # of the cells have any rate
 FOLLOWED = 12  # first faults that second ones are searched for
@@ -86,9 +86,7 @@ class Posterior:
         asked = np.array([*which, -1, -1][:2])
         its = (self.places == asked).all(axis=1)
         weights = self.chances[its] / self.chances[its].sum()
-        return tuple(
-            math.exp(float(weights @ np.log(SHARES[self.shares[its, at]]))) for at in range(len(which))
-        )
+        return tuple(math.exp(float(weights @ np.log(SHARES[self.shares[its, at]]))) for at in range(len(which)))
 
 
 def posterior(
@@ -228,7 +226,9 @@ class _Terms:
         base[one.cell[its]] = one.drop[its, share]
         both = np.flatnonzero(base[one.cell] < 0)
         alone = self._gain(both, one.drop[both], self.healthy)
-        added = self._gain(both, np.minimum(one.drop[both], base[one.cell[both]][:, None]), self.density(self.residual - base))
+        added = self._gain(
+            both, np.minimum(one.drop[both], base[one.cell[both]][:, None]), self.density(self.residual - base)
+        )
         np.add.at(gains, one.place[both], added - alone)
 
     def _gain(self, entries: slice | Ints, drop: Floats, before: Floats) -> Floats:

@@ -4,8 +4,12 @@
     XOR          host i meets host i ^ m: for powers of two the same, and near hosts meet first
     inside       ranks of one host meet, in all hosts at once
 
-A pair sends both ways at once, so both directions of every link are tested. Where a tool reports one number for
-several messages, these are one *cell*, and the number is that of its slowest message.
+What a tool reports one number for is a *cell*; the number is that of its slowest message:
+
+    each    a pair sends both ways at once, and each direction has a number of its own
+    pair    a pair sends both ways at once, and has one number: nccl-tests sendrecv
+    one     a pair sends one way, and the other way in a test of its own: MPI, whose libraries may not send both ways at
+            once at full rate
 """
 
 from __future__ import annotations
@@ -13,10 +17,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from .parts import Layout, Pair
 
 Cell = tuple[Pair, ...]
+Ways = Literal["each", "pair", "one"]
 MOST_ROUNDS = 24  # of each kind; more of them tell little more
 MOST_PAIRS = 60_000  # routes of all tests
 
@@ -39,12 +45,12 @@ class Test:
         return [flow for cell in self.cells for flow in cell]
 
 
-def tests(layout: Layout, separate: bool) -> list[Test]:
+def tests(layout: Layout, ways: Ways) -> list[Test]:
     """The tests that a search chooses from.
 
     Args:
         layout: of the machine.
-        separate: whether each direction of a pair has a number of its own; otherwise the slower one alone is known.
+        ways: what has a number.
     """
     hosts, each = len(layout.hosts), layout.each
     most = max(4, min(MOST_ROUNDS, MOST_PAIRS // (2 * layout.machine.ranks)))
@@ -59,16 +65,16 @@ def tests(layout: Layout, separate: bool) -> list[Test]:
         for number, pairs in enumerate(_spread(list(inner), 8)):
             its = [(ranks[a], ranks[b]) for ranks in layout.ranks_of for a, b in pairs]
             found.append((f"inside {number + 1}", its))
-    return [Test(name, tuple(_cells(pairs, separate))) for name, pairs in found if pairs]
-
-
-def _cells(pairs: Sequence[Pair], separate: bool) -> Iterator[Cell]:
-    for a, b in pairs:
-        if separate:
-            yield ((a, b),)
-            yield ((b, a),)
+    made = []
+    for name, pairs in found:
+        if ways == "pair":
+            made.append(Test(name, tuple(((a, b), (b, a)) for a, b in pairs)))
+        elif ways == "each":
+            made.append(Test(name, tuple((flow,) for a, b in pairs for flow in ((a, b), (b, a)))))
         else:
-            yield ((a, b), (b, a))
+            made.append(Test(name, tuple(((a, b),) for a, b in pairs)))
+            made.append(Test(f"{name} back", tuple(((b, a),) for a, b in pairs)))
+    return [test for test in made if test.cells]
 
 
 def tournament(count: int) -> Iterator[tuple[Pair, ...]]:

@@ -87,10 +87,10 @@ class Search:
     def first(self, count: int) -> list[Choice]:
         """Return tests that together tell places apart, as far as `count` of them can."""
         shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
-        count = len(self.model.places)
-        slow = np.concatenate([[-1], np.repeat(np.arange(count), len(shares))])
+        places = len(self.model.places)
+        slow = np.concatenate([[-1], np.repeat(np.arange(places), len(shares))])
         none = np.full(len(slow), -1)
-        left_of = np.concatenate([[-1], np.tile(shares, count)])
+        left_of = np.concatenate([[-1], np.tile(shares, places)])
         likely = _Likely(np.stack([slow, none], 1), np.stack([left_of, none], 1), np.ones(len(slow)))
         joint = np.zeros(len(slow), np.uint64)
         found: list[Choice] = []

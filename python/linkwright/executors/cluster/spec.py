@@ -1,21 +1,21 @@
 """The file of a cluster: its shape, the rates of its links, and which of them are broken.
 
-    [cluster]
-    name = "lab"
-    shape = "fat_tree"      # fat_tree, rails, ring, dumbbell, star
-    hosts = 6
-    port = 80               # Mb/s of the link of a host
-    uplink = 160            # Mb/s between switches
-    width = 2               # hosts of a leaf; rails of a host
+[cluster]
+name = "lab"
+shape = "fat_tree"      # fat_tree, rails, ring, dumbbell, star
+hosts = 6
+port = 80               # Mb/s of the link of a host
+uplink = 160            # Mb/s between switches
+width = 2               # hosts of a leaf; rails of a host
 
-    [faults]                # share of the rate that is left: of a link, of one direction, of a host
-    "n3 - leaf 1" = 0.25
-    "leaf 0 -> spine 0" = 0.5
-    n5 = 0.4
+[faults]                # share of the rate that is left: of a link, of one direction, of a host
+"n3 - leaf 1" = 0.25
+"leaf 0 -> spine 0" = 0.5
+n5 = 0.4
 
-    star       hosts - switch                            ring     host i - host i + 1; hosts pass on what is not theirs
-    dumbbell   hosts - left | right, left - right        rails    host i has a port on every rail r: `node i port r`
-    fat_tree   hosts - leaves - one spine
+star       hosts - switch                            ring     host i - host i + 1; hosts pass on what is not theirs
+dumbbell   hosts - left | right, left - right        rails    host i has a port on every rail r: `node i port r`
+fat_tree   hosts - leaves - one spine
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import unknown
 from linkwright.base.toml import Choice, Key, Named, OneTable, Place, Scalar, load, read, whole
 
 SHAPES = ("fat_tree", "rails", "ring", "dumbbell", "star")
@@ -165,7 +165,10 @@ def machine(cluster: Cluster) -> dict[str, object]:
     level = [{"name": "host", "count": len(cluster.hosts), "source": source}]
     if cluster.each > 1:
         nodes = len(cluster.hosts) // cluster.each
-        level = [{"name": "node", "count": nodes, "source": source}, {"name": "port", "count": cluster.each, "source": source}]
+        level = [
+            {"name": "node", "count": nodes, "source": source},
+            {"name": "port", "count": cluster.each, "source": source},
+        ]
     transport: dict[str, object] = {"links": list(classes), "start": stated(50, "us")}
     if not cluster.switches:
         transport["relays"] = "forward"
@@ -182,14 +185,3 @@ def machine(cluster: Cluster) -> dict[str, object]:
         },
         "path": {"put": {"summary": "a message of TCP", "completion": "delivered"}},
     }  # fmt: skip
-
-
-def placed(cluster: Cluster, name: str) -> int:
-    """The number of a node.
-
-    Raises:
-        UsageError: there is no such node.
-    """
-    if name not in cluster.nodes:
-        raise UsageError(f"{name}: is no host of {cluster.name}; its hosts are {', '.join(cluster.hosts)}")
-    return cluster.nodes.index(name)

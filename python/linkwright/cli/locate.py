@@ -1,0 +1,386 @@
+"""`linkwright locate`: the tests that find the slow part of a cluster, and what their results say."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.base.errors import UsageError
+from linkwright.base.units import counted, format_rate, format_size
+from linkwright.cli import options
+from linkwright.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from linkwright.advise.locate.effects import Model
+    from linkwright.advise.locate.posterior import Observation, Posterior
+    from linkwright.advise.locate.rounds import Test
+    from linkwright.advise.locate.search import Choice, Search, Verdict
+    from linkwright.machines import Variant
+
+SHOWN = 5  # answers, pairs and remarks in a text
+_SECONDS = 0.25  # that a message of a test takes
+_LEAST, _MOST = 64 << 10, 256 << 20  # bytes of a message
+
+
+@click.command(name="locate")
+@click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[FILES]...")
+@click.option(
+    "--on", "name", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="The machine as it should be, or the path of its file.",
+)  # fmt: skip
+@options.variant
+@click.option(
+    "--results", multiple=True, type=click.Path(path_type=Path), metavar="FILES...",
+    help="Results of tests: lines of --log, logs named by their hosts (`a+b.log`), run folders of `pattern/pairs`.",
+)  # fmt: skip
+@click.option("--baseline", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="Results of the same machine when it was healthy, instead of modelled rates.")  # fmt: skip
+@click.option("--as", "form", type=click.Choice(["mpirun", "nccl-tests", "slurm"]), default="mpirun", show_default=True,
+              help="Commands to print.")  # fmt: skip
+@click.option("--hosts", metavar="LIST", help="Names of the hosts, in the order of the machine: `node[01-04]`, `a,b`.")
+@click.option("--run", "runs", is_flag=True, help="Run the tests in this MPI job, until the verdict.")
+@click.option(
+    "--log", type=click.Path(path_type=Path), metavar="FILE", help="With --run: append results to FILE.jsonl."
+)
+@click.option(
+    "--budget", type=options.Duration(), default="20m", show_default=True, help="With --run: stop after this."
+)
+@click.option("--noise", type=options.Share(proper=True), default="3%", show_default=True,
+              help="Relative deviation of a rate from run to run.")  # fmt: skip
+@click.option("--sure", type=options.Share(proper=True), default="95%", show_default=True,
+              help="Probability that ends the search.")  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the machine with the fault to FILE."
+)
+@options.as_json
+def command(
+    more: tuple[Path, ...], name: str, variant: Variant, results: tuple[Path, ...], baseline: tuple[Path, ...],
+    form: str, hosts: str | None, runs: bool, log: Path | None, budget: float, noise: float, sure: float,
+    out: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Find the slow link, port or host of a cluster with few tests.
+
+    Without results it prints the first tests. With results it says what they exclude, what is slow with which
+    probability, and which test is next. A test is a round of pairs that exchange data at the same time. --run does all
+    of it in an MPI job whose ranks are those of the machine, in its order.
+
+    \b
+    linkwright locate --on hgx-h100 --nodes 16 --as nccl-tests --hosts node[01-16]
+    linkwright locate --on hgx-h100 --nodes 16 --hosts node[01-16] --results r1.*.log
+    mpirun -np 6 --map-by node linkwright locate --on lab.toml --run --out faulty.toml
+    """
+    from linkwright.base.files import check_place
+
+    if runs and (results or more or form != "mpirun"):
+        raise UsageError("--run measures by itself; omit --results and --as")
+    if (log or click.get_current_context().get_parameter_source("budget").name != "DEFAULT") and not runs:
+        raise UsageError("--log and --budget are of --run; add it, or omit them")
+    if log and log.suffix != ".jsonl":
+        raise UsageError(f"--log {log}: results are lines of JSON; name a file that ends in .jsonl")
+    given = (*results, *more)
+    if out and not (given or runs):
+        raise UsageError("--out writes the machine with what was found; give --results, or --run")
+    for file, option in ((out, "--out"), (log, "--log")):
+        if file:
+            check_place(file, f"{option} {file}")
+    asked = _Asked(name, variant, hosts, noise, sure, form)
+    if runs:
+        _in_job(asked, baseline, log, budget, out, as_json)
+        return
+    seen, remarks = asked.read(given) if given else ((), ())
+    asked.learn(seen, asked.read(baseline)[0] if baseline else ())
+    if seen:
+        asked.show(seen, remarks, out, as_json)
+    else:
+        asked.plan(as_json)
+
+
+class _Asked:
+    """One question: a machine, its model, and what is known of it."""
+
+    def __init__(self, name: str, variant: Variant, hosts: str | None, noise: float, sure: float, form: str) -> None:
+        from linkwright import machines
+        from linkwright.advise.locate.parts import Layout
+        from linkwright.formats.discovery import hostlists
+
+        self.name, self.variant, self.noise, self.sure, self.form = name, variant, noise, sure, form
+        self.layout = Layout(machines.load(name, variant))
+        self.hosts = hostlists.expand(hosts, "--hosts") if hosts else self.layout.hosts
+        if len(self.hosts) != len(self.layout.hosts) or len(set(self.hosts)) < len(self.hosts):
+            raise UsageError(
+                f"--hosts: {len(set(self.hosts))} names; {self.layout.name} has {len(self.layout.hosts)} hosts; name "
+                "each once"
+            )
+
+    def read(self, paths: Sequence[Path]) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
+        """Results and remarks about them."""
+        from linkwright.advise.locate import results
+
+        found = results.read(paths, self.layout, self.hosts, self.noise)
+        return found.seen, found.remarks
+
+    def learn(self, seen: Sequence[Observation], baseline: Sequence[Observation]) -> None:
+        """Make the model, for these results as well."""
+        from linkwright.advise.locate.effects import Model
+        from linkwright.advise.locate.rounds import tests
+        from linkwright.advise.locate.search import Search
+
+        library = tests(self.layout, "one" if self.form == "mpirun" else "pair")
+        self.model: Model = Model(self.layout, library, [one.test for one in (*seen, *baseline)])
+        self.search: Search = Search(self.model, self.noise)
+        self.usual = {
+            cell: rate for one in baseline for cell, rate in zip(one.test.cells, one.rates, strict=True) if rate == rate
+        }
+
+    def judge(self, seen: Sequence[Observation]) -> tuple[Posterior, Verdict]:
+        """What is known after these results."""
+        from linkwright.advise.locate.posterior import posterior
+        from linkwright.advise.locate.search import verdict
+
+        known = posterior(self.model, seen, self.noise, self.usual)
+        return known, verdict(known, seen, self.sure)
+
+    def plan(self, as_json: bool) -> None:
+        """Print the first tests."""
+        chosen = self.search.first(3)
+        if as_json:
+            print_json(
+                {"machine": self.layout.name, "places": len(self.model.places), "tests": [*map(self._test, chosen)]}
+            )
+            return
+        click.echo(
+            f"{self.layout.name}: {counted(len(self.layout.hosts), 'host')}, {self.layout.machine.ranks} ranks, "
+            f"{len(self.model.places)} places that tests can tell apart\n"
+        )
+        for choice in chosen:
+            click.echo("\n".join(self._lines(choice)))
+        self._chooses()
+        click.echo("\n" + "\n".join(self._commands(chosen[0].test)))
+
+    def _chooses(self) -> None:
+        if self.model.routes.chooses:
+            click.echo(
+                "\nmessages choose among equal ways between switches: links there are not searched, ports and hosts are"
+            )
+
+    def _test(self, choice: Choice) -> dict[str, object]:
+        effects = self.model.of(choice.test)
+        return {
+            "name": choice.test.name, "bits": round(choice.bits, 3), "cells": choice.test.cells,
+            "expected_bytes_per_s": [round(float(rate)) for rate in 2.718281828459045**effects.base],
+        }  # fmt: skip
+
+    def _lines(self, choice: Choice) -> Iterator[str]:
+        """A test in words."""
+        import numpy as np
+
+        effects = self.model.of(choice.test)
+        rates = np.exp(effects.base)
+        span = format_rate(rates.min()) + (
+            "" if rates.max() < 1.01 * rates.min() else f" to {format_rate(rates.max())}"
+        )
+        pairs = list(dict.fromkeys(cell[0] for cell in choice.test.cells))
+        both = len(choice.test.flows) > len(pairs)
+        shown = ", ".join(f"{self._rank(a)} {'-' if both else '->'} {self._rank(b)}" for a, b in pairs[:SHOWN])
+        more = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
+        said = f"{counted(len(pairs), 'pair')} at once{', both ways' if both else ''}"
+        yield f"{choice.test.name}: {said}; expected {span} each; {choice.bits:.1f} bits"
+        yield f"    {shown}{more}"
+
+    def _rank(self, rank: int) -> str:
+        """A rank by the name of its host."""
+        host = self.layout.host_of[rank]
+        name = self.layout.nodes[rank]
+        inner = name.removeprefix(f"{self.layout.hosts[host]}").strip()
+        return f"{self.hosts[host]} {inner}".strip()
+
+    def _commands(self, test: Test) -> Iterator[str]:
+        """What to type to run a test."""
+        machine = f"--on {shlex.quote(self.name)} {self.variant.options}".strip()
+        hosts = "" if self.hosts == self.layout.hosts else f" --hosts {','.join(self.hosts)}"
+        if self.form == "mpirun":
+            each = f"--map-by ppr:{self.layout.each}:node"
+            yield f"mpirun -np {self.layout.machine.ranks} {each} linkwright locate {machine} --run --log locate.jsonl"
+            return
+        for a, b in dict.fromkeys((min(flow), max(flow)) for flow in test.flows):
+            (x, i), (y, j) = ((self.hosts[self.layout.host_of[end]], self._place(end)) for end in (a, b))
+            log = f"{test.name.replace(' ', '')}.{f'{i}@' if i else ''}{x}+{f'{j}@' if j else ''}{y}.log"
+            tool = "sendrecv_perf -b 256M -e 256M -g 1"
+            if self.form == "slurm":
+                yield f"srun -N 2 -n 2 --overlap -w {x},{y} env CUDA_VISIBLE_DEVICES={i} {tool} > {shlex.quote(log)} &"
+            else:
+                yield f"mpirun -np 2 --host {x},{y} -x CUDA_VISIBLE_DEVICES={i} {tool} > {shlex.quote(log)} &"
+        yield "wait"
+        yield f"linkwright locate {machine}{hosts} --as {self.form} --results {test.name.replace(' ', '')}.*.log"
+
+    def _place(self, rank: int) -> int:
+        return self.layout.ranks_of[self.layout.host_of[rank]].index(rank)
+
+    def show(
+        self, seen: Sequence[Observation], remarks: Sequence[str], out: Path | None, as_json: bool, ended: str = ""
+    ) -> None:
+        """Print the verdict, what else it may be, and the next test; write the machine."""
+        known, found = self.judge(seen)
+        again = self.search.next(known, [one.test for one in seen])
+        shares = known.share(found.which)
+        apart = self._apart(found, shares, seen)
+        sets = [
+            {"places": [self.model.places[at].name for at in which], "probability": round(chance, 4),
+             "shares": [round(share, 3) for share in known.share(which)]}
+            for which, chance in known.sets(SHOWN)
+        ]  # fmt: skip
+        if as_json:
+            print_json({
+                "machine": self.layout.name, "verdict": found.word, "probability": round(found.chance, 4),
+                "answers": sets, "scale": round(known.scale, 4), "simulated_apart": apart, "remarks": list(remarks),
+                "unexplained": known.strays[:SHOWN], "next": self._test(again),
+            })  # fmt: skip
+        else:
+            rates = sum(len(one.rates) for one in seen)
+            click.echo(f"{self.layout.name}: {counted(len(seen), 'test')}, {rates} rates, {self._scale(known)}")
+            click.echo("\n".join(self._verdict(known, found, shares, apart)))
+            for line in (*remarks[:SHOWN], *self._unexplained(known), *([ended] if ended else [])):
+                click.echo(f"note      {line}")
+            self._chooses()
+            if found.word == "open":
+                click.echo("next      " + "\n".join(self._lines(again)))
+                if not ended:
+                    click.echo("\n".join(self._commands(again.test)))
+        if out:
+            self._write(out, found, shares)
+
+    def _scale(self, known: Posterior) -> str:
+        if self.usual:
+            return "against the baseline"
+        far = (
+            ""
+            if 0.9 <= known.scale <= 1.1
+            else ", so they are judged against each other: what slows all alike is not seen"
+        )
+        return f"at {known.scale:.1%} of the modelled rates{far}"
+
+    def _verdict(self, known: Posterior, found: Verdict, shares: Sequence[float], apart: float | None) -> Iterator[str]:
+        word = {"found": "found", "healthy": "healthy", "open": "likely"}[found.word]
+        yield f"{word:9} {self._set(found.which, shares)}, probability {found.chance:.1%}"
+        for at in found.which:
+            place = self.model.places[at]
+            if len(place.parts) > 1:
+                names = [part.name for part in place.parts if part is not place.part]
+                yield f"          in line with {place.part.name}, and as likely: {', '.join(names[:SHOWN])}"
+        if apart is not None:
+            yield f"          the engine with this fault is {apart:.1%} from the slow rates (median)"
+        for which, chance in known.sets(SHOWN)[1:]:
+            if chance >= 1e-3:
+                yield f"or        {self._set(which, known.share(which))}, probability {chance:.1%}"
+        named = {place for which, _ in known.sets(SHOWN) for place in which}
+        import numpy as np
+
+        chances = np.bincount(known.places[known.places >= 0], minlength=len(self.model.places)) > 0
+        left = len(self.model.places) - len(named | set(np.flatnonzero(chances).tolist()))
+        yield f"excluded  {left} of {len(self.model.places)} places, below a millionth of the likeliest answer"
+
+    def _set(self, which: Sequence[int], shares: Sequence[float]) -> str:
+        names = [
+            f"{self.model.places[at].part.name} at {share:.0%} of its rate"
+            for at, share in zip(which, shares, strict=True)
+        ]
+        return " and ".join(names) or "nothing is slow by more than 10 %"
+
+    def _unexplained(self, known: Posterior) -> Iterator[str]:
+        for source, (a, b), ratio in known.strays[:SHOWN]:
+            where = f"{source}: {self._rank(a)} to {self._rank(b)}"
+            yield f"{where} is at {ratio:.0%} of what this answer gives; repeat that test"
+
+    def _apart(self, found: Verdict, shares: Sequence[float], seen: Sequence[Observation]) -> float | None:
+        from linkwright.advise.locate import fault
+
+        if not found.which or any(self.model.places[at].part.one_way for at in found.which):
+            return None
+        slow = fault.slowed(self.model, found.which, shares, self.variant)
+        every = (fault.apart(self.name, self.variant, slow, one) for one in reversed(seen))
+        return next((one for one in every if one is not None), None)
+
+    def _write(self, out: Path, found: Verdict, shares: Sequence[float]) -> None:
+        from linkwright import machines
+        from linkwright.advise.locate import fault
+        from linkwright.base.files import write_text
+
+        if found.word != "found":
+            say(f"note      {out}: not written; no fault is certain enough")
+            return
+        write_text(out, machines.draft(self.name, fault.slowed(self.model, found.which, shares, self.variant)).text)
+        one_way = any(self.model.places[at].part.one_way for at in found.which)
+        say(f"wrote {out}: the machine with the fault{', slow both ways: files know no direction' if one_way else ''}")
+
+
+def _in_job(
+    asked: _Asked, baseline: Sequence[Path], log: Path | None, budget: float, out: Path | None, as_json: bool
+) -> None:
+    """Run tests in this MPI job, until the verdict."""
+    from linkwright.executors import EXECUTORS
+
+    mpi = EXECUTORS["mpi"]
+    with mpi.job(True, False) as leads:
+        if not leads:
+            return
+        world = mpi.resolve(None, None).handle
+        _check_job(asked, world)
+        asked.learn((), asked.read(baseline)[0] if baseline else ())
+        seen: list[Observation] = []
+        end, longest = time.monotonic() + budget, 0.0
+        test, ended = asked.search.first(1)[0].test, ""
+        while True:
+            begin = time.monotonic()
+            seen.append(_measured(asked, world, test, log))
+            known, found = asked.judge(seen)
+            if not as_json:
+                say(f"{test.name}: {counted(len(test.cells), 'rate')}; {found.word} {found.chance:.1%}")
+            longest = max(longest, time.monotonic() - begin)
+            if found.word != "open":
+                break
+            if time.monotonic() + longest > end:
+                ended = "the budget is spent; give more with --budget, or repeat with --baseline"
+                break
+            test = asked.search.next(known, [one.test for one in seen]).test
+        asked.show(seen, (), out, as_json, ended)
+
+
+def _check_job(asked: _Asked, world) -> None:
+    """Refuse a job whose ranks are not those of the machine."""
+    layout = asked.layout
+    if world.size != layout.machine.ranks:
+        raise UsageError(
+            f"--run: the job has {world.size} ranks and {layout.name} {layout.machine.ranks}; start as many, "
+            f"{layout.each} on each host, or name a machine of that size"
+        )
+    hosts = [place.host for place in world.places]
+    wanted = [hosts[layout.ranks_of[host][0]] for host in layout.host_of]
+    if wanted != hosts or len(set(hosts)) < len(layout.hosts):
+        raise UsageError(
+            f"--run: {layout.name} has {counted(len(layout.hosts), 'host')} of {layout.each} ranks in order, the job "
+            f"{counted(len(set(hosts)), 'host')}; start it with `--map-by ppr:{layout.each}:node`"
+        )
+    asked.hosts = list(dict.fromkeys(hosts))
+
+
+def _measured(asked: _Asked, world, test: Test, log: Path | None) -> Observation:
+    import numpy as np
+
+    from linkwright.advise.locate import results
+    from linkwright.advise.locate.posterior import Observation
+    from linkwright.executors.mpi import exchange
+
+    slowest = float(np.exp(asked.model.of(test).base.min()))
+    size = int(min(max(_SECONDS * slowest, _LEAST), _MOST))
+    rates = exchange.rates(world, [cell[0] for cell in test.cells], size)
+    found = Observation(test, tuple(rates), f"{test.name}, {format_size(size)}")
+    if log:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(results.line(asked.layout.name, asked.layout.machine.ranks, found, size))
+    return found
