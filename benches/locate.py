@@ -25,7 +25,7 @@ from linkwright.advise.locate import posterior as beliefs
 from linkwright.advise.locate.effects import Model
 from linkwright.advise.locate.parts import Layout, Part
 from linkwright.advise.locate.posterior import NOISE, Observation
-from linkwright.advise.locate.rounds import Test, tests
+from linkwright.advise.locate.rounds import Test, library
 from linkwright.advise.locate.search import Search, verdict
 from linkwright.advise.plans.traffic import as_goal
 from linkwright.ask.answer import How, ask
@@ -214,7 +214,7 @@ def main() -> None:
             draw = random.Random(asked.seed)
             begin = time.perf_counter()
             layout = Layout(machines.load(name, variant))
-            model = Model(layout, tests(layout, "each"))
+            model = Model(layout, library(layout, "each"))
             chooser = Search(model)
             chooser.first(3)
             plan = time.perf_counter() - begin

@@ -128,11 +128,11 @@ class _Asked:
     def learn(self, seen: Sequence[Observation], baseline: Sequence[Observation]) -> None:
         """Make the model, for these results as well."""
         from linkwright.advise.locate.effects import Model
-        from linkwright.advise.locate.rounds import tests
+        from linkwright.advise.locate.rounds import library
         from linkwright.advise.locate.search import Search
 
-        library = tests(self.layout, "one" if self.form == "mpirun" else "pair")
-        self.model: Model = Model(self.layout, library, [one.test for one in (*seen, *baseline)])
+        chosen = library(self.layout, "one" if self.form == "mpirun" else "pair")
+        self.model: Model = Model(self.layout, chosen, [one.test for one in (*seen, *baseline)])
         self.search: Search = Search(self.model, self.noise)
         self.usual = {
             cell: rate for one in baseline for cell, rate in zip(one.test.cells, one.rates, strict=True) if rate == rate

@@ -178,16 +178,17 @@ def _residuals(
 ) -> tuple[float, list[Floats]]:
     """The scale, and of each cell the logarithm of measured over healthy."""
     found: list[Floats] = []
-    wide: list[Floats] = []
+    free: list[Floats] = []
     for one in seen:
         usual = [baseline.get(cell, math.nan) for cell in one.test.cells]
         base = np.where(np.isnan(usual), effects[one.test].base, np.log(usual))
         residual = np.log(np.maximum(one.rates, 1.0)) - base
-        free = residual[np.isnan(usual)]
-        wide += [free] if len(free) >= _LEAST_CELLS or not wide else []
+        free.append(residual[np.isnan(usual) & ~np.isnan(residual)])
         found.append(residual)
-    pool = np.concatenate([one[~np.isnan(one)] for one in wide] or [np.zeros(0)])
-    # The upper half of what is within the noise of the median: slow cells are fewer than half.
+    # Later tests with few cells look where the fault is.
+    wide = [one for one in free if len(one) >= _LEAST_CELLS] or free
+    pool = np.concatenate(wide or [np.zeros(0)])
+    # The mean of what is within the noise of the median: slow cells are fewer than half.
     scale = float(np.median(pool)) if len(pool) else 0.0
     near = pool[np.abs(pool - scale) < 3 * noise]
     scale = float(near.mean()) if len(near) else scale

@@ -202,7 +202,7 @@ def _log(path: Path, ranks: Sequence[int]) -> tuple[list[Cell], list[float]]:
                 raise FileError(f"{path}: {table.tool} bandwidth is of two ranks, and its name states {len(ranks)}")
             for row in table.rows:
                 rate = row.algbw or (row.size / row.time / 1e3 if row.time else 0.0)
-                cell = forth if table.collective == "sendrecv" else forth[:1]
+                cell = forth[:1] if table.quantity == "bandwidth" else forth
                 found.append((row.size, rate, cell))
     for link in log.links:
         if link.medium == "port" and link.rate and len(ranks) == 2:

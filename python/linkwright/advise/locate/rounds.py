@@ -45,7 +45,7 @@ class Test:
         return [flow for cell in self.cells for flow in cell]
 
 
-def tests(layout: Layout, ways: Ways) -> list[Test]:
+def library(layout: Layout, ways: Ways) -> list[Test]:
     """The tests that a search chooses from.
 
     Args:

@@ -170,7 +170,7 @@ def machine(cluster: Cluster) -> dict[str, object]:
             {"name": "port", "count": cluster.each, "source": source},
         ]
     transport: dict[str, object] = {"links": list(classes), "start": stated(50, "us")}
-    if not cluster.switches:
+    if not cluster.switches or cluster.each > 1:  # hosts pass on what is not theirs
         transport["relays"] = "forward"
     return {
         "machine": {
