@@ -1,6 +1,7 @@
 """How well `linkwright locate` finds planted faults: a referee simulates each test with the engine.
 
-    .venv/bin/python benches/locate.py --drawn 50
+    .venv/bin/python benches/locate.py --drawn 40 --healthy 40 --large
+    .venv/bin/python benches/locate.py --real 5           clusters of namespaces with a real MPI job; needs root
 
 The search predicts by fair shares of one test at a time. The referee has the machine with the fault (`--degrade`,
 through the composer), simulates all messages of a test with start-ups and latencies, and multiplies each rate by noise.
@@ -10,13 +11,17 @@ Faults are drawn over links, switches and hosts of the described machine; one in
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -161,7 +166,7 @@ def _rate(model: Model, part: Part) -> float:
 
 def _words(model: Model, known: beliefs.Posterior, which: Sequence[int]) -> str:
     shares = known.share(which)
-    return " + ".join(f"{model.places[at].name} at {share:.0%}" for at, share in zip(which, shares, strict=True))
+    return " + ".join(f"{model.places[at].part.name} at {share:.0%}" for at, share in zip(which, shares, strict=True))
 
 
 def _felt(
@@ -203,8 +208,12 @@ def main() -> None:
     parser.add_argument("--healthy", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--real", type=int, default=0, help="faults drawn for each shape, and as many healthy ones")
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
+    if asked.real:
+        real(asked.real, random.Random(asked.seed))
+        return
     everything: list[Case] = []
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
     with TemporaryDirectory() as folder:
@@ -226,6 +235,59 @@ def main() -> None:
         its = [one for one in everything if low <= one.chance < high]
         if its:
             print(f"stated {low:.0%} to {min(high, 1):.0%}: {_share([one.right for one in its])} true")
+
+
+def real(count: int, draw: random.Random) -> None:
+    """Plant faults in clusters of namespaces, and let a job of Open MPI find them."""
+    for shape in spec.SHAPES:
+        for number in range(2 * count):
+            hosts = draw.choice((6, 8))
+            made = spec.shaped("bench", shape, hosts, 10e6, 20e6, 2)
+            fault, share = _drawn_real(made, draw) if number < count else ("", 1.0)
+            begin = time.perf_counter()
+            with TemporaryDirectory() as folder:
+                found = _job(Path(folder), shape, hosts, len(made.hosts), fault, share)
+            answers = found["answers"]
+            named = next((at for at, one in enumerate(answers, 1) if any(fault in place for place in one["places"])), 0)
+            right = (named == 1 and len(answers[0]["places"]) == 1) if fault else not answers[0]["places"]
+            rate = answers[0]["shares"][0] / share - 1 if fault and right else float("nan")
+            planted, word = f"{fault} at {share:.0%}" if fault else "healthy", "right" if right else "WRONG"
+            print(
+                f"{shape:9} {hosts} hosts {planted:28} {word} place {named} {found['verdict']} {found['probability']:.2f} rate off by {rate:+.1%} "
+                f"{time.perf_counter() - begin:.0f} s",
+                flush=True,
+            )  # fmt: skip
+            if not right:
+                print("    ", [one["places"] for one in answers[:3]], answers[0]["shares"], flush=True)
+
+
+def _drawn_real(made: spec.Cluster, draw: random.Random) -> tuple[str, float]:
+    """A link, both ways or one way."""
+    _, a, b, _ = draw.choice([link for link in made.links if link[0] != "bus"])
+    back = draw.random() < 0.5
+    names = (f"{a} - {b}", f"{b} -> {a}" if back else f"{a} -> {b}")
+    return draw.choice(names), draw.choice((0.25, 0.4, 0.55, 0.7))
+
+
+def _job(folder: Path, shape: str, hosts: int, ranks: int, fault: str, share: float) -> dict[str, Any]:
+    """Run the job on a new cluster."""
+    lab = folder / "lab.toml"
+    lines = ["[cluster]", 'name = "bench"', f'shape = "{shape}"', f"hosts = {hosts}", "port = 80", "uplink = 160"]
+    lab.write_text(
+        "\n".join([*lines, *(["[faults]", f'"{fault}" = {share}'] if fault else [])]) + "\n", encoding="utf-8"
+    )
+    linkwright = [sys.executable, "-m", "linkwright"]
+    described = subprocess.run([*linkwright, "cluster", "describe", lab], check=True, capture_output=True, text=True)
+    (folder / "machine.toml").write_text(described.stdout, encoding="utf-8")
+    each = ranks // hosts
+    search = ["locate", "--on", str(folder / "machine.toml"), "--run", "--noise", "6%", "--json"]
+    job = ["mpirun", "-np", str(ranks), "--map-by", "slot" if each > 1 else "node", *linkwright, *search]
+    done = subprocess.run(
+        [*linkwright, "cluster", "up", lab, "--", *job], check=False, capture_output=True, text=True, timeout=600
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return dict(json.loads(done.stdout))
 
 
 HEAD = (

@@ -67,7 +67,8 @@ def test_a_fault_is_of_a_link_a_direction_or_a_host():
     text = LAB.format(name="lab") + '"leaf 0 -> spine" = 0.5\nn5 = 0.4\n'
     cluster = spec.of_text(text, "lab.toml")
     assert cluster.slow == {
-        ("n3", "leaf 1"): 0.25, ("leaf 1", "n3"): 0.25, ("leaf 0", "spine"): 0.5, ("n5", "leaf 2"): 0.4, ("leaf 2", "n5"): 0.4,
+        ("n3", "leaf 1"): 0.25, ("leaf 1", "n3"): 0.25, ("leaf 0", "spine"): 0.5,
+        ("n5", "leaf 2"): 0.4, ("leaf 2", "n5"): 0.4,
     }  # fmt: skip
     assert cluster.rate("n3", "leaf 1") == pytest.approx(2.5e6)
 

@@ -231,8 +231,8 @@ class _Asked:
         shares = known.share(found.which)
         apart = self._apart(found, shares, seen)
         sets = [
-            {"places": [self.model.places[at].name for at in which], "probability": round(chance, 4),
-             "shares": [round(share, 3) for share in known.share(which)]}
+            {"places": [[part.name for part in self.model.places[at].parts] for at in which],
+             "probability": round(chance, 4), "shares": [round(share, 3) for share in known.share(which)]}
             for which, chance in known.sets(SHOWN)
         ]  # fmt: skip
         if as_json:
@@ -359,14 +359,17 @@ def _check_job(asked: _Asked, world) -> None:
             f"--run: the job has {world.size} ranks and {layout.name} {layout.machine.ranks}; start as many, "
             f"{layout.each} on each host, or name a machine of that size"
         )
-    hosts = [place.host for place in world.places]
-    wanted = [hosts[layout.ranks_of[host][0]] for host in layout.host_of]
-    if wanted != hosts or len(set(hosts)) < len(layout.hosts):
+    of: dict[str, set[int]] = {}
+    for place, host in zip(world.places, layout.host_of, strict=True):
+        of.setdefault(place.host, set()).add(host)
+    shared = next((name for name, its in of.items() if len(its) > 1), None)
+    if shared:
         raise UsageError(
-            f"--run: {layout.name} has {counted(len(layout.hosts), 'host')} of {layout.each} ranks in order, the job "
-            f"{counted(len(set(hosts)), 'host')}; start it with `--map-by ppr:{layout.each}:node`"
+            f"--run: {layout.name} has {counted(len(layout.hosts), 'host')} of {layout.each} ranks in order, and {shared} "
+            f"has ranks of several; start the job with `--map-by ppr:{layout.each}:node`"
         )
-    asked.hosts = list(dict.fromkeys(hosts))
+    if len(of) == len(layout.hosts):
+        asked.hosts = list(of)
 
 
 def _measured(asked: _Asked, world, test: Test, log: Path | None) -> Observation:

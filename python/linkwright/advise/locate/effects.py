@@ -35,12 +35,6 @@ class Place:
     parts: tuple[Part, ...]
     part: Part
 
-    @property
-    def name(self) -> str:
-        """The narrowest part, and how many others it may be."""
-        others = len(self.parts) - 1
-        return self.part.name + (f" (or {others} in line with it)" if others else "")
-
 
 @dataclass(frozen=True)
 class Effects:
