@@ -252,11 +252,9 @@ def real(count: int, draw: random.Random) -> None:
             right = (named == 1 and len(answers[0]["places"]) == 1) if fault else not answers[0]["places"]
             rate = answers[0]["shares"][0] / share - 1 if fault and right else float("nan")
             planted, word = f"{fault} at {share:.0%}" if fault else "healthy", "right" if right else "WRONG"
-            print(
-                f"{shape:9} {hosts} hosts {planted:28} {word} place {named} {found['verdict']} {found['probability']:.2f} rate off by {rate:+.1%} "
-                f"{time.perf_counter() - begin:.0f} s",
-                flush=True,
-            )  # fmt: skip
+            verdict = f"{word} place {named} {found['verdict']} {found['probability']:.2f} rate off by {rate:+.1%}"
+            took = time.perf_counter() - begin
+            print(f"{shape:9} {hosts} hosts {planted:28} {verdict} {took:.0f} s", flush=True)
             if not right:
                 print("    ", [one["places"] for one in answers[:3]], answers[0]["shares"], flush=True)
 

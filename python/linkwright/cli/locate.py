@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.base.units import counted, format_rate, format_size
+from linkwright.base.units import MEGA, counted, format_rate, format_size
 from linkwright.cli import options
 from linkwright.cli.output import print_json, say
 
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from linkwright.advise.locate.search import Choice, Search, Verdict
     from linkwright.machines import Variant
 
+_SHOWN_HOSTS = 16  # in a map
 SHOWN = 5  # answers, pairs and remarks in a text
 _SECONDS = 0.25  # that a message of a test takes
-_LEAST, _MOST = 64 << 10, 256 << 20  # bytes of a message
+_LEAST, _FIRST, _MOST = 64 << 10, 1 << 20, 256 << 20  # bytes of a message
 
 
 @click.command(name="locate")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[FILES]...")
 @click.option(
-    "--on", "name", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="The machine as it should be, or the path of its file.",
+    "--on", "name", metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="The machine as it should be, or the path of its file; with --run it may be omitted.",
 )  # fmt: skip
 @options.variant
 @click.option(
@@ -60,7 +61,7 @@ _LEAST, _MOST = 64 << 10, 256 << 20  # bytes of a message
 )
 @options.as_json
 def command(
-    more: tuple[Path, ...], name: str, variant: Variant, results: tuple[Path, ...], baseline: tuple[Path, ...],
+    more: tuple[Path, ...], name: str | None, variant: Variant, results: tuple[Path, ...], baseline: tuple[Path, ...],
     form: str, hosts: str | None, runs: bool, log: Path | None, budget: float, noise: float, sure: float,
     out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
@@ -68,7 +69,8 @@ def command(
 
     Without results it prints the first tests. With results it says what they exclude, what is slow with which
     probability, and which test is next. A test is a round of pairs that exchange data at the same time. --run does all
-    of it in an MPI job whose ranks are those of the machine, in its order.
+    of it in an MPI job whose ranks are those of the machine, in its order. Without --on it measures a map of all pairs
+    of the hosts of the job and says in words which hosts, groups and paths are slow.
 
     \b
     linkwright locate --on hgx-h100 --nodes 16 --as nccl-tests --hosts node[01-16]
@@ -89,6 +91,11 @@ def command(
     for file, option in ((out, "--out"), (log, "--log")):
         if file:
             check_place(file, f"{option} {file}")
+    if name is None:
+        if not runs or variant or baseline or log or out:
+            raise UsageError("--on: name the machine as it should be; only a map, of --run, needs none, and no file")
+        _map_in_job(budget, as_json)
+        return
     asked = _Asked(name, variant, hosts, noise, sure, form)
     if runs:
         _in_job(asked, baseline, log, budget, out, as_json)
@@ -365,8 +372,8 @@ def _check_job(asked: _Asked, world) -> None:
     shared = next((name for name, its in of.items() if len(its) > 1), None)
     if shared:
         raise UsageError(
-            f"--run: {layout.name} has {counted(len(layout.hosts), 'host')} of {layout.each} ranks in order, and {shared} "
-            f"has ranks of several; start the job with `--map-by ppr:{layout.each}:node`"
+            f"--run: {layout.name} has {counted(len(layout.hosts), 'host')} of {layout.each} ranks in order, and "
+            f"{shared} has ranks of several; start the job with `--map-by ppr:{layout.each}:node`"
         )
     if len(of) == len(layout.hosts):
         asked.hosts = list(of)
@@ -387,3 +394,55 @@ def _measured(asked: _Asked, world, test: Test, log: Path | None) -> Observation
         with log.open("a", encoding="utf-8") as file:
             file.write(results.line(asked.layout.name, asked.layout.machine.ranks, found, size))
     return found
+
+
+def _map_in_job(budget: float, as_json: bool) -> None:
+    """Measure a map of all pairs of hosts of this MPI job, as far as the budget goes."""
+    import numpy as np
+
+    from linkwright.advise.locate import pair_map
+    from linkwright.executors import EXECUTORS
+    from linkwright.executors.mpi import exchange
+
+    mpi = EXECUTORS["mpi"]
+    with mpi.job(True, False) as leads:
+        if not leads:
+            return
+        world = mpi.resolve(None, None).handle
+        first = {host: [place.host for place in world.places].index(host) for host in world.hosts}
+        if len(first) < 3:
+            raise UsageError(f"--run: a map needs three hosts, and the job has {len(first)}; start it on more")
+        leaders, count = list(first.values()), len(first)
+        rates = np.full((count, count), np.nan)
+        end = time.monotonic() + budget
+        # A short round says how large messages have to be.
+        size = _FIRST
+        for number, pairs in enumerate(pair_map.rounds(count)):
+            begin = time.monotonic()
+            flows = [(leaders[a], leaders[b]) for a, b in pairs]
+            if not number:
+                usual = sorted(exchange.rates(world, flows, size))[len(flows) // 2]
+                size = int(min(max(_SECONDS * usual, _LEAST), _MOST))
+            for (a, b), rate in zip(pairs, exchange.rates(world, flows, size), strict=True):
+                rates[a, b] = rate
+            if time.monotonic() + (time.monotonic() - begin) > end:
+                break
+        found = pair_map.judged(list(first), rates)
+        _show_map(found, size, as_json)
+
+
+def _show_map(found, size: int, as_json: bool) -> None:
+    if as_json:
+        rates = [[None if rate != rate else round(rate) for rate in row] for row in found.rates.tolist()]
+        print_json({**vars(found), "rates": rates, "size_bytes": size})
+        return
+    click.echo(
+        f"{len(found.hosts)} hosts, {found.coverage:.0%} of their pairs, {format_size(size)} each, a round at once\n"
+    )
+    order = found.order[:_SHOWN_HOSTS]
+    width = max(9, *(len(found.hosts[host]) + 1 for host in order))
+    click.echo("MB/s to".ljust(width) + "".join(found.hosts[host].rjust(width) for host in order))
+    for a in order:
+        cells = ("" if found.rates[a, b] != found.rates[a, b] else f"{found.rates[a, b] / MEGA:.4g}" for b in order)
+        click.echo(found.hosts[a].ljust(width) + "".join(cell.rjust(width) for cell in cells))
+    click.echo("\n" + "\n".join(found.findings))

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .parts import Floats, Ints, Layout, Pair, Part, Routes
+from .parts import Flags, Floats, Ints, Layout, Pair, Part, Routes
 from .rounds import Test
 
 # Shares of its rate that a slow place may have left: 2 % stands for less, and above 90 % noise hides it. Neighbours are
 # nearer to each other than twice the noise, so that one of them explains any share.
 SHARES = np.geomspace(0.02, 0.9, 64)
+_ALONE = 0.99  # of a message's rate alone: one that has less shares a link
 _LEAST = 0.01  # of the logarithm of a rate: less is no effect
 
 
@@ -44,12 +45,15 @@ class Effects:
         base: logarithm of each cell's rate in bytes per second.
         place, cell: what is slower where: one entry for each place that a cell feels.
         drop: of each entry, what is added to the logarithm for each of `SHARES`.
+        base_shared, shared: whether the cell's rate is that of a link which several messages share, healthy and slow.
     """
 
     base: Floats
     place: Ints
     cell: Ints
     drop: Floats
+    base_shared: Flags
+    shared: Flags
 
     def of(self, place: int) -> slice:
         """The entries of a place."""
@@ -78,10 +82,16 @@ class Model:
         links = np.array(sorted(ends), dtype=np.int64).reshape(-1, 2)
         self._of_link = links[:, 1]
         self._link_first = np.searchsorted(links[:, 0], np.arange(len(self.routes.rates) + 1))
+        self._of: dict[Test, Effects] = {}
         self.effects = [self.of(test) for test in self.library]
 
     def of(self, test: Test) -> Effects:
         """The effects on a test of the library or of the others."""
+        if test not in self._of:
+            self._of[test] = self._effects(test)
+        return self._of[test]
+
+    def _effects(self, test: Test) -> Effects:
         flows = [self._number[flow] for flow in test.flows]
         owner = np.repeat(np.arange(len(test.cells)), [len(cell) for cell in test.cells])
         uses = np.concatenate([np.arange(self._first[flow], self._first[flow + 1]) for flow in flows])
@@ -93,7 +103,11 @@ class Model:
         np.minimum.at(base, owner, rate)
         levels = _levels(flow, link, times, rate, self.routes.rates, self.routes.efficiency[flows])
         slow = np.log(np.maximum(levels, 1.0)) - np.log(base[owner[flow]])[:, None]
-        return _gathered(np.log(base), owner[flow], np.minimum(slow, 0.0), self._placed(link))
+        contended = np.zeros(len(base), bool)
+        np.logical_or.at(contended, owner, rate < _ALONE * alone)
+        _, at, count = np.unique(link, return_inverse=True, return_counts=True)
+        entries = _gathered(len(base), owner[flow], np.minimum(slow, 0.0), count[at] > 1, self._placed(link))
+        return Effects(np.log(base), *entries[:3], contended, entries[3])
 
     def _placed(self, link: Ints) -> tuple[Ints, Ints]:
         """(use, place) of every place that has the link of a use."""
@@ -103,16 +117,19 @@ class Model:
         return use, self._of_link[self._link_first[link[use]] + within]
 
 
-def _gathered(base: Floats, cell: Ints, slow: Floats, placed: tuple[Ints, Ints]) -> Effects:
-    """The least rate of each cell for each place."""
+def _gathered(
+    cells: int, cell: Ints, slow: Floats, shared: Flags, placed: tuple[Ints, Ints]
+) -> tuple[Ints, Ints, Floats, Flags]:
+    """Place, cell and the least rate of each cell for each place, and whether one of its links is shared."""
     use, place = placed
     felt = slow[use, 0] < -_LEAST
     use, place = use[felt], place[felt]
-    key = place * len(base) + cell[use]
+    key = place * cells + cell[use]
     order = np.argsort(key, kind="stable")
     keys, first = np.unique(key[order], return_index=True)
     drop = np.minimum.reduceat(slow[use[order]], first) if len(keys) else np.zeros((0, len(SHARES)))
-    return Effects(base, keys // len(base), keys % len(base), drop)
+    both = np.logical_or.reduceat(shared[use[order]], first) if len(keys) else np.zeros(0, bool)
+    return keys // cells, keys % cells, drop, both
 
 
 def fair_shares(flow: Ints, link: Ints, times: Floats, alone: Floats, rates: Floats) -> Floats:

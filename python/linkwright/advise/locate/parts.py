@@ -21,6 +21,7 @@ from linkwright.base.errors import UsageError
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Pair = tuple[int, int]
 _EQUAL = 0.01
 MOST_RANKS = 4096  # tables of routes of more take minutes

@@ -3,10 +3,10 @@
     P(fault | results) ~ P(fault) * product over cells of p(log measured - log predicted - log scale)
 
     faults       none; one place at one of `SHARES`; two places, the second searched on top of the best `FOLLOWED` first
-    scale        what software gets of the described rates, one number for all results: their median over the model,
-                 unless a healthy run of the same machine gives the rate of each cell
-    p            a normal density as wide as the noise, and for a part `STRAY` of the cells a flat one: a cell that
-                 contradicts the others alone is set aside rather than believed
+    scale        what software gets of the described rates, one number for all results: of what many of them agree on,
+                 the most likely; a healthy run of the same machine gives the rates of its cells instead
+    p            a normal density as wide as the noise, wider where messages share a link, and for a part `STRAY` of the
+                 cells a flat one: a cell that contradicts the others alone is set aside rather than believed
 
 A fault whose effect no test shows is not a hypothesis; `unseen` counts them.
 """
@@ -14,18 +14,20 @@ A fault whose effect no test shows is not a hypothesis; `unseen` counts them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .effects import SHARES, Effects, Model
-from .parts import Floats, Ints, Pair
+from .parts import Flags, Floats, Ints, Pair
 from .rounds import Cell, Test
 
 # Before any result: half of the clusters that somebody searches have a fault, a quarter of those two.
 FAULTY, TWO = 0.5, 0.25
 NOISE = 0.03  # of a rate, from run to run
+USUAL_SCALE = 0.2  # deviation of the logarithm of the scale from 0
+UNEVEN = 0.15  # how far from equal the shares of messages on one link are
 STRAY = 0.01  # of the cells have any rate
 FOLLOWED = 12  # first faults that second ones are searched for
 _STRAY_SPAN = 4.0  # of the logarithm of a rate
@@ -100,35 +102,47 @@ def posterior(
         noise: relative deviation of a rate from run to run.
         baseline: bytes per second of cells on the healthy machine.
     """
-    effects = {one.test: model.of(one.test) for one in seen}
-    scale, residuals = _residuals(seen, effects, noise, baseline or {})
+    effects = [model.of(one.test) for one in seen]
+    apart, free = _residuals(seen, effects, baseline or {})
     possible = _visible(model, noise)
-    terms = [_Terms(effects[one.test], residual, noise) for one, residual in zip(seen, residuals, strict=True)]
-    count = len(model.places)
     likely = _prior(model, possible)
-    raw = sum((one.gains(count) for one in terms), np.zeros((count, len(SHARES))))
-    single = raw + likely
-    rows = [_Rows.of(np.array([[math.log(1 - FAULTY)]]), (-1, -1)), _Rows.of(single + math.log(FAULTY * (1 - TWO)))]
-    if seen:
-        # The best share of each place, and the best of these places.
-        best = single.argmax(axis=1)
-        firsts = np.argsort(-single[np.arange(count), best])[:FOLLOWED].tolist()
-        for number, first in enumerate(firsts):
-            share = int(best[first])
-            gains = raw + likely + single[first, share] + math.log(FAULTY * TWO)
-            for one in terms:
-                one.correct(gains, first, share)
-            gains[firsts[: number + 1]] = -np.inf
-            rows.append(_Rows.of(gains, (first, share)))
-    places, shares, weights = (np.concatenate(column) for column in zip(*(one.columns for one in rows), strict=True))
+    found = []
+    for scale in _scales(apart, free, noise):
+        residuals = [one - scale * own for one, own in zip(apart, free, strict=True)]
+        terms = [_Terms(one, residual, noise) for one, residual in zip(effects, residuals, strict=True)]
+        rows = _rows(terms, likely)
+        odds = -0.5 * (scale / USUAL_SCALE) ** 2
+        found.append((float(np.logaddexp.reduce(rows[2])) + odds, scale, rows, residuals))
+    _, scale, (places, shares, weights), residuals = max(found, key=lambda one: one[0])
     order = np.argsort(-weights, kind="stable")
     order = order[weights[order] > weights[order[0]] - _NEGLIGIBLE]
     chances = np.exp(weights[order] - weights[order[0]])
     likeliest = _fault(places[order[0]], shares[order[0]])
     strays = _strays(seen, effects, residuals, noise, likeliest)
     return Posterior(
-        places[order], shares[order], chances / chances.sum(), scale, tuple(strays), int((~possible).sum())
+        places[order], shares[order], chances / chances.sum(), math.exp(scale), tuple(strays), int((~possible).sum())
     )  # fmt: skip
+
+
+def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[Ints, Ints, Floats]:
+    """Faults as columns: places, shares, logarithms of their probabilities."""
+    count = len(likely)
+    raw = sum((one.gains(count) for one in terms), np.zeros(likely.shape))
+    single = raw + likely
+    rows = [_Rows.of(np.array([[math.log(1 - FAULTY)]]), (-1, -1)), _Rows.of(single + math.log(FAULTY * (1 - TWO)))]
+    if terms:
+        # The best share of each place, and the best of these places.
+        best = single.argmax(axis=1)
+        firsts = np.argsort(-single[np.arange(count), best])[:FOLLOWED].tolist()
+        for number, first in enumerate(firsts):
+            share = int(best[first])
+            gains = single + single[first, share] + math.log(FAULTY * TWO)
+            for one in terms:
+                one.correct(gains, first, share)
+            gains[firsts[: number + 1]] = -np.inf
+            rows.append(_Rows.of(gains, (first, share)))
+    places, shares, weights = (np.concatenate(column) for column in zip(*(one.columns for one in rows), strict=True))
+    return places, shares, weights
 
 
 def _fault(places: Ints, shares: Ints) -> Fault:
@@ -174,29 +188,30 @@ def _visible(model: Model, noise: float) -> np.ndarray:
 
 
 def _residuals(
-    seen: Iterable[Observation], effects: Mapping[Test, Effects], noise: float, baseline: Mapping[Cell, float]
-) -> tuple[float, list[Floats]]:
-    """The scale, and of each cell the logarithm of measured over healthy."""
-    found: list[Floats] = []
-    free: list[Floats] = []
-    for one in seen:
-        usual = [baseline.get(cell, math.nan) for cell in one.test.cells]
-        base = np.where(np.isnan(usual), effects[one.test].base, np.log(usual))
-        residual = np.log(np.maximum(one.rates, 1.0)) - base
-        free.append(residual[np.isnan(usual) & ~np.isnan(residual)])
-        found.append(residual)
-    # Later tests with few cells look where the fault is.
-    wide = [one for one in free if len(one) >= _LEAST_CELLS] or free
-    pool = np.concatenate(wide or [np.zeros(0)])
-    # The mean of what is within the noise of the median: slow cells are fewer than half.
-    scale = float(np.median(pool)) if len(pool) else 0.0
-    near = pool[np.abs(pool - scale) < 3 * noise]
-    scale = float(near.mean()) if len(near) else scale
-    for one, residual in zip(seen, found, strict=True):
-        for at, cell in enumerate(one.test.cells):
-            if cell not in baseline:
-                residual[at] -= scale
-    return math.exp(scale), found
+    seen: Sequence[Observation], effects: Sequence[Effects], baseline: Mapping[Cell, float]
+) -> tuple[list[Floats], list[Flags]]:
+    """Of each cell the logarithm of measured over healthy, and whether that is modelled, so that the scale is free."""
+    apart, free = [], []
+    for one, its in zip(seen, effects, strict=True):
+        usual = np.array([baseline.get(cell, math.nan) for cell in one.test.cells])
+        free.append(np.isnan(usual))
+        apart.append(np.log(np.maximum(one.rates, 1.0)) - np.where(free[-1], its.base, np.log(usual)))
+    return apart, free
+
+
+def _scales(apart: Sequence[Floats], free: Sequence[Flags], noise: float) -> list[float]:
+    """Logarithms of scales to try: what many cells agree on, which need not be most of them."""
+    pool = [one[own & ~np.isnan(one)] for one, own in zip(apart, free, strict=True)]
+    # Tests with few cells look where the fault is.
+    every = np.concatenate([one for one in pool if len(one) >= _LEAST_CELLS] or pool or [np.zeros(0)])
+    found: list[float] = []
+    for share in (0.5, 0.75, 0.9):
+        middle = float(np.quantile(every, share)) if len(every) else 0.0
+        near = every[np.abs(every - middle) < 3 * noise]
+        middle = float(near.mean()) if len(near) else middle
+        if all(abs(middle - other) > noise for other in found):
+            found.append(middle)
+    return found
 
 
 class _Terms:
@@ -204,11 +219,12 @@ class _Terms:
 
     def __init__(self, effects: Effects, residual: Floats, noise: float) -> None:
         self.effects, self.residual, self.noise = effects, residual, noise
-        self.healthy = self.density(residual)
+        self.healthy = self.density(residual, effects.base_shared)
 
-    def density(self, apart: Floats) -> Floats:
+    def density(self, apart: Floats, shared: Flags) -> Floats:
         """Logarithm of the density of deviations; 0 where nothing was measured."""
-        normal = np.exp(-0.5 * (apart / self.noise) ** 2) / (self.noise * math.sqrt(2 * math.pi))
+        width = np.where(shared, math.hypot(self.noise, UNEVEN), self.noise)
+        normal = np.exp(-0.5 * (apart / width) ** 2) / (width * math.sqrt(2 * math.pi))
         found = np.log((1 - STRAY) * normal + STRAY / _STRAY_SPAN)
         return np.where(np.isnan(apart), 0.0, found)
 
@@ -222,31 +238,31 @@ class _Terms:
     def correct(self, gains: Floats, place: int, share: int) -> None:
         """Make gains of second places out of those of single ones: they differ where both slow the same cell."""
         one = self.effects
-        base = np.zeros(len(one.base))
+        base, shared = np.zeros(len(one.base)), one.base_shared.copy()
         its = one.of(place)
         base[one.cell[its]] = one.drop[its, share]
+        shared[one.cell[its]] |= one.shared[its]
         both = np.flatnonzero(base[one.cell] < 0)
         alone = self._gain(both, one.drop[both], self.healthy)
-        added = self._gain(
-            both, np.minimum(one.drop[both], base[one.cell[both]][:, None]), self.density(self.residual - base)
-        )
+        lower = np.minimum(one.drop[both], base[one.cell[both]][:, None])
+        added = self._gain(both, lower, self.density(self.residual - base, shared))
         np.add.at(gains, one.place[both], added - alone)
 
     def _gain(self, entries: slice | Ints, drop: Floats, before: Floats) -> Floats:
         """What slower cells add, over what their density was before."""
         cell = self.effects.cell[entries]
-        found: Floats = self.density(self.residual[cell][:, None] - drop) - before[cell][:, None]
+        shared = self.effects.shared[entries][:, None]
+        found: Floats = self.density(self.residual[cell][:, None] - drop, shared) - before[cell][:, None]
         return found
 
 
 def _strays(
-    seen: Sequence[Observation], effects: Mapping[Test, Effects], residuals: Sequence[Floats], noise: float,
-    likely: Fault,
+    seen: Sequence[Observation], effects: Sequence[Effects], residuals: Sequence[Floats], noise: float, likely: Fault
 ) -> list[tuple[str, Pair, float]]:  # fmt: skip
     """Cells that the most likely fault leaves unexplained."""
     found = []
-    for one, residual in zip(seen, residuals, strict=True):
-        apart = residual - drops(effects[one.test], likely)
+    for one, its, residual in zip(seen, effects, residuals, strict=True):
+        apart = residual - drops(its, likely)
         found += [
             (one.source or one.test.name, one.test.cells[at][0], math.exp(apart[at]))
             for at in np.flatnonzero(np.abs(np.nan_to_num(apart)) > 5 * noise)

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .effects import SHARES, Effects, Model
-from .posterior import NOISE, Observation, Posterior
+from .posterior import NOISE, UNEVEN, Observation, Posterior
 from .rounds import Test
 
 SURE = 0.95  # probability of a verdict
-MOST_FAULTS = 2000  # that a choice looks at
+MOST_FAULTS = 300  # that a choice looks at
 _APART = 4.0  # times the noise: outcomes closer than that are one
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 Codes = npt.NDArray[np.uint64]
@@ -67,8 +67,8 @@ class Search:
 
     def _table(self, effects: Effects) -> Codes:
         """The outcome of each place at each share."""
-        draw = np.random.default_rng(1).integers(1, 1 << 63, len(effects.base), dtype=np.uint64)
-        level = (-effects.drop / (_APART * self.noise)).round().astype(np.uint64)
+        draw = _draw(effects)
+        level = (-effects.drop / self._width(effects)[:, None]).round().astype(np.uint64)
         found = np.zeros((len(self.model.places), len(SHARES)), np.uint64)
         places, first = np.unique(effects.place, return_index=True)
         if len(places):
@@ -79,10 +79,26 @@ class Search:
         """Return the most informative test; one that was run before counts less each time."""
         likely = _Likely(known.places[:MOST_FAULTS], known.shares[:MOST_FAULTS], known.chances[:MOST_FAULTS])
         found = []
-        for test, table in zip(self.model.library, self._tables, strict=True):
-            bits = _information(likely, likely.codes(table)) / (1 + done.count(test))
-            found.append(Choice(test, bits - 1e-3 * done.count(test)))
+        for test, effects in zip(self.model.library, self.model.effects, strict=True):
+            times = done.count(test)
+            found.append(Choice(test, _information(likely, self._codes(effects, likely)) / (1 + times) - 1e-3 * times))
         return max(found, key=lambda one: one.bits)
+
+    def _codes(self, effects: Effects, likely: _Likely) -> Codes:
+        """The outcome of each fault; of two places that slow the same cell, the slower one counts."""
+        levels, width = np.zeros((len(likely.weights), len(effects.base))), self._width(effects)
+        for row, fault in zip(levels, zip(likely.places.tolist(), likely.shares.tolist(), strict=True), strict=True):
+            for place, share in zip(*fault, strict=True):
+                if place >= 0:
+                    its = effects.of(place)
+                    cell = effects.cell[its]
+                    row[cell] = np.minimum(row[cell], effects.drop[its, share] / width[its])
+        found: Codes = (-levels).round().astype(np.uint64) @ _draw(effects)
+        return found
+
+    def _width(self, effects: Effects) -> npt.NDArray[np.float64]:
+        """How far apart rates of each entry are two outcomes."""
+        return _APART * np.where(effects.shared, np.hypot(self.noise, UNEVEN), self.noise)
 
     def first(self, count: int) -> list[Choice]:
         """Return tests that together tell places apart, as far as `count` of them can."""
@@ -106,6 +122,11 @@ class Search:
             joint, known = codes[best], bits[best]
             left.remove(best)
         return found
+
+
+def _draw(effects: Effects) -> Codes:
+    """A random number for each cell."""
+    return np.random.default_rng(1).integers(1, 1 << 63, len(effects.base), dtype=np.uint64)
 
 
 def _information(likely: _Likely, codes: Codes) -> float:
