@@ -27,11 +27,11 @@ import numpy as np
 
 from linkwright import _native, machines
 from linkwright.advise.locate import posterior as beliefs
-from linkwright.advise.locate.effects import Model
-from linkwright.advise.locate.parts import Layout, Part
+from linkwright.advise.locate.effects import FaultModel
+from linkwright.advise.locate.parts import Component, HostLayout
 from linkwright.advise.locate.posterior import NOISE, Observation
 from linkwright.advise.locate.rounds import Test, library
-from linkwright.advise.locate.search import Search, verdict
+from linkwright.advise.locate.search import RoundChooser, verdict
 from linkwright.advise.plans.traffic import as_goal
 from linkwright.ask.answer import How, ask
 from linkwright.executors.cluster import spec
@@ -39,6 +39,7 @@ from linkwright.machines import Variant, writer
 
 SIZE = 256 << 20  # bytes of a message
 MOST_TESTS = 20
+Fault = tuple[Component, float]  # and the share of its rate that is left
 BANDS = ((0.0, 0.5), (0.5, 0.9), (0.9, 0.99), (0.99, 1.01))
 
 
@@ -58,7 +59,7 @@ class Case:
         said: what was planted, and what was answered.
     """
 
-    true: tuple[Part, ...]
+    true: tuple[Component, ...]
     felt: bool
     named: int
     tests: int
@@ -79,11 +80,11 @@ def torus(folder: Path, sides: Sequence[int]) -> str:
             other = tuple((c + 1) % side if k == axis else c for k, c in enumerate(at))
             if side > 2 or other > at:
                 links.append(("link", f"node {','.join(map(str, at))}", f"node {','.join(map(str, other))}", 50e9))
-    made = spec.Cluster("torus", tuple(f"node {name}" for name in names), 1, (), tuple(links), {})
+    made = spec.LabCluster("torus", tuple(f"node {name}" for name in names), 1, (), tuple(links), {})
     return _written(folder, "torus-" + "x".join(map(str, sides)), made)
 
 
-def _written(folder: Path, name: str, cluster: spec.Cluster) -> str:
+def _written(folder: Path, name: str, cluster: spec.LabCluster) -> str:
     document = spec.machine(cluster)
     document["machine"]["name"] = name
     path = folder / f"{name}.toml"
@@ -107,7 +108,7 @@ def systems(folder: Path, large: bool) -> Iterator[tuple[str, str, Variant]]:
 class Referee:
     """The machine as it is."""
 
-    def __init__(self, name: str, variant: Variant, faults: Sequence[tuple[Part, float]], draw: random.Random) -> None:
+    def __init__(self, name: str, variant: Variant, faults: Sequence[Fault], draw: random.Random) -> None:
         factors: dict[str, float] = {}
         for part, share in faults:
             for one in part.degrade:
@@ -129,7 +130,12 @@ class Referee:
 
 
 def search(
-    name: str, variant: Variant, model: Model, chooser: Search, true: Sequence[tuple[Part, float]], draw: random.Random
+    name: str,
+    variant: Variant,
+    model: FaultModel,
+    chooser: RoundChooser,
+    true: Sequence[Fault],
+    draw: random.Random,
 ) -> Case:
     """Search one drawn fault."""
     referee = Referee(name, variant, true, draw)
@@ -159,18 +165,22 @@ def search(
     return Case(tuple(wanted), bool(felt), named, len(seen), found.word, found.chance, right, error, longest, said)
 
 
-def _rate(model: Model, part: Part) -> float:
+def _rate(model: FaultModel, part: Component) -> float:
     """Of the narrowest link of a part, so that parts in line with each other compare."""
     return min(float(model.routes.rates[link]) for link in part.links if link in model.routes.link)
 
 
-def _words(model: Model, known: beliefs.Posterior, which: Sequence[int]) -> str:
+def _words(model: FaultModel, known: beliefs.Posterior, which: Sequence[int]) -> str:
     shares = known.share(which)
     return " + ".join(f"{model.places[at].part.name} at {share:.0%}" for at, share in zip(which, shares, strict=True))
 
 
 def _felt(
-    name: str, variant: Variant, model: Model, true: Sequence[tuple[Part, float]], one: tuple[Part, float]
+    name: str,
+    variant: Variant,
+    model: FaultModel,
+    true: Sequence[Fault],
+    one: Fault,
 ) -> bool:
     """Whether the referee's rates change with this fault on top of the others, in the tests that feel its part most."""
     at = next(at for at, place in enumerate(model.places) if one[0] in place.parts)
@@ -184,7 +194,7 @@ def _felt(
     return False
 
 
-def _is(model: Model, which: Sequence[int], wanted: set[Part]) -> bool:
+def _is(model: FaultModel, which: Sequence[int], wanted: set[Component]) -> bool:
     """Whether these places are the planted parts."""
     return set(which) == {at for at, place in enumerate(model.places) if wanted.intersection(place.parts)}
 
@@ -194,7 +204,7 @@ def bisection(hosts: int) -> float:
     return 1 + 2 * float(np.ceil(np.log2(hosts)))
 
 
-def drawn(model: Model, draw: random.Random) -> list[tuple[Part, float]]:
+def drawn(model: FaultModel, draw: random.Random) -> list[Fault]:
     """One fault, or two."""
     parts = [part for place in model.places for part in place.parts if not part.one_way]
     chosen = draw.sample(parts, 2 if draw.random() < 1 / 3 else 1)
@@ -222,9 +232,9 @@ def main() -> None:
                 continue
             draw = random.Random(asked.seed)
             begin = time.perf_counter()
-            layout = Layout(machines.load(name, variant))
-            model = Model(layout, library(layout, "each"))
-            chooser = Search(model)
+            layout = HostLayout(machines.load(name, variant))
+            model = FaultModel(layout, library(layout, "each"))
+            chooser = RoundChooser(model)
             chooser.first(3)
             plan = time.perf_counter() - begin
             cases = [search(name, variant, model, chooser, drawn(model, draw), draw) for _ in range(asked.drawn)]
@@ -259,7 +269,7 @@ def real(count: int, draw: random.Random) -> None:
                 print("    ", [one["places"] for one in answers[:3]], answers[0]["shares"], flush=True)
 
 
-def _drawn_real(made: spec.Cluster, draw: random.Random) -> tuple[str, float]:
+def _drawn_real(made: spec.LabCluster, draw: random.Random) -> tuple[str, float]:
     """A link, both ways or one way."""
     _, a, b, _ = draw.choice([link for link in made.links if link[0] != "bus"])
     back = draw.random() < 0.5
@@ -294,7 +304,7 @@ HEAD = (
 )  # fmt: skip
 
 
-def _row(title: str, layout: Layout, plan: float, cases: Sequence[Case], sound: Sequence[Case]) -> None:
+def _row(title: str, layout: HostLayout, plan: float, cases: Sequence[Case], sound: Sequence[Case]) -> None:
     felt = [one for one in cases if one.felt]
     hosts = len(layout.hosts)
     errors = [one.error for one in felt if one.error == one.error]

@@ -10,11 +10,11 @@ import pytest
 import mutants
 from linkwright import machines
 from linkwright.advise.locate import fault, results, rounds
-from linkwright.advise.locate.effects import SHARES, Model, fair_shares
-from linkwright.advise.locate.parts import Layout
+from linkwright.advise.locate.effects import SHARES, FaultModel, fair_shares
+from linkwright.advise.locate.parts import HostLayout
 from linkwright.advise.locate.posterior import Observation, posterior
 from linkwright.advise.locate.rounds import tournament
-from linkwright.advise.locate.search import Search, verdict
+from linkwright.advise.locate.search import RoundChooser, verdict
 from linkwright.base.errors import FileError, LinkwrightError, UsageError
 from linkwright.executors.cluster import spec
 from linkwright.machines import Variant, writer
@@ -31,8 +31,8 @@ def written(folder, shape="fat_tree", hosts=16, uplink=400e6, width=4):
 
 
 def modelled(name, ways="each", variant=Variant()):  # noqa: B008
-    layout = Layout(machines.load(name, variant))
-    return Model(layout, rounds.library(layout, ways))
+    layout = HostLayout(machines.load(name, variant))
+    return FaultModel(layout, rounds.library(layout, ways))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_effects_agree_with_the_engine(tree, part, share):
 
 def searched(name, model, factors, seed):
     draw = random.Random(seed)
-    search, seen = Search(model), []
+    search, seen = RoundChooser(model), []
     test = search.first(1)[0].test
     for _ in range(12):
         seen.append(referee(name, factors, test, draw))
@@ -303,7 +303,7 @@ def test_first_tests_and_commands_are_printed():
 
 def test_a_machine_without_links_is_refused():
     with pytest.raises(UsageError, match="describes no links"):
-        Layout(machines.load("loggp").with_endpoints(4))
+        HostLayout(machines.load("loggp").with_endpoints(4))
 
 
 @pytest.mark.parametrize(

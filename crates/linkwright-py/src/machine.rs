@@ -736,6 +736,8 @@ impl Machine {
     ///     Columns: the uses `first[i]..first[i + 1]` are those of pair i, each a `link` of a simulation and how many
     ///     `times` a byte crosses it; `rate` of a pair's message alone, in bytes per second, 0 if none can go; whether
     ///     it `chooses` among other links, too. `bytes_per_s` of every link.
+    /// Raises:
+    ///     SimError: the fabric cannot be made from the machine file.
     /// Example:
     ///     >>> import linkwright as lw
     ///     >>> found = lw.machine("dgx1-p100").routes([(0, 1)])

@@ -9,9 +9,7 @@ import click
 
 @click.group(name="cluster")
 def command() -> None:
-    """Make a cluster of network namespaces on this host, with links of known rate.
-
-    Hosts and switches are namespaces, links have the rates of the file, in both directions or with a fault in one.
+    """Hosts and switches are namespaces, links have the rates of the file, in both directions or with a fault in one.
     Needs root on Linux, iproute2, and Open MPI for MPI in it.
     """
 

@@ -17,10 +17,10 @@ from linkwright.cli.output import print_json, say
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from linkwright.advise.locate.effects import Model
+    from linkwright.advise.locate.effects import FaultModel
     from linkwright.advise.locate.posterior import Observation, Posterior
     from linkwright.advise.locate.rounds import Test
-    from linkwright.advise.locate.search import Choice, Search, Verdict
+    from linkwright.advise.locate.search import NextTest, SearchState
     from linkwright.machines import Variant
 
 _SHOWN_HOSTS = 16  # in a map
@@ -65,9 +65,7 @@ def command(
     form: str, hosts: str | None, runs: bool, log: Path | None, budget: float, noise: float, sure: float,
     out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Find the slow link, port or host of a cluster with few tests.
-
-    Without results it prints the first tests. With results it says what they exclude, what is slow with which
+    """Without results it prints the first tests. With results it says what they exclude, what is slow with which
     probability, and which test is next. A test is a round of pairs that exchange data at the same time. --run does all
     of it in an MPI job whose ranks are those of the machine, in its order. Without --on it measures a map of all pairs
     of the hosts of the job and says in words which hosts, groups and paths are slow.
@@ -113,11 +111,11 @@ class _Asked:
 
     def __init__(self, name: str, variant: Variant, hosts: str | None, noise: float, sure: float, form: str) -> None:
         from linkwright import machines
-        from linkwright.advise.locate.parts import Layout
+        from linkwright.advise.locate.parts import HostLayout
         from linkwright.formats.discovery import hostlists
 
         self.name, self.variant, self.noise, self.sure, self.form = name, variant, noise, sure, form
-        self.layout = Layout(machines.load(name, variant))
+        self.layout = HostLayout(machines.load(name, variant))
         self.hosts = hostlists.expand(hosts, "--hosts") if hosts else self.layout.hosts
         if len(self.hosts) != len(self.layout.hosts) or len(set(self.hosts)) < len(self.hosts):
             raise UsageError(
@@ -134,18 +132,18 @@ class _Asked:
 
     def learn(self, seen: Sequence[Observation], baseline: Sequence[Observation]) -> None:
         """Make the model, for these results as well."""
-        from linkwright.advise.locate.effects import Model
+        from linkwright.advise.locate.effects import FaultModel
         from linkwright.advise.locate.rounds import library
-        from linkwright.advise.locate.search import Search
+        from linkwright.advise.locate.search import RoundChooser
 
         chosen = library(self.layout, "one" if self.form == "mpirun" else "pair")
-        self.model: Model = Model(self.layout, chosen, [one.test for one in (*seen, *baseline)])
-        self.search: Search = Search(self.model, self.noise)
+        self.model: FaultModel = FaultModel(self.layout, chosen, [one.test for one in (*seen, *baseline)])
+        self.search: RoundChooser = RoundChooser(self.model, self.noise)
         self.usual = {
             cell: rate for one in baseline for cell, rate in zip(one.test.cells, one.rates, strict=True) if rate == rate
         }
 
-    def judge(self, seen: Sequence[Observation]) -> tuple[Posterior, Verdict]:
+    def judge(self, seen: Sequence[Observation]) -> tuple[Posterior, SearchState]:
         """What is known after these results."""
         from linkwright.advise.locate.posterior import posterior
         from linkwright.advise.locate.search import verdict
@@ -176,14 +174,14 @@ class _Asked:
                 "\nmessages choose among equal ways between switches: links there are not searched, ports and hosts are"
             )
 
-    def _test(self, choice: Choice) -> dict[str, object]:
+    def _test(self, choice: NextTest) -> dict[str, object]:
         effects = self.model.of(choice.test)
         return {
             "name": choice.test.name, "bits": round(choice.bits, 3), "cells": choice.test.cells,
             "expected_bytes_per_s": [round(float(rate)) for rate in 2.718281828459045**effects.base],
         }  # fmt: skip
 
-    def _lines(self, choice: Choice) -> Iterator[str]:
+    def _lines(self, choice: NextTest) -> Iterator[str]:
         """A test in words."""
         import numpy as np
 
@@ -272,7 +270,9 @@ class _Asked:
         )
         return f"at {known.scale:.1%} of the modelled rates{far}"
 
-    def _verdict(self, known: Posterior, found: Verdict, shares: Sequence[float], apart: float | None) -> Iterator[str]:
+    def _verdict(
+        self, known: Posterior, found: SearchState, shares: Sequence[float], apart: float | None
+    ) -> Iterator[str]:
         word = {"found": "found", "healthy": "healthy", "open": "likely"}[found.word]
         yield f"{word:9} {self._set(found.which, shares)}, probability {found.chance:.1%}"
         for at in found.which:
@@ -304,7 +304,7 @@ class _Asked:
             where = f"{source}: {self._rank(a)} to {self._rank(b)}"
             yield f"{where} is at {ratio:.0%} of what this answer gives; repeat that test"
 
-    def _apart(self, found: Verdict, shares: Sequence[float], seen: Sequence[Observation]) -> float | None:
+    def _apart(self, found: SearchState, shares: Sequence[float], seen: Sequence[Observation]) -> float | None:
         from linkwright.advise.locate import fault
 
         if not found.which or any(self.model.places[at].part.one_way for at in found.which):
@@ -313,7 +313,7 @@ class _Asked:
         every = (fault.apart(self.name, self.variant, slow, one) for one in reversed(seen))
         return next((one for one in every if one is not None), None)
 
-    def _write(self, out: Path, found: Verdict, shares: Sequence[float]) -> None:
+    def _write(self, out: Path, found: SearchState, shares: Sequence[float]) -> None:
         from linkwright import machines
         from linkwright.advise.locate import fault
         from linkwright.base.files import write_text

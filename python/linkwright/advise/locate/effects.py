@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .parts import Flags, Floats, Ints, Layout, Pair, Part, Routes
+from .parts import Component, Flags, Floats, HostLayout, Ints, Pair, RouteTable
 from .rounds import Test
 
 # Shares of its rate that a slow place may have left: 2 % stands for less, and above 90 % noise hides it. Neighbours are
@@ -25,7 +25,7 @@ _LEAST = 0.01  # of the logarithm of a rate: less is no effect
 
 
 @dataclass(frozen=True)
-class Place:
+class Spot:
     """Parts that no test tells apart.
 
     Attributes:
@@ -33,8 +33,8 @@ class Place:
         part: that with the narrowest links, which shows a fault first.
     """
 
-    parts: tuple[Part, ...]
-    part: Part
+    parts: tuple[Component, ...]
+    part: Component
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Effects:
         return slice(*np.searchsorted(self.place, [place, place + 1]))
 
 
-class Model:
+class FaultModel:
     """Effects of all places on tests.
 
     Args:
@@ -69,7 +69,7 @@ class Model:
         others: tests that were run, of any messages.
     """
 
-    def __init__(self, layout: Layout, library: Sequence[Test], others: Sequence[Test] = ()) -> None:
+    def __init__(self, layout: HostLayout, library: Sequence[Test], others: Sequence[Test] = ()) -> None:
         self.layout, self.library = layout, list(library)
         self._number: dict[Pair, int] = {}
         for test in (*self.library, *others):
@@ -179,20 +179,20 @@ def _levels(flow: Ints, link: Ints, times: Floats, rate: Floats, rates: Floats, 
     return found
 
 
-def _places(parts: Iterable[Part], routes: Routes, pairs: int) -> list[Place]:
+def _places(parts: Iterable[Component], routes: RouteTable, pairs: int) -> list[Spot]:
     """Parts by the messages that cross them; parts that no message crosses are left out."""
     draw = np.random.default_rng(0).integers(1, 1 << 62, pairs, dtype=np.uint64)
     order = np.argsort(routes.link, kind="stable")
     first = np.searchsorted(routes.link[order], np.arange(len(routes.rates) + 1))
     crossing = routes.pair[order]
-    alike: dict[int, list[Part]] = {}
+    alike: dict[int, list[Component]] = {}
     for part in parts:
         its = np.concatenate([crossing[first[link] : first[link + 1]] for link in sorted(part.links)] or [crossing[:0]])
         if len(its):
             alike.setdefault(int(draw[np.unique(its)].sum()), []).append(part)
     rates = routes.rates
 
-    def narrowest(part: Part) -> float:
+    def narrowest(part: Component) -> float:
         return min(float(rates[link]) for link in part.links if first[link] < first[link + 1])
 
-    return [Place(tuple(its), min(its, key=narrowest)) for its in alike.values()]
+    return [Spot(tuple(its), min(its, key=narrowest)) for its in alike.values()]

@@ -12,14 +12,14 @@ from linkwright.advise.plans.traffic import as_goal
 from linkwright.ask.answer import How, ask
 from linkwright.machines import Variant
 
-from .effects import Model
+from .effects import FaultModel
 from .posterior import Observation
 
 _SIZE = 64 << 20  # bytes of a message: start-ups do not matter
 MOST_MESSAGES = 20_000
 
 
-def slowed(model: Model, which: Sequence[int], shares: Sequence[float], variant: Variant) -> Variant:
+def slowed(model: FaultModel, which: Sequence[int], shares: Sequence[float], variant: Variant) -> Variant:
     """The variant of the machine in which these places have these shares of their rates."""
     factors = dict(variant.degrade)
     for place, share in zip(which, shares, strict=True):

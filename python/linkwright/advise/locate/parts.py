@@ -28,7 +28,7 @@ MOST_RANKS = 4096  # tables of routes of more take minutes
 
 
 @dataclass(frozen=True)
-class Part:
+class Component:
     """A part of the machine.
 
     Attributes:
@@ -44,7 +44,7 @@ class Part:
     one_way: bool = False
 
 
-class Layout:
+class HostLayout:
     """The hosts, links and parts of a machine.
 
     Args:
@@ -82,7 +82,7 @@ class Layout:
             for rank in ranks:
                 self.host_of[rank] = host
 
-    def routes(self, pairs: Sequence[Pair]) -> Routes:
+    def routes(self, pairs: Sequence[Pair]) -> RouteTable:
         """The links of some pairs of ranks."""
         found = self.machine.routes(list(pairs))
         first = found["first"].astype(np.int64)
@@ -100,7 +100,7 @@ class Layout:
         # Where links at half their rate halve a message's, software gets a share of the link; otherwise it has a rate.
         scaled = np.abs(self._halved().routes(list(pairs))["rate"] / np.maximum(alone, 1) - 0.5) < _EQUAL
         efficiency = np.where(scaled & np.isfinite(narrowest), np.minimum(1.0, alone / narrowest), 1.0)
-        return Routes(pair, link, times, alone, efficiency, rates, bool(found["chooses"].any()))
+        return RouteTable(pair, link, times, alone, efficiency, rates, bool(found["chooses"].any()))
 
     def _halved(self) -> _native.Machine:
         """The machine with half the rate of every link."""
@@ -111,7 +111,7 @@ class Layout:
         """Whether a link joins two switches that belong to no host."""
         return all(end < 0 or (self.kinds[end] == "switch" and self.groups[end] < 0) for end in ends)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Component]:
         """Everything that can be slow, the smallest parts first."""
         at: dict[Pair, list[int]] = {}
         of_node: dict[int, list[int]] = {}
@@ -127,18 +127,18 @@ class Layout:
         for a, b in dict.fromkeys(self.edges):
             there, back = at.get((a, b), []), at.get((b, a), [])
             name = f"{self.nodes[a]} - {self.nodes[b]}"
-            yield Part(name, (name,), frozenset(there + back))
+            yield Component(name, (name,), frozenset(there + back))
             for (x, y), links in (((a, b), there), ((b, a), back)):
-                yield Part(f"{self.nodes[x]} -> {self.nodes[y]}", (name,), frozenset(links), one_way=True)
+                yield Component(f"{self.nodes[x]} -> {self.nodes[y]}", (name,), frozenset(links), one_way=True)
         for node, links in of_node.items():
-            yield Part(self.nodes[node], (self.nodes[node],), frozenset(links))
+            yield Component(self.nodes[node], (self.nodes[node],), frozenset(links))
         for host, links in of_host.items():
             ends = sorted({node for link in links for node in self.ends[link] if self.groups[node] == host})
-            yield Part(self.hosts[host], tuple(self.nodes[node] for node in ends), frozenset(links))
+            yield Component(self.hosts[host], tuple(self.nodes[node] for node in ends), frozenset(links))
 
 
 @dataclass(frozen=True)
-class Routes:
+class RouteTable:
     """Which links some pairs cross.
 
     Attributes:

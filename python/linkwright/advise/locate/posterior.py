@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .effects import SHARES, Effects, Model
+from .effects import SHARES, Effects, FaultModel
 from .parts import Flags, Floats, Ints, Pair
 from .rounds import Cell, Test
 
@@ -62,6 +62,7 @@ class Posterior:
         scale: rates of the results over those of the model.
         strays: cells that the most likely fault does not explain: source, message, measured over expected.
         unseen: pairs of place and share that no test of the library shows.
+        untested: how much more or less likely than before the place is slow about which results say least.
     """
 
     places: Ints
@@ -70,6 +71,7 @@ class Posterior:
     scale: float
     strays: tuple[tuple[str, Pair, float], ...]
     unseen: int
+    untested: float
 
     @property
     def healthy(self) -> float:
@@ -92,7 +94,7 @@ class Posterior:
 
 
 def posterior(
-    model: Model, seen: Sequence[Observation], noise: float = NOISE, baseline: Mapping[Cell, float] | None = None
+    model: FaultModel, seen: Sequence[Observation], noise: float = NOISE, baseline: Mapping[Cell, float] | None = None
 ) -> Posterior:
     """Return the probabilities of all faults.
 
@@ -110,22 +112,23 @@ def posterior(
     for scale in _scales(apart, free, noise):
         residuals = [one - scale * own for one, own in zip(apart, free, strict=True)]
         terms = [_Terms(one, residual, noise) for one, residual in zip(effects, residuals, strict=True)]
-        rows = _rows(terms, likely)
+        rows, untested = _rows(terms, likely)
         odds = -0.5 * (scale / USUAL_SCALE) ** 2
-        found.append((float(np.logaddexp.reduce(rows[2])) + odds, scale, rows, residuals))
-    _, scale, (places, shares, weights), residuals = max(found, key=lambda one: one[0])
+        found.append((float(np.logaddexp.reduce(rows[2])) + odds, scale, rows, residuals, untested))
+    _, scale, (places, shares, weights), residuals, untested = max(found, key=lambda one: one[0])
     order = np.argsort(-weights, kind="stable")
     order = order[weights[order] > weights[order[0]] - _NEGLIGIBLE]
     chances = np.exp(weights[order] - weights[order[0]])
     likeliest = _fault(places[order[0]], shares[order[0]])
     strays = _strays(seen, effects, residuals, noise, likeliest)
+    unseen = int((~possible).sum())
     return Posterior(
-        places[order], shares[order], chances / chances.sum(), math.exp(scale), tuple(strays), int((~possible).sum())
+        places[order], shares[order], chances / chances.sum(), math.exp(scale), tuple(strays), unseen, untested
     )  # fmt: skip
 
 
-def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[Ints, Ints, Floats]:
-    """Faults as columns: places, shares, logarithms of their probabilities."""
+def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[tuple[Ints, Ints, Floats], float]:
+    """Faults as columns: places, shares, logarithms of their probabilities; and how little is known of a place."""
     count = len(likely)
     raw = sum((one.gains(count) for one in terms), np.zeros(likely.shape))
     single = raw + likely
@@ -142,7 +145,9 @@ def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[Ints, Ints, Floats]:
             gains[firsts[: number + 1]] = -np.inf
             rows.append(_Rows.of(gains, (first, share)))
     places, shares, weights = (np.concatenate(column) for column in zip(*(one.columns for one in rows), strict=True))
-    return places, shares, weights
+    tested = np.logaddexp.reduce(single, axis=1) - np.logaddexp.reduce(likely, axis=1)
+    untested = float(np.exp(min(0.0, np.nanmax(tested)))) if terms else 1.0
+    return (places, shares, weights), untested
 
 
 def _fault(places: Ints, shares: Ints) -> Fault:
@@ -171,15 +176,17 @@ class _Rows:
         return cls((places, shares, weights[at[:, 0], at[:, 1]]))
 
 
-def _prior(model: Model, possible: np.ndarray) -> Floats:
-    """Logarithm of the probability of each place and share, if one is slow: every part is as likely."""
-    parts = np.array([[float(len(place.parts))] for place in model.places]) * possible
+def _prior(model: FaultModel, possible: np.ndarray) -> Floats:
+    """Logarithm of the probability of each place and share, if one is slow: all parts and all shares are as likely."""
+    parts = (
+        np.array([[float(len(place.parts))] for place in model.places]) * SHARES * possible
+    )  # steps grow with shares
     with np.errstate(divide="ignore"):
         found: Floats = np.log(parts / max(1.0, parts.sum()))
     return found
 
 
-def _visible(model: Model, noise: float) -> np.ndarray:
+def _visible(model: FaultModel, noise: float) -> np.ndarray:
     """Of each place and share, whether any test of the library shows it."""
     least = np.zeros((len(model.places), len(SHARES)))
     for one in model.effects:
@@ -241,7 +248,7 @@ class _Terms:
         base, shared = np.zeros(len(one.base)), one.base_shared.copy()
         its = one.of(place)
         base[one.cell[its]] = one.drop[its, share]
-        shared[one.cell[its]] |= one.shared[its]
+        shared[one.cell[its]] |= one.shared[its] & (one.drop[its, share] < 0)
         both = np.flatnonzero(base[one.cell] < 0)
         alone = self._gain(both, one.drop[both], self.healthy)
         lower = np.minimum(one.drop[both], base[one.cell[both]][:, None])
@@ -251,7 +258,8 @@ class _Terms:
     def _gain(self, entries: slice | Ints, drop: Floats, before: Floats) -> Floats:
         """What slower cells add, over what their density was before."""
         cell = self.effects.cell[entries]
-        shared = self.effects.shared[entries][:, None]
+        # Where a link is wide enough for all, their shares do not matter.
+        shared = np.where(drop < 0, self.effects.shared[entries][:, None], self.effects.base_shared[cell][:, None])
         found: Floats = self.density(self.residual[cell][:, None] - drop, shared) - before[cell][:, None]
         return found
 

@@ -21,7 +21,7 @@ from linkwright.base.errors import FileError
 from linkwright.base.units import GIGA
 from linkwright.formats.logs import read_log
 
-from .parts import Layout
+from .parts import HostLayout
 from .posterior import Observation
 from .rounds import Cell, Test
 
@@ -44,7 +44,7 @@ class Results:
     remarks: tuple[str, ...]
 
 
-def read(paths: Sequence[Path], layout: Layout, hosts: Sequence[str], noise: float) -> Results:
+def read(paths: Sequence[Path], layout: HostLayout, hosts: Sequence[str], noise: float) -> Results:
     """Read the results of tests.
 
     Args:
@@ -80,7 +80,7 @@ def read(paths: Sequence[Path], layout: Layout, hosts: Sequence[str], noise: flo
     return Results(tuple(seen), (*remarks, *contradictions(seen, layout, noise)))
 
 
-def contradictions(seen: Iterable[Observation], layout: Layout, noise: float) -> list[str]:
+def contradictions(seen: Iterable[Observation], layout: HostLayout, noise: float) -> list[str]:
     """Sentences about messages that were fast in one test and slow in the same test at another time."""
     known: dict[tuple[Test, Cell], tuple[float, str]] = {}
     found = []
@@ -106,7 +106,7 @@ def line(machine: str, ranks: int, one: Observation, size: int) -> str:
     return json.dumps(value, separators=(",", ":")) + "\n"
 
 
-def _lines(path: Path, layout: Layout, remarks: list[str]) -> list[Observation]:
+def _lines(path: Path, layout: HostLayout, remarks: list[str]) -> list[Observation]:
     text = files.read_text(path, "results of tests")
     rows = text.splitlines()
     if len(rows) > MOST_LINES:
@@ -127,7 +127,7 @@ def _lines(path: Path, layout: Layout, remarks: list[str]) -> list[Observation]:
     return found
 
 
-def _row(value: object, where: str, layout: Layout) -> Observation:
+def _row(value: object, where: str, layout: HostLayout) -> Observation:
     if not isinstance(value, dict) or value.get("kind") != KIND:
         raise FileError(f"{where}: not a line of results; give a file that `locate --run --log FILE` wrote")
     if value.get("machine") != layout.name or value.get("ranks") != layout.machine.ranks:
@@ -156,13 +156,13 @@ def _is_rate(value: object) -> bool:
     return value is None or (type(value) in (int, float) and 0 < value <= _MOST_RATE)  # type: ignore[operator]
 
 
-def _is_flow(flow: object, layout: Layout) -> bool:
+def _is_flow(flow: object, layout: HostLayout) -> bool:
     if not isinstance(flow, list) or len(flow) != 2 or any(type(end) is not int for end in flow):
         return False
     return flow[0] != flow[1] and all(0 <= end < layout.machine.ranks for end in flow)
 
 
-def _named(path: Path, layout: Layout, hosts: Sequence[str]) -> tuple[str, list[int]]:
+def _named(path: Path, layout: HostLayout, hosts: Sequence[str]) -> tuple[str, list[int]]:
     """The round and the ranks that the name of a log states."""
     stem = files.shown_name(path.name).removesuffix(".log").removesuffix(".txt")
     number = {host: at for at, host in enumerate(hosts)}
@@ -218,7 +218,7 @@ def _log(path: Path, ranks: Sequence[int]) -> tuple[list[Cell], list[float]]:
     return [its[0][2]], [min(rate for _, rate, _ in its) * GIGA]
 
 
-def _folder(path: Path, layout: Layout, remarks: list[str]) -> list[Observation]:
+def _folder(path: Path, layout: HostLayout, remarks: list[str]) -> list[Observation]:
     from linkwright.store import run as runs
 
     rows = runs.find(path.parent, path.name).results()

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .parts import Layout, Pair
+from .parts import HostLayout, Pair
 
 Cell = tuple[Pair, ...]
 Ways = Literal["each", "pair", "one"]
@@ -45,7 +45,7 @@ class Test:
         return [flow for cell in self.cells for flow in cell]
 
 
-def library(layout: Layout, ways: Ways) -> list[Test]:
+def library(layout: HostLayout, ways: Ways) -> list[Test]:
     """The tests that a search chooses from.
 
     Args:

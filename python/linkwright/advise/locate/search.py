@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .effects import SHARES, Effects, Model
+from .effects import SHARES, Effects, FaultModel
 from .posterior import NOISE, UNEVEN, Observation, Posterior
 from .rounds import Test
 
 SURE = 0.95  # probability of a verdict
+TESTED = 0.25  # a machine is healthy once every place is so much less likely to be slow than before, or less
 MOST_FAULTS = 300  # that a choice looks at
 _APART = 4.0  # times the noise: outcomes closer than that are one
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -26,7 +27,7 @@ Codes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Choice:
+class NextTest:
     """A test of the library and the bits that it is expected to tell."""
 
     test: Test
@@ -53,7 +54,7 @@ class _Likely:
         return found
 
 
-class Search:
+class RoundChooser:
     """Chooses tests from the library of a model.
 
     Args:
@@ -61,7 +62,7 @@ class Search:
         noise: relative deviation of a rate from run to run.
     """
 
-    def __init__(self, model: Model, noise: float = NOISE) -> None:
+    def __init__(self, model: FaultModel, noise: float = NOISE) -> None:
         self.model, self.noise = model, noise
         self._tables = [self._table(effects) for effects in model.effects]
 
@@ -75,13 +76,14 @@ class Search:
             found[places] = np.add.reduceat(draw[effects.cell][:, None] * level, first, axis=0)
         return found
 
-    def next(self, known: Posterior, done: Sequence[Test]) -> Choice:
+    def next(self, known: Posterior, done: Sequence[Test]) -> NextTest:
         """Return the most informative test; one that was run before counts less each time."""
         likely = _Likely(known.places[:MOST_FAULTS], known.shares[:MOST_FAULTS], known.chances[:MOST_FAULTS])
         found = []
         for test, effects in zip(self.model.library, self.model.effects, strict=True):
             times = done.count(test)
-            found.append(Choice(test, _information(likely, self._codes(effects, likely)) / (1 + times) - 1e-3 * times))
+            bits = _information(likely, self._codes(effects, likely))
+            found.append(NextTest(test, bits / (1 + times) - 1e-3 * times))
         return max(found, key=lambda one: one.bits)
 
     def _codes(self, effects: Effects, likely: _Likely) -> Codes:
@@ -100,7 +102,7 @@ class Search:
         """How far apart rates of each entry are two outcomes."""
         return _APART * np.where(effects.shared, np.hypot(self.noise, UNEVEN), self.noise)
 
-    def first(self, count: int) -> list[Choice]:
+    def first(self, count: int) -> list[NextTest]:
         """Return tests that together tell places apart, as far as `count` of them can."""
         shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
         places = len(self.model.places)
@@ -109,7 +111,7 @@ class Search:
         left_of = np.concatenate([[-1], np.tile(shares, places)])
         likely = _Likely(np.stack([slow, none], 1), np.stack([left_of, none], 1), np.ones(len(slow)))
         joint = np.zeros(len(slow), np.uint64)
-        found: list[Choice] = []
+        found: list[NextTest] = []
         left = list(range(len(self.model.library)))
         known = 0.0
         while left and len(found) < count:
@@ -118,7 +120,7 @@ class Search:
             best = max(left, key=lambda at: (bits[at], -at))
             if found and bits[best] <= known + 1e-3:
                 break
-            found.append(Choice(self.model.library[best], bits[best] - known))
+            found.append(NextTest(self.model.library[best], bits[best] - known))
             joint, known = codes[best], bits[best]
             left.remove(best)
         return found
@@ -144,7 +146,7 @@ def _entropy(keys: Codes, weights: npt.NDArray[np.float64]) -> float:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SearchState:
     """The state of a search.
 
     Attributes:
@@ -158,8 +160,9 @@ class Verdict:
     chance: float
 
 
-def verdict(known: Posterior, seen: Sequence[Observation], sure: float = SURE) -> Verdict:
+def verdict(known: Posterior, seen: Sequence[Observation], sure: float = SURE) -> SearchState:
     """Return whether the search can end."""
     which, chance = known.sets()[0]
-    word = "open" if chance < sure or not seen else "found" if which else "healthy"
-    return Verdict(word, which, chance)
+    tested = bool(which) or known.untested <= TESTED
+    word = "open" if chance < sure or not seen or not tested else "found" if which else "healthy"
+    return SearchState(word, which, chance)

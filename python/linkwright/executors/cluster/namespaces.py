@@ -28,7 +28,7 @@ from pathlib import Path
 from linkwright.base.errors import ExecError, UsageError
 from linkwright.machines import writer
 
-from .spec import Cluster, machine
+from .spec import LabCluster, machine
 
 _TOOLS = ("ip", "tc", "unshare", "sysctl")
 _BURST, _QUEUE = 16_000, "40ms"  # bytes that a link sends at once, and how long packets wait for it
@@ -104,7 +104,7 @@ def _pids(space: str) -> list[int]:
 
 
 @contextlib.contextmanager
-def up(cluster: Cluster) -> Iterator[Path]:
+def up(cluster: LabCluster) -> Iterator[Path]:
     """A cluster while it exists; the folder with its `hosts`, `machine.toml` and `launcher`.
 
     Raises:
@@ -120,7 +120,7 @@ def up(cluster: Cluster) -> Iterator[Path]:
         down(cluster.name)
 
 
-def _make(cluster: Cluster) -> None:
+def _make(cluster: LabCluster) -> None:
     begin = prefix(cluster.name)
     number = {node: at for at, node in enumerate(cluster.nodes)}
     made = [f"netns add {begin}{at}" for at in number.values()]
@@ -157,7 +157,7 @@ def address(number: int) -> str:
     return f"10.77.{number // 250}.{number % 250 + 1}"
 
 
-def _hops(cluster: Cluster, source: str) -> dict[str, str]:
+def _hops(cluster: LabCluster, source: str) -> dict[str, str]:
     """The neighbour to which `source` sends what is for each other node, by the fewest links."""
     near: dict[str, list[str]] = {}
     for _, a, b, _ in cluster.links:
@@ -174,7 +174,7 @@ def _hops(cluster: Cluster, source: str) -> dict[str, str]:
     return found
 
 
-def _files(cluster: Cluster) -> Path:
+def _files(cluster: LabCluster) -> Path:
     """Write the files that a command needs."""
     folder = _folder(cluster.name)
     folder.mkdir(mode=0o700)
@@ -199,7 +199,7 @@ def host_name(host: str) -> str:
     return host.replace(" ", "")
 
 
-def environment(cluster: Cluster, folder: Path) -> dict[str, str]:
+def environment(cluster: LabCluster, folder: Path) -> dict[str, str]:
     """What a command in the cluster gets besides the usual variables; Open MPI uses the launcher and these links."""
     return {
         "LINKWRIGHT_CLUSTER": str(folder),
@@ -223,7 +223,7 @@ def command(name: str, at: int, host: str, words: Sequence[str]) -> list[str]:
     return ["ip", "netns", "exec", f"{prefix(name)}{at}", "unshare", "--uts", "sh", "-c", inner]
 
 
-def run(cluster: Cluster, words: Sequence[str], folder: Path, usual: Mapping[str, str]) -> int:
+def run(cluster: LabCluster, words: Sequence[str], folder: Path, usual: Mapping[str, str]) -> int:
     """Run a command on host 0 and return its exit status."""
     env = {**usual, **environment(cluster, folder)}
     child = subprocess.Popen(command(cluster.name, 0, cluster.hosts[0], words), env=env)

@@ -52,7 +52,7 @@ FILE = {
 
 
 @dataclass(frozen=True)
-class Cluster:
+class LabCluster:
     """A cluster.
 
     Attributes:
@@ -82,7 +82,7 @@ class Cluster:
         return healthy * self.slow.get((a, b), 1.0)
 
 
-def of_text(text: str, file: str) -> Cluster:
+def of_text(text: str, file: str) -> LabCluster:
     """Read the file of a cluster.
 
     Raises:
@@ -101,7 +101,7 @@ def of_text(text: str, file: str) -> Cluster:
     return made
 
 
-def shaped(name: str, shape: str, hosts: int, port: float, uplink: float, width: int) -> Cluster:
+def shaped(name: str, shape: str, hosts: int, port: float, uplink: float, width: int) -> LabCluster:
     """Make a cluster of a shape; rates are in bytes per second."""
     names = tuple(f"n{at}" for at in range(hosts))
     links: list[tuple[str, str, str, float]] = []
@@ -127,10 +127,10 @@ def shaped(name: str, shape: str, hosts: int, port: float, uplink: float, width:
         switches = (*(f"leaf {at}" for at in range(leaves)), "spine")
         links = [("port", host, f"leaf {at // width}", port) for at, host in enumerate(names)]
         links += [("uplink", f"leaf {at}", "spine", uplink) for at in range(leaves)]
-    return Cluster(name, names, each, switches, tuple(links), {})
+    return LabCluster(name, names, each, switches, tuple(links), {})
 
 
-def _directions(made: Cluster, name: str, file: str) -> Iterator[tuple[str, str]]:
+def _directions(made: LabCluster, name: str, file: str) -> Iterator[tuple[str, str]]:
     """The directions that the name of a fault means."""
     a, arrow, b = (part.strip() for part in (name.partition(" -> ") if " -> " in name else name.partition(" - ")))
     joined = [(x, y) for _, x, y, _ in made.links]
@@ -147,7 +147,7 @@ def _directions(made: Cluster, name: str, file: str) -> Iterator[tuple[str, str]
         yield from ((x, y), (y, x)) if both else ((a, b),)
 
 
-def machine(cluster: Cluster) -> dict[str, object]:
+def machine(cluster: LabCluster) -> dict[str, object]:
     """The healthy cluster as the document of a machine file."""
     source = "by definition of the cluster's file"
 
