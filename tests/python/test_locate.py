@@ -9,7 +9,7 @@ import pytest
 
 import mutants
 from linkwright import machines
-from linkwright.advise.locate import fault, results, rounds
+from linkwright.advise.locate import fault, pair_map, results, rounds
 from linkwright.advise.locate.effects import SHARES, FaultModel, fair_shares
 from linkwright.advise.locate.parts import HostLayout
 from linkwright.advise.locate.posterior import Observation, posterior
@@ -326,3 +326,57 @@ def test_parts_are_parts_of_the_machine(tree):
     for place in model.places:
         names = dict.fromkeys(place.part.degrade, 0.5)
         assert machines.load(name, Variant.of(None, None, (), names)).ranks == 16
+
+
+# ---- a map without a machine
+
+
+def mapped(rates):
+    return pair_map.judged([f"n{at}" for at in range(len(rates))], rates)
+
+
+def flat(count=6, rate=10e6):
+    rates = np.full((count, count), rate) * np.random.default_rng(0).lognormal(0, 0.01, (count, count))
+    np.fill_diagonal(rates, np.nan)
+    return rates
+
+
+def test_a_map_of_equals_has_nothing_to_say():
+    found = mapped(flat())
+    assert found.coverage == 1
+    assert found.groups == (tuple(range(6)),)
+    assert "alike" in found.findings[0]
+
+
+def test_a_map_names_a_host_and_its_direction():
+    rates = flat()
+    rates[:, 3] *= 0.25
+    (said,) = mapped(rates).findings
+    assert "n3 receives at 25% from everybody" in said
+    rates[3] *= 0.25
+    (said,) = mapped(rates).findings
+    assert "n3 sends at 25% and receives at 25%" in said
+
+
+def test_a_map_names_one_path():
+    rates = flat()
+    rates[1, 4] *= 0.3
+    (said,) = mapped(rates).findings
+    assert said == "n1 -> n4 alone is slow, at 30%: one path"
+
+
+def test_a_map_finds_groups_behind_uplinks():
+    rates = flat(8)
+    rates[:4, 4:] *= 0.5
+    rates[4:, :4] *= 0.5
+    found = mapped(rates)
+    assert found.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
+    (said,) = found.findings
+    assert "n0 to n3 (4) and n4 to n7 (4) reach each other at 50%" in said
+    assert "2.0:1" in said
+
+
+def test_a_map_with_gaps_says_its_coverage():
+    rates = flat()
+    rates[0, 1] = rates[2, 5] = np.nan
+    assert mapped(rates).coverage == pytest.approx(28 / 30)

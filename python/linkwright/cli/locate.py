@@ -387,13 +387,18 @@ def _measured(asked: _Asked, world, test: Test, log: Path | None) -> Observation
     from linkwright.executors.mpi import exchange
 
     slowest = float(np.exp(asked.model.of(test).base.min()))
-    size = int(min(max(_SECONDS * slowest, _LEAST), _MOST))
+    size = _size(slowest)
     rates = exchange.rates(world, [cell[0] for cell in test.cells], size)
     found = Observation(test, tuple(rates), f"{test.name}, {format_size(size)}")
     if log:
         with log.open("a", encoding="utf-8") as file:
             file.write(results.line(asked.layout.name, asked.layout.machine.ranks, found, size))
     return found
+
+
+def _size(rate: float) -> int:
+    """Bytes of a message that takes about `_SECONDS` at a rate in bytes per second."""
+    return max(1, min(int(_SECONDS * rate), _MOST) // _LEAST) * _LEAST
 
 
 def _map_in_job(budget: float, as_json: bool) -> None:
@@ -422,7 +427,7 @@ def _map_in_job(budget: float, as_json: bool) -> None:
             flows = [(leaders[a], leaders[b]) for a, b in pairs]
             if not number:
                 usual = sorted(exchange.rates(world, flows, size))[len(flows) // 2]
-                size = int(min(max(_SECONDS * usual, _LEAST), _MOST))
+                size = _size(usual)
             for (a, b), rate in zip(pairs, exchange.rates(world, flows, size), strict=True):
                 rates[a, b] = rate
             if time.monotonic() + (time.monotonic() - begin) > end:
