@@ -328,6 +328,15 @@ def test_parts_are_parts_of_the_machine(tree):
         assert machines.load(name, Variant.of(None, None, (), names)).ranks == 16
 
 
+def test_a_test_that_was_run_is_known_in_any_order(tree):
+    _, model = tree
+    chooser = RoundChooser(model)
+    first = chooser.first(1)[0].test
+    turned = rounds.Test("log", first.cells[::-1])
+    seen = Observation(turned, tuple(np.exp(model.of(turned).base)))
+    assert chooser.next(posterior(model, [seen]), [turned]).test != first
+
+
 # ---- a map without a machine
 
 

@@ -216,13 +216,22 @@ class _Asked:
         for a, b in dict.fromkeys((min(flow), max(flow)) for flow in test.flows):
             (x, i), (y, j) = ((self.hosts[self.layout.host_of[end]], self._place(end)) for end in (a, b))
             log = f"{test.name.replace(' ', '')}.{f'{i}@' if i else ''}{x}+{f'{j}@' if j else ''}{y}.log"
-            tool = "sendrecv_perf -b 256M -e 256M -g 1"
-            if self.form == "slurm":
-                yield f"srun -N 2 -n 2 --overlap -w {x},{y} env CUDA_VISIBLE_DEVICES={i} {tool} > {shlex.quote(log)} &"
-            else:
-                yield f"mpirun -np 2 --host {x},{y} -x CUDA_VISIBLE_DEVICES={i} {tool} > {shlex.quote(log)} &"
+            yield f"{self._started(x, i, y, j)} > {shlex.quote(log)} &"
         yield "wait"
         yield f"linkwright locate {machine}{hosts} --as {self.form} --results {test.name.replace(' ', '')}.*.log"
+
+    def _started(self, x: str, i: int, y: str, j: int) -> str:
+        """A command that exchanges data between GPU i of host x and GPU j of host y."""
+        tool, gpu = "sendrecv_perf -b 256M -e 256M -g 1", "CUDA_VISIBLE_DEVICES"
+        if x == y:
+            return (
+                f"mpirun -np 2 --host {x}:2 -x {gpu}={i},{j} {tool}" if self.form == "nccl-tests"
+                else f"srun -N 1 -n 2 --overlap -w {x} env {gpu}={i},{j} {tool}"
+            )  # fmt: skip
+        if self.form == "nccl-tests":
+            return "mpirun " + " : ".join(f"-np 1 --host {h} -x {gpu}={one} {tool}" for h, one in ((x, i), (y, j)))
+        chosen = str(i) if i == j else f"$([ $SLURMD_NODENAME = {x} ] && echo {i} || echo {j})"
+        return f"srun -N 2 -n 2 --overlap -w {x},{y} sh -c '{gpu}={chosen} {tool}'"
 
     def _place(self, rank: int) -> int:
         return self.layout.ranks_of[self.layout.host_of[rank]].index(rank)

@@ -79,9 +79,10 @@ class RoundChooser:
     def next(self, known: Posterior, done: Sequence[Test]) -> NextTest:
         """Return the most informative test; one that was run before counts less each time."""
         likely = _Likely(known.places[:MOST_FAULTS], known.shares[:MOST_FAULTS], known.chances[:MOST_FAULTS])
+        ran = [frozenset(one.cells) for one in done]  # logs list the pairs of a round in another order
         found = []
         for test, effects in zip(self.model.library, self.model.effects, strict=True):
-            times = done.count(test)
+            times = ran.count(frozenset(test.cells))
             bits = _information(likely, self._codes(effects, likely))
             found.append(NextTest(test, bits / (1 + times) - 1e-3 * times))
         return max(found, key=lambda one: one.bits)
@@ -117,7 +118,7 @@ class RoundChooser:
         while left and len(found) < count:
             codes = {at: joint * _MIX + likely.codes(self._tables[at]) for at in left}
             bits = {at: _information(likely, its) for at, its in codes.items()}
-            best = max(left, key=lambda at: (bits[at], -at))
+            best = max(left, key=lambda at: (round(bits[at], 6), -at))
             if found and bits[best] <= known + 1e-3:
                 break
             found.append(NextTest(self.model.library[best], bits[best] - known))
