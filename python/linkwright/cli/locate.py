@@ -90,7 +90,7 @@ def command(
             raise UsageError("--on: name the machine as it should be; only a map, of --run, needs none, and no file")
         locate_job.map_of_hosts(budget, as_json)
         return
-    asked = Asked(name, variant, hosts, noise, sure, form)
+    asked = LocateTask(name, variant, hosts, noise, sure, form)
     if runs:
         locate_job.search(asked, baseline, log, budget, out, as_json)
         return
@@ -102,7 +102,7 @@ def command(
         asked.plan(as_json)
 
 
-class Asked:
+class LocateTask:
     """One question: a machine, its model, and what is known of it."""
 
     def __init__(self, name: str, variant: Variant, hosts: str | None, noise: float, sure: float, form: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from linkwright.advise.locate.posterior import Observation
     from linkwright.advise.locate.rounds import Test
-    from linkwright.cli.locate import Asked
+    from linkwright.cli.locate import LocateTask
 
 _SHOWN_HOSTS = 16  # in a map
 _SECONDS = 0.25  # that a message of a test takes
@@ -25,7 +25,7 @@ _LEAST, _FIRST, _MOST = 64 << 10, 1 << 20, 256 << 20  # bytes of a message
 
 
 def search(
-    asked: Asked, baseline: Sequence[Path], log: Path | None, budget: float, out: Path | None, as_json: bool
+    asked: LocateTask, baseline: Sequence[Path], log: Path | None, budget: float, out: Path | None, as_json: bool
 ) -> None:
     """Run tests in this MPI job, until the verdict."""
     from linkwright.executors import EXECUTORS
@@ -56,7 +56,7 @@ def search(
         asked.show(seen, (), out, as_json, ended)
 
 
-def _check_job(asked: Asked, world) -> None:
+def _check_job(asked: LocateTask, world) -> None:
     """Refuse a job whose ranks are not those of the machine."""
     layout = asked.layout
     if world.size != layout.machine.ranks:
@@ -77,7 +77,7 @@ def _check_job(asked: Asked, world) -> None:
         asked.hosts = list(of)
 
 
-def _measured(asked: Asked, world, test: Test, log: Path | None) -> Observation:
+def _measured(asked: LocateTask, world, test: Test, log: Path | None) -> Observation:
     import numpy as np
 
     from linkwright.advise.locate import results
