@@ -3,7 +3,7 @@
 use crate::errors;
 use crate::hints::{self, row, Typed};
 use crate::html;
-use crate::network::NetworkColumns;
+use crate::network::{NetworkColumns, Routes};
 use linkwright_core::error::{MachineError, VariantError};
 use linkwright_core::machine::unit::UNITS;
 use linkwright_core::machine::{
@@ -739,6 +739,30 @@ impl Machine {
             return Ok(None);
         };
         Ok(Some(Typed::new(network.into_pyobject(py)?)))
+    }
+
+    /// The links that long messages between some pairs of endpoints cross, by the machine's first path.
+    ///
+    /// Args:
+    ///     pairs: the endpoints from and to which data move.
+    /// Returns:
+    ///     Columns: the uses `first[i]..first[i + 1]` are those of pair i, each a `link` of a simulation and how many
+    ///     `times` a byte crosses it; `rate` of a pair's message alone, in bytes per second, 0 if none can go; whether
+    ///     it `chooses` among other links, too. `bytes_per_s` of every link.
+    /// Raises:
+    ///     SimError: the fabric cannot be made from the machine file.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> found = lw.machine("dgx1-p100").routes([(0, 1)])
+    ///     >>> lw.machine("dgx1-p100").network()["links"]["name"][found["link"][0]]
+    ///     'GPU 0 -> GPU 1'
+    fn routes<'py>(
+        &self,
+        py: Python<'py>,
+        pairs: Vec<(u32, u32)>,
+    ) -> PyResult<Typed<'py, hints::RouteColumns>> {
+        let found = py.detach(|| Routes::of(&self.described, &pairs));
+        found.map_err(errors::sim)?.into_row(py)
     }
 
     /// How many numbers are fitted.

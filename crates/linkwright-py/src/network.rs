@@ -1,10 +1,14 @@
 //! The network of a machine in columns: nodes, edges between them, and the ends of each link of a simulation.
 
 use linkwright_core::machine::{EndpointKind, Machine};
+use linkwright_core::EndpointId;
 use linkwright_sim::fabrics;
 use linkwright_sim::network::Wiring;
 use linkwright_sim::SimError;
+use pyo3::prelude::*;
 use pyo3::IntoPyObject;
+
+use crate::hints::{self, row, Column, Typed};
 
 /// What `Machine.network` returns, which documents the columns.
 #[derive(IntoPyObject)]
@@ -70,6 +74,59 @@ impl NetworkColumns {
             sides,
             groups,
         })
+    }
+}
+
+/// What `Machine.routes` returns, which documents the columns.
+#[derive(Default)]
+pub struct Routes {
+    first: Vec<u32>,
+    link: Vec<u32>,
+    times: Vec<u32>,
+    rate: Vec<u64>,
+    chooses: Vec<u8>,
+    bytes_per_s: Vec<u64>,
+}
+
+impl Routes {
+    /// Look up the routes of `pairs` of endpoints; those of a pair that has none are empty.
+    pub fn of(machine: &Machine, pairs: &[(u32, u32)]) -> Result<Self, SimError> {
+        let fabric = fabrics::lend(machine)?;
+        let number = machine.paths().first().and_then(|path| path.network);
+        let endpoints = machine.endpoints().len() as u32;
+        let mut found = Routes {
+            first: vec![0],
+            bytes_per_s: fabric.network().capacities(),
+            ..Routes::default()
+        };
+        for &(from, to) in pairs {
+            let ends = (EndpointId(from), EndpointId(to));
+            let wire = (from.max(to) < endpoints)
+                .then(|| (fabric.network()).wire(ends.0, ends.1, number.unwrap_or(0)));
+            let wire = wire.flatten();
+            found.rate.push(wire.as_ref().map_or(0, |wire| wire.rate));
+            let chooses = wire.as_ref().is_some_and(|wire| wire.chooses);
+            found.chooses.push(u8::from(chooses));
+            for (link, times) in wire.map(|wire| wire.uses).unwrap_or_default() {
+                found.link.push(link);
+                found.times.push(times);
+            }
+            found.first.push(found.link.len() as u32);
+        }
+        Ok(found)
+    }
+
+    /// Make the columns of them.
+    pub fn into_row(self, py: Python<'_>) -> PyResult<Typed<'_, hints::RouteColumns>> {
+        Ok(row!(
+            py,
+            first = &Column::new(py, self.first),
+            link = &Column::new(py, self.link),
+            times = &Column::new(py, self.times),
+            rate = &Column::new(py, self.rate),
+            chooses = &Column::new(py, self.chooses),
+            bytes_per_s = &Column::new(py, self.bytes_per_s),
+        ))
     }
 }
 

@@ -209,6 +209,8 @@ pub struct Wire {
     pub latency: TimePs,
     /// Links of the route, and how often each byte crosses them.
     pub uses: Vec<(u32, u32)>,
+    /// Whether messages may take other links than these.
+    pub chooses: bool,
 }
 
 impl Wire {
@@ -233,6 +235,7 @@ impl Wire {
             rate: (whole as f64 * 1e12 / moving.0.max(1) as f64) as u64,
             latency,
             uses,
+            chooses: false,
         }
     }
 

@@ -148,6 +148,17 @@ class NetworkColumns(TypedDict):
     groups: list[str]
 
 
+class RouteColumns(TypedDict):
+    """Routes of pairs of endpoints."""
+
+    first: _U32  # by pair, and the end
+    link: _U32
+    times: _U32
+    rate: _U64  # by pair
+    chooses: _U8  # 1 if messages may take other links
+    bytes_per_s: _U64  # by link
+
+
 class CacheRow(TypedDict):
     """A cache of this host."""
 

@@ -29,6 +29,7 @@ GROUPS = {
         "simulate": "Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.",
         "explain": "Explain a number: why it is what it is, what binds it, and what would be faster.",
         "expect": "State what COLLECTIVE gives on a healthy machine, with tolerances, and write gates for operators.",
+        "locate": "Find the slow link, port or host of a cluster with few tests.",
         "predict": "Forecast the program APP on described machines.",
         "draw": "Draw a machine, a run or schedules, or write the report of a run, and print the path.",
         "machines": "List and show described machines, or import one from what a system reports.",
@@ -38,6 +39,7 @@ GROUPS = {
     "Measure": {
         "dissect": "Measure what a machine can do, and rate the results.",
         "run": "Run COLLECTIVE, a traffic pattern, a probe or the schedule of SOURCE on hardware, checked and timed.",
+        "cluster": "Make a cluster of network namespaces on this host, to try things on.",
         "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
     },
     "Improve": {

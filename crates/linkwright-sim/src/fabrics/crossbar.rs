@@ -315,6 +315,7 @@ impl Network for Crossbar {
             rate: self.rate.0 as u64,
             latency: self.latency,
             uses: vec![(from.0, 1), ((self.ports.len() / 2) as u32 + to.0, 1)],
+            chooses: false,
         })
     }
 

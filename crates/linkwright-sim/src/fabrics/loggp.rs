@@ -354,6 +354,7 @@ impl Network for LogGp {
             rate: long.bandwidth.0 as u64,
             latency: long.occupancy + long.latency,
             uses: vec![(from.0, 1)],
+            chooses: false,
         })
     }
 

@@ -8,6 +8,7 @@ wait for an experiment, run their part of it, and write their samples to their o
     local.py     a job on this host, for `lw.run` outside one
     world.py     the job: ranks, hosts, versions, what the library looks like to the native walker
     ranks.py     one experiment on all ranks
+    exchange.py  messages of chosen pairs at the same time, for `locate`
     samples.py   one file per rank, and their merge
     slurm.py     a job script
 """

@@ -30,7 +30,7 @@ from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, R
 from ..clocks import Clocks
 from ..process import Sampling
 from ..protocol import Launch, Shared
-from . import samples
+from . import exchange, samples
 from .names import NATIVE, NATIVE_IN_PLACE
 from .world import World
 
@@ -88,6 +88,9 @@ def serve(world: World) -> object:
     while (order := world.comm.bcast(None)) is not None:
         if "shared" in order:
             return order["shared"]
+        if "exchange" in order:
+            world.comm.gather(exchange.take_part(world, *order["exchange"]))
+            continue
         if "merge" in order:
             world.comm.gather(samples.read(order["merge"], world.rank))
         elif "remove" in order:

@@ -273,6 +273,7 @@ impl Network for Flow {
         let route = routes.find(key(from, to, network))?;
         let timing = routes.timing(route);
         let (start, rate, latency) = (timing.start, timing.whole, timing.latency);
+        let chooses = routes.is_spread(route);
         let uses = routes.uses(routes.one_way(route)).iter();
         Some(Wire {
             start,
@@ -281,6 +282,7 @@ impl Network for Flow {
             uses: uses
                 .map(|one| (one.resource() as u32, one.weight() as u32))
                 .collect(),
+            chooses,
         })
     }
 

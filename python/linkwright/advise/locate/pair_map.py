@@ -1,0 +1,127 @@
+"""What a map of rates between all pairs of hosts says, without a description of the machine.
+
+    rate of a -> b  =  usual rate * min(what a sends, what b receives, what the groups of a and b exchange, the path)
+
+Each factor is that of most pairs it is in. A host is slow if most of its pairs are; hosts that reach each other, but
+not others, at the usual rate are groups, as behind uplinks; what is left is a single path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .parts import Floats
+from .rounds import tournament
+
+SLOW = 0.8  # of the usual rate
+
+
+@dataclass(frozen=True)
+class PairMap:
+    """A map and its findings.
+
+    Attributes:
+        hosts: names.
+        rates: bytes per second from each host to each other one; NaN where nothing was measured.
+        order: hosts by groups, those that are near each other together.
+        groups: hosts that reach each other at the usual rate; one group if all do.
+        findings: sentences, the widest first.
+        coverage: the share of ordered pairs that were measured.
+    """
+
+    hosts: tuple[str, ...]
+    rates: Floats
+    order: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+    findings: tuple[str, ...]
+    coverage: float
+
+
+def rounds(count: int) -> list[tuple[tuple[int, int], ...]]:
+    """Rounds of disjoint pairs of hosts, each in both orders, so that any first ones cover all hosts."""
+    return [one for pairs in tournament(count) for one in (pairs, tuple((b, a) for a, b in pairs))]
+
+
+def judged(hosts: Sequence[str], rates: Floats) -> PairMap:
+    """Return what a map says.
+
+    Args:
+        hosts: names.
+        rates: bytes per second from each host to each other one; NaN where nothing was measured.
+    """
+    count = len(hosts)
+    known = ~np.isnan(rates) & ~np.eye(count, dtype=bool)
+    usual = _usual(rates[known])
+    share = np.where(known, rates / usual, np.nan)
+    sends, receives = (np.ones(count) for _ in range(2))
+    # A host is slow one way if nearly all of its pairs are: the best quarter of them as well. A slow host makes the
+    # pairs of the others slow, too, but only one of each.
+    for factor, axis in ((sends, 1), (receives, 0)):
+        for host in range(count):
+            its = share[host] if axis == 1 else share[:, host]
+            its = its[~np.isnan(its)]
+            if len(its) >= 2 and (best := float(np.quantile(its, 0.75))) < SLOW:
+                factor[host] = best
+    left = share / np.minimum(sends[:, None], receives[None, :])
+    groups = _groups(left)
+    found = [*_of_hosts(hosts, sends, receives), *_of_groups(hosts, groups, left), *_of_paths(hosts, groups, left)]
+    order = tuple(host for group in groups for host in group)
+    said = tuple(found) or (f"all pairs are alike, within {1 - SLOW:.0%} of {usual / 1e9:.4g} GB/s",)
+    return PairMap(tuple(hosts), rates, order, groups, said, float(known.sum()) / max(1, count * (count - 1)))
+
+
+def _usual(rates: Floats) -> float:
+    """The median of the fast pairs: those near the rate that a tenth exceed."""
+    return float(np.median(rates[rates >= SLOW * np.quantile(rates, 0.9)])) if len(rates) else float("nan")
+
+
+def _groups(left: Floats) -> tuple[tuple[int, ...], ...]:
+    """Hosts joined by pairs at the usual rate; hosts without any are left in the first group."""
+    count = len(left)
+    leader = list(range(count))
+    near = (np.nan_to_num(left, nan=0.0) >= SLOW) & (np.nan_to_num(left.T, nan=0.0) >= SLOW)
+    for a, b in np.argwhere(near).tolist():
+        low, high = sorted((leader[a], leader[b]))
+        leader = [low if one == high else one for one in leader]
+    found: dict[int, list[int]] = {}
+    for host, one in enumerate(leader):
+        found.setdefault(one, []).append(host)
+    if any(len(its) == 1 for its in found.values()):
+        return (tuple(range(count)),)
+    return tuple(tuple(its) for its in found.values())
+
+
+def _of_hosts(hosts: Sequence[str], sends: Floats, receives: Floats) -> Iterator[str]:
+    for host, name in enumerate(hosts):
+        out, into = float(sends[host]), float(receives[host])
+        if min(out, into) >= SLOW:
+            continue
+        if max(out, into) < SLOW:
+            yield f"{name} sends at {out:.0%} and receives at {into:.0%} with everybody: its port, cable or processor"
+        elif out < into:
+            yield f"{name} sends at {out:.0%} to everybody: its port or cable, one way"
+        else:
+            yield f"{name} receives at {into:.0%} from everybody: its port or cable, one way"
+
+
+def _of_groups(hosts: Sequence[str], groups: Sequence[Sequence[int]], left: Floats) -> Iterator[str]:
+    for at, one in enumerate(groups):
+        for other in groups[at + 1 :]:
+            both = [left[np.ix_(x, y)] for x, y in ((one, other), (other, one))]
+            rate = float(np.nanmedian(np.concatenate([part.ravel() for part in both])))
+            if rate < SLOW:
+                names = (f"{hosts[group[0]]} to {hosts[group[-1]]} ({len(group)})" for group in (one, other))
+                where = " and ".join(names)
+                yield f"{where} reach each other at {rate:.0%}: the links between them, about {1 / rate:.1f}:1"
+
+
+def _of_paths(hosts: Sequence[str], groups: Sequence[Sequence[int]], left: Floats) -> Iterator[str]:
+    group = {host: at for at, its in enumerate(groups) for host in its}
+    slow = [(float(left[a, b]), a, b) for a, b in np.argwhere(left < SLOW).tolist() if group[a] == group[b]]
+    for rate, a, b in sorted(slow)[:10]:
+        yield f"{hosts[a]} -> {hosts[b]} alone is slow, at {rate:.0%}: one path"
+    if len(slow) > 10:
+        yield f"{len(slow) - 10} more paths are slow"

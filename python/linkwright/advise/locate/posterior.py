@@ -1,0 +1,287 @@
+"""What results say: the probability of every fault, given the rates of the tests that were run.
+
+    P(fault | results) ~ P(fault) * product over cells of p(log measured - log predicted - log scale)
+
+    faults       none; one place at one of `SHARES`; two places, the second searched on top of the best `FOLLOWED` first
+    scale        what software gets of the described rates, one number for all results: of what many of them agree on,
+                 the most likely; a healthy run of the same machine gives the rates of its cells instead
+    p            a normal density as wide as the noise, wider where messages share a link, and for a part `STRAY` of the
+                 cells a flat one: a cell that contradicts the others alone is set aside rather than believed
+
+A fault whose effect no test shows is not a hypothesis; `unseen` counts them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .effects import SHARES, Effects, FaultModel
+from .parts import Flags, Floats, Ints, Pair
+from .rounds import Cell, Test
+
+# Before any result: half of the clusters that somebody searches have a fault, a quarter of those two.
+FAULTY, TWO = 0.5, 0.25
+NOISE = 0.03  # of a rate, from run to run
+USUAL_SCALE = 0.2  # deviation of the logarithm of the scale from 0
+UNEVEN = 0.15  # how far from equal the shares of messages on one link are
+STRAY = 0.01  # of the cells have any rate
+FOLLOWED = 12  # first faults that second ones are searched for
+_STRAY_SPAN = 4.0  # of the logarithm of a rate
+_NEGLIGIBLE = 14.0  # below the largest logarithm of a probability
+_LEAST_CELLS = 4  # of a test whose median gives the scale
+Fault = tuple[tuple[int, int], ...]  # (place, number in SHARES), by place; empty if healthy
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The results of one test.
+
+    Attributes:
+        test: which messages went at the same time.
+        rates: bytes per second of each cell; NaN where it has none.
+        source: the file it is from.
+    """
+
+    test: Test
+    rates: tuple[float, ...]
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Probabilities of faults.
+
+    Attributes:
+        places: the one or two slow places of each fault, the most likely first; -1 for none.
+        shares: their numbers in `SHARES`.
+        chances: probability of each fault.
+        scale: rates of the results over those of the model.
+        strays: cells that the most likely fault does not explain: source, message, measured over expected.
+        unseen: pairs of place and share that no test of the library shows.
+        untested: how much more or less likely than before the place is slow about which results say least.
+    """
+
+    places: Ints
+    shares: Ints
+    chances: Floats
+    scale: float
+    strays: tuple[tuple[str, Pair, float], ...]
+    unseen: int
+    untested: float
+
+    @property
+    def healthy(self) -> float:
+        """Probability that nothing is slow."""
+        return float(self.chances[self.places[:, 0] < 0].sum())
+
+    def sets(self, most: int = 10) -> list[tuple[tuple[int, ...], float]]:
+        """Probability of each set of slow places, whatever is left of their rates; the most likely first."""
+        which, at = np.unique(self.places, axis=0, return_inverse=True)
+        chances = np.bincount(at.ravel(), self.chances)
+        order = np.argsort(-chances, kind="stable")[:most]
+        return [(tuple(place for place in which[at].tolist() if place >= 0), float(chances[at])) for at in order]
+
+    def share(self, which: Sequence[int]) -> tuple[float, ...]:
+        """What is left of the rates of some places if they are the slow ones: the mean of the logarithm."""
+        asked = np.array([*which, -1, -1][:2])
+        its = (self.places == asked).all(axis=1)
+        weights = self.chances[its] / self.chances[its].sum()
+        return tuple(math.exp(float(weights @ np.log(SHARES[self.shares[its, at]]))) for at in range(len(which)))
+
+
+def posterior(
+    model: FaultModel, seen: Sequence[Observation], noise: float = NOISE, baseline: Mapping[Cell, float] | None = None
+) -> Posterior:
+    """Return the probabilities of all faults.
+
+    Args:
+        model: of the machine.
+        seen: results; the same test may occur again.
+        noise: relative deviation of a rate from run to run.
+        baseline: bytes per second of cells on the healthy machine.
+    """
+    effects = [model.of(one.test) for one in seen]
+    apart, free = _residuals(seen, effects, baseline or {})
+    possible = _visible(model, noise)
+    likely = _prior(model, possible)
+    found = []
+    for scale in _scales(apart, free, noise):
+        residuals = [one - scale * own for one, own in zip(apart, free, strict=True)]
+        terms = [_Terms(one, residual, noise) for one, residual in zip(effects, residuals, strict=True)]
+        rows, untested = _rows(terms, likely)
+        odds = -0.5 * (scale / USUAL_SCALE) ** 2
+        found.append((float(np.logaddexp.reduce(rows[2])) + odds, scale, rows, residuals, untested))
+    _, scale, (places, shares, weights), residuals, untested = max(found, key=lambda one: one[0])
+    order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] > weights[order[0]] - _NEGLIGIBLE]
+    chances = np.exp(weights[order] - weights[order[0]])
+    likeliest = _fault(places[order[0]], shares[order[0]])
+    strays = _strays(seen, effects, residuals, noise, likeliest)
+    unseen = int((~possible).sum())
+    return Posterior(
+        places[order], shares[order], chances / chances.sum(), math.exp(scale), tuple(strays), unseen, untested
+    )  # fmt: skip
+
+
+def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[tuple[Ints, Ints, Floats], float]:
+    """Faults as columns: places, shares, logarithms of their probabilities; and how little is known of a place."""
+    count = len(likely)
+    raw = sum((one.gains(count) for one in terms), np.zeros(likely.shape))
+    single = raw + likely
+    rows = [_Rows.of(np.array([[math.log(1 - FAULTY)]]), (-1, -1)), _Rows.of(single + math.log(FAULTY * (1 - TWO)))]
+    if terms:
+        # The best share of each place, and the best of these places.
+        best = single.argmax(axis=1)
+        firsts = np.argsort(-single[np.arange(count), best])[:FOLLOWED].tolist()
+        for number, first in enumerate(firsts):
+            share = int(best[first])
+            gains = single + single[first, share] + math.log(FAULTY * TWO)
+            for one in terms:
+                one.correct(gains, first, share)
+            gains[firsts[: number + 1]] = -np.inf
+            rows.append(_Rows.of(gains, (first, share)))
+    places, shares, weights = (np.concatenate(column) for column in zip(*(one.columns for one in rows), strict=True))
+    tested = np.logaddexp.reduce(single, axis=1) - np.logaddexp.reduce(likely, axis=1)
+    untested = float(np.exp(min(0.0, np.nanmax(tested)))) if terms else 1.0
+    return (places, shares, weights), untested
+
+
+def _fault(places: Ints, shares: Ints) -> Fault:
+    return tuple((int(place), int(share)) for place, share in zip(places, shares, strict=True) if place >= 0)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Faults with the same first place: places, shares, logarithms of their probabilities."""
+
+    columns: tuple[Ints, Ints, Floats]
+
+    @classmethod
+    def of(cls, weights: Floats, first: tuple[int, int] | None = None) -> _Rows:
+        """Take a table by place and share; `first` is slow as well, and (-1, -1) stands for the healthy machine."""
+        if first == (-1, -1):
+            nothing = np.full((1, 2), -1)
+            return cls((nothing, nothing, weights[0]))
+        at = np.argwhere(weights > weights.max(initial=-np.inf) - _NEGLIGIBLE)
+        other = np.broadcast_to(np.array(first or (-1, -1)), at.shape)
+        places = np.stack([at[:, 0], other[:, 0]], axis=1)
+        shares = np.stack([at[:, 1], other[:, 1]], axis=1)
+        if first:
+            order = np.argsort(places, axis=1)
+            places, shares = (np.take_along_axis(one, order, axis=1) for one in (places, shares))
+        return cls((places, shares, weights[at[:, 0], at[:, 1]]))
+
+
+def _prior(model: FaultModel, possible: np.ndarray) -> Floats:
+    """Logarithm of the probability of each place and share, if one is slow: all parts and all shares are as likely."""
+    parts = (
+        np.array([[float(len(place.parts))] for place in model.places]) * SHARES * possible
+    )  # steps grow with shares
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(parts / max(1.0, parts.sum()))
+    return found
+
+
+def _visible(model: FaultModel, noise: float) -> np.ndarray:
+    """Of each place and share, whether any test of the library shows it."""
+    least = np.zeros((len(model.places), len(SHARES)))
+    for one in model.effects:
+        np.minimum.at(least, one.place, one.drop)
+    return least < -2 * noise
+
+
+def _residuals(
+    seen: Sequence[Observation], effects: Sequence[Effects], baseline: Mapping[Cell, float]
+) -> tuple[list[Floats], list[Flags]]:
+    """Of each cell the logarithm of measured over healthy, and whether that is modelled, so that the scale is free."""
+    apart, free = [], []
+    for one, its in zip(seen, effects, strict=True):
+        usual = np.array([baseline.get(cell, math.nan) for cell in one.test.cells])
+        free.append(np.isnan(usual))
+        apart.append(np.log(np.maximum(one.rates, 1.0)) - np.where(free[-1], its.base, np.log(usual)))
+    return apart, free
+
+
+def _scales(apart: Sequence[Floats], free: Sequence[Flags], noise: float) -> list[float]:
+    """Logarithms of scales to try: what many cells agree on, which need not be most of them."""
+    pool = [one[own & ~np.isnan(one)] for one, own in zip(apart, free, strict=True)]
+    # Tests with few cells look where the fault is.
+    every = np.concatenate([one for one in pool if len(one) >= _LEAST_CELLS] or pool or [np.zeros(0)])
+    found: list[float] = []
+    for share in (0.5, 0.75, 0.9):
+        middle = float(np.quantile(every, share)) if len(every) else 0.0
+        near = every[np.abs(every - middle) < 3 * noise]
+        middle = float(near.mean()) if len(near) else middle
+        if all(abs(middle - other) > noise for other in found):
+            found.append(middle)
+    return found
+
+
+class _Terms:
+    """What one observation adds to the logarithm of the likelihood."""
+
+    def __init__(self, effects: Effects, residual: Floats, noise: float) -> None:
+        self.effects, self.residual, self.noise = effects, residual, noise
+        self.healthy = self.density(residual, effects.base_shared)
+
+    def density(self, apart: Floats, shared: Flags) -> Floats:
+        """Logarithm of the density of deviations; 0 where nothing was measured."""
+        width = np.where(shared, math.hypot(self.noise, UNEVEN), self.noise)
+        normal = np.exp(-0.5 * (apart / width) ** 2) / (width * math.sqrt(2 * math.pi))
+        found = np.log((1 - STRAY) * normal + STRAY / _STRAY_SPAN)
+        return np.where(np.isnan(apart), 0.0, found)
+
+    def gains(self, count: int) -> Floats:
+        """By place and share, over the healthy machine."""
+        one = self.effects
+        found = np.zeros((count, len(SHARES)))
+        np.add.at(found, one.place, self._gain(slice(None), one.drop, self.healthy))
+        return found
+
+    def correct(self, gains: Floats, place: int, share: int) -> None:
+        """Make gains of second places out of those of single ones: they differ where both slow the same cell."""
+        one = self.effects
+        base, shared = np.zeros(len(one.base)), one.base_shared.copy()
+        its = one.of(place)
+        base[one.cell[its]] = one.drop[its, share]
+        shared[one.cell[its]] |= one.shared[its] & (one.drop[its, share] < 0)
+        both = np.flatnonzero(base[one.cell] < 0)
+        alone = self._gain(both, one.drop[both], self.healthy)
+        lower = np.minimum(one.drop[both], base[one.cell[both]][:, None])
+        added = self._gain(both, lower, self.density(self.residual - base, shared))
+        np.add.at(gains, one.place[both], added - alone)
+
+    def _gain(self, entries: slice | Ints, drop: Floats, before: Floats) -> Floats:
+        """What slower cells add, over what their density was before."""
+        cell = self.effects.cell[entries]
+        # Where a link is wide enough for all, their shares do not matter.
+        shared = np.where(drop < 0, self.effects.shared[entries][:, None], self.effects.base_shared[cell][:, None])
+        found: Floats = self.density(self.residual[cell][:, None] - drop, shared) - before[cell][:, None]
+        return found
+
+
+def _strays(
+    seen: Sequence[Observation], effects: Sequence[Effects], residuals: Sequence[Floats], noise: float, likely: Fault
+) -> list[tuple[str, Pair, float]]:  # fmt: skip
+    """Cells that the most likely fault leaves unexplained."""
+    found = []
+    for one, its, residual in zip(seen, effects, residuals, strict=True):
+        apart = residual - drops(its, likely)
+        found += [
+            (one.source or one.test.name, one.test.cells[at][0], math.exp(apart[at]))
+            for at in np.flatnonzero(np.abs(np.nan_to_num(apart)) > 5 * noise)
+        ]
+    return found
+
+
+def drops(effects: Effects, fault: Fault) -> Floats:
+    """What a fault adds to the logarithm of each cell's rate."""
+    found = np.zeros(len(effects.base))
+    for place, share in fault:
+        its = effects.of(place)
+        found[effects.cell[its]] = np.minimum(found[effects.cell[its]], effects.drop[its, share])
+    return found

@@ -1,0 +1,169 @@
+"""The next test: the one that is expected to tell most about where the fault is.
+
+A test tells two faults apart if the rates that they lead to differ by more than the noise. What it tells is the mutual
+information of its outcome and the slow places, over the likely faults: the entropy of its outcomes, less that which
+comes from how slow a place is. An outcome is kept as a number, a random sum of the cells that are slower, so that
+equal numbers are equal outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .effects import SHARES, Effects, FaultModel
+from .posterior import NOISE, UNEVEN, Observation, Posterior
+from .rounds import Test
+
+SURE = 0.95  # probability of a verdict
+TESTED = 0.25  # a machine is healthy once every place is so much less likely to be slow than before, or less
+MOST_FAULTS = 300  # that a choice looks at
+_APART = 4.0  # times the noise: outcomes closer than that are one
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+Codes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class NextTest:
+    """A test of the library and the bits that it is expected to tell."""
+
+    test: Test
+    bits: float
+
+
+@dataclass(frozen=True)
+class _Likely:
+    """Faults as columns: (fault, first or second) place and share, -1 for none; their weights."""
+
+    places: npt.NDArray[np.int64]
+    shares: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+
+    def which(self) -> Codes:
+        """A number for each set of slow places."""
+        found: Codes = self.places[:, 0].astype(np.uint64) * _MIX + self.places[:, 1].astype(np.uint64)
+        return found
+
+    def codes(self, table: Codes) -> Codes:
+        """The outcome of each fault."""
+        its = np.where(self.places >= 0, table[self.places, self.shares], np.uint64(0))
+        found: Codes = its.sum(axis=1, dtype=np.uint64)
+        return found
+
+
+class RoundChooser:
+    """Chooses tests from the library of a model.
+
+    Args:
+        model: of the machine.
+        noise: relative deviation of a rate from run to run.
+    """
+
+    def __init__(self, model: FaultModel, noise: float = NOISE) -> None:
+        self.model, self.noise = model, noise
+        self._tables = [self._table(effects) for effects in model.effects]
+
+    def _table(self, effects: Effects) -> Codes:
+        """The outcome of each place at each share."""
+        draw = _draw(effects)
+        level = (-effects.drop / self._width(effects)[:, None]).round().astype(np.uint64)
+        found = np.zeros((len(self.model.places), len(SHARES)), np.uint64)
+        places, first = np.unique(effects.place, return_index=True)
+        if len(places):
+            found[places] = np.add.reduceat(draw[effects.cell][:, None] * level, first, axis=0)
+        return found
+
+    def next(self, known: Posterior, done: Sequence[Test]) -> NextTest:
+        """Return the most informative test; one that was run before counts less each time."""
+        likely = _Likely(known.places[:MOST_FAULTS], known.shares[:MOST_FAULTS], known.chances[:MOST_FAULTS])
+        ran = [frozenset(one.cells) for one in done]  # logs list the pairs of a round in another order
+        found = []
+        for test, effects in zip(self.model.library, self.model.effects, strict=True):
+            times = ran.count(frozenset(test.cells))
+            bits = _information(likely, self._codes(effects, likely))
+            found.append(NextTest(test, bits / (1 + times) - 1e-3 * times))
+        return max(found, key=lambda one: one.bits)
+
+    def _codes(self, effects: Effects, likely: _Likely) -> Codes:
+        """The outcome of each fault; of two places that slow the same cell, the slower one counts."""
+        levels, width = np.zeros((len(likely.weights), len(effects.base))), self._width(effects)
+        for row, fault in zip(levels, zip(likely.places.tolist(), likely.shares.tolist(), strict=True), strict=True):
+            for place, share in zip(*fault, strict=True):
+                if place >= 0:
+                    its = effects.of(place)
+                    cell = effects.cell[its]
+                    row[cell] = np.minimum(row[cell], effects.drop[its, share] / width[its])
+        found: Codes = (-levels).round().astype(np.uint64) @ _draw(effects)
+        return found
+
+    def _width(self, effects: Effects) -> npt.NDArray[np.float64]:
+        """How far apart rates of each entry are two outcomes."""
+        return _APART * np.where(effects.shared, np.hypot(self.noise, UNEVEN), self.noise)
+
+    def first(self, count: int) -> list[NextTest]:
+        """Return tests that together tell places apart, as far as `count` of them can."""
+        shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
+        places = len(self.model.places)
+        slow = np.concatenate([[-1], np.repeat(np.arange(places), len(shares))])
+        none = np.full(len(slow), -1)
+        left_of = np.concatenate([[-1], np.tile(shares, places)])
+        likely = _Likely(np.stack([slow, none], 1), np.stack([left_of, none], 1), np.ones(len(slow)))
+        joint = np.zeros(len(slow), np.uint64)
+        found: list[NextTest] = []
+        left = list(range(len(self.model.library)))
+        known = 0.0
+        while left and len(found) < count:
+            codes = {at: joint * _MIX + likely.codes(self._tables[at]) for at in left}
+            bits = {at: _information(likely, its) for at, its in codes.items()}
+            best = max(left, key=lambda at: (round(bits[at], 6), -at))
+            if found and bits[best] <= known + 1e-3:
+                break
+            found.append(NextTest(self.model.library[best], bits[best] - known))
+            joint, known = codes[best], bits[best]
+            left.remove(best)
+        return found
+
+
+def _draw(effects: Effects) -> Codes:
+    """A random number for each cell."""
+    return np.random.default_rng(1).integers(1, 1 << 63, len(effects.base), dtype=np.uint64)
+
+
+def _information(likely: _Likely, codes: Codes) -> float:
+    """Bits that outcomes tell about which places are slow."""
+    which = likely.which()
+    both: Codes = which * _MIX ^ codes * np.uint64(0xD6E8FEB86659FD93)
+    return sum(sign * _entropy(keys, likely.weights) for sign, keys in ((1, codes), (1, which), (-1, both)))
+
+
+def _entropy(keys: Codes, weights: npt.NDArray[np.float64]) -> float:
+    _, at = np.unique(keys, return_inverse=True)
+    share = np.bincount(at, weights)
+    share = share[share > 0] / share.sum()
+    return float(-(share * np.log2(share)).sum())
+
+
+@dataclass(frozen=True)
+class SearchState:
+    """The state of a search.
+
+    Attributes:
+        word: `found`, `healthy` or `open`.
+        which: the slow places of the most likely answer; empty if healthy.
+        chance: its probability.
+    """
+
+    word: str
+    which: tuple[int, ...]
+    chance: float
+
+
+def verdict(known: Posterior, seen: Sequence[Observation], sure: float = SURE) -> SearchState:
+    """Return whether the search can end."""
+    which, chance = known.sets()[0]
+    tested = bool(which) or known.untested <= TESTED
+    word = "open" if chance < sure or not seen or not tested else "found" if which else "healthy"
+    return SearchState(word, which, chance)

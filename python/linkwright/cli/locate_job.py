@@ -1,0 +1,151 @@
+"""`linkwright locate --run`: measure in the MPI job that this process belongs to."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.base.errors import UsageError
+from linkwright.base.units import MEGA, counted, format_size
+from linkwright.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkwright.advise.locate.posterior import Observation
+    from linkwright.advise.locate.rounds import Test
+    from linkwright.cli.locate import LocateTask
+
+_SHOWN_HOSTS = 16  # in a map
+_SECONDS = 0.25  # that a message of a test takes
+_LEAST, _FIRST, _MOST = 64 << 10, 1 << 20, 256 << 20  # bytes of a message
+
+
+def search(
+    asked: LocateTask, baseline: Sequence[Path], log: Path | None, budget: float, out: Path | None, as_json: bool
+) -> None:
+    """Run tests in this MPI job, until the verdict."""
+    from linkwright.executors import EXECUTORS
+
+    mpi = EXECUTORS["mpi"]
+    with mpi.job(True, False) as leads:
+        if not leads:
+            return
+        world = mpi.resolve(None, None).handle
+        _check_job(asked, world)
+        asked.learn((), asked.read(baseline)[0] if baseline else ())
+        seen: list[Observation] = []
+        end, longest = time.monotonic() + budget, 0.0
+        test, ended = asked.search.first(1)[0].test, ""
+        while True:
+            begin = time.monotonic()
+            seen.append(_measured(asked, world, test, log))
+            known, found = asked.judge(seen)
+            if not as_json:
+                say(f"{test.name}: {counted(len(test.cells), 'rate')}; {found.word} {found.chance:.1%}")
+            longest = max(longest, time.monotonic() - begin)
+            if found.word != "open":
+                break
+            if time.monotonic() + longest > end:
+                ended = "the budget is spent; give more with --budget, or repeat with --baseline"
+                break
+            test = asked.search.next(known, [one.test for one in seen]).test
+        asked.show(seen, (), out, as_json, ended)
+
+
+def _check_job(asked: LocateTask, world) -> None:
+    """Refuse a job whose ranks are not those of the machine."""
+    layout = asked.layout
+    if world.size != layout.machine.ranks:
+        raise UsageError(
+            f"--run: the job has {world.size} ranks and {layout.name} {layout.machine.ranks}; start as many, "
+            f"{layout.each} on each host, or name a machine of that size"
+        )
+    of: dict[str, set[int]] = {}
+    for place, host in zip(world.places, layout.host_of, strict=True):
+        of.setdefault(place.host, set()).add(host)
+    shared = next((name for name, its in of.items() if len(its) > 1), None)
+    if shared:
+        raise UsageError(
+            f"--run: {layout.name} has {counted(len(layout.hosts), 'host')} of {layout.each} ranks in order, and "
+            f"{shared} has ranks of several; start the job with `--map-by ppr:{layout.each}:node`"
+        )
+    if len(of) == len(layout.hosts):
+        asked.hosts = list(of)
+
+
+def _measured(asked: LocateTask, world, test: Test, log: Path | None) -> Observation:
+    import numpy as np
+
+    from linkwright.advise.locate import results
+    from linkwright.advise.locate.posterior import Observation
+    from linkwright.executors.mpi import exchange
+
+    slowest = float(np.exp(asked.model.of(test).base.min()))
+    size = _size(slowest)
+    rates = exchange.rates(world, [cell[0] for cell in test.cells], size)
+    found = Observation(test, tuple(rates), f"{test.name}, {format_size(size)}")
+    if log:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(results.line(asked.layout.name, asked.layout.machine.ranks, found, size))
+    return found
+
+
+def _size(rate: float) -> int:
+    """Bytes of a message that takes about `_SECONDS` at a rate in bytes per second."""
+    return max(1, min(int(_SECONDS * rate), _MOST) // _LEAST) * _LEAST
+
+
+def map_of_hosts(budget: float, as_json: bool) -> None:
+    """Measure a map of all pairs of hosts of this MPI job, as far as the budget goes."""
+    import numpy as np
+
+    from linkwright.advise.locate import pair_map
+    from linkwright.executors import EXECUTORS
+    from linkwright.executors.mpi import exchange
+
+    mpi = EXECUTORS["mpi"]
+    with mpi.job(True, False) as leads:
+        if not leads:
+            return
+        world = mpi.resolve(None, None).handle
+        first = {host: [place.host for place in world.places].index(host) for host in world.hosts}
+        if len(first) < 3:
+            raise UsageError(f"--run: a map needs three hosts, and the job has {len(first)}; start it on more")
+        leaders, count = list(first.values()), len(first)
+        rates = np.full((count, count), np.nan)
+        end = time.monotonic() + budget
+        # A short round says how large messages have to be.
+        size = _FIRST
+        for number, pairs in enumerate(pair_map.rounds(count)):
+            begin = time.monotonic()
+            flows = [(leaders[a], leaders[b]) for a, b in pairs]
+            if not number:
+                usual = sorted(exchange.rates(world, flows, size))[len(flows) // 2]
+                size = _size(usual)
+            for (a, b), rate in zip(pairs, exchange.rates(world, flows, size), strict=True):
+                rates[a, b] = rate
+            if time.monotonic() + (time.monotonic() - begin) > end:
+                break
+        found = pair_map.judged(list(first), rates)
+        _show_map(found, size, as_json)
+
+
+def _show_map(found, size: int, as_json: bool) -> None:
+    if as_json:
+        rates = [[None if rate != rate else round(rate) for rate in row] for row in found.rates.tolist()]
+        print_json({**vars(found), "rates": rates, "size_bytes": size})
+        return
+    click.echo(
+        f"{len(found.hosts)} hosts, {found.coverage:.0%} of their pairs, {format_size(size)} each, a round at once\n"
+    )
+    order = found.order[:_SHOWN_HOSTS]
+    width = max(9, *(len(found.hosts[host]) + 1 for host in order))
+    click.echo("MB/s to".ljust(width) + "".join(found.hosts[host].rjust(width) for host in order))
+    for a in order:
+        cells = ("" if found.rates[a, b] != found.rates[a, b] else f"{found.rates[a, b] / MEGA:.4g}" for b in order)
+        click.echo(found.hosts[a].ljust(width) + "".join(cell.rjust(width) for cell in cells))
+    click.echo("\n" + "\n".join(found.findings))

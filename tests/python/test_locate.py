@@ -1,0 +1,391 @@
+"""Find planted faults: predictions against the engine, searches with the engine as referee, results in files."""
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+import mutants
+from linkwright import machines
+from linkwright.advise.locate import fault, pair_map, results, rounds
+from linkwright.advise.locate.effects import SHARES, FaultModel, fair_shares
+from linkwright.advise.locate.parts import HostLayout
+from linkwright.advise.locate.posterior import Observation, posterior
+from linkwright.advise.locate.rounds import tournament
+from linkwright.advise.locate.search import RoundChooser, verdict
+from linkwright.base.errors import FileError, LinkwrightError, UsageError
+from linkwright.executors.cluster import spec
+from linkwright.machines import Variant, writer
+from linkwright_cases import invoke
+
+NOISE = 0.03
+
+
+def written(folder, shape="fat_tree", hosts=16, uplink=400e6, width=4):
+    """A machine file of a cluster whose hosts have ports of 100 MB/s."""
+    path = folder / f"{shape}.toml"
+    path.write_text(writer.text(spec.machine(spec.shaped("lab", shape, hosts, 100e6, uplink, width))))
+    return str(path)
+
+
+def modelled(name, ways="each", variant=Variant()):  # noqa: B008
+    layout = HostLayout(machines.load(name, variant))
+    return FaultModel(layout, rounds.library(layout, ways))
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    name = written(tmp_path_factory.mktemp("tree"))
+    return name, modelled(name)
+
+
+def referee(name, factors, test, draw=None, noise=NOISE):
+    """Rates by the engine on the faulty machine, each with noise."""
+    seen = Observation(test, (1.0,) * len(test.cells))
+    rates = fault._simulated(machines.load(name, Variant.of(None, None, (), factors)), seen)
+    return Observation(test, tuple(float(rate) * (draw.lognormvariate(0, noise) if draw else 1) for rate in rates))
+
+
+@pytest.mark.parametrize("count", [2, 3, 6, 7, 16])
+def test_everybody_meets_everybody_once(count):
+    rounds = list(tournament(count))
+    met = [pair for one in rounds for pair in one]
+    assert len(rounds) == count - 1 + count % 2
+    assert sorted(met) == [(a, b) for a in range(count) for b in range(a + 1, count)]
+    assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in rounds)
+
+
+def test_fair_shares_by_hand():
+    # Flows 0 and 1 share link 0 of 10; flow 1 also crosses link 1 of 3, so it has 3 and flow 0 the other 7.
+    found = fair_shares(np.array([0, 1, 1]), np.array([0, 0, 1]), np.ones(3), np.full(2, 100.0), np.array([10.0, 3.0]))
+    assert found.tolist() == [7, 3]
+
+
+@pytest.mark.parametrize("part", ["n3 - leaf 0", "leaf 1 - spine", "leaf 2", "n9"])
+@pytest.mark.parametrize("share", [0.2, 0.6])
+def test_effects_agree_with_the_engine(tree, part, share):
+    name, model = tree
+    place = next(at for at, place in enumerate(model.places) if part in [one.name for one in place.parts])
+    nearest = int(np.abs(SHARES - share).argmin())
+    for number in (0, len(model.library) // 2):
+        effects = model.effects[number]
+        expected = effects.base.copy()
+        its = effects.of(place)
+        expected[effects.cell[its]] += effects.drop[its, nearest]
+        rates = referee(name, {part: float(SHARES[nearest])}, model.library[number]).rates
+        # Start-ups of the engine, and messages that go on when others have ended.
+        assert np.log(rates) == pytest.approx(expected, abs=0.08)
+
+
+def searched(name, model, factors, seed):
+    draw = random.Random(seed)
+    search, seen = RoundChooser(model), []
+    test = search.first(1)[0].test
+    for _ in range(12):
+        seen.append(referee(name, factors, test, draw))
+        known = posterior(model, seen)
+        found = verdict(known, seen)
+        if found.word != "open":
+            break
+        test = search.next(known, [one.test for one in seen]).test
+    return found, known, len(seen)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_fault_is_found_in_few_tests(tree, seed):
+    name, model = tree
+    draw = random.Random(seed)
+    part, share = draw.choice(["n7 - leaf 1", "leaf 3 - spine", "leaf 2"]), draw.uniform(0.1, 0.8)
+    found, known, count = searched(name, model, {part: share}, seed)
+    assert found.word == "found"
+    assert part in [one.name for at in found.which for one in model.places[at].parts]
+    assert known.share(found.which)[0] == pytest.approx(share, rel=0.1)
+    assert count <= 6
+
+
+def test_two_faults_are_found(tree):
+    name, model = tree
+    found, _, _ = searched(name, model, {"n2 - leaf 0": 0.3, "leaf 3 - spine": 0.2}, 1)
+    assert found.word == "found"
+    names = {one.name for at in found.which for one in model.places[at].parts}
+    assert {"n2 - leaf 0", "leaf 3 - spine"} <= names
+
+
+def test_one_direction_is_told_from_both(tree):
+    _, model = tree
+    seen = []
+    for test, effects in list(zip(model.library, model.effects, strict=True))[:2]:
+        rates = zip(test.cells, np.exp(effects.base), strict=True)
+        seen.append(Observation(test, tuple(rate * (0.3 if cell[0][0] == 5 else 1) for cell, rate in rates)))
+    (which, chance), *_ = posterior(model, seen).sets()
+    assert [model.places[at].part.name for at in which] == ["n5 -> leaf 1"]
+    assert chance > 0.8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_healthy_machine_is_called_so(tree, seed):
+    name, model = tree
+    found, known, count = searched(name, model, {}, seed)
+    assert (found.word, found.which) == ("healthy", ())
+    assert known.healthy >= 0.95
+    assert count <= 6
+
+
+def test_what_slows_all_alike_is_a_scale_and_no_fault(tree):
+    _, model = tree
+    seen = [Observation(model.library[0], tuple(0.8 * np.exp(model.effects[0].base)))]
+    known = posterior(model, seen)
+    assert known.scale == pytest.approx(0.8)
+    assert known.sets()[0][0] == ()
+
+
+def test_a_baseline_stands_in_for_the_model(tree):
+    _, model = tree
+    some = model.library[:2]
+    usual = {cell: 30e6 + 1e6 * at for test in some for at, cell in enumerate(test.cells)}
+    seen = [
+        Observation(one, tuple(usual[cell] * (0.5 if cell[0][0] == 5 else 1) for cell in one.cells)) for one in some
+    ]
+    known = posterior(model, seen, baseline=usual)
+    assert [model.places[at].part.name for at in known.sets()[0][0]] == ["n5 -> leaf 1"]
+
+
+def test_one_wild_cell_is_set_aside(tree):
+    _, model = tree
+    base = [np.exp(effects.base) for effects in model.effects[:2]]
+    base[0][3] *= 0.5  # seen once; the same messages' links are fast in the other test
+    known = posterior(model, [Observation(model.library[at], tuple(rates)) for at, rates in enumerate(base)])
+    assert known.healthy > 0.5
+    assert [ratio for _, _, ratio in known.strays] == pytest.approx([0.5], rel=0.05)
+
+
+# ---- files
+
+
+OSU = "# OSU MPI Bandwidth Test v7.3\n# Size      Bandwidth (MB/s)\n1048576 95.0\n4194304 {rate}\n"
+NCCL = """# nThread 1 nGpus 1 minBytes 4194304 maxBytes 4194304
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     4194304       1048576     float    none      -1  42000.0    0.10    0.10      0  42000.0    0.10    0.10      0
+"""
+
+
+def test_logs_of_pairs_name_the_slow_host(tree, tmp_path):
+    name, _ = tree
+    for a, b, rate in ((0, 4, 99), (1, 5, 99), (2, 6, 25), (3, 7, 99)):
+        (tmp_path / f"r1.n{a}+n{b}.log").write_text(OSU.format(rate=rate))
+    for a, b, rate in ((2, 3, 25), (6, 7, 99)):
+        (tmp_path / f"r2.n{a}+n{b}.log").write_text(OSU.format(rate=rate))
+    out = tmp_path / "faulty.toml"
+    logs = map(str, sorted(tmp_path.glob("*.log")))
+    said = invoke("locate", "--on", name, "--results", *logs, "--sure", "30%", "--out", str(out)).out
+    assert "n2 - leaf 0 at 25% of its rate" in said
+    assert "n2 -> leaf 0 at 25% of its rate" in said  # only one way was measured
+    rates = [row for row in machines.load(str(out)).numbers() if row["key"].endswith("slower_1.bandwidth")]
+    assert float(rates[0]["value"]) == pytest.approx(25, rel=0.1)
+
+
+def test_sendrecv_of_nccl_tests_is_a_ring(tree, tmp_path):
+    path = tmp_path / "n1+n2.log"
+    path.write_text("# Collective test starting: sendrecv_perf\n" + NCCL)
+    layout = tree[1].layout
+    (seen,) = results.read([path], layout, layout.hosts, NOISE).seen
+    assert seen.test.cells == (((1, 2), (2, 1)),)
+    assert seen.rates[0] == pytest.approx(99.9e6, rel=0.01)
+
+
+ROW = '{"kind":"linkwright locate","machine":"lab","ranks":16,"test":"t","cells":[%s],"bytes_per_s":[1]}\n'
+
+
+@pytest.fixture
+def lines(tree, tmp_path):
+    """A file of two tests."""
+    _, model = tree
+    path = tmp_path / "r.jsonl"
+    seen = [Observation(model.library[at], tuple(np.exp(model.effects[at].base))) for at in (0, 3)]
+    path.write_text("".join(results.line("lab", 16, one, 1000) for one in seen))
+    return path
+
+
+def test_lines_are_read_as_they_were_written(tree, lines):
+    layout = tree[1].layout
+    found = results.read([lines], layout, layout.hosts, NOISE)
+    assert [one.test for one in found.seen] == [tree[1].library[at] for at in (0, 3)]
+    assert found.remarks == ()
+
+
+def test_a_cut_line_is_named_and_left_out(tree, lines):
+    layout = tree[1].layout
+    lines.write_text(lines.read_text()[:-40])
+    found = results.read([lines], layout, layout.hosts, NOISE)
+    assert len(found.seen) == 1
+    assert "cut off" in found.remarks[0]
+
+
+def test_a_vanished_host_leaves_the_other_rates(tree, lines):
+    rows = [json.loads(row) for row in lines.read_text().splitlines()]
+    rows[0]["bytes_per_s"][0] = None
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    layout = tree[1].layout
+    found = results.read([lines], layout, layout.hosts, NOISE)
+    assert math.isnan(found.seen[0].rates[0])
+    assert posterior(tree[1], found.seen).healthy > 0.5
+
+
+def test_contradicting_results_are_named(tree):
+    _, model = tree
+    rates = np.exp(model.effects[0].base)
+    other = rates.copy()
+    other[2] *= 0.4
+    seen = [Observation(model.library[0], tuple(one), name) for one, name in ((rates, "monday"), (other, "tuesday"))]
+    (said,) = results.contradictions(seen, model.layout, NOISE)
+    assert "monday" in said
+    assert "tuesday" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("r.jsonl", '{"kind":"linkwright locate","machine":"other","ranks":16}\n', "results of other with 16 ranks"),
+        ("r.jsonl", "x\n", "not a line of results"),
+        ("r.jsonl", ROW % "[[0,99]]", "ranks 0 to 15"),
+        ("n0+n99.log", OSU.format(rate=1), "n99 is none of lab"),
+        ("n0+n0.log", OSU.format(rate=1), "names a rank twice"),
+        ("0@n0+3@n1.log", OSU.format(rate=1), "a host has ranks 0 to 0"),
+        ("mine.log", OSU.format(rate=1), "named by its hosts"),
+        ("n0+n1+n2.log", OSU.format(rate=1), "was run on 2 ranks"),
+        ("n0+n1.log", "nothing\n", "holds no table"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(tree, tmp_path, file, text, said):
+    layout = tree[1].layout
+    (tmp_path / file).write_text(text)
+    with pytest.raises(FileError, match=said):
+        results.read([tmp_path / file], layout, layout.hosts, NOISE)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_mutants_of_results_give_an_answer_or_one_message(tree, tmp_path, seed):
+    said = judge_mutant(tree[1], tmp_path / "m.jsonl", seed)
+    assert "m.jsonl" in said
+    assert len(said) < 1000
+
+
+def judge_mutant(model, path, seed):
+    rng = random.Random(seed)
+    small = rounds.Test("t", model.library[0].cells[:4])
+    good = results.line("lab", 16, Observation(small, (1e6, 2e6, 3e6, 4e6)), 1000)
+    if rng.random() < 0.5:
+        changed = mutants.tree(rng, json.loads(good))
+        path.write_text(json.dumps(changed) + "\n")
+    else:
+        path.write_text(mutants.text(rng, good * 3), encoding="utf-8", errors="replace")
+    try:
+        found = results.read([path], model.layout, model.layout.hosts, NOISE)
+    except LinkwrightError as error:
+        return str(error)
+    assert all(math.isnan(rate) or rate > 0 for one in found.seen for rate in one.rates)
+    return path.name
+
+
+# ---- the verb
+
+
+def test_first_tests_and_commands_are_printed():
+    said = invoke("locate", "--on", "hgx-h100", "--nodes", "4", "--as", "nccl-tests", "--hosts", "node[1-4]").out
+    assert "32 ranks" in said
+    assert "expected 48.50 GB/s each" in said
+    assert "CUDA_VISIBLE_DEVICES=7 sendrecv_perf" in said
+    assert "node1+node" in said
+
+
+def test_a_machine_without_links_is_refused():
+    with pytest.raises(UsageError, match="describes no links"):
+        HostLayout(machines.load("loggp").with_endpoints(4))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--run", "--results", "x"), "--run measures by itself"),
+        (("--log", "x.jsonl"), "are of --run"),
+        (("--out", "x.toml"), "writes the machine with what was found"),
+        (("--hosts", "a,b"), "2 names"),
+    ],
+)
+def test_options_that_make_no_sense(tree, words, said):
+    done = invoke("locate", "--on", tree[0], *words)
+    assert done.status == 2
+    assert said in done.err
+
+
+def test_parts_are_parts_of_the_machine(tree):
+    name, model = tree
+    for place in model.places:
+        names = dict.fromkeys(place.part.degrade, 0.5)
+        assert machines.load(name, Variant.of(None, None, (), names)).ranks == 16
+
+
+def test_a_test_that_was_run_is_known_in_any_order(tree):
+    _, model = tree
+    chooser = RoundChooser(model)
+    first = chooser.first(1)[0].test
+    turned = rounds.Test("log", first.cells[::-1])
+    seen = Observation(turned, tuple(np.exp(model.of(turned).base)))
+    assert chooser.next(posterior(model, [seen]), [turned]).test != first
+
+
+# ---- a map without a machine
+
+
+def mapped(rates):
+    return pair_map.judged([f"n{at}" for at in range(len(rates))], rates)
+
+
+def flat(count=6, rate=10e6):
+    rates = np.full((count, count), rate) * np.random.default_rng(0).lognormal(0, 0.01, (count, count))
+    np.fill_diagonal(rates, np.nan)
+    return rates
+
+
+def test_a_map_of_equals_has_nothing_to_say():
+    found = mapped(flat())
+    assert found.coverage == 1
+    assert found.groups == (tuple(range(6)),)
+    assert "alike" in found.findings[0]
+
+
+def test_a_map_names_a_host_and_its_direction():
+    rates = flat()
+    rates[:, 3] *= 0.25
+    (said,) = mapped(rates).findings
+    assert "n3 receives at 25% from everybody" in said
+    rates[3] *= 0.25
+    (said,) = mapped(rates).findings
+    assert "n3 sends at 25% and receives at 25%" in said
+
+
+def test_a_map_names_one_path():
+    rates = flat()
+    rates[1, 4] *= 0.3
+    (said,) = mapped(rates).findings
+    assert said == "n1 -> n4 alone is slow, at 30%: one path"
+
+
+def test_a_map_finds_groups_behind_uplinks():
+    rates = flat(8)
+    rates[:4, 4:] *= 0.5
+    rates[4:, :4] *= 0.5
+    found = mapped(rates)
+    assert found.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
+    (said,) = found.findings
+    assert "n0 to n3 (4) and n4 to n7 (4) reach each other at 50%" in said
+    assert "2.0:1" in said
+
+
+def test_a_map_with_gaps_says_its_coverage():
+    rates = flat()
+    rates[0, 1] = rates[2, 5] = np.nan
+    assert mapped(rates).coverage == pytest.approx(28 / 30)
