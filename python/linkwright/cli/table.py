@@ -64,6 +64,8 @@ class LiveTable(Watcher):
         self.finish()
         self._begin(target.modelled)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
+        if target.simulator:
+            how = f"simulated by {target.simulator}, not measured; time of the slowest rank"
         names = dict.fromkeys((target.name, target.machine_name))
         self._note(f"{': '.join(names)}; {how}; {counted(sum(not question.rising for question in questions))}")
         if target.partial:

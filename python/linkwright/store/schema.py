@@ -122,6 +122,7 @@ FLAGS = {
     "unwarmed": "the warm-up ended before its batches agreed",
     "moved": "the canary differed by more than a quarter before and after a launch",
     "two-modes": "launches form two groups; the value is that of the larger one",
+    "simulated": "the executor ran on a simulator of the hardware: the times are the simulator's, not measured",
     "no-arithmetic": "no time was charged for reductions",
     "folded": "one rank was simulated on behalf of all",
     "traffic": "messages without a collective: their order is proved, their contents have no meaning",

@@ -1,6 +1,6 @@
 """The rows of bytes that the cores begin with: who finds what where, in the L1 of every core at the same offset.
 
-    head | counters | stamps | programs | data and landings          as `metalium_walk.cpp` documents them
+head | counters | stamps | programs | data and landings          as `metalium_walk.cpp` documents them
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Image:
     def of(cls, lowered: Lowered, places: Sequence[Place], l1_bytes: int) -> Image:
         """Lay out the rows; a `WaivedError` if a core has less than they need."""
         counters = COUNTER * max(1, *map(len, lowered.senders))
-        stride = 2 * (1 + max(code[0] >> 8 for own in lowered.programs.values() for code in own if code[0] & 255 == STAMP))
+        codes = [code[0] for own in lowered.programs.values() for code in own]
+        stride = 2 + 2 * max(code >> 8 for code in codes if code & 255 == STAMP)
         stride += stride % 4
         most = max(1, _STAMPS // stride)
         at = HEAD + counters
@@ -79,8 +80,8 @@ class Image:
         words = at + -(-lowered.data_bytes // 16) * 4
         if 4 * words > l1_bytes:
             raise WaivedError(
-                f"metalium: waived: a core needs {4 * words} bytes of L1, {lowered.data_bytes} of them for data and what "
-                f"lands, and has {l1_bytes}; use a smaller size or more ranks"
+                f"metalium: waived: a core needs {4 * words} bytes of L1, {lowered.data_bytes} of them for data and "
+                f"landings, and has {l1_bytes}; use a smaller size or more ranks"
             )
         return cls(lowered, tuple(places), HEAD, tuple(stamps), tuple(programs), at, words, stride, most)
 
@@ -141,8 +142,8 @@ class Image:
                 raise ExecError(f"{who} did not reach the common start; clocks of cores differ", code="exec.stuck")
             sender, _ = self.lowered.senders[walker.rank][counter]
             raise ExecError(
-                f"{who} waited too long for notice {wanted} of rank {sender.rank}, processor {sender.processor} (counter "
-                f"{counter}); {found} have come; verify the schedule, and see that nobody else uses the board",
+                f"{who} waited too long for notice {wanted} of rank {sender.rank}, processor {sender.processor} "
+                f"(counter {counter}); {found} have come; verify the schedule, and see that nobody else uses the board",
                 code="exec.stuck",
             )
 

@@ -1,8 +1,8 @@
 """A schedule as one program for each data-movement processor, which the kernel `metalium_walk.cpp` walks.
 
-What a core cannot do is lowered here. It cannot combine into the memory of another core, so such data go to a *landing*,
-a place of their own at the target, which combines them. A write of the network moves bytes between addresses that are
-equal modulo 16, so any other piece lands, too, and its target copies it.
+What a core cannot do is lowered here. It cannot combine into the memory of another core, so such data go to a
+*landing*, a place of their own at the target, which combines them. A write of the network moves bytes between addresses
+that are equal modulo 16, so any other piece lands, too, and its target copies it.
 
     lanes      an even lane is walked by processor 0 on network 0, an odd one by processor 1 on network 1
     notices    a counter at the target for each processor that sends to it; its notices are numbered
