@@ -59,6 +59,11 @@ STUB := python/linkwright/_native.pyi
 $(STUB): $(RUST) $(VENV)/.deps
 	env -u RUSTFLAGS $(BIN)/maturin generate-stubs --locked --quiet --profile dev --out python
 
+# The runtime wants another Python and another NumPy, so it has an environment of its own.
+METALIUM ?= .metalium
+setup-metalium: ## the runtime of Tenstorrent with a simulator, in METALIUM (needs Python 3.10 or 3.12, METALIUM_PYTHON=)
+	packaging/metalium.sh "$(METALIUM)" $(METALIUM_PYTHON)
+
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
 	$(BIN)/linkwright dissect --on threads,wormhole-n150 --time-budget 90s --runs $(RUNS)
 

@@ -79,8 +79,9 @@ class Runtime:
         self._log = Path(self._folder.name) / "log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [python, "-P" if _knows_safe_path(python) else "-I", Path(__file__).with_name("serve.py")],
+                [python, Path(__file__).with_name("serve.py")],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=self._folder.name,
+                env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
                 start_new_session=True,  # a simulator that it starts must end with it
             )  # fmt: skip
         atexit.register(self.close)
@@ -173,8 +174,3 @@ def _error(answer: dict) -> LinkwrightError:
     cure = _CURES.get(code)
     kind = UsageError if cure else ExecError
     return kind(f"--on metalium: {answer['error']}" + (f"; {cure}" if cure else ""), code=f"metalium.{code}")
-
-
-def _knows_safe_path(python: Path) -> bool:
-    """Whether this Python has the option -P, as 3.11 and later do."""
-    return any((python.parent.parent / "lib").glob("python3.1[1-9]"))

@@ -172,6 +172,7 @@ def _short(error):
 
 
 if __name__ == "__main__":
+    sys.path.pop(0)  # the folder of this file, whose names are for linkwright
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # anything else that prints goes to stderr
     serve(sys.stdin.buffer, answers)
