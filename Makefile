@@ -19,7 +19,7 @@ LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench counts \
+.PHONY: help setup setup-dev setup-metalium dissect test test-slow test-rust test-python fuzz lint format generate bench counts \
   first-contact pictures docs wheel setup-wheel wheel-check sdist lock audit clean
 
 help: ## what each target does

@@ -16,7 +16,11 @@ RESULTS = {
     "part": ("string", True, "part of the suite"),
     "suite": ("string", True, "key of the suite"),
     "machine": ("string", True, "described machine, or the name of the machine that was measured"),
-    "executor": ("string", True, "what ran the schedule: `sim`, `threads`, `mpi`, `cuda`, `gpus`, `reference`"),
+    "executor": (
+        "string",
+        True,
+        "what ran the schedule: `sim`, `threads`, `mpi`, `cuda`, `gpus`, `metalium`, `reference`",
+    ),
     "collective": ("string", True, "`allreduce`, ...; null for traffic patterns and probes"),
     "algorithm": ("string", True, "algorithm of the collective, or name of the pattern or probe"),
     "schedule": ("string", True, "digest of a schedule of the user's, kept in `schedules/`; null for registered ones"),

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from linkwright import _native
-from linkwright.base.errors import ExecError, LinkwrightError, UsageError, WaivedError, WrongResultError
+from linkwright.base.errors import ExecError, LinkwrightError, NoMetaliumError, WaivedError, WrongResultError
 from linkwright.executor_api import Program
 from linkwright.executors.metalium import launch, lower, rectangle, runtime
 from linkwright.executors.metalium.image import INSTRUCTION, Image, Timing
@@ -130,7 +130,7 @@ def test_a_missing_acknowledgement_is_noticed():
     wrong = 0
     for seed in range(20):
         try:
-            case.check(case.rows(seed=seed, patience=10**9))
+            case.check(case.rows(seed=seed, patience=10**5))
         except WrongResultError:
             wrong += 1
     assert wrong
@@ -145,7 +145,7 @@ def test_a_processor_that_waits_in_vain_says_for_what():
     with pytest.raises(
         ExecError, match=r"rank 3 on core \(1, 1\), processor 0, waited too long for notice 1 of rank 2"
     ):
-        case.check(case.rows(patience=10**8))
+        case.check(case.rows(patience=10**4))
 
 
 @needs_compiler
@@ -230,8 +230,9 @@ def test_a_run_is_right_and_says_that_it_is_simulated(environment):
     assert status == 0, said
     assert "metalium: Wormhole simulated by wolfpine; simulated by wolfpine, not measured" in said
     assert "4 of 72 workers take part" in said
-    rows = json.loads(invoke("query", "select distinct machine, flags from results", "--json").output)
-    assert rows == [{"machine": "Wormhole simulated by wolfpine", "flags": "simulated"}]
+    rows = json.loads(invoke("query", "select distinct machine, flags from results", "--json").out)
+    assert {row["machine"] for row in rows} == {"Wormhole simulated by wolfpine"}
+    assert all("simulated" in row["flags"].split(",") for row in rows)
 
 
 def test_a_pair_of_cores_is_a_placement(environment):
@@ -269,7 +270,7 @@ def test_of_a_board_clocks_are_compared_and_repetitions_sampled(environment):
     assert len(found.ranks_ns) == 4
     assert not [note for note in found.notes if note.code == "simulated"]
     (clocks,) = measurer._clocks.values()
-    assert clocks.rate == pytest.approx(1, rel=0.2)  # the clock of these cores is that of the host, in ns
+    assert clocks.rate == pytest.approx(1e-4, rel=0.2)  # a cycle of these cores is 10 us
     assert max(map(abs, clocks.offsets)) <= 2 * clocks.wrong + 1e6
 
 
@@ -296,7 +297,7 @@ def test_what_the_chip_does_not_have_is_refused(environment, words, said):
 )
 def test_what_is_missing_is_named_with_its_cure(environment, spoil, said):
     spoil(environment)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(NoMetaliumError) as caught:
         runtime.runtime()
     assert said in str(caught.value)
     assert caught.value.exit_status == 2
@@ -311,7 +312,7 @@ def test_what_is_missing_is_named_with_its_cure(environment, spoil, said):
 )
 def test_a_device_that_cannot_be_opened_says_why(environment, monkeypatch, name, value, said):
     monkeypatch.setenv(name, value)
-    with pytest.raises(UsageError, match="--on metalium") as caught:
+    with pytest.raises(NoMetaliumError, match="--on metalium") as caught:
         runtime.runtime()
     assert said in str(caught.value)
 
@@ -321,7 +322,7 @@ def test_a_process_that_dies_names_its_last_words(environment, monkeypatch):
     case = Case(cases.build("allgather/ring", 4, 64))
     device = runtime.runtime()
     with pytest.raises(ExecError, match=r"ended the runtime's process .a line that"):
-        device.launch(case.image, [case.program.initial(r) for r in range(4)], Timing(1, 0, 1 << 30, [0] * 4))
+        device.launch(case.image, [case.program.initial(r) for r in range(4)], Timing(1, 0, 1 << 20, [0] * 4))
 
 
 # The real runtime, where its environment exists.
@@ -349,7 +350,7 @@ def device():
 def test_the_runtime_agrees(device, key):
     (made,) = cases.buildable(key, (4,), 96, "i32") if key != REAL[-1] else [cases.build(key, 8, 96, "i32")]
     case = Case(made)
-    timing = Timing(1, 1000, 1 << 23, [0] * case.program.ranks)
+    timing = Timing(1, 1000, launch.patience(device, case.image), [0] * case.program.ranks)
     initial = [case.program.initial(rank) for rank in range(case.program.ranks)]
     rows, _ = device.launch(case.image, initial, timing, *case.kind)
     assert case.check(rows)

@@ -28,15 +28,16 @@ class Metalium(Executor):
 
     key = "metalium"
     summary = (
-        "ranks are cores of a Tenstorrent chip (ran on simulators of the vendor's runtime; never on a board): one "
-        "kernel walks the schedule"
+        "ranks are Tenstorrent cores (ran on simulators; never on a board): one kernel on the vendor's runtime "
+        "walks the schedule"
     )
     description = (
-        "A data-movement kernel walks a program in the L1 of each core: puts are writes of the network, gets are "
-        "reads, notices are counters in L1, a multicast to a rectangle is the network's. Lanes take turns between the "
-        "two data-movement processors and their networks. Data are combined in software on these processors. Without "
-        "a board the simulator wolfpine stands for it, and rows say so; on other simulators (TT_METAL_SIMULATOR) "
-        "data are checked and nothing is timed. Needs ttnn in a Python of its own (`make setup-metalium`)."
+        "It ran on simulators of the vendor's runtime; never on a board. A data-movement kernel walks a program in "
+        "the L1 of each core: puts are writes of the network, gets are reads, notices are counters in L1, a multicast "
+        "to a rectangle is the network's. Lanes take turns between the two data-movement processors and their "
+        "networks, and these processors also combine data, in software. Without a board the simulator wolfpine stands "
+        "for it, and rows say so; on other simulators (TT_METAL_SIMULATOR) data are checked and nothing is timed. "
+        "Needs ttnn in a Python of its own (`make setup-metalium`)."
     )
     obeys = frozenset({"placement"})
 

@@ -21,7 +21,7 @@ from linkwright.ask import schedules
 from linkwright.ask.question import Probe, Question
 from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.base.units import NS_PER_S
-from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record, remarks
+from linkwright.store.record import UNCHECKED, UNTIMED, UNWARMED, Note, Record, remarks
 
 from ..process import Sampling
 from ..program import Program
@@ -32,8 +32,8 @@ from .runtime import Runtime
 
 # Cycles from choosing a start until it, for each rank that is told; after which a processor gives up a wait.
 _MARGIN, _PATIENCE = 200, 1 << 30
-# The same where every cycle is simulated.
-_SIMULATED_PATIENCE = 1 << 23
+# The same where every cycle is simulated, and more for each byte of a core: combining floats takes 80.
+_SIMULATED_PATIENCE, _PER_BYTE = 1 << 17, 100
 # Exchanges of stamps with each core, and seconds between the launches that give the rate of a clock.
 _EXCHANGES, _APART_S = 8, 0.5
 _SOFTWARE = "data are combined in software by the data-movement processors, not by the matrix unit"
@@ -75,7 +75,7 @@ class Measurer:
             checked, _ = launches.checked([0] * len(places))
             raise WaivedError(
                 f"{checked} elements compared, all correct; {self._runtime.simulator} is functional and has no times",
-                code="untimed",
+                code=UNTIMED,
             )
         clocks = self._clocks.get(places) or self._measured(places)
         self._clocks[places] = clocks
@@ -87,7 +87,7 @@ class Measurer:
             return Clocks([0], 0.0, self._rate(places))
         image = Image.of(exchange(places), places, self._runtime.l1_bytes)
         repetitions = 2 if self._runtime.simulator else _EXCHANGES
-        timing = Timing(repetitions, 0, _patience(self._runtime), [0] * len(places))
+        timing = Timing(repetitions, 0, patience(self._runtime, image), [0] * len(places))
         rows, _ = self._runtime.launch(image, [np.zeros(0, np.uint8)] * len(places), timing)
         stamps = image.times(rows, repetitions)[0]
         before, after = stamps[0, :, 0 : 2 * (len(places) - 1) : 2], stamps[0, :, 1 : 2 * (len(places) - 1) : 2]
@@ -135,7 +135,7 @@ class _Launches:
         return self._times(self._launch(count, offsets), count)
 
     def _launch(self, count: int, offsets: Sequence[int]) -> NDArray[np.uint32]:
-        timing = Timing(count, _MARGIN * self._program.ranks, _patience(self._runtime), offsets)
+        timing = Timing(count, _MARGIN * self._program.ranks, patience(self._runtime, self.image), offsets)
         return self._runtime.launch(self.image, self._initial, timing, *self._kind)[0]
 
     def _times(self, rows: NDArray[np.uint32], count: int) -> NDArray[np.int64]:
@@ -143,7 +143,9 @@ class _Launches:
         stamps = self.image.times(rows, count)
         times = np.stack([stamps[..., 0].min(axis=0), stamps[..., 1].max(axis=0)], axis=-1).transpose(1, 0, 2)
         if (times[..., 1] <= times[..., 0]).any():
-            raise WrongResultError("metalium: a rank finished before it started; no value is reported")
+            raise WrongResultError(
+                "metalium: a rank finished before it started; no value is reported", code="exec.implausible"
+            )
         return times
 
 
@@ -181,8 +183,11 @@ def _sampled(launches: _Launches, clocks: Clocks, runtime: Runtime, sampling: Sa
     )
 
 
-def _patience(runtime: Runtime) -> int:
-    return _SIMULATED_PATIENCE if runtime.simulator else _PATIENCE
+def patience(runtime: Runtime, image: Image) -> int:
+    """Cycles after which a processor gives up a wait."""
+    if runtime.simulator and runtime.has_times:
+        return _SIMULATED_PATIENCE + _PER_BYTE * image.lowered.data_bytes
+    return _PATIENCE
 
 
 def _described_rate() -> float:

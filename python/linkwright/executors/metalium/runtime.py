@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.errors import ExecError, LinkwrightError, UsageError
+from linkwright.base.errors import ExecError, LinkwrightError, NoMetaliumError
 from linkwright.base.extras import CHECKOUT
 
 from .image import Image, Timing
@@ -50,10 +50,9 @@ def python() -> Path:
     folder = Path(named) if named else CHECKOUT.parent / ".metalium"
     found = folder / "bin" / "python"
     if not found.exists():
-        raise UsageError(
+        raise NoMetaliumError(
             f"--on metalium: {f'{ENVIRONMENT}={named}' if named else folder} is no environment with the runtime "
-            f"(there is no bin/python); {_SETUP} makes one",
-            code="metalium.no-runtime",
+            f"(there is no bin/python); {_SETUP} makes one"
         )
     return found
 
@@ -82,7 +81,7 @@ class Runtime:
                 [python, Path(__file__).with_name("serve.py")],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=self._folder.name,
                 env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
-                start_new_session=True,  # a simulator that it starts must end with it
+                start_new_session=True,  # Ctrl-C is for the session, which ends it
             )  # fmt: skip
         atexit.register(self.close)
         about = self._answer(_OPEN_S, "opening the device")
@@ -132,8 +131,12 @@ class Runtime:
         self._folder.cleanup()
 
     def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """End the process and what it has started: a simulator would go on, in a group of its own."""
+        found = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        children = found.read_text(encoding="utf-8").split() if self._process.poll() is None and found.exists() else []
+        for pid in (*map(int, children), self._process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
     def _answer(self, limit_s: float, what: str, nbytes: int = 0) -> dict:
@@ -160,7 +163,7 @@ class Runtime:
             ended = (
                 f"took more than {limit_s:.0f} s" if late.is_set() else f"ended the runtime's process ({self._last()})"
             )
-            raise ExecError(f"metalium: {what} {ended}; run again with fewer ranks or less data", code="metalium.ended")
+            raise ExecError(f"metalium: {what} {ended}; run again with fewer ranks or less data")
         return answer
 
     def _last(self) -> str:
@@ -170,7 +173,7 @@ class Runtime:
 
 
 def _error(answer: dict) -> LinkwrightError:
-    code = answer["code"]
-    cure = _CURES.get(code)
-    kind = UsageError if cure else ExecError
-    return kind(f"--on metalium: {answer['error']}" + (f"; {cure}" if cure else ""), code=f"metalium.{code}")
+    cure = _CURES.get(answer["code"])
+    if cure is None:
+        return ExecError(f"metalium: {answer['error']}")
+    return NoMetaliumError(f"--on metalium: {answer['error']}; {cure}")

@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -69,7 +70,33 @@ def simulator_of(path):
         os.environ.setdefault(SIMULATOR, wolfpine)
     chosen = os.environ[SIMULATOR]
     is_own = wolfpine is not None and pathlib.Path(wolfpine).parent in pathlib.Path(chosen).parents
-    return "wolfpine" if is_own else pathlib.Path(chosen).stem
+    if not is_own:
+        return pathlib.Path(chosen).stem
+    # The physical coordinates of a worker may be those of a DRAM tile on network 1, and wolfpine takes them for it.
+    # Boards have translated ones, and so does the chip of this description.
+    described = pathlib.Path(wolfpine, "cluster_descriptor.yaml")
+    if described.exists():
+        os.environ.setdefault("TT_METAL_MOCK_CLUSTER_DESC_PATH", str(described))
+    return "wolfpine"
+
+
+def guard():
+    """Leave a process that ends this one, and simulators that it has started, when the session is gone.
+
+    A call of the runtime may hang, so nothing in this process could do it.
+    """
+    session, own = os.getppid(), os.getpid()
+    if os.fork():
+        return
+    os.setsid()
+    while os.path.exists(f"/proc/{session}") and os.getppid() == own:  # noqa: PTH110
+        time.sleep(0.5)
+    if os.getppid() == own:
+        for child in pathlib.Path(f"/proc/{own}/task/{own}/children").read_text().split():
+            if int(child) != os.getpid():
+                os.kill(int(child), signal.SIGKILL)
+        os.kill(own, signal.SIGKILL)
+    os._exit(0)
 
 
 class Chip:
@@ -172,6 +199,7 @@ def _short(error):
 
 
 if __name__ == "__main__":
+    guard()
     sys.path.pop(0)  # the folder of this file, whose names are for linkwright
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # anything else that prints goes to stderr

@@ -86,11 +86,14 @@ inline uint32_t look(uint32_t address) {
     return __atomic_load_n((uint32_t *)shim::l1(shim::core, address, 4), __ATOMIC_ACQUIRE);
 }
 
+// A cycle of 10 us, so that patience does not end because the host is busy; no two calls give the same.
 inline uint64_t now() {
+    thread_local uint64_t last;
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     sched_yield();
-    return time.tv_sec * 1000000000ull + time.tv_nsec;
+    const uint64_t found = time.tv_sec * 100000ull + time.tv_nsec / 10000;
+    return last = found > last ? found : last + 1;
 }
 
 inline uint64_t get_noc_addr(uint32_t x, uint32_t y, uint32_t address) {
