@@ -230,9 +230,9 @@ def test_a_run_is_right_and_says_that_it_is_simulated(environment):
     assert status == 0, said
     assert "metalium: Wormhole simulated by wolfpine; simulated by wolfpine, not measured" in said
     assert "4 of 72 workers take part" in said
-    rows = json.loads(invoke("query", "select distinct machine, flags from results", "--json").out)
+    rows = json.loads(invoke("query", "select machine, flags from results where metric = 'time'", "--json").out)
     assert {row["machine"] for row in rows} == {"Wormhole simulated by wolfpine"}
-    assert all("simulated" in row["flags"].split(",") for row in rows)
+    assert all("simulated" in row["flags"] for row in rows)
 
 
 def test_a_pair_of_cores_is_a_placement(environment):
