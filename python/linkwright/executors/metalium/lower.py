@@ -28,6 +28,8 @@ from ..program import Operation, Piece, Program
 ALIGNED = 16  # bytes: addresses of a transfer are equal modulo this
 _WITHIN = 255  # the lane of what happens within a rank
 _PROCESSORS = 2
+# Bytes from which the network copies within a core, at its own rate; a processor takes cycles for each word.
+_WORTH_A_WRITE = 128
 
 Place = tuple[int, int]  # logical column and line of a core
 Instruction = tuple[int, int, int, int]  # code | where << 8, and three words
@@ -235,7 +237,11 @@ class _Lowering:
         if steps:
             self._announce(walker)
         for code, into, given, nbytes in steps:
-            self._emit(walker, code, 0, into, given, nbytes)
+            if code == COPY and (into - given) % ALIGNED == 0 and nbytes >= _WORTH_A_WRITE:
+                self._emit(walker, WRITE, self._place(walker.rank), given, into, nbytes)
+                self._emit(walker, LANDED)
+            else:
+                self._emit(walker, code, 0, into, given, nbytes)
         if self._processors > 1:
             changes.extend((step, walker, len(self._code[walker])) for step in steps)
 
