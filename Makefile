@@ -62,7 +62,7 @@ $(STUB): $(RUST) $(VENV)/.deps
 # The runtime wants another Python and another NumPy, so it has an environment of its own.
 METALIUM ?= .metalium
 setup-metalium: ## the runtime of Tenstorrent with a simulator, in METALIUM (needs Python 3.10 or 3.12, METALIUM_PYTHON=)
-	packaging/metalium.sh "$(METALIUM)" $(METALIUM_PYTHON)
+	python/linkwright/executors/metalium/setup.sh "$(METALIUM)" $(METALIUM_PYTHON)
 
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
 	$(BIN)/linkwright dissect --on threads,wormhole-n150 --time-budget 90s --runs $(RUNS)

@@ -254,7 +254,7 @@ def test_of_a_board_clocks_are_compared_and_repetitions_sampled(environment):
 
     device = runtime.runtime()
     device.simulator = None  # as if the chip were one
-    measurer = launch.Measurer(device, places(4))
+    measurer = launch.CoreMeasurer(device, places(4))
     question = Collective(
         part="run",
         collective="allgather",
@@ -366,3 +366,14 @@ def test_the_kernel_is_small(device):
         pytest.skip("no kernel in the cache, or no `size` of the compiler")
     told = subprocess.run([tool, *map(str, found)], capture_output=True, text=True, check=True).stdout.splitlines()
     assert max(int(line.split()[0]) for line in told[1:]) <= 8192  # bytes of instructions and constants
+
+
+def test_a_python_without_wheels_is_refused(tmp_path):
+    if sys.version_info[:2] in ((3, 10), (3, 12)):
+        pytest.skip("this Python has wheels, so the environment would be made")
+    setup = runtime.KERNEL.parents[1] / "executors/metalium/setup.sh"
+    done = subprocess.run(
+        ["bash", setup, tmp_path / "environment", sys.executable], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "is neither Python 3.10 nor 3.12" in done.stderr

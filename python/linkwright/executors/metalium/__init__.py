@@ -76,10 +76,10 @@ class Metalium(Executor):
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In the process of the runtime, which stays open between launches."""
         from .. import process
-        from .launch import Measurer
+        from .launch import CoreMeasurer
         from .runtime import runtime
 
-        return process.here(lambda: Measurer(runtime(), target.handle), launch)
+        return process.here(lambda: CoreMeasurer(runtime(), target.handle), launch)
 
 
 def rectangle(ranks: int, columns: int, lines: int) -> tuple[int, int] | None:

@@ -28,7 +28,7 @@ from ..program import Program
 from ..sampling import take_samples
 from .image import Image, Timing
 from .lower import COMBINE, Place, exchange, lower
-from .runtime import Runtime
+from .runtime import VendorRuntime
 
 # Cycles from choosing a start until it, for each rank that is told; after which a processor gives up a wait.
 _MARGIN, _PATIENCE = 200, 1 << 30
@@ -39,7 +39,7 @@ _EXCHANGES, _APART_S = 8, 0.5
 _SOFTWARE = "data are combined in software by the data-movement processors, not by the matrix unit"
 
 
-class Clocks(NamedTuple):
+class CoreClocks(NamedTuple):
     """Clocks of cores: by rank the offset from the first, in cycles, by how much it may be wrong; cycles in a ns."""
 
     offsets: list[int]
@@ -47,12 +47,12 @@ class Clocks(NamedTuple):
     rate: float
 
 
-class Measurer:
+class CoreMeasurer:
     """The chip that a process of the runtime holds."""
 
-    def __init__(self, runtime: Runtime, places: Sequence[Place]):
+    def __init__(self, runtime: VendorRuntime, places: Sequence[Place]):
         self._runtime, self._places = runtime, places
-        self._clocks: dict[tuple[Place, ...], Clocks] = {}
+        self._clocks: dict[tuple[Place, ...], CoreClocks] = {}
 
     def canary_ns(self, budget_s: float) -> float | None:
         """Nothing watches the clock of a board yet."""
@@ -81,10 +81,10 @@ class Measurer:
         self._clocks[places] = clocks
         return _sampled(launches, clocks, self._runtime, sampling)
 
-    def _measured(self, places: tuple[Place, ...]) -> Clocks:
+    def _measured(self, places: tuple[Place, ...]) -> CoreClocks:
         """Offsets of the clocks, from the fastest of some exchanges; on a board also their rate."""
         if len(places) == 1:
-            return Clocks([0], 0.0, self._rate(places))
+            return CoreClocks([0], 0.0, self._rate(places))
         image = Image.of(exchange(places), places, self._runtime.l1_bytes)
         repetitions = 2 if self._runtime.simulator else _EXCHANGES
         timing = Timing(repetitions, 0, patience(self._runtime, image), [0] * len(places))
@@ -94,7 +94,7 @@ class Measurer:
         best = (after - before).argmin(axis=0), np.arange(len(places) - 1)
         answered = stamps[1:, :, 0].T
         offsets = answered[best] - (before[best] + after[best]) // 2
-        return Clocks([0, *offsets.tolist()], float((after - before)[best].max()) / 2, self._rate(places))
+        return CoreClocks([0, *offsets.tolist()], float((after - before)[best].max()) / 2, self._rate(places))
 
     def _rate(self, places: tuple[Place, ...]) -> float:
         """Cycles in a ns: as the described machine has it for a simulator, from two launches on a board."""
@@ -114,7 +114,7 @@ class Measurer:
 class _Launches:
     """One schedule on its cores."""
 
-    def __init__(self, runtime: Runtime, program: Program, places: tuple[Place, ...], dtype: str, op: str | None):
+    def __init__(self, runtime: VendorRuntime, program: Program, places: tuple[Place, ...], dtype: str, op: str | None):
         self._runtime, self._program, self._kind = runtime, program, (dtype, op)
         lowered = lower(program, places)
         self.image = Image.of(lowered, places, runtime.l1_bytes)
@@ -149,7 +149,7 @@ class _Launches:
         return times
 
 
-def _sampled(launches: _Launches, clocks: Clocks, runtime: Runtime, sampling: Sampling) -> Record:
+def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sampling: Sampling) -> Record:
     end_s = time.monotonic() + sampling.budget_s
     _, first = launches.checked(clocks.offsets, sampling.check)
     found = [first]
@@ -183,7 +183,7 @@ def _sampled(launches: _Launches, clocks: Clocks, runtime: Runtime, sampling: Sa
     )
 
 
-def patience(runtime: Runtime, image: Image) -> int:
+def patience(runtime: VendorRuntime, image: Image) -> int:
     """Cycles after which a processor gives up a wait."""
     if runtime.simulator and runtime.has_times:
         return _SIMULATED_PATIENCE + _PER_BYTE * image.lowered.data_bytes

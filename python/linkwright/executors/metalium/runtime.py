@@ -58,12 +58,12 @@ def python() -> Path:
 
 
 @functools.cache
-def runtime() -> Runtime:
+def runtime() -> VendorRuntime:
     """The process of this session; opening a device takes seconds, so it stays until the session ends."""
-    return Runtime(python())
+    return VendorRuntime(python())
 
 
-class Runtime:
+class VendorRuntime:
     """The device, open in another process.
 
     Attributes:

@@ -99,7 +99,7 @@ def guard():
     os._exit(0)
 
 
-class Chip:
+class OpenChip:
     """The device, open."""
 
     def __init__(self):
@@ -171,7 +171,7 @@ def serve(given, out):
         simulator = prepare()
         import numpy as np
 
-        chip = Chip()
+        chip = OpenChip()
         say(chip.about(simulator))
     except RefusedError as error:
         return say({"error": str(error), "code": error.code})

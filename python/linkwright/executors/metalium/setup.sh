@@ -1,13 +1,13 @@
 #!/bin/bash
 # The runtime of Tenstorrent (ttnn) and a simulator of its chips (wolfpine), in an environment of their own.
 #
-#   packaging/metalium.sh FOLDER [PYTHON]        `make setup-metalium` calls it
+#   python/linkwright/executors/metalium/setup.sh FOLDER [PYTHON]        `make setup-metalium` calls it
 #
 # PYTHON is 3.10 or 3.12, for which ttnn has wheels. ttnn compiles every kernel when it runs it, with a compiler that no
 # registry has; where it is absent, a stand-in maps its command line to Debian's RISC-V compiler. That serves
 # data-movement kernels. On a machine with a board, install the vendor's compiler (SFPI) instead: nothing is replaced.
 set -euo pipefail
-folder=${1:?usage: packaging/metalium.sh FOLDER [PYTHON]}
+folder=${1:?usage: python/linkwright/executors/metalium/setup.sh FOLDER [PYTHON]}
 packages=(ttnn==0.81.1 wolfpine==2.2)
 
 suits() { [ -n "$1" ] && "$1" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 12)))' 2>/dev/null; }
