@@ -19,7 +19,7 @@ LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench counts \
+.PHONY: help setup setup-dev setup-metalium dissect test test-slow test-rust test-python fuzz lint format generate bench counts \
   first-contact pictures docs wheel setup-wheel wheel-check sdist lock audit clean
 
 help: ## what each target does
@@ -60,6 +60,11 @@ $(VENV)/.built: $(RUST) pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(VENV)/.d
 STUB := python/linkwright/_native.pyi
 $(STUB): $(RUST) $(VENV)/.deps
 	env -u RUSTFLAGS $(BIN)/maturin generate-stubs --locked --quiet --profile dev --out python
+
+# The runtime wants another Python and another NumPy, so it has an environment of its own.
+METALIUM ?= .metalium
+setup-metalium: ## the runtime of Tenstorrent with a simulator, in METALIUM (needs Python 3.10 or 3.12, METALIUM_PYTHON=)
+	python/linkwright/executors/metalium/setup.sh "$(METALIUM)" $(METALIUM_PYTHON)
 
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
 	$(BIN)/linkwright dissect --on threads,wormhole-n150 --time-budget 90s --runs $(RUNS)

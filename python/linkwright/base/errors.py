@@ -73,6 +73,12 @@ class NoGpuError(UsageError):
     code = "cuda.no-gpu"
 
 
+class NoMetaliumError(UsageError):
+    """No environment, compiler, simulator or board that the executor `metalium` could use."""
+
+    code = "metalium.no-device"
+
+
 class StoreError(LinkwrightError):
     """A run folder that cannot be read or written."""
 

@@ -64,7 +64,8 @@ def command(
     On `threads` the ranks are threads of this machine. On `mpi` they are the processes of
     `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm.
     On `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid. On `gpus`
-    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these.
+    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these. On `metalium` they
+    are cores of a Tenstorrent chip.
 
     A described machine in --on is simulated, not measured, into the same run folder: `--on threads,wormhole-n150` puts
     both side by side. Its values are exact, so they have no interval and need no time budget.

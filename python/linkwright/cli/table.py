@@ -64,6 +64,8 @@ class LiveTable(Watcher):
         self.finish()
         self._begin(target.modelled)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
+        if target.simulator:
+            how = f"simulated by {target.simulator}, not measured; time of the slowest rank"
         if launches:
             alike = "" if target.machine.noisy else ", all alike: the machine file has no [noise]"
             how = f"modelled, {launches} launches{alike}"

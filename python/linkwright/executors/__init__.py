@@ -2,7 +2,8 @@
 
     sim         described machines, modelled       threads    processors of this host
     mpi         ranks of an MPI job                cuda       SMs of a GPU
-    gpus        GPUs of a node                     reference  the judge: data only, no times
+    gpus        GPUs of a node                     metalium   cores of a Tenstorrent chip
+    reference   the judge: data only, no times
 
 `protocol.py` documents the interface. To add an executor: a package with a subclass of `Executor`, a line here, a test,
 and a page in docs/. All other code uses the object and compares no names. Installed packages add more (`plugins.py`);
@@ -22,13 +23,14 @@ from linkwright.machines import AS_DESCRIBED, Variant
 
 from .cuda import Cuda
 from .gpus import Gpus
+from .metalium import Metalium
 from .mpi import Mpi
 from .protocol import ANY, CONDITIONS, MOST_RANKS, Executor, Target
 from .reference import Reference
 from .sim import ModelledTarget, Recipe, Sim
 from .threads import Threads
 
-EXECUTORS: dict[str, Executor] = {e.key: e for e in (Reference(), Sim(), Threads(), Mpi(), Cuda(), Gpus())}
+EXECUTORS: dict[str, Executor] = {e.key: e for e in (Reference(), Sim(), Threads(), Mpi(), Cuda(), Gpus(), Metalium())}
 
 
 def find(name: str) -> Executor | None:

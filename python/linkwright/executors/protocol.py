@@ -83,6 +83,7 @@ class Target:
         about: plain values about the machine, for `environment.json`.
         handle: private to the executor.
         partial: if the machine has more endpoints than take part: how many, and how to take all.
+        simulator: what stands for the hardware, where the executor runs on a simulator of it.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Target:
     about: Mapping[str, object] | None = None
     handle: object = None
     partial: str | None = None
+    simulator: str | None = None
 
     @property
     def modelled(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.base.errors import LinkwrightError
-from linkwright.store.record import Ended, Outcome
+from linkwright.store.record import UNTIMED, Ended, Outcome
 
 from .protocol import Executor, Extent, Launch, Target
 
@@ -38,4 +38,4 @@ class Reference(Executor):
                 yield Ended.by(error, "failed", question.key, launch.number)
                 continue
             reason = f"{checked} elements compared, all correct; reference does not measure time"
-            yield Ended(question.key, launch.number, "waived", reason, "untimed")
+            yield Ended(question.key, launch.number, "waived", reason, UNTIMED)

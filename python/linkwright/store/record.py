@@ -20,6 +20,7 @@ from linkwright.base.errors import LinkwrightError
 DISTURBANCES = ("foreign", "clock")
 # Codes of an experiment without a value that no error names.
 OUT_OF_TIME, ALL_DISTURBED, PROCESS_ENDED = "out-of-time", "all-disturbed", "process-ended"
+UNTIMED = "untimed"
 
 
 class Note(NamedTuple):
