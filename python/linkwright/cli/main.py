@@ -31,6 +31,7 @@ GROUPS = {
         "expect": "State what COLLECTIVE gives on a healthy machine, with tolerances, and write gates for operators.",
         "predict": "Forecast the program APP on described machines.",
         "draw": "Draw a machine, a run or schedules, or write the report of a run, and print the path.",
+        "play": "Write the playground: simulate described machines in a browser, offline.",
         "machines": "List and show described machines, or import one from what a system reports.",
         "list": "List everything that has a name, or all of one KIND.",
         "describe": "Describe what NAME stands for.",
