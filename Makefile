@@ -19,8 +19,8 @@ LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev setup-metalium dissect test test-slow test-rust test-python fuzz lint format generate bench counts \
-  first-contact pictures docs wheel setup-wheel wheel-check sdist lock audit clean
+.PHONY: help setup setup-dev setup-metalium dissect test test-slow test-rust test-python fuzz lint format generate bench \
+  counts first-contact pictures play docs wheel setup-wheel wheel-check sdist lock audit clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -139,7 +139,21 @@ $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	@touch $@
 
-docs: setup $(VENV)/.docs ## the documentation site in target/site, strictly: no dead link, no page that nothing leads to
+# The engine for browsers, half a minute on two cores: the crates below the binding. Without its target, which rustup
+# brings, the site and the wheel lack the playground and say so.
+ENGINE := python/linkwright/show/playground/engine.wasm
+WASM   := wasm32-unknown-unknown
+REMAP  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
+$(ENGINE): $(RUST)
+	@if rustc --print target-libdir --target $(WASM) | xargs -I{} test -d {} || rustup target add $(WASM); then \
+	  RUSTFLAGS="$(REMAP)" cargo build --locked --quiet --profile web --target $(WASM) -p linkwright-web \
+	    && cp target/$(WASM)/web/linkwright_web.wasm $@; \
+	else echo "rustup cannot add $(WASM), so there is no playground" >&2; fi
+
+play: setup $(ENGINE) ## the playground, the engine in one page that works offline: playground.html
+	$(BIN)/linkwright play --out playground.html
+
+docs: setup $(VENV)/.docs $(ENGINE) ## the documentation site in target/site, strictly: no dead link, no page that nothing leads to
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 # The oldest login nodes that still get updates (RHEL 8) have GLIBC 2.28; Zig can link against any version.
@@ -152,8 +166,8 @@ $(VENV)/.release: requirements-release.lock $(VENV)/.python
 # Messages of the library name the source files of crates. Removing the folder of those files makes the wheel
 # reproducible: the same sources give the same wheel wherever it is built.
 WHEEL := --locked --strip --zig --compatibility manylinux_2_28
-wheel setup-wheel: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
-wheel: $(STUB) $(VENV)/.release ## wheels in dist/, which need no compiler: x86-64, ARM (rustup brings that target), studies, plug-ins
+wheel setup-wheel: export RUSTFLAGS = $(REMAP)
+wheel: $(STUB) $(ENGINE) $(VENV)/.release ## wheels in dist/, which need no compiler: x86-64, ARM (rustup brings that target), studies, plug-ins
 	@for target in $(WHEEL_TARGETS); do \
 	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \
 	  $(BIN)/maturin build --release $(WHEEL) --target $$target --out dist || exit 1; \

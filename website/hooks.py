@@ -7,6 +7,7 @@ reference/python.md      what `import linkwright` offers, from its docstrings
 reference/keys.md        the keys of files, from their schemas
 machines/all.md          every shipped machine, as a picture
 machines/NAME.md         one of them: published against predicted, each number with its source
+playground.html          the engine in a page of its own, which docs/playground.md leads to
 
 MkDocs calls the functions `on_*`. A link that leaves docs/ leads to a file of the repository, which the site does not
 hold; it becomes the name of that file.
@@ -26,6 +27,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from linkwright.base import registry
+from linkwright.base.errors import FileError
+from linkwright.show import playground
 
 ROOT = Path(__file__).parent.parent
 STYLE = "assets/site.css"
@@ -40,6 +43,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the generated pages and pictures, and the style."""
     for path, text in _pages():
         files.append(File.generated(config, path, content=text))
+    files.append(File.generated(config, "playground.html", content=_playground()))
     files.append(File.generated(config, STYLE, content=(ROOT / "website" / "site.css").read_text(encoding="utf-8")))
     return files
 
@@ -97,6 +101,14 @@ def _pages() -> Iterator[tuple[str, str]]:
     for key in machine_pages.names():
         yield f"machines/{key}.md", machine_pages.page(key)
         yield from machine_pages.drawings(key)
+
+
+def _playground() -> str:
+    """The playground, or why this site has none."""
+    try:
+        return playground.page()
+    except FileError as error:
+        return f"<!doctype html><title>No playground</title><p>{error}</p>"
 
 
 def _home() -> str:

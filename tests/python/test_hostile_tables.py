@@ -144,6 +144,7 @@ RIGHT = {
     "list": "list machines",
     "describe": "describe ring",
     "draw": "draw allreduce/ring --on loggp -p 4 --size 64 --out x.svg",
+    "play": "play",
     "explain": "explain log.txt --on loggp",
     "machines": "machines show loggp",
     "verify": "verify allreduce/ring -p 4",

@@ -32,6 +32,7 @@ GROUPS = {
         "locate": "Find the slow link, port or host of a cluster with few tests.",
         "predict": "Forecast the program APP on described machines.",
         "draw": "Draw a machine, a run or schedules, or write the report of a run, and print the path.",
+        "play": "Write the playground: simulate described machines in a browser, offline.",
         "machines": "List and show described machines, or import one from what a system reports.",
         "list": "List everything that has a name, or all of one KIND.",
         "describe": "Describe what NAME stands for.",

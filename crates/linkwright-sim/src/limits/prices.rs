@@ -44,6 +44,8 @@ const LOOK: usize = 20;
 const NEAR: f64 = 1e-3;
 /// What rounding may have added.
 const ROUNDING: f64 = 1e-9;
+/// Terms of the series of [`exponential`]: the next one is below the last digit.
+const TERMS: u32 = 17;
 
 /// The ways of a problem, and what it asks of them.
 pub(super) struct Market<'a> {
@@ -315,11 +317,19 @@ fn raise(shares: &mut [f64], load: &[f64], size: f64) {
     let most = most(load);
     for (share, &load) in shares.iter_mut().zip(load) {
         if load > 0.0 {
-            *share *= (size * load / most).exp();
+            *share *= exponential(size * load / most);
         }
     }
     let total: f64 = shares.iter().sum();
     shares.iter_mut().for_each(|share| *share /= total);
+}
+
+/// e^x for x from 0 to 1 by its series. That of the standard library differs by processor and C library in the last
+/// digit, and prices follow it to other limits, which are no worse but not the same.
+fn exponential(x: f64) -> f64 {
+    (1..=TERMS)
+        .rev()
+        .fold(1.0, |sum, n| 1.0 + sum * x / f64::from(n))
 }
 
 fn add(sum: &mut [f64], values: &[f64]) {

@@ -278,7 +278,11 @@ impl Routing {
                 None
             }
             None if t.stages.is_empty() => {
-                if !trees.way((key.from, key.to), (index, self.terrain(t)), &mut way.links) {
+                if !trees.way(
+                    (key.from, key.to),
+                    (index as u64, self.terrain(t)),
+                    &mut way.links,
+                ) {
                     return false;
                 }
                 way.shortest = true;
@@ -314,7 +318,7 @@ impl Routing {
         let passes = way.ends.len();
         let mut spread = |links: &[u32]| {
             let asked = (links, (key.from, key.to));
-            fans.pieces(asked, (index, terrain), trees, passes > 1)
+            fans.pieces(asked, (index as u64, terrain), trees, passes > 1)
         };
         let found: Vec<Option<Vec<Piece>>> = way.passes(0, passes - 1).map(&mut spread).collect();
         if found.iter().all(Option::is_none) {
@@ -403,7 +407,7 @@ impl Routing {
         let t = &self.transports[index];
         let mut shortest = |a: u32, b: u32| {
             let mut links = Vec::new();
-            (trees.way((a, b), (index, self.terrain(t)), &mut links)).then_some(links)
+            (trees.way((a, b), (index as u64, self.terrain(t)), &mut links)).then_some(links)
         };
         let mut through = |&stage: &u32| {
             let before = shortest(key.from, stage)?;

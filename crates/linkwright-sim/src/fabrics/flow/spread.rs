@@ -63,7 +63,7 @@ impl Fan {
         target: u32,
         terrain: Terrain<'_>,
         trees: &mut Trees,
-        number: usize,
+        number: u64,
     ) -> Option<Fan> {
         let topology = terrain.topology;
         let depths = trees.depths((source, target), (number, terrain))?;
@@ -191,9 +191,9 @@ pub(super) fn cost(flows: usize, rate: u64) -> u64 {
 pub(super) struct Fans {
     all: Vec<Fan>,
     /// By first and last node and number of the terrain; none where there is one way.
-    known: FxHashMap<(u32, u32, usize), Option<u32>>,
+    known: FxHashMap<(u32, u32, u64), Option<u32>>,
     /// By number of the terrain, whether it has circles; without one there is a single way between any two nodes.
-    circles: FxHashMap<usize, bool>,
+    circles: FxHashMap<u64, bool>,
     pub seed: u64,
 }
 
@@ -220,7 +220,7 @@ impl Fans {
     pub fn pieces(
         &mut self,
         (links, pair): (&[u32], (u32, u32)),
-        (number, terrain): (usize, Terrain<'_>),
+        (number, terrain): (u64, Terrain<'_>),
         trees: &mut Trees,
         fixed: bool,
     ) -> Option<Vec<Piece>> {
@@ -258,7 +258,7 @@ impl Fans {
     fn fan(
         &mut self,
         stretch: &[u32],
-        (number, terrain): (usize, Terrain<'_>),
+        (number, terrain): (u64, Terrain<'_>),
         trees: &mut Trees,
     ) -> Option<u32> {
         let topology = terrain.topology;
@@ -270,7 +270,7 @@ impl Fans {
             .iter()
             .position(|&one| one == rule.rule)
             .expect("it is one of them");
-        let number = ((number + 1) << 3 | place << 1 | usize::from(rule.stated)) << 32;
+        let number = ((number + 1) << 3 | (place as u64) << 1 | u64::from(rule.stated)) << 32;
         let classes = || -> Vec<bool> {
             let both = terrain.classes.iter().zip(&topology.rules);
             both.map(|(&used, &of)| used && of == rule).collect()

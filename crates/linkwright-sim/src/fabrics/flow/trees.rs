@@ -95,7 +95,7 @@ impl Tree {
 #[derive(Debug, Default)]
 pub(super) struct Trees {
     /// By source and number of the terrain.
-    trees: FxHashMap<(u32, usize), Tree>,
+    trees: FxHashMap<(u32, u64), Tree>,
 }
 
 impl Trees {
@@ -103,7 +103,7 @@ impl Trees {
     pub fn depths<'a>(
         &'a mut self,
         (source, target): (u32, u32),
-        (number, terrain): (usize, Terrain<'a>),
+        (number, terrain): (u64, Terrain<'a>),
     ) -> Option<impl Fn(u32) -> Option<u32> + 'a> {
         let tree = self.tree(source, (number, terrain));
         if !tree.reaches(target, terrain) {
@@ -123,7 +123,7 @@ impl Trees {
         })
     }
 
-    fn tree(&mut self, source: u32, (number, terrain): (usize, Terrain<'_>)) -> &mut Tree {
+    fn tree(&mut self, source: u32, (number, terrain): (u64, Terrain<'_>)) -> &mut Tree {
         let nodes = terrain.topology.names.len();
         if self.trees.len() * nodes > KEPT {
             self.trees.clear();
@@ -135,7 +135,7 @@ impl Trees {
     pub fn way(
         &mut self,
         (source, target): (u32, u32),
-        (number, terrain): (usize, Terrain<'_>),
+        (number, terrain): (u64, Terrain<'_>),
         links: &mut Vec<u32>,
     ) -> bool {
         let tree = self.tree(source, (number, terrain));

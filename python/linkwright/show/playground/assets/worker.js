@@ -1,0 +1,51 @@
+// The engine in a worker. It answers one request after the other; when it breaks off, another instance takes its place.
+"use strict";
+let module, engine, shelf;
+
+async function start() {
+  engine = (await WebAssembly.instantiate(module, {})).exports;
+  ask({ ask: "shelf", ...shelf });
+}
+
+function text() {
+  return new TextDecoder().decode(new Uint8Array(engine.memory.buffer, engine.lw_text(), engine.lw_length()));
+}
+
+function ask(request) {
+  const bytes = new TextEncoder().encode(JSON.stringify(request));
+  const at = engine.lw_room(bytes.length);
+  new Uint8Array(engine.memory.buffer, at, bytes.length).set(bytes);
+  engine.lw_ask();
+  return JSON.parse(text());
+}
+
+// What is left of a panic; out of memory leaves nothing.
+function last(error) {
+  try {
+    const found = JSON.parse(text());
+    if (found.error) return found;
+  } catch { /* no message */ }
+  return { error: `the engine broke off (${error.message}), probably for lack of memory: ask for fewer ranks` };
+}
+
+async function answered(request) {
+  try {
+    return ask(request);
+  } catch (error) {
+    const found = last(error);
+    await start();
+    return found;
+  }
+}
+
+let turn = Promise.resolve();
+onmessage = ({ data }) => {
+  turn = turn.then(async () => {
+    if (data.engine) {
+      module = await WebAssembly.compile(data.engine);
+      shelf = data.shelf;
+      await start();
+    }
+    postMessage({ id: data.id, ...(await answered(data.request)) });
+  });
+};
