@@ -32,7 +32,7 @@ class Public(NamedTuple):
 # was changed to meet them.
 PUBLIC = (
     Public(
-        "16 H100 over GCP TCPXO (NVIDIA/aicr#1565)", "hgx-h100", Variant(2, "gcp-tcpxo"), None, 8 * GIB, 300, 338, True
+        "16 H100 over GCP TCPXO (NVIDIA/aicr#1565)", "hgx-h100", Variant(2, "gcp-tcpxo"), None, 8 * GIB, 300, 338, False
     ),
     Public("GB200, all of an NVL72 (NVIDIA/aicr#2784)", "gb200-nvl72", Variant(), None, 16 * GIB, 450, 770, False),
     Public("GB200, two trays of an NVL72 (the same)", "gb200-nvl72", Variant(), 8, 16 * GIB, 450, 770, True),
