@@ -185,6 +185,23 @@ def test_a_variable_proves_only_what_it_decides(kind, facts, proves):
     assert stated == {f"{name}={value}" if proves else ""}
 
 
+def test_a_topology_file_may_hide_the_links():
+    """Where the log names one, it is the likelier reason for traffic over PCIe."""
+    plain, named = (
+        {case.kind: case for case in cases(NODE, facts)}
+        for facts in (Facts(), Facts(settings={"NCCL_TOPO_FILE": "/etc/topo.xml"}))
+    )
+    assert "topology file" not in plain
+    assert "/etc/topo.xml" in named["topology file"].cause
+    assert named["topology file"].common > plain["no links"].common
+
+
+def test_a_protocol_is_forced_with_every_algorithm_that_has_it():
+    found = {case.system.algorithm for case in cases(NODE) if case.kind == "protocol"}
+    assert {"nccl-2.27/ring/ll", "nccl-2.27/tree/ll", "nccl-2.27/nvls/simple"} <= found
+    assert not any("nvls/ll" in name for name in found)
+
+
 @pytest.mark.parametrize(
     ("system", "facts", "gone"),
     [
