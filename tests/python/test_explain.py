@@ -82,8 +82,9 @@ def test_verdicts_follow_their_thresholds(factor, verdict):
 def test_a_fault_is_recognised_by_its_curve(healthy, fault, kind):
     """Three percent of noise between the simulated fault and the log."""
     answer = logs.explained(table(fault, 1.03), healthy, "")
-    assert kind in {one for place in kinds(answer)[:2] for one in place}  # one slow rank, and all, give one curve
-    assert answer.suspects[0].distance <= 1.03 + 1e-3  # less where the strength of the fault gives it
+    # One slow rank and all, or a low clock and links that are down, give nearly one curve.
+    found = next(one for one in answer.suspects[:2] if kind in {case.kind for case in one.cases})
+    assert found.distance <= 1.03 + 1e-3  # less where the strength of the fault gives it
 
 
 def test_curves_that_times_cannot_tell_apart_share_a_place():

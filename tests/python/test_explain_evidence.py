@@ -47,7 +47,7 @@ def explained(system, facts, healthy, factor=1.0, sizes=SIZES):
     [
         ("two-nodes-one-hostname", ["16 ranks on 2 nodes"], []),
         ("version-2.19", ["nccl-2.19", "NCCL 2.19.3 in the log", "Verdict: fine"], ["2.27"]),
-        ("four-nics-named-in-log", ["1. 10% away: the node uses 4 of its 8 network ports (stated by the log: "],
+        ("four-nics-named-in-log", ["1. 11% away: the node uses 4 of its 8 network ports (stated by the log: "],
          ["the protocol is LL", "grep 'NET/IB", "env | grep NCCL_IB_HCA", "is weak"]),
         ("nccl-algo-named-in-log", ["1. 0% away: the library uses Ring (stated by the log: NCCL_ALGO=Ring)"],
          ["the protocol is Simple", "env | grep NCCL_", "2. "]),
@@ -221,6 +221,23 @@ def test_a_variable_proves_only_what_it_decides(kind, facts, proves):
     stated = {case.stated for case in cases(PAIR, facts) if case.kind == kind}
     (name, value), *_ = facts.settings.items()
     assert stated == {f"{name}={value}" if proves else ""}
+
+
+def test_a_topology_file_may_hide_the_links():
+    """Where the log names one, it is the likelier reason for traffic over PCIe."""
+    plain, named = (
+        {case.kind: case for case in cases(NODE, facts)}
+        for facts in (Facts(), Facts(settings={"NCCL_TOPO_FILE": "/etc/topo.xml"}))
+    )
+    assert "topology file" not in plain
+    assert "/etc/topo.xml" in named["topology file"].cause
+    assert named["topology file"].common > plain["no links"].common
+
+
+def test_a_protocol_is_forced_with_every_algorithm_that_has_it():
+    found = {case.system.algorithm for case in cases(NODE) if case.kind == "protocol"}
+    assert {"nccl-2.27/ring/ll", "nccl-2.27/tree/ll", "nccl-2.27/nvls/simple"} <= found
+    assert not any("nvls/ll" in name for name in found)
 
 
 @pytest.mark.parametrize(

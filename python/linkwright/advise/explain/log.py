@@ -244,13 +244,11 @@ def _rest(answer: Answer) -> list[str]:
 def doubts(answer: Answer) -> list[str]:
     """How sure the first hypothesis is, in sentences."""
     if not answer.suspects:
-        far = [f"{one.cases[0].what} ({apart_in_words(one.distance)} away)" for one in answer.nearest]
-        said = (
-            "Your numbers are not explained by links, ports or protocols. The nearest simulated faults are no causes: "
-        )
-        if far:
-            return [f"{said}{'; '.join(far)}."]
-        return [] if answer.passes else ["No simulated fault comes near your numbers."]
+        if answer.passes:
+            return []
+        far = "; ".join(f"{one.cases[0].what} ({apart_in_words(one.distance)} away)" for one in answer.nearest)
+        nearest = f"The nearest simulated faults are no causes: {far}." if far else "No simulated fault comes near."
+        return [f"Your numbers are not explained by links, ports or protocols. {nearest}"]
     first = answer.suspects[0]
     if first.distance > LEFT:
         return [f"The first cause is weak: its simulation leaves {apart_in_words(first.distance)} unexplained."]

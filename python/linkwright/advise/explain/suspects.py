@@ -126,10 +126,15 @@ def suspects(asked: Asked, facts: Facts) -> tuple[list[Suspect], list[Suspect]]:
     found = [*singles, *([] if base else _doubles(singles, facts, asked))]
     ranked = _merged(_weighed(found, healthy))
     before = proved.weight if proved else healthy
+    # A second fault on top of one that is likelier by itself says nothing new.
+    alone = {case.kind: one.weight for one in ranked for case in one.cases}
     causes = [
         one
         for one in ranked
-        if one.distance <= _within(one, apart) and one.weight > before and one.probability >= LEAST
+        if one.distance <= _within(one, apart)
+        and one.weight > before
+        and one.probability >= LEAST
+        and all(alone.get(kind, one.weight) <= one.weight for kind in one.cases[0].kind.split(" + "))
     ]
     listed = [*([proved] if proved else []), *causes]
     far = [] if listed else [one for one in ranked if one.distance < apart and not _two(one)]

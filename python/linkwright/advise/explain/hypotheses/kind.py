@@ -9,7 +9,7 @@ from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
 COMMON, UNUSUAL, RARE = 1.0, 0.25, 0.05  # how often a kind is the cause, to each other
-TWO = 0.1  # how much seldomer two faults are at once
+TWO = 0.03  # how much seldomer two faults are at once
 # How well the strength of a fault is known, as a share of ln(fault / healthy): of a choice of the library, of another
 # path of the data, and of links that carry a part, whatever it is.
 KNOWN, ROUGH, FREE = 0.15, 0.3, 0.5
