@@ -80,7 +80,7 @@ fn buffer(s: &Schedule, id: usize) -> Result<(), VerifyError> {
             buffer.mul, s.elements
         ));
     }
-    parts(s, buffer).or_else(|problem| error(problem))?;
+    parts(s, buffer).or_else(&error)?;
     match buffer.owner {
         Owner::One(one) if one.0 >= s.ranks + s.memories => error(format!(
             "belongs to participant {one}, which does not exist; there are {} ranks and {} memories",
