@@ -13,7 +13,7 @@ import pytest
 
 from hang_cases import watchdog
 from linkwright import machines, schemas
-from linkwright.advise.explain import document, findings, remarks, verdict
+from linkwright.advise.explain import document, findings, remarks, suspects, verdict
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import algorithm_forced, cases
 from linkwright.advise.explain.sensitivity import Effect
@@ -269,10 +269,19 @@ def test_two_faults_are_tried_where_one_leaves_much():
     assert set(first.stated.split("; ")) == {"nThread 1 nGpus 8", "NCCL_ALGO=Tree"}
 
 
-def test_two_faults_are_tried_without_a_word_of_the_log():
-    both = NODE.having(algorithm="nccl-2.27/tree", one_process=True)
-    answer = explained(both, None, NODE, 1.0, [8, 1 << 12, *SIZES])
-    assert any(set(one.cases[0].kind.split(" + ")) == {"algorithm", "one process"} for one in answer.suspects[:3])
+def test_two_faults_are_tried_without_a_word_of_the_log(monkeypatch):
+    """Single faults leave 8 % of this curve, since launches differ between sites; where they leave too much, the pair
+    that it has is tried."""
+    both = NODE.having(algorithm="nccl-2.27/ring", one_process=True)
+    sizes = [8, 1 << 12, *SIZES]
+    assert "algorithm" in [one.cases[0].kind for one in explained(both, None, NODE, 1.0, sizes).suspects[:3]]
+    tried = []
+    doubles = suspects._doubles
+    monkeypatch.setattr(suspects, "LEFT", 1.05)
+    monkeypatch.setattr(suspects, "_doubles", lambda *asked: tried.extend(doubles(*asked)) or tried)
+    explained(both, None, NODE, 1.0, sizes)
+    pairs = [one for one in tried if set(one.cases[0].kind.split(" + ")) == {"algorithm", "one process"}]
+    assert min(one.distance for one in pairs) < 1.01
 
 
 def test_a_smooth_curve_far_off_is_not_explained():

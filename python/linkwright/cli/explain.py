@@ -58,8 +58,8 @@ def command(
     root_folder: Path,
 ) -> int:
     """A LOG is the output of a benchmark or a profiler, in any form. It is compared with the model of a healthy
-    machine. Then faults are simulated: what the log states comes first, then those whose numbers are nearest to the
-    log's, each with what to check. Wrong results give exit status 1. DUMPs are of a job that hangs: the output of NCCL
+    machine. Then faults are simulated: what the log states comes first, then those that are most
+    likely, each with what to check. Wrong results give exit status 1. DUMPs are of a job that hangs: the output of NCCL
     RAS, dumps of PyTorch's flight recorder (one for each rank, or their folder), logs with time-outs of its watchdog.
     The answer is which rank is behind, in which call, and who waits for whom. Several LOGs are of the ranks of one job,
     from NCCL's Inspector or PyTorch's profiler: the answer separates waiting from transfer. A RUN is one of

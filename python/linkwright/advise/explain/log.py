@@ -61,8 +61,8 @@ class Answer:
 
     @property
     def passes(self) -> bool:
-        """Whether a gate lets it through: right results at the rate of a healthy machine, or above."""
-        return self.wrong is None and self.verdict.word not in ("suspicious", "broken")
+        """Whether a gate lets it through: right results, and no size is known to be slow."""
+        return self.wrong is None and self.verdict.word not in ("suspicious", "broken") and not self.verdict.disagrees
 
     @property
     def worst_size(self) -> int:
@@ -150,8 +150,7 @@ def explained(
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
     log = Observed(measured, curve, judged.reached)
     apart = log.fit(curve)[1]
-    scatters = judged.scatter > verdict.SCATTERS
-    unsure = judged.word == "unsure" and (assumed is not None or guessed or scatters)
+    unsure = judged.word == "unsure" and (assumed is not None or guessed or judged.disagrees)
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
     named, nearest = ([], []) if unsure or (well and (assumed or not slow)) else suspects(Asked(log, system), facts)

@@ -72,6 +72,11 @@ class LogVerdict:
     reached: float
     scatter: float = 1.0
 
+    @property
+    def disagrees(self) -> bool:
+        """Whether it is unsure because sizes that should have one rate do not."""
+        return self.word == "unsure" and self.scatter > SCATTERS
+
 
 def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, assumed: bool = False) -> LogVerdict:
     """Return the verdict on the sizes of a log.
