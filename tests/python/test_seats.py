@@ -128,6 +128,10 @@ def test_a_schedule_is_explained_where_its_ranks_are():
             ("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "7919", "--sizes", "8"),
             "about 128,8",
         ),
+        (  # few operations, each with a set of all ranks
+            ("simulate", "allreduce", "-a", "nvls", "--on", "crossbar", "-p", "7919", "--sizes", "8"),
+            "about 58,1",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_too_large_or_too_small_is_refused_before_the_work(arguments, problem, tmp_path, monkeypatch):

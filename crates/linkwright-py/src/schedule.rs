@@ -395,7 +395,7 @@ impl Schedule {
         wrap(py.detach(|| transforms::repeat(&self.ordered, times)))
     }
 
-    /// UnevenExchange the parts that ranks play: the same algorithm over another order of ranks.
+    /// Exchange the parts that ranks play: the same algorithm over another order of ranks.
     ///
     /// Args:
     ///     parts: for each rank r, the rank whose part it plays; a permutation of 0 to `ranks` - 1.

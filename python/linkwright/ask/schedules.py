@@ -68,11 +68,18 @@ def _grown(algorithm: str, ranks: int) -> int:
     """Return the operations on many ranks, as they grow between two smaller numbers that are as prime or as even."""
     small = (64, 256) if ranks & (ranks - 1) == 0 else (61, 251)
     try:
-        first, second = (len(_native.Schedule.build(algorithm, count, 16 * count, element_bytes=4)) for count in small)
+        first, second = (
+            _parts(_native.Schedule.build(algorithm, count, 16 * count, element_bytes=4)) for count in small
+        )
     except LinkwrightError:
         return 0
     growth = math.log(max(second, 1) / max(first, 1)) / math.log(small[1] / small[0])
     return round(second * math.pow(ranks / small[1], growth))
+
+
+def _parts(schedule: _native.Schedule) -> int:
+    """Return the operations, one for each run of chunks and for each rank of a set."""
+    return int(schedule.operations()["runs"].sum()) + sum(map(len, schedule.sets))
 
 
 def moved_bytes(question: Pattern | Program) -> int:

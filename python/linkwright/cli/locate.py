@@ -171,10 +171,12 @@ class LocateTask:
             )
 
     def _test(self, choice: NextTest) -> dict[str, object]:
+        import numpy as np
+
         effects = self.model.of(choice.test)
         return {
             "name": choice.test.name, "bits": round(choice.bits, 3), "cells": choice.test.cells,
-            "expected_bytes_per_s": [round(float(rate)) for rate in 2.718281828459045**effects.base],
+            "expected_bytes_per_s": [round(float(rate)) for rate in np.exp(effects.base)],
         }  # fmt: skip
 
     def _lines(self, choice: NextTest) -> Iterator[str]:
