@@ -198,7 +198,9 @@ fn compute(
 fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> Option<Limit> {
     let size = schedule.size_bytes();
     let p = u64::from(setup.alike.unwrap_or(schedule.ranks));
-    if !schedule.spec.collective.reduces() || p < 2 || size == 0 {
+    let collective = schedule.spec.collective;
+    // A combine that sends every result by itself adds nothing up.
+    if !collective.reduces() || collective.is_uneven() || p < 2 || size == 0 {
         return None;
     }
     let bytes = (p - 1) * size / p / units;
