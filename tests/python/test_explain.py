@@ -227,7 +227,7 @@ def test_the_machine_may_be_given(log):
         (nccl(), ("--table", "2"), "has 1 tables that can be explained"),
         (nccl(), ("--size", "1M"), "--size does not apply to a log"),
         (osu("Latency"), (), "no times of a collective"),
-        ("nothing\n", (), "holds no table of a known tool"),
+        ("nothing\n", (), "neither a log nor a dump of a known tool"),
     ],
 )
 def test_a_log_that_says_too_little_has_a_cure(tmp_path, text, words, says):
