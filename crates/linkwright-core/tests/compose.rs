@@ -123,7 +123,7 @@ const TWO: [&str; 8] = [
     // A leaf has two ports of 80 Gb/s, and half of that goes up.
     "[fabric.links.trunk]\nedges = [\"leaf 0..1 - spine\"]\nsource = \"wires: between switches of a tree, or of a group\"\n\
      bandwidth = { value = 80, unit",
-    "[fabric.transport.net_simple]\nlinks = [\"nic\", \"port\", \"trunk\"]\nstart = { value = 3,",
+    "[fabric.transport.net_simple]\nlinks = [\"nic\", \"port\", \"trunk\"]\nacross = true\nstart = { value = 3,",
 ];
 
 fn node(name: &str) -> Machine {

@@ -163,6 +163,7 @@ on_every_machine! {
     galaxy: "tenstorrent-galaxy" [2, 16];
     vollo: "vollo-ia420f" [2, 3];
     wormhole: "wormhole-n150" [2, 16];
+    blackhole: "blackhole-p150" [2, 16];
 }
 
 #[test]

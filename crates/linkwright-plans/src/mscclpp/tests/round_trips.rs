@@ -35,6 +35,7 @@ fn machine() -> Machine {
 fn inexpressible(algorithm: &Algorithm, schedule: &Schedule) -> Option<&'static str> {
     let collective = algorithm.collective;
     match algorithm.name {
+        _ if collective.is_uneven() => Some("the format has no"),
         _ if has_own_waits(schedule).unwrap() => Some("waits that its data do not need"),
         "shared_memory" => Some("memories"),
         "all_pairs" => Some("is a barrier"),
