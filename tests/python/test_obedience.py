@@ -8,6 +8,7 @@ import pytest
 import linkwright as lw
 from linkwright.ask import schedules
 from linkwright.ask.answer import How
+from linkwright.ask.exchange import UnevenExchange
 from linkwright.ask.question import Collective, Pattern, Probe, Program
 from linkwright.base.errors import UsageError
 from linkwright.executors import EXECUTORS, check_obeyed, resolve_one
@@ -19,6 +20,7 @@ from linkwright.session.suite.expand import expand_on
 from linkwright_cases import invoke
 
 PLAIN = Collective("p", "ring", 4, 4096, "f32", collective="broadcast")
+UNEVEN = UnevenExchange(counts=((1, 2, 3, 4), (4, 3, 2, 1), (1, 1, 1, 1), (2, 0, 2, 0)))
 PATTERN = Pattern("p", "pairs", 4, 4096, "u8")
 # What the schedule holds, by an experiment that differs in it.
 IN_SCHEDULE = {
@@ -28,6 +30,7 @@ IN_SCHEDULE = {
     "size_bytes": replace(PLAIN, size_bytes=8192),
     "root": replace(PLAIN, root=1),
     "dtype": replace(PLAIN, dtype="f64"),
+    "exchange": replace(PLAIN, collective="alltoallv", algorithm="linear", exchange=UNEVEN),
     "messages": replace(PATTERN, messages=2),
     "both_ways": replace(PATTERN, both_ways=True),
     "grid": replace(PATTERN, algorithm="neighbour", grid=(2, 2)),

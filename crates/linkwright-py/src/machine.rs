@@ -589,8 +589,8 @@ impl Machine {
     /// Example:
     ///     >>> import linkwright as lw
     ///     >>> drawn = lw.machine("loggp").varied(0.2, seed=1)
-    ///     >>> {row["status"] for row in drawn.numbers() if row["key"] == "fabric.latency"}
-    ///     {'assumed'}
+    ///     >>> {row["status"] for row in drawn.numbers() if row["key"] == "fabric.latency"}, drawn.noisy, drawn.traffic
+    ///     ({'assumed'}, False, None)
     #[pyo3(signature = (within, *, seed=0))]
     fn varied(&self, within: f64, seed: u64) -> PyResult<Self> {
         if !(0.0..1.0).contains(&within) {

@@ -21,7 +21,7 @@ from linkwright.ask.answer import limits_of
 from linkwright.ask.question import Collective, Continued, Own, Question
 from linkwright.base.errors import FileError, UnknownNameError, WaivedError, unknown
 from linkwright.base.units import counted
-from linkwright.libraries import nccl, rccl, tolerance
+from linkwright.libraries import nccl, rccl
 from linkwright.libraries.nccl.lines import Line
 from linkwright.libraries.nccl.plans import Planned
 
@@ -109,6 +109,8 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
         raise WaivedError(f"{asked.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}")
     path = stated["modes"][made.mode]
     continued = _continued(machine, replace(asked, path=path), made.line) if made.line else None
+    from linkwright.libraries import tolerance  # a plain schedule is asked for without its table
+
     spread = tolerance.spread(made.nodes, asked.size_bytes) if made.nodes and asked.size_bytes else None
     own = Own(
         made.schedule, None, stated["launch_ps"] + made.drain_ps, made.channels, made.words, continued, spread,

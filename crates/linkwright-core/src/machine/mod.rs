@@ -71,7 +71,7 @@ pub use ranks::{Grid, OpenSize, Place};
 pub use recorder::{RecordedForm, RecordedTable, Recorder};
 pub use rules::Rule;
 pub use section::Section;
-pub use traffic::Traffic;
+pub use traffic::PatternDefaults;
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ pub struct Machine {
     paths: Vec<Path>,
     hints: Hints,
     issue: Option<Issue>,
-    traffic: Option<Traffic>,
+    traffic: Option<PatternDefaults>,
     noise: Option<Noise>,
     library: Option<Library>,
     rules: Vec<Rule>,
@@ -178,7 +178,9 @@ impl Machine {
         let issue = root.optional_section("issue")?.map(issue::read);
         let issue = issue.transpose()?;
         let traffic = root.optional_section("traffic")?;
-        let traffic = traffic.map(|s| Traffic::read(s, &paths)).transpose()?;
+        let traffic = traffic
+            .map(|s| PatternDefaults::read(s, &paths))
+            .transpose()?;
         let noise = root.optional_section("noise")?;
         let noise = noise.map(Noise::read).transpose()?;
         let library = root.optional_section("library")?;
@@ -439,7 +441,7 @@ impl Machine {
     }
 
     /// How traffic patterns run by default, where the file says so.
-    pub fn traffic(&self) -> Option<&Traffic> {
+    pub fn traffic(&self) -> Option<&PatternDefaults> {
         self.traffic.as_ref()
     }
 

@@ -17,14 +17,14 @@ use crate::issue::Issue;
 
 /// The default path and issue policy of traffic patterns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Traffic {
+pub struct PatternDefaults {
     /// Name of a path of the machine.
     pub path: String,
     /// How many transfers a rank keeps under way.
     pub issue: Issue,
 }
 
-impl Traffic {
+impl PatternDefaults {
     pub(super) fn read(mut s: Section<'_>, paths: &[Path]) -> Result<Self, MachineError> {
         let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
         let path = names[s.name("path", &names)?].to_string();
@@ -32,6 +32,6 @@ impl Traffic {
         let issue = issue.map_err(|error| s.inconsistent("issue", format!("{error}")))?;
         s.text("source")?;
         s.finish()?;
-        Ok(Traffic { path, issue })
+        Ok(PatternDefaults { path, issue })
     }
 }

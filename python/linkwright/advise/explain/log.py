@@ -25,7 +25,7 @@ from .faster import Faster
 from .findings import Irregularity, findings, sized
 from .posterior import Observed
 from .sensitivity import Effect, effects
-from .suspects import FEW_NODES, LEFT, SURE, Asked, Suspect, suspects
+from .suspects import FEW_NODES, LEFT, SURE, CauseSearch, Suspect, suspects
 from .system import System, few
 from .verdict import LogVerdict, Point
 
@@ -153,7 +153,9 @@ def explained(
     unsure = judged.word == "unsure" and (assumed is not None or guessed or judged.disagrees)
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
-    named, nearest = ([], []) if unsure or (well and (assumed or not slow)) else suspects(Asked(log, system), facts)
+    named, nearest = (
+        ([], []) if unsure or (well and (assumed or not slow)) else suspects(CauseSearch(log, system), facts)
+    )
     guessed &= not any(one.stated for one in named[:1])
     doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []
     return Answer(

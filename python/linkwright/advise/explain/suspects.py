@@ -65,7 +65,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CauseSearch:
     """The log that is to be explained, and what simulates faults for it.
 
     Attributes:
@@ -106,7 +106,7 @@ class Asked:
         return Suspect((case,), times, apart, found + math.log(case.common) + common)
 
 
-def suspects(asked: Asked, facts: Facts) -> tuple[list[Suspect], list[Suspect]]:
+def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Suspect]]:
     """Return the faults that give the numbers; if there are none, the nearest ones, too far for a cause.
 
     Args:
@@ -158,7 +158,7 @@ def _weighed(found: Sequence[Suspect], healthy: float) -> list[Suspect]:
     return [replace(one, probability=math.exp(one.weight - most) / whole) for one in found]
 
 
-def _proved(asked: Asked, facts: Facts) -> Suspect | None:
+def _proved(asked: CauseSearch, facts: Facts) -> Suspect | None:
     """All that the log states, at once."""
     found: Suspect | None = None
     seen: set[str] = set()
@@ -177,7 +177,7 @@ def _proved(asked: Asked, facts: Facts) -> Suspect | None:
         found = replace(likeliest[0], cases=(case.on_top_of(base) if base else case,))
 
 
-def _doubles(singles: Sequence[Suspect], facts: Facts, asked: Asked) -> list[Suspect]:
+def _doubles(singles: Sequence[Suspect], facts: Facts, asked: CauseSearch) -> list[Suspect]:
     """Two faults where one leaves much: one of the launch on top of one of the likeliest, or of a choice.
 
     A choice is one of an algorithm and a protocol, so another one replaces it.
@@ -199,7 +199,7 @@ def _doubles(singles: Sequence[Suspect], facts: Facts, asked: Asked) -> list[Sus
     return found
 
 
-def _likeliest(its: Iterable[Case], asked: Asked) -> list[Suspect]:
+def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
     """The likeliest case of each kind, the likeliest kinds first; whole curves of those alone that a few sizes choose.
 
     A kind with many cases fits more logs, so its weight is the mean of its cases, but for those that change nothing.

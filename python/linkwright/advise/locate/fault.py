@@ -10,6 +10,7 @@ import numpy as np
 from linkwright import _native, machines
 from linkwright.advise.plans.traffic import as_goal
 from linkwright.ask.answer import How, ask
+from linkwright.base.units import PS_PER_S
 from linkwright.machines import Variant
 
 from .effects import FaultModel
@@ -62,4 +63,4 @@ def _simulated(machine: _native.Machine, seen: Observation) -> np.ndarray:
         (a, b): ps
         for a, b, ps in zip(done["from"].tolist(), done["to"].tolist(), answer.messages.latency_ps, strict=True)
     }
-    return np.array([min(_SIZE / (float(times[flow]) * 1e-12) for flow in cell) for cell in seen.test.cells])
+    return np.array([min(_SIZE * PS_PER_S / float(times[flow]) for flow in cell) for cell in seen.test.cells])

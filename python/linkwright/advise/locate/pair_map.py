@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.base.units import format_rate
+
 from .parts import Floats
 from .rounds import tournament
 
@@ -69,7 +71,7 @@ def judged(hosts: Sequence[str], rates: Floats) -> PairMap:
     groups = _groups(left)
     found = [*_of_hosts(hosts, sends, receives), *_of_groups(hosts, groups, left), *_of_paths(hosts, groups, left)]
     order = tuple(host for group in groups for host in group)
-    said = tuple(found) or (f"all pairs are alike, within {1 - SLOW:.0%} of {usual / 1e9:.4g} GB/s",)
+    said = tuple(found) or (f"all pairs are alike, within {1 - SLOW:.0%} of {format_rate(usual)}",)
     return PairMap(tuple(hosts), rates, order, groups, said, float(known.sum()) / max(1, count * (count - 1)))
 
 

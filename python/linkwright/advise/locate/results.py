@@ -18,7 +18,7 @@ from pathlib import Path
 
 from linkwright.base import files
 from linkwright.base.errors import FileError
-from linkwright.base.units import GIGA
+from linkwright.base.units import GIGA, KILO
 from linkwright.formats.logs import read_log
 
 from .parts import HostLayout
@@ -201,7 +201,7 @@ def _log(path: Path, ranks: Sequence[int]) -> tuple[list[Cell], list[float]]:
             if table.quantity == "bandwidth" and len(ranks) != 2:
                 raise FileError(f"{path}: {table.tool} bandwidth is of two ranks, and its name states {len(ranks)}")
             for row in table.rows:
-                rate = row.algbw or (row.size / row.time / 1e3 if row.time else 0.0)
+                rate = row.algbw or (row.size / row.time / KILO if row.time else 0.0)
                 cell = forth[:1] if table.quantity == "bandwidth" else forth
                 found.append((row.size, rate, cell))
     for link in log.links:

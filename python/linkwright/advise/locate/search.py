@@ -20,6 +20,7 @@ from .rounds import Test
 
 SURE = 0.95  # probability of a verdict
 TESTED = 0.25  # a machine is healthy once every place is so much less likely to be slow than before, or less
+REPEATED = 1e-3  # bits by which a test that was run before counts less, where none tells anything
 MOST_FAULTS = 300  # that a choice looks at
 _APART = 4.0  # times the noise: outcomes closer than that are one
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -84,7 +85,7 @@ class RoundChooser:
         for test, effects in zip(self.model.library, self.model.effects, strict=True):
             times = ran.count(frozenset(test.cells))
             bits = _information(likely, self._codes(effects, likely))
-            found.append(NextTest(test, bits / (1 + times) - 1e-3 * times))
+            found.append(NextTest(test, bits / (1 + times) - REPEATED * times))
         return max(found, key=lambda one: one.bits)
 
     def _codes(self, effects: Effects, likely: _Likely) -> Codes:

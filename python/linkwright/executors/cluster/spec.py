@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 from linkwright.base.errors import unknown
 from linkwright.base.toml import Choice, Key, Named, OneTable, Place, Scalar, load, read, whole
+from linkwright.base.units import MEGA
 
 SHAPES = ("fat_tree", "rails", "ring", "dumbbell", "star")
 MOST_HOSTS = 64
@@ -156,7 +157,7 @@ def machine(cluster: LabCluster) -> dict[str, object]:
 
     classes: dict[str, dict[str, object]] = {}
     for kind, a, b, rate in cluster.links:
-        one = classes.setdefault(kind, {"edges": [], "source": source, "bandwidth": stated(rate / 1e6, "MB/s")})
+        one = classes.setdefault(kind, {"edges": [], "source": source, "bandwidth": stated(rate / MEGA, "MB/s")})
         one["latency"] = stated(30, "us")
         one["routing"] = {"value": "single", "status": "assumed", "source": source}
         edges = one["edges"]

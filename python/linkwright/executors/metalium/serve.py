@@ -34,12 +34,12 @@ def prepare():
     """Set what the runtime reads when it is loaded; the name of the simulator, or None on a board."""
     found = importlib.util.find_spec("ttnn")
     if found is None:
-        raise RefusedError("no-runtime", f"the Python {sys.executable} has no ttnn")
+        raise RefusedError("no-runtime", f"the Python of {sys.prefix} has no ttnn")
     root = pathlib.Path(found.submodule_search_locations[0])
     compiler = root / "runtime/sfpi/compiler/bin/riscv-tt-elf-g++"
     if subprocess.run([compiler, "--version"], capture_output=True).returncode if compiler.exists() else True:
         raise RefusedError("no-compiler", f"there is no compiler for the cores at {compiler}")
-    os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
+    os.environ["PATH"] = f"{pathlib.Path(sys.prefix) / 'bin'}:{os.environ.get('PATH', '')}"
     os.environ.setdefault("TT_METAL_RUNTIME_ROOT", str(root))
     os.environ.setdefault("TT_METAL_CACHE", str(pathlib.Path(sys.prefix) / "cache"))
     os.environ.setdefault("TT_METAL_LOGS_PATH", str(pathlib.Path.cwd()))
