@@ -86,6 +86,7 @@ def ring(ranks, size):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sources.find.cache_clear()
+    sources._function.cache_clear()  # another test's own.py has functions of these names
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "own.lw").write_text(lw.schedule("allreduce", "ring", ranks=4, size="64K").text())
     return tmp_path
