@@ -148,7 +148,7 @@ $(ENGINE): $(RUST)
 	@if rustc --print target-libdir --target $(WASM) | xargs -I{} test -d {} || rustup target add $(WASM); then \
 	  RUSTFLAGS="$(REMAP)" cargo build --locked --quiet --profile web --target $(WASM) -p linkwright-web \
 	    && cp target/$(WASM)/web/linkwright_web.wasm $@; \
-	else echo "rustup cannot add $(WASM), so there is no playground" >&2; fi
+	else echo "no playground: rustup cannot add $(WASM)" >&2; fi
 
 play: setup $(ENGINE) ## the playground, the engine in one page that works offline: playground.html
 	$(BIN)/linkwright play --out playground.html

@@ -108,7 +108,7 @@ class Scored:
 
     @property
     def right(self) -> bool:
-        """Whether a healthy log is called fine, or a faulty one has its cause in the first places."""
+        """True if a healthy log is called fine, or the cause of a faulty one is among the first places."""
         return self.verdict == "fine" if not self.truth else self.place is not None and self.place <= FIRST
 
 

@@ -166,7 +166,7 @@ def search(
 
 
 def _rate(model: FaultModel, part: Component) -> float:
-    """Of the narrowest link of a part, so that parts in line with each other compare."""
+    """The rate of the narrowest link of a part, by which parts in series compare."""
     return min(float(model.routes.rates[link]) for link in part.links if link in model.routes.link)
 
 
@@ -182,7 +182,7 @@ def _felt(
     true: Sequence[Fault],
     one: Fault,
 ) -> bool:
-    """Whether the referee's rates change with this fault on top of the others, in the tests that feel its part most."""
+    """True if this fault, added to the others, changes the referee's rates in the tests that its part affects most."""
     at = next(at for at, place in enumerate(model.places) if one[0] in place.parts)
     depth = [effects.drop[effects.of(at)].min(initial=0.0) for effects in model.effects]
     draw = random.Random(0)
@@ -195,7 +195,7 @@ def _felt(
 
 
 def _is(model: FaultModel, which: Sequence[int], wanted: set[Component]) -> bool:
-    """Whether these places are the planted parts."""
+    """True if these places are the planted parts."""
     return set(which) == {at for at, place in enumerate(model.places) if wanted.intersection(place.parts)}
 
 

@@ -14,7 +14,7 @@ from linkwright.ask.answer import How, ask
 from linkwright.base import errors, registry
 from linkwright.base.rows import Rows
 from linkwright.executors import resolve_one
-from linkwright.libraries import library
+from linkwright.libraries import library, tolerance
 from linkwright.libraries.questions import collective_question
 from linkwright.machines import load
 from linkwright.session.suite.expand import algorithms_of, expand
@@ -281,3 +281,17 @@ def test_supersteps_take_the_plan(tmp_path):
     assert part(algorithm='algorithm = "best"\n') == ("allreduce/nccl-2.3.5", pytest.approx(86.7e3, rel=0.01))
     assert part(algorithm='algorithm = "ring"\n')[0] == "allreduce/ring"
     assert "nccl" not in part(path='path = "flags"\n')[0]
+
+
+def test_a_table_says_how_far_published_systems_are_from_a_choice():
+    """By bands of sizes, on as many nodes as the ranks are on: 8 of 16 ranks are on two nodes, four on each."""
+    few, several = (tolerance.spread(nodes, 1 << 20) for nodes in (1, 2))
+    large = tolerance.spread(2, 1 << 30)
+    words = ("simulate", "allreduce", "--on", "hgx-h100", "--sizes")
+    one = " ".join(invoke(*words, "1M").out.replace("#", "").split())
+    assert f"eight published systems in ten, in modelled times: {few[0]:.2f} to {few[1]:.2f} up to 1M" in one
+    two = " ".join(invoke(*words, "1M,1G", "--nodes", "2", "--ranks", "8").out.replace("#", "").split())
+    assert f"{several[0]:.2f} to {several[1]:.2f} up to 1M, {large[0]:.2f} to {large[1]:.2f} up to 1G" in two
+    # Of algorithms that a user forces nothing was collected.
+    for forced in ("ring", "nccl-2.27/tree/ll"):
+        assert "published" not in invoke(*words, "1M", "-a", forced).out

@@ -112,7 +112,6 @@ class Own:
     channels: int | None = None  # equal channels that each message represents; None: those of the path
     words: str | None = None  # what its library chose
     continued: Continued | None = None  # if it represents a longer one
-    spread: tuple[float, float] | None = None  # factors of its time between which eight published systems in ten are
     across: int | None = None  # bytes per second that a message carries from node to node at most
 
     def given(self) -> Schedule:
@@ -140,8 +139,8 @@ class Own:
             return {"reason": str(self.error), "code": self.error.code}
         line = self.continued.to_json() if self.continued else None
         about = {"launch_ps": self.launch_ps, "channels": self.channels, "words": self.words, "continued": line}
-        about |= {"spread": self.spread, "across": self.across}
-        return {"text": self.text, **about}
+        # A key that is new is written only where it says something, so that questions of older runs stay the same.
+        return {"text": self.text, **about, **({"across": self.across} if self.across else {})}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Own:
@@ -153,8 +152,7 @@ class Own:
         line = values.get("continued")
         return cls(
             _native.Schedule.parse(values["text"]), None, values["launch_ps"], values["channels"], values.get("words"),
-            Continued.from_json(line) if line else None, tuple(values["spread"]) if values.get("spread") else None,
-            values.get("across"),
+            Continued.from_json(line) if line else None, values.get("across"),
         )  # fmt: skip
 
 
@@ -191,12 +189,6 @@ class Question:
     def chosen(self) -> str | None:
         """What a library chose, in words."""
         return self.own.words if self.own else None
-
-    @property
-    def published(self) -> str | None:
-        """How published systems spread about the time of a library's choice, in words."""
-        spread = self.own.spread if self.own else None
-        return f"eight published systems in ten: {spread[0]:.2f} to {spread[1]:.2f} times this" if spread else None
 
     @property
     def op(self) -> str | None:

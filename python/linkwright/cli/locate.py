@@ -75,7 +75,7 @@ def command(
 
     if runs and (results or more or form != "mpirun"):
         raise UsageError("--run measures by itself; omit --results and --as")
-    if (log or click.get_current_context().get_parameter_source("budget").name != "DEFAULT") and not runs:
+    if (log or options.given("budget")) and not runs:
         raise UsageError("--log and --budget are of --run; add it, or omit them")
     if log and log.suffix != ".jsonl":
         raise UsageError(f"--log {log}: results are lines of JSON; name a file that ends in .jsonl")

@@ -19,9 +19,10 @@ from linkwright.cli import groups
 from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.progress import Progress
-from linkwright.executors import Target
+from linkwright.executors import ModelledTarget, Target
 from linkwright.machines import unsure
 from linkwright.session.suite.budget import Plan
+from linkwright.session.suite.model import spreads_of
 from linkwright.session.suite.rows import Row
 from linkwright.session.suite.watcher import Watcher
 from linkwright.show import wide
@@ -85,6 +86,9 @@ class LiveTable(Watcher):
         if plans and {e.algorithm for e in questions} == plans:
             named = f"{', '.join(sorted(map(str, plans)))}: planned by this machine's library"
             self._note(f"{named}; `--algorithm all` shows the others")
+        if isinstance(target, ModelledTarget) and not launches and (spreads := spreads_of(target, questions)):
+            words = [f"{low:.2f} to {high:.2f} up to {units.format_size(size)}" for low, high, size in spreads]
+            self._note(f"eight published systems in ten, in modelled times: {', '.join(words)}")
         self._progress = Progress(len(questions), target.name)
         if self._view.wide and any(isinstance(question, Scheduled) for question in questions):
             for line in wide.heads(target.modelled):  # the lines of probes have no columns

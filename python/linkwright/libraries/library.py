@@ -109,13 +109,8 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
         raise WaivedError(f"{asked.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}")
     path = stated["modes"][made.mode]
     continued = _continued(machine, replace(asked, path=path), made.line) if made.line else None
-    from linkwright.libraries import tolerance  # a plain schedule is asked for without its table
-
-    spread = tolerance.spread(made.nodes, asked.size_bytes) if made.nodes and asked.size_bytes else None
-    own = Own(
-        made.schedule, None, stated["launch_ps"] + made.drain_ps, made.channels, made.words, continued, spread,
-        made.across,
-    )  # fmt: skip
+    launch_ps = stated["launch_ps"] + made.drain_ps
+    own = Own(made.schedule, None, launch_ps, made.channels, made.words, continued, made.across)
     return Plan(replace(asked, path=path, issue=made.issue, own=own), made)
 
 
@@ -140,6 +135,20 @@ def planned(machine: _native.Machine, seats: Callable[[int], tuple[int, ...] | N
         return replace(plan(machine, replace(asked, placement=at)).question, placement=asked.placement)
     except (WaivedError, UnknownNameError) as error:  # forced to what does not work here, or is not there
         return replace(asked, own=Own(error=error))
+
+
+def published(machine: _native.Machine, asked: Question) -> tuple[float, float] | None:
+    """Return between which factors of the time of a library's own choice eight published systems in ten are.
+
+    None of what a user forces, and of other algorithms. `asked` has the endpoint of each rank; without a placement they
+    are the first ones.
+    """
+    if not asked.chosen or "/" in asked.algorithm or not asked.size_bytes:
+        return None
+    from linkwright.libraries import tolerance  # a plain schedule is asked for without its table
+
+    seen = nccl.hardware(machine, asked.placement or tuple(range(asked.ranks)))
+    return tolerance.spread(seen.nodes, asked.size_bytes)
 
 
 def nearest(machine: _native.Machine, collective: str, version: str) -> str | None:

@@ -247,6 +247,14 @@ def test_a_functional_simulator_gives_no_times(environment, monkeypatch, tmp_pat
     assert "1024 elements compared, all correct; functional is functional and has no times" in said
 
 
+def test_cycles_of_a_simulator_are_those_of_its_chip():
+    """1 GHz and 1.35 GHz, by the machine files."""
+    assert launch.described_rate("wormhole_b0") == 1.0
+    assert launch.described_rate("blackhole") == 1.35
+    with pytest.raises(WaivedError, match="no machine file has its clock"):
+        launch.described_rate("grayskull")
+
+
 def test_of_a_board_clocks_are_compared_and_repetitions_sampled(environment):
     from linkwright.ask.question import Collective
     from linkwright.executors.process import Sampling

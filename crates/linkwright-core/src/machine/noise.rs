@@ -49,7 +49,7 @@ impl Noise {
             shuffled: s.optional_choice("arbitration", &["order", "random"])? == Some(1),
         };
         if noise.rate > MOST_RATE {
-            let problem = format!("{} is no noise; write at most {MOST_RATE}", noise.rate);
+            let problem = format!("{} is too noisy; write at most {MOST_RATE}", noise.rate);
             return Err(s.inconsistent("rate", problem));
         }
         if (noise.interrupt_every > TimePs::ZERO) != (noise.interrupt > TimePs::ZERO) {

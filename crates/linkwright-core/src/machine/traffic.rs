@@ -1,6 +1,6 @@
 //! How a traffic pattern runs unless a run says otherwise: `[traffic]`.
 //!
-//! Where a paper measured patterns in another way than collectives, such as with bare transfers that nobody announces,
+//! Where a paper measured patterns differently from collectives, such as with bare transfers that nobody announces,
 //! the machine file names that way, so that the plain command repeats the experiment:
 //!
 //! ```text

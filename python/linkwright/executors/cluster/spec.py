@@ -92,10 +92,8 @@ def of_text(text: str, file: str) -> LabCluster:
     place = Place(file)
     values = read(load(text, place), FILE, place)
     asked = values["cluster"]
-    made = shaped(
-        asked["name"], asked["shape"], asked["hosts"], asked["port"] / 8e-6, (asked["uplink"] or asked["port"]) / 8e-6,
-        asked["width"],
-    )  # fmt: skip
+    port, uplink = (mbit * (MEGA / 8) for mbit in (asked["port"], asked["uplink"] or asked["port"]))
+    made = shaped(asked["name"], asked["shape"], asked["hosts"], port, uplink, asked["width"])
     for name, share in values["faults"].items():
         for direction in _directions(made, name, file):
             made.slow[direction] = made.slow.get(direction, 1.0) * float(share)

@@ -36,6 +36,8 @@ _MARGIN, _PATIENCE = 200, 1 << 30
 _SIMULATED_PATIENCE, _PER_BYTE = 1 << 17, 100
 # Exchanges of stamps with each core, and seconds between the launches that give the rate of a clock.
 _EXCHANGES, _APART_S = 8, 0.5
+# Chip, as the runtime names it -> the machine file that has its clock.
+_MACHINES = {"wormhole_b0": "wormhole-n150", "blackhole": "blackhole-p150"}
 _SOFTWARE = "data are combined in software by the data-movement processors, not by the matrix unit"
 
 
@@ -99,7 +101,7 @@ class CoreMeasurer:
     def _rate(self, places: tuple[Place, ...]) -> float:
         """Cycles in a ns: as the described machine has it for a simulator, from two launches on a board."""
         if self._runtime.simulator:
-            return _described_rate()
+            return described_rate(self._runtime.chip)
         alone = places[:1]
         image = Image.of(lower(Program(_nothing()), alone), alone, self._runtime.l1_bytes)
         found = []
@@ -190,9 +192,10 @@ def patience(runtime: VendorRuntime, image: Image) -> int:
     return _PATIENCE
 
 
-def _described_rate() -> float:
-    """The clock of the described Wormhole, in cycles per ns."""
-    name = "wormhole-n150"
+def described_rate(chip: str) -> float:
+    """The clock of the described machine with this chip, in cycles per ns."""
+    if (name := _MACHINES.get(chip)) is None:
+        raise WaivedError(f"cycles of a simulated {chip}: no machine file has its clock", code=UNTIMED)
     numbers = _native.Machine.parse(*machines.source(name, machines.AS_DESCRIBED)).numbers()
     clock = next(number for number in numbers if number["key"] == "machine.clock")
     return float(clock["value"])

@@ -41,7 +41,6 @@ class Planned:
     choice: Choice | None = None
     line: Line | None = None  # in place of a schedule that is too long
     across: int | None = None  # bytes per second that a message carries from node to node, if more than links limit it
-    nodes: int | None = None  # that ranks are on, where a model of the library chose
     drain_ps: int = 0  # from the last message to the last byte in its place
 
     @property
@@ -104,7 +103,6 @@ def carried_out(choice: Choice, seen: Hardware, question: Collective) -> Planned
         choice,
         replaced,
         shapes.across(choice, made),
-        seen.nodes,
         shapes.drain_ps(choice, seen, question),
     )
 

@@ -19,6 +19,7 @@ from linkwright.ask.answer import USUAL, Answer, How, Limit, limits_of
 from linkwright.ask.question import Collective, Probe, Question, Scheduled
 from linkwright.base.errors import BackendError, LinkwrightError, UnsuitedError, WaivedError
 from linkwright.executors import ModelledTarget, probes
+from linkwright.libraries import library
 from linkwright.store.record import Note, remarks
 
 from . import rows
@@ -63,7 +64,9 @@ class Work:
         if isinstance(answer, dict):
             return rows.of_modelled_probe(self.context, question, probes.modelled(answer))
         folded = [FOLDED] if self.target.walk == "fold" else []
-        notes = [*folded, *remarks(question.chosen, question.published, None if line else answer.remark)]
+        spread = spread_of(self.target, question)
+        published = spread and "eight published systems in ten: {:.2f} to {:.2f} times this".format(*spread)
+        notes = [*folded, *remarks(question.chosen, published, None if line else answer.remark)]
         return rows.of_simulation(self.context, question, self.metrics[question.part], answer, notes, line)
 
     def continued(self, question: Question, shorter: Answer | Exception, longer: Answer | Exception) -> list[rows.Row]:
@@ -182,6 +185,22 @@ def on_sample(target: ModelledTarget, question: Scheduled) -> Scheduled:
         return question
     ranks = range(question.ranks) if chosen is None else chosen
     return dataclasses.replace(question, placement=tuple(seats[rank] for rank in ranks))
+
+
+def spread_of(target: ModelledTarget, question: Question) -> tuple[float, float] | None:
+    """Between which factors of its time eight published systems in ten are, if a library chose; else None."""
+    seated = on_sample(target, question) if isinstance(question, Scheduled) and question.chosen else question
+    return library.published(target.machine, seated)
+
+
+def spreads_of(target: ModelledTarget, questions: Iterable[Question]) -> list[tuple[float, float, int]]:
+    """The same of many questions, by rising sizes: the factors that hold up to a size, and that size."""
+    of_sizes: dict[int, list[tuple[float, float]]] = {}
+    for question in questions:
+        if spread := spread_of(target, question):
+            of_sizes.setdefault(question.size_bytes or 0, []).append(spread)
+    ends = {(min(low for low, _ in its), max(high for _, high in its)): size for size, its in sorted(of_sizes.items())}
+    return [(*spread, size) for spread, size in ends.items()]
 
 
 def _asked(work: Work, question: Question, launch: int = 0) -> tuple[str, str, dict, How]:

@@ -107,11 +107,8 @@ def of_launches(
 
 def _of_modes(summary: Summary) -> list[Note]:
     """The caveat on launches that form two groups."""
-    if len(summary.modes) < 2:
-        return []
-    return [
-        Note("two-modes", " and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches")
-    ]
+    each = " and ".join(f"{mode.median:.4g} ns in {mode.share:.0%}" for mode in summary.modes)
+    return [Note("two-modes", f"{each} of launches")] if len(summary.modes) > 1 else []
 
 
 def _spread(summary: Summary) -> dict[str, float]:

@@ -77,8 +77,8 @@ impl Routes {
         }
     }
 
-    /// Every message stands for `channels` channels and carries at most `across` between nodes, and `seed` draws the ways of pairs; what is known of routes is
-    /// forgotten where that makes a difference, except for the trees.
+    /// Every message stands for `channels` channels and carries at most `across` between nodes, and `seed` draws the
+    /// ways of pairs; what is known of routes is forgotten where that makes a difference, except for the trees.
     pub fn bundle(&mut self, channels: Option<u32>, across: Option<u64>, seed: u64) {
         let drawn = self.fans.seed != seed && self.routing.topology.draws();
         self.fans.seed = seed;
