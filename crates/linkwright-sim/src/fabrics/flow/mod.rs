@@ -41,6 +41,7 @@ mod group;
 mod groups;
 mod job;
 mod loads;
+mod meeting;
 mod minimal;
 mod pairs;
 mod phases;

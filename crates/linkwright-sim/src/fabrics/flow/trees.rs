@@ -3,7 +3,11 @@
 //! A way has as few links as possible; a breadth-first search over links in file order breaks ties, so the same file
 //! gives the same ways. The search from a source stops at the target and resumes there when a farther target is
 //! needed: an all-to-all searches once per source, a ring hardly at all.
+//!
+//! In a large graph such a tree holds nearly every node as soon as a way leads over the top switches. The first few
+//! targets of a source are therefore found by [`super::meeting`], which looks at the nodes around both ends only.
 
+use super::meeting::Between;
 use super::topology::Topology;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -11,6 +15,10 @@ use std::collections::VecDeque;
 const NONE: u32 = u32::MAX;
 /// Most nodes kept in all trees, four bytes each; beyond that, all trees are dropped and grow again.
 const KEPT: usize = 1 << 24;
+/// Graphs of so many nodes are searched by trees alone.
+const SMALL: usize = 1 << 12;
+/// Targets of a source that are found by searches from both ends; a tree serves a source that has more.
+const MEETINGS: u32 = 16;
 
 /// What ways may use.
 #[derive(Clone, Copy)]
@@ -20,6 +28,13 @@ pub(super) struct Terrain<'a> {
     pub classes: &'a [bool],
     /// Whether ranks relay data for others.
     pub relays: bool,
+}
+
+impl Terrain<'_> {
+    /// Whether `node` passes on data of others.
+    pub fn carries(&self, node: u32) -> bool {
+        node >= self.topology.endpoints || self.relays && node < self.topology.ranks
+    }
 }
 
 /// A rank without any connection to rank 0.
@@ -65,8 +80,7 @@ impl Tree {
 
     fn follow(&mut self, node: u32, terrain: Terrain<'_>) {
         let topology = terrain.topology;
-        let carries = node >= topology.endpoints || terrain.relays && node < topology.ranks;
-        if node != self.source && !carries {
+        if node != self.source && !terrain.carries(node) {
             return;
         }
         for &link in topology.out(node) {
@@ -89,46 +103,55 @@ impl Tree {
         }
         links[first..].reverse();
     }
+
+    /// The number of links to `node`; `None` where the search has not come there.
+    fn depth(&self, mut node: u32, topology: &Topology) -> Option<u32> {
+        let mut depth = 0;
+        while node != self.source {
+            let link = self.into[node as usize];
+            if link == NONE {
+                return None;
+            }
+            node = topology.begins[link as usize];
+            depth += 1;
+        }
+        Some(depth)
+    }
 }
 
-/// The trees of all sources, by source and terrain.
+/// Source and target, and the number of the terrain.
+type Asked = ((u32, u32), u64);
+
+/// What has been found between sources and targets.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
     /// By source and number of the terrain.
     trees: FxHashMap<(u32, u64), Tree>,
+    /// Meetings of each source that has no tree.
+    meetings: FxHashMap<(u32, u64), u32>,
+    /// The last meeting: a way is often followed by a look at all that are as short.
+    last: Option<(Asked, Between)>,
+}
+
+/// All that a search knows about the ways from a source to a target.
+enum Search<'a> {
+    Tree(&'a Tree),
+    Met(&'a Between),
 }
 
 impl Trees {
-    /// The number of links from `source` to each node that is no farther than `target`; `None` if there is no way to it.
+    /// The number of links from `source` to each node of a shortest way to `target`; `None` if there is no way. For
+    /// other nodes it gives any number or none.
     pub fn depths<'a>(
         &'a mut self,
-        (source, target): (u32, u32),
+        ends: (u32, u32),
         (number, terrain): (u64, Terrain<'a>),
     ) -> Option<impl Fn(u32) -> Option<u32> + 'a> {
-        let tree = self.tree(source, (number, terrain));
-        if !tree.reaches(target, terrain) {
-            return None;
-        }
-        Some(move |mut node: u32| {
-            let mut depth = 0;
-            while node != tree.source {
-                let link = tree.into[node as usize];
-                if link == NONE {
-                    return None;
-                }
-                node = terrain.topology.begins[link as usize];
-                depth += 1;
-            }
-            Some(depth)
+        let search = self.search(ends, (number, terrain))?;
+        Some(move |node: u32| match search {
+            Search::Tree(tree) => tree.depth(node, terrain.topology),
+            Search::Met(between) => between.depth(node),
         })
-    }
-
-    fn tree(&mut self, source: u32, (number, terrain): (u64, Terrain<'_>)) -> &mut Tree {
-        let nodes = terrain.topology.names.len();
-        if self.trees.len() * nodes > KEPT {
-            self.trees.clear();
-        }
-        (self.trees.entry((source, number))).or_insert_with(|| Tree::new(source, nodes))
     }
 
     /// Append the links of the way from `source` to `target` over terrain number `number`; whether there is one.
@@ -138,11 +161,102 @@ impl Trees {
         (number, terrain): (u64, Terrain<'_>),
         links: &mut Vec<u32>,
     ) -> bool {
-        let tree = self.tree(source, (number, terrain));
-        let reached = tree.reaches(target, terrain);
-        if reached {
-            tree.way(target, terrain.topology, links);
+        match self.search((source, target), (number, terrain)) {
+            Some(Search::Tree(tree)) => tree.way(target, terrain.topology, links),
+            Some(Search::Met(between)) => between.way((source, target), terrain, links),
+            None => return false,
         }
-        reached
+        true
+    }
+
+    /// The search that leads from `source` to `target`, if there is a way.
+    fn search(
+        &mut self,
+        (source, target): (u32, u32),
+        (number, terrain): (u64, Terrain<'_>),
+    ) -> Option<Search<'_>> {
+        let (nodes, by_source) = (terrain.topology.names.len(), (source, number));
+        if nodes > SMALL && !self.trees.contains_key(&by_source) {
+            let asked = ((source, target), number);
+            let known = self.last.as_ref().is_some_and(|(last, _)| *last == asked);
+            let meetings = self.meetings.entry(by_source).or_default();
+            if known || *meetings < MEETINGS {
+                if !known {
+                    *meetings += 1;
+                    self.last = Some((asked, Between::new((source, target), terrain)?));
+                }
+                return self.last.as_ref().map(|(_, between)| Search::Met(between));
+            }
+        }
+        if self.trees.len() * nodes > KEPT {
+            self.trees.clear();
+        }
+        let tree = (self.trees.entry(by_source)).or_insert_with(|| Tree::new(source, nodes));
+        (tree.reaches(target, terrain)).then_some(Search::Tree(tree))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkwright_core::TimePs;
+
+    /// A graph of `switches` switches joined at random, each with two ranks; links of two classes.
+    fn graph(switches: u32, seed: u64) -> Topology {
+        let (ranks, mut state) = (2 * switches, seed);
+        let names = (0..ranks + switches).map(|node| node.to_string()).collect();
+        let mut topology = Topology::new(names, ranks, ranks);
+        let mut draw = |below: u32| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as u32 % below
+        };
+        let mut join = |a: u32, b: u32, class: u32| topology.connect(a, b, class, 1, TimePs::ZERO);
+        for rank in 0..ranks {
+            join(rank, ranks + rank / 2, 0);
+        }
+        for _ in 0..3 * switches {
+            let (a, b) = (draw(switches), draw(switches));
+            if a != b {
+                join(ranks + a, ranks + b, draw(4) / 3);
+            }
+        }
+        for _ in 0..switches / 4 {
+            join(draw(ranks), ranks + draw(switches), 1);
+        }
+        topology
+    }
+
+    /// Searches from both ends find the way that a tree finds, and the same depths along all shortest ways.
+    #[test]
+    fn meetings_find_what_trees_find() {
+        for seed in 0..60 {
+            let topology = graph(3 + seed as u32 % 20, seed);
+            let classes = [true, seed % 3 != 0];
+            let terrain = Terrain {
+                topology: &topology,
+                classes: &classes,
+                relays: seed % 2 == 0,
+            };
+            for (source, target) in (0..topology.ranks)
+                .flat_map(|a| [(a, (a + 1) % topology.ranks), (a, a * 7 % topology.ranks)])
+            {
+                let mut tree = Tree::new(source, topology.names.len());
+                let reached = tree.reaches(target, terrain);
+                let met = Between::new((source, target), terrain);
+                assert_eq!(met.is_some(), reached, "seed {seed}, {source} to {target}");
+                let Some(met) = met else { continue };
+                let (mut by_tree, mut by_meeting) = (Vec::new(), Vec::new());
+                tree.way(target, &topology, &mut by_tree);
+                met.way((source, target), terrain, &mut by_meeting);
+                assert_eq!(by_tree, by_meeting, "seed {seed}, {source} to {target}");
+                assert_eq!(met.depth(target), tree.depth(target, &topology));
+                for &link in &by_tree {
+                    let node = topology.links[link as usize].to;
+                    assert_eq!(met.depth(node), tree.depth(node, &topology));
+                }
+            }
+        }
     }
 }
