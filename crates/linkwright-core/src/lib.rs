@@ -13,6 +13,7 @@ pub mod random;
 pub mod ratio;
 pub mod skew;
 pub mod units;
+mod words;
 
 pub use error::MachineError;
 pub use ids::{EndpointId, Participant};

@@ -11,46 +11,26 @@
 use half::bf16;
 use std::fmt;
 
-/// The element type of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DType {
-    /// 32-bit IEEE float.
-    F32,
-    /// 64-bit IEEE float.
-    F64,
-    /// 32-bit two's complement integer.
-    I32,
-    /// 64-bit two's complement integer.
-    I64,
-    /// Byte.
-    U8,
-    /// 16-bit float with the exponent of f32.
-    Bf16,
+linkwright_core::words! {
+    /// The element type of a buffer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum DType {
+        /// 32-bit IEEE float.
+        F32 = "f32",
+        /// 64-bit IEEE float.
+        F64 = "f64",
+        /// 32-bit two's complement integer.
+        I32 = "i32",
+        /// 64-bit two's complement integer.
+        I64 = "i64",
+        /// Byte.
+        U8 = "u8",
+        /// 16-bit float with the exponent of f32.
+        Bf16 = "bf16",
+    }
 }
 
 impl DType {
-    /// Every type, in the order they are listed to people.
-    pub const ALL: [DType; 6] = [
-        DType::F32,
-        DType::F64,
-        DType::I32,
-        DType::I64,
-        DType::U8,
-        DType::Bf16,
-    ];
-
-    /// As written on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            DType::F32 => "f32",
-            DType::F64 => "f64",
-            DType::I32 => "i32",
-            DType::I64 => "i64",
-            DType::U8 => "u8",
-            DType::Bf16 => "bf16",
-        }
-    }
-
     /// Bytes of one element.
     pub fn size(self) -> usize {
         match self {
@@ -62,31 +42,18 @@ impl DType {
     }
 }
 
-/// How two elements become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReduceOp {
-    /// Addition.
-    Sum,
-    /// The larger.
-    Max,
-    /// The smaller.
-    Min,
-    /// Multiplication.
-    Prod,
-}
-
-impl ReduceOp {
-    /// Every operation, in the order they are listed to people.
-    pub const ALL: [ReduceOp; 4] = [ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Prod];
-
-    /// As written on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            ReduceOp::Sum => "sum",
-            ReduceOp::Max => "max",
-            ReduceOp::Min => "min",
-            ReduceOp::Prod => "prod",
-        }
+linkwright_core::words! {
+    /// How two elements become one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ReduceOp {
+        /// Addition.
+        Sum = "sum",
+        /// The larger.
+        Max = "max",
+        /// The smaller.
+        Min = "min",
+        /// Multiplication.
+        Prod = "prod",
     }
 }
 

@@ -17,36 +17,18 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
 
-/// Why a sample was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Disturbance {
-    /// Another thread ran on our core.
-    Preempted,
-    /// The hypervisor ran something else on our core.
-    Stolen,
-    /// The thread finished on another core than it started on.
-    Migrated,
-    /// Late arrival: a rank missed the agreed start.
-    Late,
-}
-
-impl Disturbance {
-    /// Every disturbance, in the order of [`Drops`].
-    pub const ALL: [Disturbance; 4] = [
-        Disturbance::Preempted,
-        Disturbance::Stolen,
-        Disturbance::Migrated,
-        Disturbance::Late,
-    ];
-
-    /// For people and for columns.
-    pub fn name(self) -> &'static str {
-        match self {
-            Disturbance::Preempted => "preempted",
-            Disturbance::Stolen => "stolen",
-            Disturbance::Migrated => "migrated",
-            Disturbance::Late => "late",
-        }
+linkwright_core::words! {
+    /// Why a sample was dropped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Disturbance {
+        /// Another thread ran on our core.
+        Preempted = "preempted",
+        /// The hypervisor ran something else on our core.
+        Stolen = "stolen",
+        /// The thread finished on another core than it started on.
+        Migrated = "migrated",
+        /// Late arrival: a rank missed the agreed start.
+        Late = "late",
     }
 }
 

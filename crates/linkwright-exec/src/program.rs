@@ -26,16 +26,18 @@ use linkwright_schedule::ir::{Combine, Completion, OpKind, Schedule};
 /// The executor that errors name.
 const EXECUTOR: &str = "the executor";
 
-/// What a rank waits for, as it sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Moment {
-    /// The waiter issued the operation, and may overwrite what it sent.
-    Free = 0,
-    /// The data, or the notice, have arrived at the waiter.
-    Arrived = 1,
-    /// The waiter issued the operation, and it is complete at every target.
-    Done = 2,
+linkwright_core::words! {
+    /// What a rank waits for, as it sees it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    pub enum Moment {
+        /// The waiter issued the operation, and may overwrite what it sent.
+        Free = "free",
+        /// The data, or the notice, have arrived at the waiter.
+        Arrived = "arrived",
+        /// The waiter issued the operation, and it is complete at every target.
+        Done = "done",
+    }
 }
 
 /// The operations of all ranks.

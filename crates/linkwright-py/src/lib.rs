@@ -14,6 +14,7 @@ mod ladder;
 mod limits;
 mod links;
 mod machine;
+mod machine_keys;
 mod mpi;
 mod network;
 mod options;
@@ -25,6 +26,7 @@ mod programs;
 mod registry;
 mod sampling;
 mod schedule;
+mod shelf;
 mod stream;
 mod sweep;
 mod synthesis;
@@ -49,7 +51,8 @@ mod _native {
         ladder::{chip_route, device_of, devices},
         limits::limits,
         links::pcie_link,
-        machine::{machine_keys, machine_numbers, network_keys, runs_of_names, Draft, Machine},
+        machine::{Draft, Machine},
+        machine_keys::{machine_keys, machine_numbers, network_keys, runs_of_names},
         mpi::MpiGroup,
         options::check_issue,
         plans::{plan_formats, read_schedule},

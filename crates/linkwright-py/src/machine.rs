@@ -4,18 +4,15 @@ use crate::errors;
 use crate::hints::{self, row, Typed};
 use crate::html;
 use crate::network::{NetworkColumns, Routes};
-use linkwright_core::error::{MachineError, VariantError};
-use linkwright_core::machine::unit::UNITS;
+use crate::shelf::Shelf;
 use linkwright_core::machine::{
-    ClusterNetwork, Draft as Composed, EndpointKind, File, Files, Grid, Listed, ListedLink,
-    Machine as Described, OpenSize, Recorder, Status, Variant,
+    Draft as Composed, EndpointKind, File, Grid, Listed, ListedLink, Machine as Described,
+    OpenSize, Variant,
 };
 use linkwright_core::random::Random;
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyTuple};
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use pyo3::types::{IntoPyDict, PyTuple};
 
 /// A described machine: endpoints, links, paths and costs, read from a machine file. It never changes.
 ///
@@ -40,7 +37,7 @@ pub struct Machine {
 }
 
 /// Let the fabric and the models of probes read their parameters, on the smallest size where it is open.
-fn check(described: &Described) -> PyResult<()> {
+pub fn check(described: &Described) -> PyResult<()> {
     let smallest = match described.open_size() {
         Some(OpenSize::Count) => described.with_endpoints(2),
         Some(OpenSize::Grid) => described.with_grid(Grid::new(2, 2)),
@@ -49,133 +46,6 @@ fn check(described: &Described) -> PyResult<()> {
     let smallest = smallest.map_err(errors::machine)?;
     models::build(&smallest).map_err(errors::sim)?;
     linkwright_sim::probes::check(&smallest).map_err(errors::sim)
-}
-
-/// Files by name, read by an object of Python with the methods `part`, `network` and `nodes`.
-struct Shelf<'a, 'py> {
-    object: &'a Bound<'py, PyAny>,
-    raised: RefCell<Option<PyErr>>,
-}
-
-impl<'a, 'py> Shelf<'a, 'py> {
-    fn new(object: &'a Bound<'py, PyAny>) -> Self {
-        Shelf {
-            object,
-            raised: RefCell::default(),
-        }
-    }
-
-    fn file(&self, method: &str, name: &str) -> Result<File, MachineError> {
-        let file = self.object.call_method1(method, (name,));
-        let (name, text) = file.and_then(|f| f.extract()).map_err(|e| self.keep(e))?;
-        Ok(File { name, text })
-    }
-
-    /// Keep what Python raised; the error here only ends the work.
-    fn keep(&self, error: PyErr) -> MachineError {
-        *self.raised.borrow_mut() = Some(error);
-        MachineError::Variant(VariantError::Refused(String::new()))
-    }
-
-    /// The result of work that read these files.
-    fn found<T>(self, found: Result<T, MachineError>) -> PyResult<T> {
-        match self.raised.take() {
-            Some(raised) => Err(raised),
-            None => found.map_err(errors::machine),
-        }
-    }
-}
-
-impl Files for Shelf<'_, '_> {
-    fn part(&self, name: &str) -> Result<File, MachineError> {
-        self.file("part", name)
-    }
-
-    fn network(&self, name: &str) -> Result<File, MachineError> {
-        self.file("network", name)
-    }
-
-    fn nodes(&self) -> Vec<String> {
-        let names = self.object.call_method0("nodes");
-        let names = names.and_then(|names| names.extract());
-        names.unwrap_or_else(|error| {
-            self.keep(error);
-            Vec::new()
-        })
-    }
-}
-
-/// `units` of a number, by dimension; `statuses`; and the `positive` dimensions, which cannot be zero.
-#[pyfunction]
-pub fn machine_numbers(py: Python<'_>) -> PyResult<Typed<'_, hints::MachineNumbers>> {
-    let units = PyDict::new(py);
-    let mut positive = BTreeSet::new();
-    for unit in UNITS {
-        let dimension = unit.dimension;
-        if dimension.must_exceed_zero() {
-            positive.insert(dimension.name());
-        }
-        if units.get_item(dimension.name())?.is_none() {
-            let same = UNITS.iter().filter(|u| u.dimension == dimension);
-            let same: Vec<&str> = same.map(|u| u.name).collect();
-            units.set_item(dimension.name(), same)?;
-        }
-    }
-    Ok(row!(
-        py,
-        units = units,
-        positive = positive,
-        statuses = Status::ALL.map(Status::name)
-    ))
-}
-
-/// Tables of machine files -> key -> `required`, the `forms` (name, words) that a value may have, and the `meaning`.
-///
-/// The keys are those that the readers of these `(text, file)` asked for; a schema is made of them. A table is
-/// named as in `fabric{loggp}.level[]`; `*` stands for any name. `shelf` reads the parts that they name.
-#[pyfunction]
-pub fn machine_keys<'py>(
-    py: Python<'py>,
-    files: Vec<(String, String)>,
-    shelf: &Bound<'py, PyAny>,
-) -> PyResult<Typed<'py, hints::Keys>> {
-    let recorder = Recorder::default();
-    for (text, name) in files {
-        let shelf = Shelf::new(shelf);
-        let draft = Composed::read(File { name, text }, &shelf, Some(recorder.clone()));
-        check(&shelf.found(draft)?.machine().map_err(errors::machine)?)?;
-    }
-    keys(py, &recorder)
-}
-
-/// The same of the `(text, file)` of networks.
-#[pyfunction]
-pub fn network_keys<'py>(
-    py: Python<'py>,
-    files: Vec<(String, String)>,
-) -> PyResult<Typed<'py, hints::Keys>> {
-    let recorder = Recorder::default();
-    for (text, name) in files {
-        ClusterNetwork::read(&File { name, text }, Some(&recorder)).map_err(errors::machine)?;
-    }
-    keys(py, &recorder)
-}
-
-fn keys<'py>(py: Python<'py>, recorder: &Recorder) -> PyResult<Typed<'py, hints::Keys>> {
-    let tables = PyDict::new(py);
-    for (name, table) in recorder.tables() {
-        let keys = PyDict::new(py);
-        for (key, forms) in &table.keys {
-            let forms: Vec<_> = forms.iter().map(|f| (f.name, f.words.clone())).collect();
-            let required = table.required.contains(key);
-            let meaning = table.meanings.get(key);
-            let row: Typed<hints::KeyRow> =
-                row!(py, required = required, forms = forms, meaning = meaning);
-            keys.set_item(key, row)?;
-        }
-        tables.set_item(name, keys)?;
-    }
-    Ok(Typed::new(tables))
 }
 
 /// A machine that is composed of its file, parts and a network, and not yet checked.
@@ -195,12 +65,6 @@ fn composed(node: &Described, shelf: Shelf<'_, '_>, asked: &Bound<'_, PyAny>) ->
     };
     let found = node.composed(&variant, &shelf);
     shelf.found(found).map(Draft)
-}
-
-/// Names as few runs, as edges and lists of switches have them: `GPU 0..2` of three names that follow each other.
-#[pyfunction]
-pub fn runs_of_names(names: Vec<String>) -> Vec<String> {
-    linkwright_core::machine::edges::runs(&names)
 }
 
 #[pymethods]

@@ -10,23 +10,15 @@ use std::borrow::Cow;
 
 use crate::errors;
 use crate::hints::{self, row, Column, Named, Typed};
-use crate::schedule::{kind_name, Schedule};
+use crate::schedule::Schedule;
 use crate::threads::only_run_options;
 
 /// Codes of moments by name.
 #[pyfunction]
 pub fn moment_codes() -> Vec<(&'static str, u8)> {
-    [Moment::Free, Moment::Arrived, Moment::Done]
-        .map(|moment| (moment_name(moment), moment as u8))
+    Moment::ALL
+        .map(|moment| (moment.name(), moment as u8))
         .to_vec()
-}
-
-fn moment_name(moment: Moment) -> &'static str {
-    match moment {
-        Moment::Free => "free",
-        Moment::Arrived => "arrived",
-        Moment::Done => "done",
-    }
 }
 
 /// `schedule` with gets and puts in place of aggregations, for memories that ranks share; itself if it has none.
@@ -52,7 +44,7 @@ pub fn rank_programs<'py>(
     let ordered = schedule.proved(py)?;
     let made = py.detach(|| program::program(ordered, data));
     let made = made.map_err(errors::exec)?;
-    let kinds = made.kinds.iter().map(|&kind| kind_name(kind));
+    let kinds = made.kinds.iter().map(|kind| kind.name());
     let pieces = made.pieces.into_flattened();
     let waits = made.waits.into_flattened();
     let layout = made.layout;

@@ -7,7 +7,7 @@ use crate::hints::{self, row, Column, Typed};
 use crate::html;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::exchange::{Routing, UnevenExchange};
-use linkwright_schedule::ir::{Hint, OpKind};
+use linkwright_schedule::ir::Hint;
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::pull::{pull, Pulled};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
@@ -505,7 +505,7 @@ impl Schedule {
         };
         Ok(row!(
             py,
-            kind = ops.iter().map(|op| kind_name(op.kind)).collect::<Vec<_>>(),
+            kind = ops.iter().map(|op| op.kind.name()).collect::<Vec<_>>(),
             from = column(&|op| u64::from(op.from)),
             to = column(&|op| u64::from(op.to)),
             step = column(&|op| u64::from(op.step)),
@@ -592,20 +592,6 @@ pub fn exchange(
         })
     });
     counts.map(UnevenExchange::Counts).or(routed).map(Arc::new)
-}
-
-pub fn kind_name(kind: OpKind) -> &'static str {
-    match kind {
-        OpKind::Put => "put",
-        OpKind::Get => "get",
-        OpKind::Multicast => "multicast",
-        OpKind::Aggregate => "aggregate",
-        OpKind::Local => "local",
-        OpKind::Compute => "compute",
-        OpKind::Barrier => "barrier",
-        OpKind::Fence => "fence",
-        OpKind::Notice => "notice",
-    }
 }
 
 pub const HINTS: [(&str, Hint); 5] = [

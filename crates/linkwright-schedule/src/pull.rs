@@ -26,18 +26,15 @@ use crate::ir::{OpKind, Schedule};
 use crate::order::order;
 use crate::transforms::{loosen, positive};
 
-/// Which messages become reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Pulled {
-    /// Those of data that no operation has written before.
-    Initial,
-    /// All.
-    Everything,
-}
-
-impl Pulled {
-    /// Both.
-    pub const ALL: [Pulled; 2] = [Pulled::Initial, Pulled::Everything];
+linkwright_core::words! {
+    /// Which messages become reads.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Pulled {
+        /// Those of data that no operation has written before.
+        Initial = "initial data read",
+        /// All.
+        Everything = "all data read",
+    }
 }
 
 /// Let receivers read what senders write to them, on the lanes of the writes or on `lanes` lanes of each reader in turn.

@@ -23,79 +23,40 @@
 
 use crate::ir::buffer::Buffer;
 
-/// Kinds of collective, named as in MPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Collective {
-    /// Everyone gets the combination of all vectors.
-    Allreduce,
-    /// Everyone gets its block of the combination.
-    ReduceScatter,
-    /// Everyone gets everyone's block.
-    Allgather,
-    /// Everyone gets the root's vector.
-    Broadcast,
-    /// The root gets the combination.
-    Reduce,
-    /// The root gets everyone's block.
-    Gather,
-    /// Everyone gets its block of the root's vector.
-    Scatter,
-    /// Everyone gets one block from everyone.
-    Alltoall,
-    /// Everyone gets what everyone has for it, in blocks of any length.
-    Alltoallv,
-    /// Every token reaches the ranks of its experts.
-    Dispatch,
-    /// What the experts made of every token is combined where the token came from.
-    Combine,
-    /// No one leaves before everyone has entered.
-    Barrier,
-    /// Traffic without a postcondition.
-    Pattern,
+linkwright_core::words! {
+    /// Kinds of collective, named as in MPI.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Collective {
+        /// Everyone gets the combination of all vectors.
+        Allreduce = "allreduce",
+        /// Everyone gets its block of the combination.
+        ReduceScatter = "reduce_scatter",
+        /// Everyone gets everyone's block.
+        Allgather = "allgather",
+        /// Everyone gets the root's vector.
+        Broadcast = "broadcast",
+        /// The root gets the combination.
+        Reduce = "reduce",
+        /// The root gets everyone's block.
+        Gather = "gather",
+        /// Everyone gets its block of the root's vector.
+        Scatter = "scatter",
+        /// Everyone gets one block from everyone.
+        Alltoall = "alltoall",
+        /// Everyone gets what everyone has for it, in blocks of any length.
+        Alltoallv = "alltoallv",
+        /// Every token reaches the ranks of its experts.
+        Dispatch = "dispatch",
+        /// What the experts made of every token is combined where the token came from.
+        Combine = "combine",
+        /// No one leaves before everyone has entered.
+        Barrier = "barrier",
+        /// Traffic without a postcondition.
+        Pattern = "pattern",
+    }
 }
 
 impl Collective {
-    /// Every collective, in the order of help and lists.
-    pub const ALL: [Collective; 13] = [
-        Collective::Allreduce,
-        Collective::ReduceScatter,
-        Collective::Allgather,
-        Collective::Broadcast,
-        Collective::Reduce,
-        Collective::Gather,
-        Collective::Scatter,
-        Collective::Alltoall,
-        Collective::Alltoallv,
-        Collective::Dispatch,
-        Collective::Combine,
-        Collective::Barrier,
-        Collective::Pattern,
-    ];
-
-    /// Name in snake case, as typed on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Collective::Allreduce => "allreduce",
-            Collective::ReduceScatter => "reduce_scatter",
-            Collective::Allgather => "allgather",
-            Collective::Broadcast => "broadcast",
-            Collective::Reduce => "reduce",
-            Collective::Gather => "gather",
-            Collective::Scatter => "scatter",
-            Collective::Alltoall => "alltoall",
-            Collective::Alltoallv => "alltoallv",
-            Collective::Dispatch => "dispatch",
-            Collective::Combine => "combine",
-            Collective::Barrier => "barrier",
-            Collective::Pattern => "pattern",
-        }
-    }
-
-    /// The collective called `name`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Collective::ALL.into_iter().find(|c| c.name() == name)
-    }
-
     /// Whether S is p equal blocks, so that the element count is rounded down to a multiple of p.
     pub fn is_blocked(self) -> bool {
         matches!(

@@ -23,40 +23,20 @@ use crate::messages::Messages;
 use crate::setup::Setup;
 use linkwright_schedule::ir::OpKind;
 
-/// What a stretch of the critical path was spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Spent {
-    /// Distance: an empty message on an idle fabric, acknowledgements, signals.
-    Latency,
-    /// Bytes: what they add on an idle fabric.
-    Serialisation,
-    /// Others: links and ports in use, arrivals handled in turn, ranks that come late.
-    Waiting,
-    /// Software: start-ups, receptions, checks of completions.
-    Overhead,
-    /// Arithmetic and local copies.
-    Compute,
-}
-
-impl Spent {
-    /// All of them, in the order of [`CriticalPath::shares`].
-    pub const ALL: [Spent; 5] = [
-        Spent::Latency,
-        Spent::Serialisation,
-        Spent::Waiting,
-        Spent::Overhead,
-        Spent::Compute,
-    ];
-
-    /// Name in snake case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Spent::Latency => "latency",
-            Spent::Serialisation => "serialisation",
-            Spent::Waiting => "waiting",
-            Spent::Overhead => "overhead",
-            Spent::Compute => "compute",
-        }
+linkwright_core::words! {
+    /// What a stretch of the critical path was spent on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Spent {
+        /// Distance: an empty message on an idle fabric, acknowledgements, signals.
+        Latency = "latency",
+        /// Bytes: what they add on an idle fabric.
+        Serialisation = "serialisation",
+        /// Others: links and ports in use, arrivals handled in turn, ranks that come late.
+        Waiting = "waiting",
+        /// Software: start-ups, receptions, checks of completions.
+        Overhead = "overhead",
+        /// Arithmetic and local copies.
+        Compute = "compute",
     }
 }
 

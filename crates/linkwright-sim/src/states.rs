@@ -18,34 +18,24 @@ use crate::outcome::{OperationTimes, Simulation, NEVER};
 use crate::setup::Setup;
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 
-/// What a rank does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// Data leave it.
-    Send,
-    /// Data come.
-    Receive,
-    /// Nothing of its own goes on.
-    Wait,
-    /// Arithmetic and local copies.
-    Reduce,
+linkwright_core::words! {
+    /// What a rank does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum State {
+        /// Data leave it.
+        Send = "send",
+        /// Data come.
+        Receive = "receive",
+        /// Nothing of its own goes on.
+        Wait = "wait",
+        /// Arithmetic and local copies.
+        Reduce = "reduce",
+    }
 }
 
 impl State {
-    /// All of them, by number.
-    pub const ALL: [State; 4] = [State::Send, State::Receive, State::Wait, State::Reduce];
     /// What counts if several hold.
     const FIRST: [State; 3] = [State::Reduce, State::Send, State::Receive];
-
-    /// Name in snake case.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Send => "send",
-            State::Receive => "receive",
-            State::Wait => "wait",
-            State::Reduce => "reduce",
-        }
-    }
 }
 
 /// Intervals by rank, then time; those of a rank follow each other from its start to its finish.

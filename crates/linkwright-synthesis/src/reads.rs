@@ -54,10 +54,7 @@ impl Reads {
 
 impl fmt::Display for Reads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.which {
-            Pulled::Initial => "initial data read",
-            Pulled::Everything => "all data read",
-        })?;
+        f.write_str(self.which.name())?;
         f.write_str(if self.aside { ", sums aside" } else { "" })
     }
 }

@@ -3,7 +3,7 @@
 // Copy engines move bytes between GPUs but cannot add. So a message to be combined is copied into a buffer on the GPU of
 // its destination, and this kernel combines it; its blocks share the piece in whole packs of 16 bytes.
 //
-// CPU reference: `combination` of linkwright.executors.cuda.walk.
+// CPU reference: `combination` of tests/python/gpu/walk.py.
 #include "combine.cuh"
 
 struct Pieces {

@@ -30,7 +30,7 @@
 // A stuck schedule must not hang a GPU: a rank that waits longer than `patience_ns` records what it waited for, and all
 // ranks leave. The work of the host before and after is not measured.
 //
-// CPU reference: linkwright.executors.cuda.walk (Python, the same stream); both must leave in memory what
+// CPU reference: tests/python/gpu/walk.py (the same stream); both must leave in memory what
 // the executor `reference` leaves.
 #include "fold.cuh"
 #include "ranks.cuh"

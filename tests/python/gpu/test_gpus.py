@@ -11,11 +11,11 @@ import cases
 import emulator
 import numpy as np
 import pytest
+import walk
 from test_gpu_probes import needs_nvrtc
 
 from linkwright import _native
 from linkwright.ask.question import Collective, Pattern, Probe
-from linkwright.executors.cuda import walk
 from linkwright.executors.gpus import measure, order
 from linkwright.store.record import Record
 

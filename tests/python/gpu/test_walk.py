@@ -8,13 +8,13 @@ import cases
 import emulator
 import numpy as np
 import pytest
+from walk import walk
 
 from linkwright import _native
 from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.executors.cuda import job
 from linkwright.executors.cuda.merge import FOLD, FOLD_ELEMENTS, merged
 from linkwright.executors.cuda.stream import CODES
-from linkwright.executors.cuda.walk import walk
 
 
 @pytest.fixture(scope="module")

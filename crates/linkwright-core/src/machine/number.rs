@@ -18,48 +18,22 @@ use super::unit::{Clocked, Unit, UNITS};
 use crate::error::{closest, suggest, At, MachineError};
 use crate::ratio::Ratio;
 
-/// How a number came to be known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// The vendor or a paper states it.
-    Documented,
-    /// A measurement yielded it.
-    Measured,
-    /// Arithmetic on documented or measured numbers.
-    Derived,
-    /// Set so that the model meets measurements.
-    Fitted,
-    /// Chosen among alternatives after the measurements were seen.
-    PostHoc,
-    /// Chosen without evidence, to have something.
-    Assumed,
-}
-
-impl Status {
-    /// All of them.
-    pub const ALL: [Status; 6] = [
-        Status::Documented,
-        Status::Measured,
-        Status::Derived,
-        Status::Fitted,
-        Status::PostHoc,
-        Status::Assumed,
-    ];
-
-    /// As written in a file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Documented => "documented",
-            Status::Measured => "measured",
-            Status::Derived => "derived",
-            Status::Fitted => "fitted",
-            Status::PostHoc => "post_hoc",
-            Status::Assumed => "assumed",
-        }
-    }
-
-    pub(super) fn find(name: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|s| s.name() == name)
+crate::words! {
+    /// How a number came to be known.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Status {
+        /// The vendor or a paper states it.
+        Documented = "documented",
+        /// A measurement yielded it.
+        Measured = "measured",
+        /// Arithmetic on documented or measured numbers.
+        Derived = "derived",
+        /// Set so that the model meets measurements.
+        Fitted = "fitted",
+        /// Chosen among alternatives after the measurements were seen.
+        PostHoc = "post_hoc",
+        /// Chosen without evidence, to have something.
+        Assumed = "assumed",
     }
 }
 
@@ -179,7 +153,7 @@ impl NumberTable<'_> {
 
     fn status(&self) -> Result<Status, MachineError> {
         let (status_at, status) = self.text("status")?;
-        Status::find(&status).ok_or_else(|| MachineError::UnknownChoice {
+        Status::from_name(&status).ok_or_else(|| MachineError::UnknownChoice {
             at: (self.at)(status_at, Some("status")),
             cure: suggest(&status, Status::ALL.iter().map(|s| s.name())),
             value: status,

@@ -53,55 +53,42 @@ use super::section::Section;
 use crate::error::MachineError;
 use crate::units::{Bytes, BytesPerSec, TimePs};
 
-/// Which completion of a message frees its place in the issue window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Completion {
-    /// The source buffer may be overwritten.
-    SourceFree,
-    /// The data are at the target.
-    #[default]
-    Delivered,
-    /// The initiator knows that the data are at the target.
-    Acknowledged,
+crate::words! {
+    /// Which completion of a message frees its place in the issue window.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Completion {
+        /// The source buffer may be overwritten.
+        SourceFree = "source_free",
+        /// The data are at the target.
+        #[default]
+        Delivered = "delivered",
+        /// The initiator knows that the data are at the target.
+        Acknowledged = "acknowledged",
+    }
 }
 
-impl Completion {
-    const NAMES: [&'static str; 3] = ["source_free", "delivered", "acknowledged"];
-    const ALL: [Completion; 3] = [
-        Completion::SourceFree,
-        Completion::Delivered,
-        Completion::Acknowledged,
-    ];
+crate::words! {
+    /// Where contributions land that cannot be combined on arrival, or that follow others.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Scratch {
+        /// In as few buffers as possible, which must be ready.
+        #[default]
+        Shared = "shared",
+        /// Each in scratch of its own, as far as there is memory.
+        Own = "own",
+    }
 }
 
-/// Where contributions land that cannot be combined on arrival, or that follow others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scratch {
-    /// In as few buffers as possible, which must be ready.
-    #[default]
-    Shared,
-    /// Each in scratch of its own, as far as there is memory.
-    Own,
-}
-
-impl Scratch {
-    const NAMES: [&'static str; 2] = ["shared", "own"];
-    const ALL: [Scratch; 2] = [Scratch::Shared, Scratch::Own];
-}
-
-/// Which parts of a rank work at the same time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
-    /// Every lane independently: a processor with data movers, or several processors.
-    #[default]
-    Lanes,
-    /// One operation after another, whatever their lanes.
-    Rank,
-}
-
-impl Engine {
-    const NAMES: [&'static str; 2] = ["lanes", "rank"];
-    const ALL: [Engine; 2] = [Engine::Lanes, Engine::Rank];
+crate::words! {
+    /// Which parts of a rank work at the same time.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Engine {
+        /// Every lane independently: a processor with data movers, or several processors.
+        #[default]
+        Lanes = "lanes",
+        /// One operation after another, whatever their lanes.
+        Rank = "rank",
+    }
 }
 
 /// Software costs of one way to move data.

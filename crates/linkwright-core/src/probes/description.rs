@@ -117,53 +117,33 @@ impl Metric {
     }
 }
 
-/// Which direction is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// A time.
-    Low,
-    /// A rate.
-    High,
-    /// Neither.
-    Neither,
-}
-
-impl Better {
-    /// `low`, `high` or nothing.
-    pub fn name(self) -> &'static str {
-        match self {
-            Better::Low => "low",
-            Better::High => "high",
-            Better::Neither => "",
-        }
+crate::words! {
+    /// Which direction is better.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Better {
+        /// A time.
+        Low = "low",
+        /// A rate.
+        High = "high",
+        /// Neither.
+        Neither = "",
     }
 }
 
-/// How a metric follows from an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Derived {
-    /// It is the time of one operation.
-    Time,
-    /// Counted bytes over that time.
-    CountedRate,
-    /// Moved bytes over that time.
-    MovedRate,
-    /// The work of one operation, such as its floating-point operations, over that time.
-    WorkRate,
-    /// A column of its own, with the metric's key.
-    Column,
-}
-
-impl Derived {
-    /// `time`, `counted_rate`, `moved_rate`, `work_rate` or `column`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Derived::Time => "time",
-            Derived::CountedRate => "counted_rate",
-            Derived::MovedRate => "moved_rate",
-            Derived::WorkRate => "work_rate",
-            Derived::Column => "column",
-        }
+crate::words! {
+    /// How a metric follows from an answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Derived {
+        /// It is the time of one operation.
+        Time = "time",
+        /// Counted bytes over that time.
+        CountedRate = "counted_rate",
+        /// Moved bytes over that time.
+        MovedRate = "moved_rate",
+        /// The work of one operation, such as its floating-point operations, over that time.
+        WorkRate = "work_rate",
+        /// A column of its own, with the metric's key.
+        Column = "column",
     }
 }
 

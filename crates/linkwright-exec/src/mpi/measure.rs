@@ -33,23 +33,15 @@ const MOST_ROOM_NS: f64 = 20e6;
 /// Late samples after which windows are given up, if they are the majority.
 const TOO_LATE: usize = 12;
 
-/// How ranks start together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
-    /// At an agreed time.
-    #[default]
-    Window,
-    /// After a barrier.
-    Barrier,
-}
-
-impl Method {
-    /// For people and for columns.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Window => "window",
-            Method::Barrier => "barrier",
-        }
+linkwright_core::words! {
+    /// How ranks start together.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Method {
+        /// At an agreed time.
+        #[default]
+        Window = "window",
+        /// After a barrier.
+        Barrier = "barrier",
     }
 }
 

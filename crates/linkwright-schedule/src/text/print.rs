@@ -105,17 +105,9 @@ pub(super) fn hint_word(hint: Hint) -> &'static str {
 fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
     text.push('t');
     number(text, id);
-    text.push_str(match op.kind {
-        OpKind::Put => " put ",
-        OpKind::Get => " get ",
-        OpKind::Multicast => " multicast ",
-        OpKind::Aggregate => " aggregate ",
-        OpKind::Local => " local ",
-        OpKind::Compute => " compute ",
-        OpKind::Barrier => " barrier ",
-        OpKind::Fence => " fence ",
-        OpKind::Notice => " notice ",
-    });
+    text.push(' ');
+    text.push_str(op.kind.name());
+    text.push(' ');
     match op.kind {
         OpKind::Aggregate => {
             text.push('s');

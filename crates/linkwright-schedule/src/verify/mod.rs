@@ -69,12 +69,4 @@ pub fn is_deterministic(schedule: &Schedule) -> bool {
 }
 
 #[cfg(test)]
-mod adversary_tests;
-#[cfg(test)]
-mod mutants;
-#[cfg(test)]
-mod oracle;
-#[cfg(test)]
-mod place_tests;
-#[cfg(test)]
 mod tests;

@@ -11,30 +11,34 @@ use crate::reads::Reads;
 use linkwright_schedule::Collective;
 use std::fmt;
 
-/// How the members of a line exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Primitive {
-    /// Everyone to everyone else at once.
-    Direct,
-    /// From neighbour to neighbour, once round.
-    Ring,
-    /// With partners at distances 1, 2, 4, ...: n a power of two.
-    Doubling,
-    /// With partners at distances 1, 1, 3, 5, 11, ...: n even.
-    Swing,
-    /// Everyone to all others in one message that the network copies.
-    Multicast,
+linkwright_core::words! {
+    /// How the members of a line exchange.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Primitive {
+        /// Everyone to everyone else at once.
+        Direct = "direct",
+        /// From neighbour to neighbour, once round.
+        Ring = "ring",
+        /// With partners at distances 1, 2, 4, ...: n a power of two.
+        Doubling = "doubling",
+        /// With partners at distances 1, 1, 3, 5, 11, ...: n even.
+        Swing = "swing",
+        /// Everyone to all others in one message that the network copies.
+        Multicast = "multicast",
+    }
 }
 
-/// Which way round a line messages go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Way {
-    /// Towards higher places.
-    Ahead,
-    /// Towards lower places.
-    Back,
-    /// Half of them each way.
-    Both,
+linkwright_core::words! {
+    /// Which way round a line messages go.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Way {
+        /// Towards higher places.
+        Ahead = "ahead",
+        /// Towards lower places.
+        Back = "back",
+        /// Half of them each way.
+        Both = "both ways",
+    }
 }
 
 /// A digit of the ranks: `rank / stride % radix`.
@@ -93,25 +97,9 @@ impl Stage {
     }
 }
 
-impl Primitive {
-    fn word(self) -> &'static str {
-        match self {
-            Primitive::Direct => "direct",
-            Primitive::Ring => "ring",
-            Primitive::Doubling => "doubling",
-            Primitive::Swing => "swing",
-            Primitive::Multicast => "multicast",
-        }
-    }
-}
-
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Way::Ahead => "ahead",
-            Way::Back => "back",
-            Way::Both => "both ways",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -126,8 +114,8 @@ impl fmt::Display for Stage {
         let digits: Vec<String> = self.digits.iter().map(Digit::to_string).collect();
         write!(f, "{} ", digits.join("x"))?;
         match self.scatter == self.gather {
-            true => write!(f, "{}", self.gather.word())?,
-            false => write!(f, "{}/{}", self.scatter.word(), self.gather.word())?,
+            true => write!(f, "{}", self.gather.name())?,
+            false => write!(f, "{}/{}", self.scatter.name(), self.gather.name())?,
         }
         write!(f, " {}", self.way)
     }

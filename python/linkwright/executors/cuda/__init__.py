@@ -6,7 +6,7 @@ The session runs on the host and plans as for any other executor; each launch is
 Without a GPU everything still imports, lists and compiles; whatever needs one says so.
 
     stream.py    the instruction stream of a schedule, and where its memory lies
-    walk.py      the CPU reference of the kernel that walks it
+    bf16.py      numbers in bf16
     native.py    an allreduce as written without schedules
     job.py       the input of a launch
     compiler.py  kernels to machine code, by NVRTC

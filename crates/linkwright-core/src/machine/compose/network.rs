@@ -394,7 +394,7 @@ impl Listed {
         let rate = rate.map(|(value, unit, status, source)| {
             let unit = Unit::find(unit)
                 .ok_or_else(|| VariantError::refused(format!("unknown unit `{unit}`")))?;
-            let status = Status::find(status).unwrap_or(Status::Derived);
+            let status = Status::from_name(status).unwrap_or(Status::Derived);
             Number::computed(value, unit, status, source)
         });
         Ok(Listed {

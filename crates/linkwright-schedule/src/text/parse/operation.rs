@@ -266,22 +266,8 @@ fn combine(line: &mut Cursor) -> LineResult<Combine> {
 #[inline]
 fn kind(line: &mut Cursor) -> LineResult<OpKind> {
     let before = *line;
-    Ok(match line.word() {
-        "put" => OpKind::Put,
-        "get" => OpKind::Get,
-        "multicast" => OpKind::Multicast,
-        "aggregate" => OpKind::Aggregate,
-        "local" => OpKind::Local,
-        "compute" => OpKind::Compute,
-        "barrier" => OpKind::Barrier,
-        "fence" => OpKind::Fence,
-        "notice" => OpKind::Notice,
-        _ => {
-            return Err(format!(
-                "no operation called {}; known are put, get, multicast, aggregate, local, compute, \
-                 barrier, fence, notice",
-                before.found()
-            ))
-        }
+    OpKind::from_name(line.word()).ok_or_else(|| {
+        let known = OpKind::NAMES.join(", ");
+        format!("no operation called {}; known are {known}", before.found())
     })
 }

@@ -25,21 +25,20 @@
 use linkwright_core::machine::Section;
 use linkwright_core::{Bytes, BytesPerSec, MachineError, TimePs};
 
-/// A generation of the standard with 128/130 coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Generation {
-    /// 8 GT/s per lane.
-    Gen3,
-    /// 16 GT/s per lane.
-    Gen4,
-    /// 32 GT/s per lane.
-    Gen5,
+linkwright_core::words! {
+    /// A generation of the standard with 128/130 coding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Generation {
+        /// 8 GT/s per lane.
+        Gen3 = "gen3",
+        /// 16 GT/s per lane.
+        Gen4 = "gen4",
+        /// 32 GT/s per lane.
+        Gen5 = "gen5",
+    }
 }
 
 impl Generation {
-    const NAMES: [&'static str; 3] = ["gen3", "gen4", "gen5"];
-    const ALL: [Generation; 3] = [Generation::Gen3, Generation::Gen4, Generation::Gen5];
-
     /// Symbols per second and lane, one bit each, as the standard defines them.
     pub fn symbols_per_s(self) -> f64 {
         match self {

@@ -15,8 +15,8 @@ from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
 from linkwright.store.record import Record
 
+from ..bf16 import narrow, widen
 from ..measure import Gpu
-from ..walk import narrow, widen
 from . import libraries
 from .host_link import device_memory
 from .sampling import fits

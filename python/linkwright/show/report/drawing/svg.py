@@ -40,11 +40,6 @@ def text(x: float, y: float, words: str, kind: str = "", anchor: str = "middle")
     return element("text", str(escape(words)), x=x, y=y, class_=kind, text_anchor="" if anchor == "start" else anchor)
 
 
-def line(a: tuple[float, float], b: tuple[float, float], kind: str = "link") -> str:
-    """A straight link."""
-    return element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], class_=kind)
-
-
 def box(place: tuple[float, float, float, float], kind: str, tip: str = "", radius: float = 3.0) -> str:
     """A rectangle (x, y, width, height) with a tooltip."""
     x, y, width, height = place

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from linkwright.executors.cuda.walk import narrow, widen
+from linkwright.executors.cuda.bf16 import narrow, widen
 
 from . import nn  # noqa: F401
 from .tensor import Tensor

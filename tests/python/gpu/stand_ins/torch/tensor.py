@@ -1,6 +1,6 @@
 import numpy as np
 
-from linkwright.executors.cuda.walk import narrow, widen
+from linkwright.executors.cuda.bf16 import narrow, widen
 
 
 class Tensor:

@@ -5,7 +5,7 @@ import ctypes
 
 import numpy as np
 
-from linkwright.executors.cuda.walk import narrow, widen
+from linkwright.executors.cuda.bf16 import narrow, widen
 
 CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F = 68, 77, 70
 CUBLAS_GEMM_DEFAULT = -1

@@ -1,8 +1,8 @@
 //! Collectives out of place: `input` holds the data and stays, `output` starts with nothing.
 
+use super::super::verify;
+use super::agree;
 use super::mutants::{apply, changes};
-use super::tests::agree;
-use super::verify;
 use crate::builder::{Builder, Shape, Slot};
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective::{self, *};

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwright.base.errors import WrongResultError
-
-from .stream import CODES, Stream
+from linkwright.executors.cuda.bf16 import narrow, widen
+from linkwright.executors.cuda.stream import CODES, Stream
 
 Combination = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u8": np.uint8}
@@ -101,14 +101,3 @@ def combination(dtype: str, op: str) -> Combination:
             return apply(to.view(kind), source.view(kind)).view(np.uint8)
 
     return combined
-
-
-def widen(values: np.ndarray) -> np.ndarray:
-    """Numbers in bf16 as 32-bit floats."""
-    return (values.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def narrow(values: np.ndarray) -> np.ndarray:
-    """32-bit floats in bf16: to nearest, ties to even."""
-    bits = values.view(np.uint32)
-    return ((bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)

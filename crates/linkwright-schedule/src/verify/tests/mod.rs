@@ -1,8 +1,11 @@
 //! Verify and the oracle agree: on every algorithm, on schedules with one mistake, on random ones.
 
+mod adversary;
+mod mutants;
+mod oracle;
+mod place;
+
 use super::contributions::{Exact, Fingerprint};
-use super::mutants::{apply, changes, Change};
-use super::oracle::{exhaust, judge, judge_order, try_at_random};
 use super::semantics::replay;
 use super::{bounds, order, race, verify, Cells, Verified, VerifyError};
 use crate::builder::{Builder, Shape, Slot};
@@ -11,6 +14,8 @@ use crate::ir::{Buffer, Combine, Schedule};
 use crate::spec::Collective;
 use crate::text::{parse, print};
 use crate::transforms::repeat;
+use mutants::{apply, changes, Change};
+use oracle::{exhaust, judge, judge_order, try_at_random};
 use std::fmt::Debug;
 
 /// The schedule of an algorithm over `p` ranks, where it has one. All chunks are equally long, so

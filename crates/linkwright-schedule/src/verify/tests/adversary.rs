@@ -1,10 +1,10 @@
 //! Schedules made to be counted wrongly: multiplicities that an arithmetic with small orders calls right.
 
-use super::cells::Cells;
-use super::contributions::{Exact, Fingerprint, Value};
-use super::semantics::replay;
-use super::tests::random;
-use super::verify;
+use super::super::cells::Cells;
+use super::super::contributions::{Exact, Fingerprint, Value};
+use super::super::semantics::replay;
+use super::super::verify;
+use super::random;
 use crate::builder::{Builder, Shape};
 use crate::collectives::find;
 use crate::ir::{Buffer, Schedule};
