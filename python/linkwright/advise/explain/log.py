@@ -20,7 +20,7 @@ from linkwright.libraries import tolerance
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.machines import Variant
 
-from . import faster, remarks, verdict
+from . import faster, links, remarks, verdict
 from .faster import Faster
 from .findings import Irregularity, findings, sized
 from .posterior import Observed
@@ -103,7 +103,8 @@ def answer(
     """
     system, why, guessed = _system(log, table, machine, variant, ranks)
     system = system.having(without=variant.without, degrade=variant.degrade)
-    found = explained(table, system, why, log.facts, guessed=guessed)
+    facts = replace(log.facts, measured=links.shares(log.links, system.machine, system.variant))
+    found = explained(table, system, why, facts, guessed=guessed)
     return replace(found, faster=_searched(found, search_s)) if search_s else found
 
 

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from linkwright import _native, machines
 from linkwright.base.errors import LinkwrightError
+from linkwright.libraries import library
+from linkwright.libraries.nccl.choice import Choice
+from linkwright.libraries.nccl.hardware import Hardware, hardware
 from linkwright.libraries.settings import Setup
-from linkwright.libraries.times import Predicted, predicted
+from linkwright.libraries.times import Predicted, places, predicted
 from linkwright.machines import Variant
 
 from . import commands, detours
@@ -87,6 +90,19 @@ class System(Setup):
             with contextlib.suppress(LinkwrightError):
                 found[size] = self.time(size).time_us
         return found
+
+    @property
+    def seen(self) -> Hardware:
+        """What the library sees of the devices, links and ways that take part."""
+        return hardware(self.described, places(self.described, self) or tuple(range(self.ranks)))
+
+    def choice(self, size_bytes: int) -> Choice | None:
+        """What the library chooses; None of one that is not modelled so far."""
+        name, _, version = self.algorithm.partition("-")
+        version, *forced = version.split("/")
+        with contextlib.suppress(LinkwrightError, KeyError):
+            return library.LIBRARIES[name].chooser(version, self.seen).choose(self.collective, size_bytes, *forced)
+        return None
 
     def having(self, **changes: object) -> System:
         """The same with other values."""
