@@ -87,6 +87,7 @@ class Scored:
         distances: the factor of each place.
         stated: the probability of each place.
         place: of the true cause, from 1; None: it is not there.
+        single: the same where each kind counts for itself; a place may hold several that a log cannot tell apart.
         nearest: where no cause is near enough to be one, the kinds of the nearest, which the answer remarks.
         remarked: whether those name the cause.
         confident: whether the first place is wrong and looks certain.
@@ -101,6 +102,7 @@ class Scored:
     distances: Sequence[float] = ()
     stated: Sequence[float] = ()
     place: int | None = None
+    single: int | None = None
     nearest: Sequence[str] = ()
     remarked: bool = False
     confident: bool = False
@@ -183,6 +185,9 @@ def faulty(asked: argparse.Namespace) -> list[Scored]:
         print(f"{fault:18} {len(its):4} {firsts:5} {sum(one.right for one in its):5} "
               f"{sum(one.confident for one in its):16}  {heads}")  # fmt: skip
     _share("causes of faulty logs are in the first three places", found, WANTED["faulty"])
+    held = statistics.mean(len({kind for its in one.places[:FIRST] for kind in its}) for one in found)
+    single = sum(one.single is not None and one.single <= FIRST for one in found)
+    print(f"{single} of {len(found)} are among the first three kinds; three places hold {held:.1f} kinds on average")
     return found
 
 
@@ -283,9 +288,11 @@ def score(asked: Asked) -> Scored:
     place = next((at for at, its in enumerate(places, 1) if set(its) & set(asked.kinds)), None)
     if not asked.kinds and verdict.word == "fine":
         place = 1  # the truth is that nothing is wrong
+    kinds = list(dict.fromkeys(kind for its in places for kind in its))
+    single = next((at for at, kind in enumerate(kinds, 1) if kind in asked.kinds), None)
     nearest = [case.kind for one in answer.nearest for case in one.cases]
     return Scored(
-        asked.name, asked.truth, verdict.word, verdict.share, places, distances, stated, place, nearest,
+        asked.name, asked.truth, verdict.word, verdict.share, places, distances, stated, place, single, nearest,
         bool(set(nearest) & set(asked.kinds)), bool(places) and not logs.doubts(answer) and place != 1, seconds,
     )  # fmt: skip
 

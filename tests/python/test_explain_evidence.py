@@ -16,11 +16,12 @@ from linkwright import machines, schemas
 from linkwright.advise.explain import document, findings, remarks, suspects, verdict
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import algorithm_forced, cases
+from linkwright.advise.explain.posterior import Observed
 from linkwright.advise.explain.sensitivity import Effect
 from linkwright.advise.explain.system import System
 from linkwright.advise.explain.verdict import Point
 from linkwright.formats.logs import Facts, LogRow, LogTable, read_log
-from linkwright.libraries import library
+from linkwright.libraries import library, tolerance
 from linkwright.libraries.tolerance import Basis, Tolerance
 from linkwright_cases import invoke
 from log_cases import nccl, osu
@@ -467,3 +468,64 @@ def test_logs_of_mpi_have_a_floor(tmp_path):
     judged = invoke("expect", "allreduce", *asked)
     assert "leonardo-mpi --nodes 16 --fabric hdr-hosts, 16 ranks, MPI" in judged.out
     assert "has no library with versions" in invoke("expect", "allreduce", *asked, "-a", "nccl-2.27").err
+
+
+# ---- floors, ranges, and faults that a log cannot tell apart
+
+
+def test_the_document_has_floors_and_ranges(tmp_path):
+    """Half of the healthy rate at 1 GiB is below its floor; the range is that of published systems on one node."""
+    file = tmp_path / "x.log"
+    file.write_text(nccl(times={1 << 30: 2 * NODE.time(1 << 30).time_us}))
+    answer = invoke("explain", str(file), "--on", "hgx-h100", "--json", "--gate")
+    found = json.loads(answer.out)["tables"][0]["points"][-1]
+    low, high = tolerance.spread(1, 1 << 30)
+    floor = tolerance.of("hgx-h100", None, "allreduce", 1, 1 << 30).least * found["healthy_busbw"]
+    healthy = found["healthy_busbw"]
+    expected = {"floor_busbw": floor, "low_busbw": healthy / high, "high_busbw": healthy / low}
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+    assert (found["below_floor"], answer.status) == (True, 1)
+
+
+def test_a_share_is_compared_in_the_digits_of_its_floor():
+    """The table of tolerances has thousandths: 0.9669 is not below 1 - 0.033."""
+    assert tolerance.admits(0.9669, 0.033)
+    assert not tolerance.admits(0.966, 0.033)
+    own = Tolerance(0.033, Basis.SYSTEM, 1, 1)
+    assert verdict.of([replace(one, tolerance=own) for one in points(0.9669)], 100.0).word == "fine"
+
+
+def test_each_size_is_judged_by_its_own_floor():
+    """Half of the sizes are at 0.8 with a floor of 0.7, the last is at 0.85 with one of 0.9."""
+    loose, strict = (Tolerance(1 - floor, Basis.SYSTEM, 9, 6) for floor in (0.7, 0.9))
+    its = [replace(one, tolerance=loose) for one in points(0.8, 0.8, 0.8)]
+    assert verdict.of(its, 100.0).word == "fine"
+    found = verdict.of([*its, replace(points(0.85)[0], size=16, tolerance=strict)], 100.0)
+    assert (found.word, found.share) == ("suspicious", 0.85)
+
+
+def test_more_than_the_model_within_what_links_carry_is_fine():
+    """Sends between neighbours reached 43 GB/s over ports of 50 where the model has 28; 60 is beyond a port."""
+    system = System("b200", 2, 8, "ndr-fat-tree", "nccl-2.27", "sendrecv")
+    for rate, word in ((43, "fine"), (60, "faster than expected")):
+        rows = tuple(LogRow(size, size / rate / 1e3, at) for at, size in enumerate((1 << 29, 1 << 30), 1))
+        table = LogTable("nccl-tests", "sendrecv", 16, 2, "float", None, None, rows)
+        assert logs.explained(table, system, "").verdict.word == word
+
+
+@pytest.mark.parametrize(("factor", "shape", "alike"), [(1.3, 0.0, True), (1.0, 0.5, False), (4.0, 0.0, False)])
+def test_faults_with_one_curve_but_for_their_strength_share_a_place(factor, shape, alike):
+    """Slower by two and 2.6 at all sizes is one fault at other strengths; another shape or a factor of four is not."""
+    healthy = {1 << at: float(1 << at) for at in range(20, 30)}
+    log = Observed(healthy, healthy, 1.0)
+    one = {size: 2.0 * time for size, time in healthy.items()}
+    other = {size: factor * time * (1 + shape * (at % 2)) for at, (size, time) in enumerate(one.items())}
+    assert (log.told_apart(one, other, 0.5) < suspects.INDISTINCT) is alike
+
+
+def test_what_tells_faults_of_a_place_apart_is_said():
+    answer = explained(PAIR.on("gpudirect=0"), None, PAIR)
+    kinds = [case.kind for case in answer.suspects[0].cases]
+    assert {"no GPUDirect", "ACS"} <= set(kinds)
+    assert logs.doubts(answer)[0].startswith(f"Indistinguishable by this log: {', '.join(kinds)}.")
+    assert "no GPUDirect: lsmod | grep peermem" in logs.doubts(answer)[0]

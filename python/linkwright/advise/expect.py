@@ -271,5 +271,6 @@ def _judged(one: Expectation, system: System, log: LogTimes) -> Judged:
     if time is None:
         return Judged(one, Standing.WRONG if wrong else Standing.ABSENT)
     rate = logs.bus_rate(system, one.size_bytes, time)
-    standing = Standing.WRONG if wrong else Standing.PASSED if rate >= one.floor else Standing.BELOW
+    passed = tolerance.admits(rate / one.busbw, one.tolerance)
+    standing = Standing.WRONG if wrong else Standing.PASSED if passed else Standing.BELOW
     return Judged(one, standing, time, rate)

@@ -62,7 +62,8 @@ def command(
     likely, each with what to check. Wrong results give exit status 1. DUMPs are of a job that hangs: the output of NCCL
     RAS, dumps of PyTorch's flight recorder (one for each rank, or their folder), logs with time-outs of its watchdog.
     The answer is which rank is behind, in which call, and who waits for whom. Several LOGs are of the ranks of one job,
-    from NCCL's Inspector or PyTorch's profiler: the answer separates waiting from transfer. A RUN is one of
+    from NCCL's Inspector or PyTorch's profiler: the answer separates waiting from transfer. Or one is of a collective,
+    and the others are tests of links (perftest, nvbandwidth), which exclude causes. A RUN is one of
     linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an algorithm, such as
     allreduce/ring, or of a file or function; it needs --on.
 
@@ -70,6 +71,7 @@ def command(
     linkwright explain all_reduce.log
     linkwright explain all_reduce.log --json --gate
     linkwright explain all_reduce.log --on hgx-h100 --nodes 2 --fabric ndr-fat-tree
+    linkwright explain all_reduce.log ib_write_bw.txt nvbandwidth.json
     linkwright explain nccl_trace_rank_*
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """

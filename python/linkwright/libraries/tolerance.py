@@ -50,6 +50,11 @@ class Pool:
     sites: int
 
 
+def admits(share: float, tolerance: float) -> bool:
+    """Return whether a share of the modelled rate is not below the floor; the file has thousandths, so shares do."""
+    return round(share + tolerance, 3) >= 1
+
+
 @dataclass(frozen=True)
 class Tolerance:
     """How far a healthy rate may be below the model.

@@ -64,7 +64,8 @@ def _table(answer: Answer) -> dict[str, Any]:
         "points": [
             {
                 "size_bytes": one.size, "time_us": one.time, "healthy_time_us": one.healthy, "busbw": one.busbw,
-                "healthy_busbw": one.healthy_busbw, "judged": one.size in sizes,
+                "healthy_busbw": one.healthy_busbw, "low_busbw": one.range[0], "high_busbw": one.range[1],
+                "floor_busbw": one.floor_busbw, "below_floor": one.is_slow, "judged": one.size in sizes,
             }
             for one in answer.points
         ],
@@ -113,7 +114,10 @@ def schema() -> Schema:
     )
     point = _closed(
         size_bytes=_COUNT, time_us=_NUMBER, healthy_time_us=_NUMBER, busbw=_NUMBER, healthy_busbw=_NUMBER,
-        judged={**_BOOL, "description": "whether the verdict is based on it"},
+        low_busbw={**_NUMBER, "description": "of ten published systems of this size, one is below"},
+        high_busbw={**_NUMBER, "description": "one is above"},
+        floor_busbw={**_NUMBER, "description": "the floor of `expect`, which the verdict goes by, too"},
+        below_floor=_BOOL, judged={**_BOOL, "description": "whether the verdict is based on it"},
     )  # fmt: skip
     table = _closed(
         tool=_TEXT, collective=_TEXT, collective_inferred=_BOOL, ranks=_COUNT, nodes=_COUNT, ranks_per_node=_COUNT,

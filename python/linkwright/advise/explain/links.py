@@ -70,6 +70,7 @@ class HealthyRate:
         scale_out: the ports of a node by its GPUs.
         gpus: how many GPUs a node has.
         line_rate: of a port, without what headers take.
+        own: the class of links between its GPUs.
     """
 
     machine: str
@@ -79,6 +80,7 @@ class HealthyRate:
     scale_out: float | None
     gpus: int
     line_rate: float | None
+    own: str
 
 
 def judged(log: Log, machine: str | None, variant: Variant) -> list[LinkVerdict]:
@@ -109,6 +111,38 @@ def verdict(found: Iterable[LinkVerdict]) -> str | None:
 
 def _word(kind: str, share: float) -> str:
     return "fine" if share >= FINE[kind] else "suspicious" if share >= BROKEN[kind] else "broken"
+
+
+def shares(links: Sequence[Link], machine: str, variant: Variant) -> dict[str, tuple[float, float]]:
+    """Return the (usual, least) share of its rate that each class of links of a machine had in tests.
+
+    Of pairs of GPUs the fastest test counts, of a port its fastest row. Copies through host memory measure no links.
+    """
+    reference = _reference(machine, variant) if links else None
+    if reference is None:
+        return {}
+    tests: dict[tuple[str, str], list[float]] = {}
+    ports: dict[str, float] = {}
+    for link in links:
+        ends = (link.source.split()[0], (link.target or "").split()[:1])
+        if link.rate is None or "Disabled" in link.test or link.source == link.target:
+            continue
+        if link.medium == "pair" and reference.pair and ends == ("GPU", ["GPU"]):
+            share = link.rate / (2 if link.both_ways else 1) / reference.pair
+            tests.setdefault((reference.own, link.test), []).append(share)
+        elif link.medium == "port" and reference.line_rate and (link.size or 0) >= LEAST_SIZE:
+            share = link.rate / _streams(link) / reference.line_rate
+            ports[link.source] = max(share, ports.get(link.source, 0.0))
+    tests |= {("port", ""): list(ports.values())} if ports else {}
+    return {
+        name: max((statistics.median(its), min(its)) for (other, _), its in tests.items() if other == name)
+        for name, _ in tests
+    }
+
+
+def _streams(link: Link) -> int:
+    """How many ways and ports share the rate of a row."""
+    return (2 if link.both_ways else 1) * (2 if link.source.endswith("both ports") else 1)
 
 
 # ---- ports
@@ -143,7 +177,7 @@ def _ports(links: Sequence[Link], reference: HealthyRate | None) -> Iterator[Lin
         if not rated:
             continue
         best = max(rated, key=lambda link: link.rate or 0)
-        parts = (2 if best.both_ways else 1) * (2 if port.endswith("both ports") else 1)
+        parts = _streams(best)
         gbits = 8 * (best.rate or 0) / parts
         line = 8 * reference.line_rate if reference and reference.line_rate else _class_of(gbits)
         if line is None:
@@ -398,7 +432,7 @@ def _reference(machine: str, variant: Variant) -> HealthyRate:
     gpus = node.ranks
     if not gpus:
         raise UsageError(f"--on {machine}: the machine has no size; name one whose GPUs are described")
-    numbers = _numbers(node)
+    numbers = rates(node)
     up = next((name for name in _SCALE_UP if f"fabric.links.{name}.bandwidth" in numbers), "pcie")
     share = numbers.get(f"fabric.links.{up}.share", 1.0)
     network = node.network()
@@ -409,20 +443,20 @@ def _reference(machine: str, variant: Variant) -> HealthyRate:
         settled = settle(Condition("links", machine, 2 * gpus, 2, "alltoall"))
         fabric = None if isinstance(settled, Refusal) else settled.setup.fabric
     if fabric is None:
-        return HealthyRate(node.name, pair, scale_up, None, None, gpus, None)
+        return HealthyRate(node.name, pair, scale_up, None, None, gpus, None, up)
     cluster = machines.load(machine, Variant(2, fabric))
-    numbers = _numbers(cluster)
+    numbers = rates(cluster)
     line = numbers.get("fabric.links.port.bandwidth")
     if line is None:
-        return HealthyRate(node.name, pair, scale_up, None, None, gpus, None)
+        return HealthyRate(node.name, pair, scale_up, None, None, gpus, None, up)
     port = line * numbers.get("fabric.links.port.share", 1.0)
     drawn = cluster.network()
     ports = 0 if drawn is None else sum(1 for kind in drawn["edges"]["class"] if kind == "port") // 2
-    return HealthyRate(node.name, pair, scale_up, port, port * ports / gpus or None, gpus, line)
+    return HealthyRate(node.name, pair, scale_up, port, port * ports / gpus or None, gpus, line, up)
 
 
-def _numbers(machine: _native.Machine) -> dict[str, float]:
-    """Key -> 10^9 B/s, or a ratio."""
+def rates(machine: _native.Machine) -> dict[str, float]:
+    """Return the numbers of the links of a machine file: key -> 10^9 B/s, or a ratio."""
     found = {}
     for row in machine.numbers():
         if row["key"].startswith("fabric.links.") and row["unit"] in (*_RATES, "ratio"):

@@ -20,7 +20,7 @@ from linkwright.libraries import tolerance
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.machines import Variant
 
-from . import faster, remarks, verdict
+from . import faster, links, remarks, verdict
 from .faster import Faster
 from .findings import Irregularity, findings, sized
 from .posterior import Observed
@@ -35,6 +35,7 @@ SIZES, SIZES_OF_MANY = 10, 6  # that are simulated, of few nodes and of many
 MANY = 4  # nodes
 SHAPE = 4  # sizes that have a shape
 NEARLY = 0.92  # of the healthy rate
+AT_LIMIT = 0.98  # of the time that links need at best: rows are printed with two or three digits
 WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
 
 
@@ -103,7 +104,8 @@ def answer(
     """
     system, why, guessed = _system(log, table, machine, variant, ranks)
     system = system.having(without=variant.without, degrade=variant.degrade)
-    found = explained(table, system, why, log.facts, guessed=guessed)
+    facts = replace(log.facts, measured=links.shares(log.links, system.machine, system.variant))
+    found = explained(table, system, why, facts, guessed=guessed)
     return replace(found, faster=_searched(found, search_s)) if search_s else found
 
 
@@ -136,6 +138,7 @@ def explained(
             size, measured[size], bus_rate(system, size, measured[size]), healthy[size].time_us,
             bus_rate(system, size, healthy[size].time_us),
             tolerance.of(system.machine, system.fabric, system.collective, system.nodes, size),
+            tolerance.spread(system.nodes, size),
         )
         for size in sizes
     ]  # fmt: skip
@@ -145,6 +148,9 @@ def explained(
     binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
     assumed = remarks.assumed(binds)
     judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
+    least = system.least_us(last) if judged.word == "faster than expected" and not judged.small else None
+    if least and measured[last] >= least * AT_LIMIT:
+        judged = replace(judged, word="fine", rule="more than the model has, and no more than the links carry")
     guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
     if guessed and judged.word == "faster than expected":
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
@@ -219,6 +225,11 @@ def verdict_in_words(answer: Answer) -> list[str]:
         f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
         f"of its rate: {judged.rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
     )
+    low, high = last.range
+    ranged = (
+        f"Of published systems with {'several nodes' if answer.system.nodes > 1 else 'one node'}, eight in ten are "
+        f"between {low:.3g} and {high:.3g} GB/s at {sized(last.size)}, where the model has {last.healthy_busbw:.3g}."
+    )
     small = (
         f"This is a verdict on small sizes only: at {sized(last.size)} a healthy machine reaches "
         f"{judged.reached:.0%} of its rate for large sizes"
@@ -226,7 +237,8 @@ def verdict_in_words(answer: Answer) -> list[str]:
         + ". Measure larger sizes."
     )
     return [
-        first, *([small] if judged.small else []), *_small(answer), *(one.words for one in answer.findings),
+        first, *([ranged] if _by_library(answer.system) else []), *([small] if judged.small else []), *_small(answer),
+        *(one.words for one in answer.findings),
         *_rest(answer), *answer.remarks,
     ]  # fmt: skip
 
@@ -251,6 +263,19 @@ def doubts(answer: Answer) -> list[str]:
         nearest = f"The nearest simulated faults are no causes: {far}." if far else "No simulated fault comes near."
         return [f"Your numbers are not explained by links, ports or protocols. {nearest}"]
     first = answer.suspects[0]
+    return [*_indistinct(first), *_weak(answer, first)]
+
+
+def _indistinct(first: Suspect) -> list[str]:
+    """What would tell the faults of a place apart."""
+    if len(first.cases) < 2:
+        return []
+    kinds = ", ".join(dict.fromkeys(case.kind for case in first.cases))
+    tells = "; ".join(dict.fromkeys(f"{case.kind}: {case.check.split('; ')[0]}" for case in first.cases))
+    return [f"Indistinguishable by this log: {kinds}. What tells them apart is {tells}."]
+
+
+def _weak(answer: Answer, first: Suspect) -> list[str]:
     if first.distance > LEFT:
         return [f"The first cause is weak: its simulation leaves {apart_in_words(first.distance)} unexplained."]
     if first.probability >= SURE:
@@ -266,7 +291,7 @@ def _small(answer: Answer) -> list[str]:
     """What sizes say that do not decide the verdict."""
     judged = answer.verdict
     decided = judged.judged[0].size if judged.word in ("suspicious", "broken") else answer.points[-1].size + 1
-    slow = [one for one in answer.points if one.size < decided and one.share < one.least]
+    slow = [one for one in answer.points if one.size < decided and one.is_slow]
     if not slow:
         return []
     most = min(slow, key=lambda point: point.share)

@@ -79,6 +79,22 @@ class Observed:
         distance = math.exp(math.sqrt(np.average((off - stronger * effect) ** 2, weights=sure)))
         return COUNTS * (found - _likelihood(np.log(measured / healthy), unknown)), distance
 
+    def told_apart(self, times: Mapping[int, float], other: Mapping[int, float], strength: float) -> float:
+        """Return ln of how much more probable a fault makes its own log than another fault does, on average.
+
+        Only noise and strength blur them: errors of the level and of launches are the same for both.
+
+        Args:
+            times: size -> us of a machine with the fault.
+            other: the same with the other one.
+            strength: standard deviation of the strength of a fault, as a share of ln(fault / healthy).
+        """
+        sizes = sorted(times.keys() & other.keys())
+        curve, wrong, healthy = (np.array([its[size] for size in sizes]) for its in (times, other, self.healthy))
+        effect, off = np.log(curve / healthy), np.log(curve / wrong)
+        blur = STEADY**2 * np.eye(len(sizes)) + strength**2 * np.outer(effect, effect)
+        return COUNTS / 2 * float(off @ np.linalg.solve(blur, off))
+
     def _errors(self, sizes: _Array, times: _Array, noise: float) -> _Array:
         """The covariance of y without a fault."""
         rates = sizes / times

@@ -11,6 +11,7 @@ from linkwright.formats.logs import Facts, LogTable
 from linkwright.machines import gpus
 
 from .hypotheses.algorithm_forced import asked
+from .hypotheses.kind import is_full
 from .hypotheses.no_peer import host_memory
 from .links import classes
 from .sensitivity import Effect
@@ -27,6 +28,7 @@ def remarks(facts: Facts, table: LogTable, system: System, binds: Sequence[Effec
     return [
         *_other_devices(table, facts, system), *_staged(facts, system, binds), *_assumed(assumed(binds)),
         *_in_place(table), *_versions(facts), *_runs(facts, table), *_ports(facts), *_links(facts),
+        *_measured(facts), *_topology(facts, system),
         *_unknown(facts, table),
     ]  # fmt: skip
 
@@ -139,6 +141,27 @@ def _links(facts: Facts) -> Iterator[str]:
                 "NCCL_IB_HCA."
             )
             return
+
+
+def _measured(facts: Facts) -> Iterator[str]:
+    """Links that the same log measured."""
+    shares = [f"{name} {least:.0%}" for name, (_, least) in facts.measured.items() if is_full(facts, name)]
+    if shares:
+        yield (
+            f"Links were measured, too, and have their rate ({', '.join(shares)} of what the machine has): faults by "
+            "which they would be slow are excluded."
+        )
+
+
+def _topology(facts: Facts, system: System) -> Iterator[str]:
+    """What the library warns of, and rings that cross between rails."""
+    yield from (f"The library warns: {one}." for one in facts.topology.warnings)
+    ring = facts.topology.searches.get("ring")
+    if ring and ring.changes_nic and system.nodes > 1:
+        yield (
+            "Rings enter and leave a node through different NICs (crossNic 1): where each NIC has a switch of its own, "
+            "that traffic passes the switches above. Compare with NCCL_CROSS_NIC=0."
+        )
 
 
 def _unknown(facts: Facts, table: LogTable) -> Iterator[str]:

@@ -19,6 +19,8 @@ from .posterior import Observed
 from .system import System, few
 
 ALIKE = 0.02  # of a time: curves nearer than this are one
+# ln of how much more probable a log makes its cause than another one, on average, below which it cannot tell them apart
+INDISTINCT = math.log(2)
 LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 LEFT = 1.15  # the factor that a single fault may leave, before two are tried
 SURE = 0.7  # the probability from which on the first cause is called certain
@@ -124,7 +126,7 @@ def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Susp
     others = [case for case in cases(base.system if base else asked.system, facts) if not case.stated]
     singles = _likeliest([case.on_top_of(base) for case in others] if base else others, asked)
     found = [*singles, *([] if base else _doubles(singles, facts, asked))]
-    ranked = _merged(_weighed(found, healthy))
+    ranked = _merged(_weighed(found, healthy), asked.log)
     before = proved.weight if proved else healthy
     # A second fault on top of one that is likelier by itself says nothing new.
     alone = {case.kind: one.weight for one in ranked for case in one.cases}
@@ -222,11 +224,11 @@ def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
     return sorted(whole, key=lambda one: -one.weight)
 
 
-def _merged(found: Iterable[Suspect]) -> list[Suspect]:
-    """The likeliest first; kinds with one curve share a place."""
+def _merged(found: Iterable[Suspect], log: Observed) -> list[Suspect]:
+    """The likeliest first; kinds that the log cannot tell apart share a place."""
     places: list[Suspect] = []
     for one in sorted(found, key=lambda one: -one.weight):
-        same = next((at for at, other in enumerate(places) if _same(one.times, other.times)), None)
+        same = next((at for at, other in enumerate(places) if _indistinct(other, one, log)), None)
         if same is None:
             places.append(one)
         else:
@@ -234,6 +236,18 @@ def _merged(found: Iterable[Suspect]) -> list[Suspect]:
             also = () if _two(one) else one.cases  # one fault is enough for this curve
             places[same] = replace(places[same], cases=(*places[same].cases, *also), probability=both)
     return sorted(places, key=lambda one: -one.probability)
+
+
+def _indistinct(one: Suspect, other: Suspect, log: Observed) -> bool:
+    """Whether two faults have one curve, for strengths that are as likely, as well as times of a log can tell."""
+    if _same(one.times, other.times):
+        return True
+    strength = max(one.cases[0].strength, other.cases[0].strength)
+    return (
+        other.probability >= LEAST
+        and not (_two(one) or _two(other))
+        and log.told_apart(one.times, other.times, strength) < INDISTINCT
+    )
 
 
 def _same(one: Mapping[int, float], other: Mapping[int, float]) -> bool:

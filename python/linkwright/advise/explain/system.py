@@ -9,12 +9,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from linkwright import _native, machines
+from linkwright.ask.answer import limits_of
 from linkwright.base.errors import LinkwrightError
+from linkwright.base.units import KILO
+from linkwright.libraries import library
+from linkwright.libraries.nccl.choice import Choice
+from linkwright.libraries.nccl.hardware import Hardware, hardware
 from linkwright.libraries.settings import Setup
-from linkwright.libraries.times import Predicted, predicted
+from linkwright.libraries.times import Predicted, places, predicted, question
 from linkwright.machines import Variant
 
 from . import commands, detours
+from .links import rates
 
 if TYPE_CHECKING:
     from linkwright.base.native_types import NetworkColumns, NodeColumns
@@ -87,6 +93,29 @@ class System(Setup):
             with contextlib.suppress(LinkwrightError):
                 found[size] = self.time(size).time_us
         return found
+
+    def least_us(self, size_bytes: int) -> float | None:
+        """What the links allow at best; None where nothing is known of them."""
+        if self.collective == "sendrecv":
+            numbers = rates(self.described)
+            port = numbers.get("fabric.links.port.bandwidth", 0) * numbers.get("fabric.links.port.share", 1.0)
+            return size_bytes / port / KILO if port else None
+        with contextlib.suppress(LinkwrightError):
+            return limits_of(self.described, question(self.described, self, size_bytes))[0].time.us
+        return None
+
+    @property
+    def seen(self) -> Hardware:
+        """What the library sees of the devices, links and ways that take part."""
+        return hardware(self.described, places(self.described, self) or tuple(range(self.ranks)))
+
+    def choice(self, size_bytes: int) -> Choice | None:
+        """What the library chooses; None of one that is not modelled so far."""
+        name, _, version = self.algorithm.partition("-")
+        version, *forced = version.split("/")
+        with contextlib.suppress(LinkwrightError, KeyError):
+            return library.LIBRARIES[name].chooser(version, self.seen).choose(self.collective, size_bytes, *forced)
+        return None
 
     def having(self, **changes: object) -> System:
         """The same with other values."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwright.base.units import counted
-from linkwright.libraries.tolerance import Basis, Tolerance
+from linkwright.libraries.tolerance import Basis, Tolerance, admits
 
 UNKNOWN = Tolerance(0.5, Basis.ANY, 0, 0)
 # Of the healthy rate; FINE where no system of the kind was published.
@@ -38,6 +38,8 @@ class Point:
     healthy: float
     healthy_busbw: float
     tolerance: Tolerance = UNKNOWN
+    # Factors of the healthy time between which eight in ten published systems of this size are, on any machine.
+    spread: tuple[float, float] = (1.0, 1.0)
 
     @property
     def least(self) -> float:
@@ -49,6 +51,22 @@ class Point:
         """Share of the healthy rate."""
         return self.healthy / self.time
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether it is below the floor."""
+        return not admits(self.share, 1 - self.least)
+
+    @property
+    def floor_busbw(self) -> float:
+        """The rate below which it is slow."""
+        return self.least * self.healthy_busbw
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The bus rates between which eight in ten published systems of this size are."""
+        low, high = self.spread
+        return self.healthy_busbw / high, self.healthy_busbw / low
+
 
 @dataclass(frozen=True)
 class LogVerdict:
@@ -56,7 +74,8 @@ class LogVerdict:
 
     Attributes:
         word: one of `WORDS`; `unsure` where the healthy rate is assumed or unpublished, or sizes disagree.
-        share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is lower.
+        share: of the healthy rate: the median of the sizes that show rates, or that of the largest one if it is
+            farther below its floor.
         judged: the sizes that show rates; the largest size if none does.
         small: whether no size shows rates.
         rule: what gives the word.
@@ -90,11 +109,14 @@ def of(points: Sequence[Point], large_busbw: float, *, by_library: bool = True, 
     end = max(large_busbw, *(point.healthy_busbw for point in points))
     showing = tuple(point for point in points if point.healthy_busbw >= FLAT * end)
     judged = showing or (points[-1],)
-    share = min(statistics.median(point.share for point in judged), judged[-1].share)
+    # The median of the sizes and the last one, each by its own floor.
+    middle, last = sorted(judged, key=lambda point: point.share)[(len(judged) - 1) // 2], judged[-1]
+    half = statistics.median(point.share for point in judged)
+    share, decides = min((half, middle), (last.share, last), key=lambda one: one[0] / one[1].least)
     # A limit that lasts holds for the largest size, too.
     scatter = judged[-1].share / min(point.share for point in judged)
     loose = by_library and not showing
-    word, rule = _judged(share, judged[-1].tolerance, loose=loose, assumed=assumed)
+    word, rule = _judged(share, decides.tolerance, loose=loose, assumed=assumed)
     if word in ("suspicious", "broken") and scatter > SCATTERS and judged[-1].share >= BROKEN:
         word, rule = "unsure", f"sizes that should have one rate disagree by a factor of {scatter:.2g}; run again"
     return LogVerdict(word, share, judged, not showing, rule, points[-1].healthy_busbw / end, scatter)
@@ -112,7 +134,7 @@ def _judged(share: float, tolerance: Tolerance, *, loose: bool, assumed: bool) -
         return "unsure", f"between {low:.0%} and {high:.0%}, and the healthy rate is assumed"
     if share > most:
         return "faster than expected", f"above {most:.0%}: check how the tool counts, and which machine is named"
-    if share >= fine:
+    if share >= fine or (tolerance.known and fine > BROKEN and admits(share, tolerance.share)):
         more = ", and no more can be judged" if loose else ""
         return "fine", f"above {fine:.0%}{floor or ', as nine in ten published tables of other systems are'}{more}"
     if share >= least:

@@ -15,6 +15,7 @@ over; a line that looks like a row and is none is kept in `complaints`, with its
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from linkwright.base.errors import FileError
@@ -85,13 +86,13 @@ def read_log(path: Path | str) -> Log:
 
 
 def read_logs(paths: Sequence[Path | str]) -> Log:
-    """The log of several ranks, each with a file of its own, or of one file.
+    """The log of one file, of several ranks with a file each, or of a collective and of tests of the machine's links.
 
     Args:
-        paths: the files, all of one tool.
+        paths: the files: all of one tool, or one with tables and others with measured links alone.
 
     Raises:
-        FileError: as of `read_log`; or the files are of different tools, or of one whose files do not go together.
+        FileError: as of `read_log`; or the files do not go together.
 
     Example:
         >>> import linkwright.formats.logs
@@ -105,10 +106,17 @@ def read_logs(paths: Sequence[Path | str]) -> Log:
         return read_source(sources[0])
     readers = {next((one for one in DOCUMENTS if one.recognises(source)), None) for source in sources}
     reader = next(iter(readers))
-    if len(readers) > 1 or reader is None or reader.read_all is None:
+    if len(readers) == 1 and reader and reader.read_all:
+        return _told(sources[0], reader.read_all(sources))
+    logs = [read_source(source) for source in sources]
+    with_tables = [log for log in logs if log.tables]
+    if len(with_tables) != 1:
         tools = " or ".join(one.tool for one in DOCUMENTS if one.read_all)
-        raise FileError(f"{sources[0].path} and {len(sources) - 1} more: files that go together are all of {tools}")
-    return _told(sources[0], reader.read_all(sources))
+        raise FileError(
+            f"{sources[0].path} and {len(sources) - 1} more: {len(with_tables)} of them have tables of collectives; "
+            f"give one and tests of links (perftest, nvbandwidth, ...), or files of {tools}"
+        )
+    return replace(with_tables[0], links=tuple(link for log in logs for link in log.links))
 
 
 def read_source(source: Source) -> Log:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from . import topology
+from .topology import Topology
 
 _RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
@@ -35,7 +39,9 @@ _NODES = re.compile(r"\bnNodes\s+(\d+)")
 _MOST_NAMES = 4096
 _MOST_COUNT = 1 << 20
 _MOST_BESIDE = 64
-_MARKS = ("CCL", " via ", "nccl-library", "NET/", "NVLS", "Using network", "coll channels", "SHARP", " Algo ")
+_MARKS = (
+    "CCL", " via ", "nccl-library", "NVLS", "Using network", "coll channels", "SHARP", " Algo ", *topology.MARKS,
+)  # fmt: skip
 
 
 @dataclass
@@ -51,6 +57,10 @@ class Facts:
         settings: environment variables of the library -> their values.
         transports: `P2P`, `SHM`, `NET/IB`, `NET/IB/GDRDMA`, ... -> how many connections.
         channels: the most that one communicator has.
+        switch_channels: the most that reduce in the switch between GPUs (NVLS); None if nothing says.
+        topology: what the library found, and how its rings and trees run.
+        hosts_of: rank -> its host, and which of the hosts of that name.
+        measured: class of links of the machine -> (usual, least) share of its rate in a test of links of the same log.
         nics: host -> its network ports that the library uses, such as `mlx5_0:1/IB`.
         ports_used: host -> numbers of the ports that connections go through.
         proxied: how many connections go through the NIC of another GPU (PXN).
@@ -72,6 +82,10 @@ class Facts:
     settings: dict[str, str] = field(default_factory=dict)
     transports: dict[str, int] = field(default_factory=dict)
     channels: int | None = None
+    switch_channels: int | None = None
+    topology: Topology = field(default_factory=Topology)
+    hosts_of: dict[int, tuple[str, int]] = field(default_factory=dict)
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     nics: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ports_used: dict[str, set[int]] = field(default_factory=dict)
     proxied: int = 0
@@ -186,15 +200,27 @@ class Gathered:
             facts.multicast = not match[1]
         elif "coll channels" in line and (match := _COUNTS.search(line)):
             facts.channels = max(facts.channels or 0, int(match[1]))
+            if match[2]:
+                facts.switch_channels = max(facts.switch_channels or 0, int(match[2]))
             if match[2] == "0":
                 facts.multicast = False
         elif "Algo" in line and (match := _CHOSEN.search(line)) and len(facts.chosen) < _MOST_NAMES:
             facts.chosen[int(match[1])] = _choice(match[2], match[3])
         elif _NO_SHARP.search(line):
             facts.sharp = False
+        elif (direct := topology.reaches_memory(line)) is not None:
+            facts.gpudirect = direct
+        elif (ports := topology.ports_of_channel(line)) and "via" not in line:
+            self._use(line, ports)
         else:
-            return False
+            return facts.topology.see(line)
         return True
+
+    def _use(self, line: str, ports: list[int]) -> None:
+        """Ports that a host uses."""
+        host = written[1] if (written := _WRITER.search(line)) else ""
+        if len(self.facts.ports_used) < _MOST_NAMES or host in self.facts.ports_used:
+            self.facts.ports_used.setdefault(host, set()).update(ports[:_MOST_NAMES])
 
     def _device(self, label: str, rank: int, host: str, number: str, name: str) -> bool:
         name = name.strip()[:200]
@@ -206,6 +232,7 @@ class Gathered:
             if host:
                 group.gpus[host, number] = again = group.gpus.get((host, number), 0) + 1
                 group.hosts.add((host, again))
+                self.facts.hosts_of[rank] = (host, again)
                 group.devices[name] = group.devices.get(name, 0) + 1
                 self.facts.devices[name] = max(self.facts.devices.get(name, 0), group.devices[name])
                 self.facts.hosts = max(self.facts.hosts or 0, len(group.hosts))
@@ -235,9 +262,7 @@ class Gathered:
             name = _transport(via[1])
             self.facts.transports[name] = self.facts.transports.get(name, 0) + 1
             if name.startswith("NET") and (port := _PORT_USED.search(line)):
-                host = written[1] if (written := _WRITER.search(line)) else ""
-                if len(self.facts.ports_used) < _MOST_NAMES or host in self.facts.ports_used:
-                    self.facts.ports_used.setdefault(host, set()).add(int(port[1]))
+                self._use(line, [int(port[1])])
                 self.facts.proxied += bool(port[2])
         if channel and not via:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))

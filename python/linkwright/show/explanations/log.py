@@ -140,7 +140,13 @@ def _suspects(answer: Answer) -> list[Section]:
 
 
 def _detail(case: Case, at: int) -> str:
-    return f"stated by the log: {case.stated}" if case.stated else "takes as long as the one above" if at else ""
+    return (
+        f"stated by the log: {case.stated}"
+        if case.stated
+        else "this log cannot tell it from the one above"
+        if at
+        else ""
+    )
 
 
 def _away(suspect: Suspect) -> Cell:

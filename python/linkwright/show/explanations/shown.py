@@ -95,7 +95,7 @@ def _suspects(answer: Answer) -> Iterator[str]:
             advice = (("why", case.cause), ("check", case.check), ("cure", case.cure))
             for word, text in advice if number <= ADVISED else ():
                 yield from wrapped(f"   {word}: {text}", indent="     ")
-            first = "   or, which takes as long: "
+            first = "   or, which this log cannot tell apart: "
 
 
 def _effects(effects: Sequence[Effect], title: str) -> Iterator[str]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import ROUGH, Case, Hypothesis
+from .kind import ROUGH, Case, Hypothesis, is_full
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
-    if system.nodes == 1 and system.can_detour:
+    if system.nodes == 1 and system.can_detour and not is_full(facts, "pcie"):
         yield Case(
             "GPUs communicate through the processor instead of their switch", system.having(detours=True),
             "ACS", "PCIe access control services (ACS) route all traffic of a device through the root complex",

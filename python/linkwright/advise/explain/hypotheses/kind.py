@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from linkwright.advise.explain.links import FINE
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
@@ -62,6 +63,17 @@ class Hypothesis:
     key: str
     summary: str
     cases: Callable[[System, Facts], Iterable[Case]]
+
+
+def is_full(facts: Facts, links: str) -> bool:
+    """Whether a test in the same log measured all links of a class at their rate."""
+    return facts.measured.get(links, (0.0, 0.0))[1] >= FINE["port" if links == "port" else "pair"]
+
+
+def measured_slow(facts: Facts, links: str) -> float | None:
+    """The share of its rate at which a test in the same log measured a class of links, if that is low; else None."""
+    usual, _ = facts.measured.get(links, (1.0, 1.0))
+    return usual if usual < FINE["port" if links == "port" else "pair"] else None
 
 
 def checks(*commands: str) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import UNUSUAL, Case, Hypothesis
+from .kind import UNUSUAL, Case, Hypothesis, is_full
 
 MOST = 4  # links of the first GPU; those of others give the same curves on a symmetric machine
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
-    if system.nodes > 1:
+    if system.nodes > 1 or is_full(facts, "nvlink") or is_full(facts, "xgmi"):
         return
     for a, b in system.peers[:MOST]:
         yield Case(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
+from linkwright.formats.logs.topology import OWN_LINKS
 
 from .kind import COMMON, ROUGH, UNUSUAL, Case, Hypothesis, checks, unless
 
@@ -17,7 +18,10 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
     peers = system.transports("peer", "pcie_")
     own = [name for name in ("nvlink", "xgmi") if system.has(name)]
     stated = host_memory(facts)
-    excluded = facts.connections("P2P") and not facts.connections("SHM")
+    search = facts.topology.searches.get("ring")
+    excluded = (facts.connections("P2P") and not facts.connections("SHM")) or (
+        search is not None and search.way in OWN_LINKS
+    )
     if system.nodes == 1 and peers and system.transports("host_") and not excluded:
         yield Case(
             "GPUs cannot reach each other: data is staged through host memory", system.lacking(*own, *peers),

@@ -6,20 +6,26 @@ from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
+from linkwright.formats.logs.topology import OWN_LINKS
 
-from .kind import COMMON, ROUGH, UNUSUAL, Case, Hypothesis, checks, unless
+from .kind import COMMON, ROUGH, UNUSUAL, Case, Hypothesis, checks, is_full, unless
 from .no_peer import host_memory
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    search = facts.topology.searches.get("ring")
+    if search and search.way in OWN_LINKS:
+        return
+    said = f"rings go over {search.way} inside a node" if search and search.way != "C2C" else ""
     stated = host_memory(facts)
+    over_pcie = said if system.nodes > 1 or not stated else ""
     file = facts.setting("NCCL_TOPO_FILE")
     # NVLS goes over the links; `no_peer` simulates what the log of one node says; of several nodes, whose network hides
     # it, only the log can tell.
-    if facts.multicast or (system.nodes == 1) is bool(stated):
+    if facts.multicast or (not over_pcie and (system.nodes == 1) is bool(stated)):
         return
     for links in ("nvlink", "xgmi"):
-        if system.has(links):
+        if system.has(links) and not is_full(facts, links):
             yield Case(
                 "GPUs communicate over PCIe instead of their links", system.lacking(links),
                 "topology file" if file else "no links",
@@ -32,7 +38,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
                 ),
                 "unset NCCL_P2P_DISABLE; systemctl restart nvidia-fabricmanager; check ACS with lspci -vvv"
                 + ("; write the file for this version of the library" if file else ""),
-                stated, common=COMMON if stated or file else UNUSUAL, strength=ROUGH,
+                stated or over_pcie, common=COMMON if stated or over_pcie or file else UNUSUAL, strength=ROUGH,
             )  # fmt: skip
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import FREE, UNUSUAL, Case, Hypothesis
+from .kind import FREE, UNUSUAL, Case, Hypothesis, is_full
 
 PARTS = (0.5, 0.25)
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
     rank = system.first_gpu
-    if rank is None:
+    if rank is None or (system.nodes == 1 and (is_full(facts, "nvlink") or is_full(facts, "xgmi"))):
         return
     for part in PARTS:
         yield Case(
