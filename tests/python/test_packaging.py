@@ -153,7 +153,8 @@ def test_hooks_fail_if_one_file_fails(shell):
     ("plans", "logs", "status"),
     [
         ("plans/right.lw", "", 0), ("plans/*.lw", "", 1), ("", "fine.log", 0), ("", "**/*.log", 1),
-        ("plans/right.lw", "slow.log", 1), ("nothing/*.lw", "", 1), ("absent.lw", "", 1), ("plans/right.lw\nabsent.lw", "", 1),
+        ("plans/right.lw", "slow.log", 1), ("nothing/*.lw", "", 1), ("absent.lw", "", 1),
+        ("plans/right.lw\nabsent.lw", "", 1),
     ],
 )  # fmt: skip
 def test_the_action_proves_plans_and_gates_logs(shell, plans, logs, status):

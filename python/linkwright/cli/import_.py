@@ -10,6 +10,7 @@ import click
 
 from linkwright.cli import options
 from linkwright.cli.columns import terminal_columns
+from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     help="The healthy machine to compare with; default: chosen by the devices that the log names.",
 )  # fmt: skip
 @options.variant
+@options.as_json
 @options.runs
 def command(
     files: tuple[Path, ...],
@@ -38,6 +40,7 @@ def command(
     ranks: int | None,
     on: str | None,
     variant: Variant,
+    as_json: bool,
     root_folder: Path,
 ) -> None:
     """Tools are recognised by the content of a file, which may hold the output of several. Lines that belong to no
@@ -73,7 +76,11 @@ def command(
         for number, path in enumerate(files, 1):
             run.keep_log(number, path)
         run.mark("done")
-        for sentence in imported.worst(imported.judged(run)).sentences:
-            click.echo(textwrap.fill(sentence, terminal_columns(), break_on_hyphens=False))
-        page = report.render(run.folder).relative_to(run.folder)
-    click.echo(str(root_folder / run.id / page))
+        judged = imported.worst(imported.judged(run))
+        page = root_folder / run.id / report.render(run.folder).relative_to(run.folder)
+    if as_json:
+        print_json({"run": run.id, "report": str(page), "state": judged.state, "verdict": judged.sentences})
+        return
+    for sentence in judged.sentences:
+        click.echo(textwrap.fill(sentence, terminal_columns(), break_on_hyphens=False))
+    click.echo(str(page))
