@@ -3,7 +3,9 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import click
 import pytest
 
 from linkwright.base import registry
@@ -342,3 +344,39 @@ def test_what_must_not_happen_is_one_line_too(error, message, monkeypatch):
     status, out, err = invoke("list", "machines")
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.startswith(f"linkwright: {message}")
+
+
+# Verbs whose answer is a file, or lines for a shell.
+WITHOUT_JSON = {"draw", "play", "export", "tune", "completion", "cluster", "machines import", "machines discover"}
+
+
+def verbs(command, name=""):
+    for key, its in getattr(command, "commands", {}).items():
+        yield from verbs(its, f"{name} {key}".strip())
+    if not getattr(command, "commands", None) and name:
+        yield name, command
+
+
+def test_all_verbs_that_answer_print_json():
+    context = click.Context(linkwright)
+    every = {key: linkwright.get_command(context, key) for key in linkwright.list_commands(context)}
+    found = {
+        name for key, its in every.items() for name, command in verbs(its, key)
+        if not any("--json" in option.opts for option in command.params)
+    }  # fmt: skip
+    assert {name for name in found if name not in WITHOUT_JSON and name.split()[0] not in WITHOUT_JSON} == set()
+
+
+def test_json_is_all_that_is_printed(tmp_path):
+    root = ("--runs", str(tmp_path))
+    log = str(Path(__file__).parent.parent.parent / "examples/logs/h100-slow.log")
+    ring = ("allreduce", "-a", "ring", "--json")
+    for words, key in (
+        (("simulate", *ring, "--on", "torus-2d", "--grid", "2x2", "--sizes", "1K,4K"), "rows"),
+        (("run", *ring, "-p", "2", "--sizes", "1K", "--on", "hgx-h100", *root), "rows"),
+        (("expect", "allreduce", "--on", "hgx-h100", "--sizes", "64M", "--json"), "library"),
+        (("import", log, "--json", *root), "verdict"),
+    ):
+        done = invoke(*words)
+        assert done.status == 0, done.err
+        assert json.loads(done.out)[key]

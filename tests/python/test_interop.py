@@ -344,3 +344,67 @@ def test_every_exporter_writes_a_whole_file(made, tmp_path, exporter):
     path = tmp_path / "file"
     exporter.write(interop.content(made([*MATRIX, *collective(64, 10.0)])), path)
     assert path.read_bytes().endswith(b"PAR1" if exporter.key == "parquet" else b"\n")
+
+
+# --- one verdict for imported logs ---------------------------------------------------------------
+
+
+def imported(folder, times, *words, devices=True):
+    (folder / "a.log").write_text(nccl(times=times, devices=devices), encoding="utf-8")
+    return invoke("import", str(folder / "a.log"), "--runs", str(folder / "runs"), *words)
+
+
+def slow(factor=1.0):
+    """Times of large sizes at 320 GB/s on the bus: 2 x 7/8 x size / time."""
+    return {1 << at: factor * (1 << at) * 1.75 / 320e3 for at in (28, 30, 32)}
+
+
+def test_every_verb_says_that_an_imported_log_is_slow(tmp_path):
+    """320 instead of 480 GB/s: in the terminal, in the report, in `compare` and in `explain`, and its gate fails."""
+    root = ("--runs", str(tmp_path / "runs"))
+    first = imported(tmp_path, slow())
+    assert first.status == 0, first.err
+    assert "suspicious. At 4G you have 320 GB/s" in " ".join(first.out.split())
+    page = Path(first.out.splitlines()[-1]).read_text(encoding="utf-8")
+    assert ">Suspicious<" in page
+    assert ">Healthy<" not in page
+    assert imported(tmp_path, slow()).status == 0
+    both = invoke("compare", "latest~1", "latest", *root)
+    assert "3 compared: 3 SAME" in both.out
+    assert both.out.count("suspicious.") == 2
+    document = json.loads(invoke("compare", "latest~1", "latest", "--json", *root).out)
+    assert [one["state"] for one in document["imported"]] == ["suspicious"] * 2
+    alone, again = invoke("explain", str(tmp_path / "a.log")), invoke("explain", "latest", "--gate", *root)
+    assert again.status == 1
+    assert alone.out.partition("Verdict:")[2] == again.out.partition("Verdict:")[2]
+
+
+def test_a_log_without_a_machine_is_not_called_healthy(tmp_path):
+    result = imported(tmp_path, slow(), "-p", "8", devices=False)
+    assert "Compared with no healthy machine: the log names no device" in " ".join(result.out.split())
+    assert ">Not sure<" in Path(result.out.splitlines()[-1]).read_text(encoding="utf-8")
+    named = imported(tmp_path, slow(), "--on", "hgx-h100", "-p", "8", devices=False)
+    assert "suspicious." in named.out
+    assert ">Suspicious<" in Path(named.out.splitlines()[-1]).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("factor", "verdict", "status"), [(1.0, "SAME", 0), (2.0, "SLOWER", 1), (0.5, "FASTER", 0)])
+def test_single_values_of_logs_are_judged_by_the_tolerance_of_expect(tmp_path, factor, verdict, status):
+    """One node of HGX H100: 6 % from 64 MiB on, so twice the time is beyond it."""
+    imported(tmp_path, slow())
+    imported(tmp_path, slow(factor))
+    gate = invoke("compare", "latest~1", "latest", "--fail-slower", "--runs", str(tmp_path / "runs"))
+    assert (f"3 {verdict}" in gate.out, gate.status) == (True, status)
+
+
+def test_six_logs_of_a_test_have_an_interval(tmp_path):
+    """The median of six is between the third and the fourth, and its interval is from the first to the sixth."""
+    for at in range(6):
+        (tmp_path / f"{at}.log").write_text(nccl(times={1 << 30: 3000.0 + 10 * at}), encoding="utf-8")
+    files, root = [str(tmp_path / f"{at}.log") for at in range(6)], ("--runs", str(tmp_path / "runs"))
+    assert invoke("import", *files, *root).status == 0
+    (row,) = [row for row in runs.find(tmp_path / "runs", "latest").results().records() if row["metric"] == "time"]
+    assert (row["value"], row["ci_low"], row["ci_high"], row["n"]) == (3.025e6, 3e6, 3.05e6, 6)
+    assert row["grade"] == "tight"
+    assert invoke("import", *files, *root).status == 0
+    assert "1 SAME" in invoke("compare", "latest~1", "latest", *root).out

@@ -1,6 +1,7 @@
 """Simulations and verification through the command line and from Python."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -475,3 +476,16 @@ def test_what_an_answer_did_not_keep_names_the_field_that_keeps_it():
     with pytest.raises(TypeError, match="unexpected keyword argument 'window'"):
         answer.how.but(window=2)
     assert answer.how.but(seed=0, path="rdma") == How(path="rdma")
+
+
+def test_a_table_of_a_library_and_bare_schedules_says_which_times_hold_a_launch():
+    """One answer with the library's start and one without: a column; alike, it is a field of the rows alone."""
+    both = invoke("simulate", "allreduce", "--on", "hgx-h100", "-a", "nccl-2.27,ring", "--sizes", "1K")
+    assert "launch" in both.out
+    assert re.search(r"ring +- .* us +none ", both.out)
+    for only in ("nccl-2.27", "ring"):
+        assert "launch" not in invoke("simulate", "allreduce", "--on", "hgx-h100", "-a", only, "--sizes", "1K").out
+    document = invoke("simulate", "allreduce", "--on", "hgx-h100", "-a", "nccl-2.27,ring", "--sizes", "1K", "--json")
+    times = {row["algorithm"]: row for row in json.loads(document.out)["rows"] if row["metric"] == "time"}
+    assert times["ring"]["launch_ns"] == 0
+    assert 1e3 < times["nccl-2.27"]["launch_ns"] < times["nccl-2.27"]["value"]

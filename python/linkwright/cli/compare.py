@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from linkwright.cli.columns import Styled, aligned, terminal_columns
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
+    from linkwright.advise.explain.imported import LogJudged
     from linkwright.session.compare.runs import Key, RunComparison
     from linkwright.session.compare.verdict import Comparison
 
@@ -32,9 +34,11 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
     """The verdict follows from the 95 % interval of the ratio, second over first. FASTER and SLOWER: it lies beyond
     1 by more than 3 %, or by more than the precision of the less precise value. SAME: it lies within 10 % of 1 if
     both values are tight, within 20 % if one is fair. Everything else is UNKNOWN, with the reason. Changes are
-    listed, worst first; experiments that cannot be judged are counted by reason. Name a run by its id, its path,
-    `latest` or `latest~1`.
+    listed, worst first; experiments that cannot be judged are counted by reason. Values of imported logs that have
+    no interval are judged with the tolerances of `expect`, and each such run is also compared with its healthy
+    machine. Name a run by its id, its path, `latest` or `latest~1`.
     """
+    from linkwright.advise.explain import imported
     from linkwright.base.errors import UsageError
     from linkwright.session.compare.runs import compare_runs
     from linkwright.session.compare.verdict import Verdict
@@ -43,22 +47,27 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
     sides = runs.find(root_folder, first), runs.find(root_folder, second)
     if sides[0].id == sides[1].id:
         raise UsageError(f"{first} and {second} are the same run, {sides[0].id}; name two (`linkwright list runs`)")
-    found = compare_runs(*sides)
+    judged = [imported.judged(side) for side in sides]
+    of_systems = partial(imported.tolerance_of, [*judged[0], *judged[1]]) if all(judged) else None
+    found = compare_runs(*sides, of_systems)
     if not found.pairs:
         names = " and ".join(side.id for side in sides)
         raise UsageError(f"{names} have no experiment in common that has a value; compare two runs of one suite")
     counts = found.counts()
     if as_json:
-        _print_json(found)
+        _print_json(found, {side.id: imported.worst(its) for side, its in zip(sides, judged, strict=True) if its})
     else:
         _print(found, everything)
-    judged = len(found.pairs) - counts[Verdict.UNKNOWN]
-    if fail_slower and not judged:
+        for side, its in zip(sides, judged, strict=True):
+            for sentence in imported.worst(its).sentences if its else ():
+                click.echo(textwrap.fill(f"{side.id}: {sentence}", terminal_columns(), break_on_hyphens=False))
+    decided = len(found.pairs) - counts[Verdict.UNKNOWN]
+    if fail_slower and not decided:
         click.echo("linkwright: --fail-slower: no experiment could be judged, so status 1", err=True)
-    return 1 if fail_slower and (counts[Verdict.SLOWER] or not judged) else 0
+    return 1 if fail_slower and (counts[Verdict.SLOWER] or not decided) else 0
 
 
-def _print_json(found: RunComparison) -> None:
+def _print_json(found: RunComparison, judged: dict[str, LogJudged]) -> None:
     rows = [
         {
             "experiment": experiment, "machine": machine, "executor": executor, "verdict": str(c.verdict),
@@ -75,6 +84,7 @@ def _print_json(found: RunComparison) -> None:
             "only_first": found.only_first,
             "only_second": found.only_second,
             "edited": found.edited,
+            "imported": [{"run": run, "state": its.state, "verdict": its.sentences} for run, its in judged.items()],
         }
     )
 

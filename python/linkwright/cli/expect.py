@@ -34,6 +34,7 @@ SIZES = "1M..8G"
     shell_complete=options.completed("gates"),
     help="What to write: `linkwright list gates` lists all.",
 )  # fmt: skip
+@click.option("--json", "gate_key", flag_value="json", help="The same as --format json.")
 @click.option(
     "--log", type=click.Path(path_type=Path), metavar="FILE",
     help="Judge this log of a benchmark; the exit status is 1 if a size is below its floor.",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from linkwright.formats.logs import Log
     from linkwright.machines import Variant
     from linkwright.show.report import Report
+    from linkwright.store import run as runs
 
 
 class Answered(NamedTuple):
@@ -64,8 +65,8 @@ def command(
     The answer is which rank is behind, in which call, and who waits for whom. Several LOGs are of the ranks of one job,
     from NCCL's Inspector or PyTorch's profiler: the answer separates waiting from transfer. Or one is of a collective,
     and the others are tests of links (perftest, nvbandwidth), which exclude causes. A RUN is one of
-    linkwright's: its collectives are compared with their limits. A SCHEDULE is that of an algorithm, such as
-    allreduce/ring, or of a file or function; it needs --on.
+    linkwright's: its collectives are compared with their limits; if it was imported, its logs are explained. A
+    SCHEDULE is that of an algorithm, such as allreduce/ring, or of a file or function; it needs --on.
 
     \b
     linkwright explain all_reduce.log
@@ -101,6 +102,9 @@ def command(
     elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table, "--gate": gate, "--json": as_json})
         answered = _schedule(something, machine, variant, ranks, size, search_s or 0)
+    elif kept := _kept(root_folder, something):
+        _refuse(something, "an imported run", {"--size": size, "--place": variant.place})
+        answered = _imported(kept, machine, variant, ranks, table, search_s or 0)
     else:
         _refuse(something, "a run", described | {"--gate": gate, "--json": as_json})
         answered = _run(root_folder, something)
@@ -115,7 +119,7 @@ def command(
     if out and answered.page is None:
         from linkwright.base.errors import UsageError
 
-        raise UsageError("--out: a page needs a machine to compare with; name it with --on")
+        raise UsageError("--out: a page needs one log, and a machine to compare with; name it with --on")
     if out and answered.page:
         from linkwright.show import report
 
@@ -280,6 +284,34 @@ def _schedule(
         return pages.schedule(found, moving.of_schedule(found))
 
     return Answered(shown.of_schedule(found), page)
+
+
+def _kept(root: Path, name: str) -> runs.Run | None:
+    """The imported run of this name, if its logs can be explained."""
+    from linkwright.advise.explain import log as logs
+    from linkwright.formats import logs as formats
+    from linkwright.store import run as runs
+
+    if Path(name).suffix and not Path(name).exists():
+        return None
+    made = None if ":" in name else runs.find(root, name)
+    return made if made and any(logs.tables(formats.read_log(path)) for path in made.logs) else None
+
+
+def _imported(
+    made: runs.Run, machine: str | None, variant: Variant, ranks: int | None, only: int | None, search_s: float
+) -> Answered:
+    """Explain each log of a run as if it were given alone."""
+    from linkwright.advise.explain import document, imported
+
+    on, its, their_ranks = imported.asked(made.plan.get("request", {}))
+    found = [
+        _log([str(path)], machine or on, variant if variant != type(variant)() else its, ranks or their_ranks, only,
+             search_s)
+        for path in made.logs
+    ]  # fmt: skip
+    lines = [line for one in found for line in (*one.lines, "")][:-1]
+    return Answered(lines, found[0].page if len(found) == 1 else None, document.joined([one.values for one in found]))
 
 
 def _run(root: Path, name: str) -> Answered:

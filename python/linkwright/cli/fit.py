@@ -8,7 +8,7 @@ import click
 
 from linkwright.base import units
 from linkwright.cli import options
-from linkwright.cli.output import print_table
+from linkwright.cli.output import print_json, print_table
 
 
 @click.command(name="fit")
@@ -16,8 +16,11 @@ from linkwright.cli.output import print_table
 @click.option("--machine", metavar="NAME", help="The measured machine, if the run holds several.")
 @click.option("--name", metavar="KEY", help="Name of the machine file; default: the machine's.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the machine file to FILE.")
+@options.as_json
 @options.runs
-def command(run: str, machine: str | None, name: str | None, out: Path | None, root_folder: Path) -> None:
+def command(
+    run: str, machine: str | None, name: str | None, out: Path | None, as_json: bool, root_folder: Path
+) -> None:
     """RUN is an id, a path or `latest`.
 
     \b
@@ -33,6 +36,7 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     from linkwright.base import extras
     from linkwright.base.files import check_place, write_text
     from linkwright.show import report
+    from linkwright.store import documents
     from linkwright.store import run as runs
 
     extras.load("scipy", "fit", "linkwright fit")
@@ -48,6 +52,10 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     path = prediction.write(folder, model, text, predictions, state)
     if out is not None:
         write_text(out, text)
+    if as_json:
+        report.render(folder.folder)
+        print_json(documents.read(folder.folder / "fit.json", documents.FIT))
+        return
     if state is not None:
         click.echo(f"# the machine had two states: {state}")
     _print(model, predictions)

@@ -129,6 +129,10 @@ def _hows(question: Question) -> list[str]:
     return words
 
 
+def _launch(launch_ns: object) -> str:
+    return units.format_time(float(str(launch_ns))) if launch_ns else "none"
+
+
 def _axes(question: Question, _metrics: Metrics) -> str:
     return " ".join(question.named if isinstance(question, Probe) else ()) or NONE
 
@@ -142,6 +146,7 @@ COLUMNS: dict[str, Column] = {
         Column("how", ("how", ""), _how, "choice of a library; policy, path, skew, root, grid, count", is_text=True),
         Column("axes", ("axes", ""), _axes, "axes of a probe", is_text=True),
         Column("time", ("time", ""), _metric("time").text, "time of the slowest rank; of a probe, of one operation"),
+        _of_time("launch_ns", ("launch", ""), _launch, "start of the library that the time holds"),
         Column("latency", ("latency", ""), _metric("latency").text, "half a round trip"),
         Column("precision", ("±%", ""), _precision, "half width of the 95 % interval, in percent of the value"),
         _rate("busbw", "bus_bw", "bus bandwidth"),
@@ -168,7 +173,7 @@ COLUMNS: dict[str, Column] = {
 }  # fmt: skip
 # In this order before the status, as far as a group has values for them; those of `ALWAYS` in any case.
 DEFAULT = (
-    "size", "ranks", "algorithm", "how", "time", "latency", "precision", "busbw", "bandwidth", "of_limit",
+    "size", "ranks", "algorithm", "how", "time", "launch_ns", "latency", "precision", "busbw", "bandwidth", "of_limit",
     "of_best_seen",
 )  # fmt: skip
 ALWAYS = ("size", "time", "status")
@@ -307,6 +312,9 @@ def _in_heading(name: str, group: Sequence[Line]) -> bool:
     """Whether the heading says it for all lines."""
     if name == "algorithm":
         return not isinstance(group[0].question, Collective)
+    if name == "launch_ns":
+        # A library's time holds its start, a bare schedule's does not: a table with both says so line by line.
+        return len({line.metrics["time"]["launch_ns"] not in (0, None) for line in group}) == 1
     if name == "ranks":
         return len({line.question.ranks for line in group}) == 1
     return name == "how" and len({tuple(_hows(line.question)) for line in group}) == 1

@@ -302,6 +302,7 @@ class View:
     wide: bool = False
     columns: tuple[str, ...] = ()  # instead of the usual ones
     axes: tuple[str, ...] = ()  # of a probe that have a column even at their defaults
+    json: bool = False  # one document at the end instead of tables
 
     @classmethod
     def current(cls) -> View:
@@ -312,6 +313,10 @@ class View:
 
 def _set_wide(context: click.Context, _option: click.Parameter, wide: bool) -> None:
     View.current().wide = wide
+
+
+def _set_json(context: click.Context, _option: click.Parameter, json: bool) -> None:
+    View.current().json = json
 
 
 def _set_columns(context: click.Context, _option: click.Parameter, names: str | None) -> None:
@@ -342,6 +347,7 @@ view = _together(
         "--columns", metavar="A,B", expose_value=False, callback=_set_columns,
         help="Print these columns, such as size,algorithm,time,time_p99; a wrong name lists all.",
     ),
+    click.option("--json", is_flag=True, expose_value=False, callback=_set_json, help="Print JSON."),
     colour,
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from linkwright.cli import options
 _TAKEN = ("on", "variant", "samples", "warmup", "target", "watts", "seed")
 _ALLOWED = {
     *_TAKEN, "what", "nodes", "fabric", "without", "degrade", "stated", "ranks", "every_pair", "time_budget",
-    "wide", "columns", "color", "outputs", "root_folder",
+    "wide", "columns", "json", "color", "outputs", "root_folder",
 }  # fmt: skip
 _ONLY = {"stated": "--axis", "every_pair": "--every-pair", "watts": "--watts"}
 

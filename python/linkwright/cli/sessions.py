@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from linkwright.cli.columns import remark, terminal_columns
-from linkwright.cli.output import say
+from linkwright.cli.options import View
+from linkwright.cli.output import print_json, say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import EXECUTORS
 from linkwright.formats import interop
@@ -17,7 +18,7 @@ from linkwright.session.suite import session
 from linkwright.session.suite.backends import Backend
 from linkwright.session.suite.load import Suite
 from linkwright.store import run as runs
-from linkwright.store import tally
+from linkwright.store import schema, tally
 
 
 def start(
@@ -62,15 +63,16 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         kept = f"everything finished is in {run.folder}"
         click.echo(f"linkwright: interrupted; {kept}; {session.goes_on(run, backend)}", err=True)
         return 130
-    for part in remark(tally.sentence(tally.tally(outcome.rows)), terminal_columns()):
-        say(part)
     from linkwright.show import report
 
     glance, page = report.conclude(run.folder)
-    for line in glance:
-        for part in remark(line, terminal_columns()):
-            say(part)
-    say(str(page))
+    if View.current().json:
+        print_json({"format": schema.FORMAT, "run": run.id, "report": str(page), "rows": outcome.rows})
+    else:
+        for line in (tally.sentence(tally.tally(outcome.rows)), *glance):
+            for part in remark(line, terminal_columns()):
+                say(part)
+        say(str(page))
     if all(row["value"] is None for row in outcome.rows):
         click.echo("linkwright: no experiment gave a value; the lines above say why", err=True)
         return 1

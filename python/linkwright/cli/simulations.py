@@ -14,6 +14,8 @@ from linkwright.ask.answer import ask
 from linkwright.ask.question import Scheduled
 from linkwright.base.errors import LinkwrightError, UsageError
 from linkwright.base.files import check_page, check_place, write_text, write_whole
+from linkwright.cli.options import View
+from linkwright.cli.output import print_json
 from linkwright.cli.table import LiveTable
 from linkwright.executors import Target, resolve
 from linkwright.machines import Variant
@@ -23,6 +25,7 @@ from linkwright.session.suite.load import Suite
 from linkwright.session.suite.model import Finished, Work, in_order, on_sample
 from linkwright.session.suite.model import simulate as simulated
 from linkwright.session.timeline import BINS
+from linkwright.store import schema
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ def run(request: Request) -> int:
         from linkwright.formats import interop  # its formats are loaded if one is asked for
 
         interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
+    if View.current().json:
+        print_json({"format": schema.FORMAT, "rows": rows})
     if request.mode and all(row["status"] == "waived" for row in rows):
         click.echo(
             f"linkwright: no experiment can be simulated with --{request.mode}; the lines above say why", err=True

@@ -40,8 +40,8 @@ class LiveTable(Watcher):
     """
 
     def __init__(self, kept: bool = True) -> None:
-        self._echo = say if kept else click.echo
         self._view = View.current()
+        self._echo = _silent if self._view.json else say if kept else click.echo
         self._progress = Progress(0, "")
         self._begin(modelled=False)
 
@@ -202,6 +202,10 @@ class LiveTable(Watcher):
 
     def _write(self, line: str) -> None:
         self._progress.print(line, self._echo)
+
+
+def _silent(line: str) -> None:
+    """Print nothing: a document follows."""
 
 
 def _why(time: Row) -> str:

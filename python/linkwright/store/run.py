@@ -8,6 +8,7 @@ schedules/*.lw      these schedules, by digest
 journal.jsonl       while it runs, and after an interruption
 results.parquet     tidy rows                    | written whole at the end,
 samples.parquet     every raw sample             | also after an interruption
+logs/*/*.gz         the logs that it was imported from
 report/index.html
 """
 
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwright.base.errors import StoreError, UsageError, unknown
-from linkwright.base.files import kept, make_folder, named, read_text, write_text
+from linkwright.base.files import kept, make_folder, named, opened, read_text, write_text
 from linkwright.base.rows import Rows
 
 from . import documents, environment, journal, schema, tables
@@ -150,6 +151,21 @@ class Run:
             raise StoreError(
                 f"{path}: is gone or damaged, so its experiments cannot be repeated; start a new run"
             ) from error
+
+    @property
+    def logs(self) -> list[Path]:
+        """The logs that the run was imported from, in their order."""
+        return sorted((self.folder / "logs").glob("*/*.gz"))
+
+    def keep_log(self, number: int, path: Path) -> None:
+        """Keep a log, so that its numbers can be judged again; `number` is its place among those of the run."""
+        import gzip  # a command that imports nothing starts faster without
+
+        folder = self.folder / "logs" / f"{number:03}"
+        make_folder(folder)
+        kept = folder / f"{path.name.removesuffix('.gz')}.gz"
+        with opened(path) as log, named(kept), kept.open("wb") as file, gzip.GzipFile("", "wb", 6, file, 0) as out:
+            shutil.copyfileobj(log, out)
 
     def forget_machine(self) -> None:
         """Reduce the environment to time, command and versions, because the numbers come from elsewhere."""

@@ -92,6 +92,12 @@ RESULTS = {
         "what was seen at best: `cache_line`, `copy_rate`, `flop_rate` or `store`",
     ),
     "reference": ("double", True, "published value, in `unit`"),
+    "launch_ns": (
+        "double",
+        True,
+        "of a modelled time, what it holds for the start of a library's kernels; 0: a bare schedule, which has none; "
+        "null: measured",
+    ),
 }
 
 # What a value is compared with, in its own unit; the column of the name of each.

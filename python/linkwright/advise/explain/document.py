@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,18 @@ def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Li
         "skipped_lines": log.skipped,
         "complaints": [{"line": line, "text": text} for line, text in log.named],
     }  # fmt: skip
+
+
+def joined(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one document of several logs: it passes if all do."""
+    first = dict(found[0])
+    for one in found[1:]:
+        first |= {key: first[key] + one[key] for key, value in one.items() if isinstance(value, list)}
+        first["skipped_lines"] += one["skipped_lines"]
+        first["source"] = f"{first['source']}, {one['source']}"
+        first["wrong_results"] |= one["wrong_results"]
+        first["passes"] &= one["passes"]
+    return first
 
 
 def _passes(answers: Sequence[Answer], log: Log, judged: Sequence[LinkVerdict]) -> bool:

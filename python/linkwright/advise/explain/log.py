@@ -86,8 +86,9 @@ def tables(log: Log) -> list[LogTable]:
 
 
 def answer(
-    log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None, search_s: float = 0
-) -> Answer:
+    log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None, search_s: float = 0,
+    *, causes: bool = True,
+) -> Answer:  # fmt: skip
     """What is to be said of a table.
 
     Args:
@@ -98,6 +99,7 @@ def answer(
             the machine never had.
         ranks: how many; None: from the log.
         search_s: how long to search for a faster schedule.
+        causes: whether to simulate faults; without them only the verdict is complete.
 
     Raises:
         UsageError: the log does not say enough, or no described machine is like it.
@@ -105,7 +107,7 @@ def answer(
     system, why, guessed = _system(log, table, machine, variant, ranks)
     system = system.having(without=variant.without, degrade=variant.degrade)
     facts = replace(log.facts, measured=links.shares(log.links, system.machine, system.variant))
-    found = explained(table, system, why, facts, guessed=guessed)
+    found = explained(table, system, why, facts, guessed=guessed, causes=causes)
     return replace(found, faster=_searched(found, search_s)) if search_s else found
 
 
@@ -118,7 +120,7 @@ def _searched(found: Answer, search_s: float) -> Faster | None:
 
 
 def explained(
-    table: LogTable, system: System, why: str, facts: Facts | None = None, *, guessed: bool = False
+    table: LogTable, system: System, why: str, facts: Facts | None = None, *, guessed: bool = False, causes: bool = True
 ) -> Answer:
     """What is to be said of a table that was measured on a system.
 
@@ -128,6 +130,7 @@ def explained(
         why: how that is known.
         facts: what else the log says; None: nothing.
         guessed: whether its network is assumed.
+        causes: whether to simulate faults.
     """
     facts = facts or Facts()
     measured = measured_times(table, system.ranks)
@@ -160,7 +163,9 @@ def explained(
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
     named, nearest = (
-        ([], []) if unsure or (well and (assumed or not slow)) else suspects(CauseSearch(log, system), facts)
+        ([], [])
+        if not causes or unsure or (well and (assumed or not slow))
+        else suspects(CauseSearch(log, system), facts)
     )
     guessed &= not any(one.stated for one in named[:1])
     doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []

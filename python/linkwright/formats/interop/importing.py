@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from linkwright.ask.question import Collective, Pattern
 from linkwright.base.errors import UsageError, unknown
-from linkwright.base.stats import bandwidth
+from linkwright.base.lazy import np
+from linkwright.base.stats import bandwidth, grade
+from linkwright.base.stats.interval import median_interval
 from linkwright.base.units import NS_PER_S
 from linkwright.store import schema
+from linkwright.store.record import Record
 
 SHOWN = 60  # characters of a file's text in a message
 NAME_MOST = 200
@@ -54,7 +57,12 @@ class Imported:
     value: float  # ns or B/s
     executor: str
     machine: str
-    count: int = 1  # values that it is the median of
+    values: tuple[float, ...] = ()  # that it is the median of, where they are several
+
+    @property
+    def count(self) -> int:
+        """How many values it is the median of."""
+        return len(self.values) or 1
 
 
 def shown(text: str) -> str:
@@ -71,31 +79,56 @@ def known_collective(name: str) -> bool:
 
 def rows(run: str, found: Sequence[Imported]) -> list[dict]:
     """Result rows; rates follow from a collective's time."""
-    return [_row(run, item, metric, value) for item in found for metric, value in _metrics(item)]
+    return [_row(run, item, *one) for item in found for one in _spread(item)]
 
 
-def _metrics(item: Imported) -> Iterator[tuple[str, float]]:
-    if item.metric == "bandwidth" and item.value:
-        yield "time", item.size_bytes / item.value * NS_PER_S
+def records(found: Sequence[Imported]) -> list[Record]:
+    """The values of what was measured several times, each as a launch of its own."""
+    made = []
+    for item in found:
+        key = _measured(item).key
+        times = [dict(_metrics(item, value))["time"] for value in item.values]
+        made += [Record(experiment=key, launch=at, values_ns=[ns], first_ns=ns) for at, ns in enumerate(times)]
+    return made
+
+
+def _spread(item: Imported) -> Iterator[tuple[str, float, tuple[float, float] | None]]:
+    """(metric, value, its interval); rates follow from a collective's time."""
+    interval = median_interval(np.array(item.values))
+    ends = [dict(_metrics(item, end)) for end in interval or ()]
+    for metric, value in _metrics(item, item.value):
+        its = sorted(end[metric] for end in ends)
+        yield metric, value, (its[0], its[1]) if its else None
+
+
+def _metrics(item: Imported, value: float) -> Iterator[tuple[str, float]]:
+    if item.metric == "bandwidth" and value:
+        yield "time", item.size_bytes / value * NS_PER_S
     elif item.metric == "latency":
-        yield "time", 2 * item.value
-    yield item.metric, item.value
+        yield "time", 2 * value
+    yield item.metric, value
     if item.collective:
         rates = {
-            "alg_bw": bandwidth.alg_bw(item.size_bytes, item.value),
-            "bus_bw": bandwidth.bus_bw(item.collective, item.ranks, item.size_bytes, item.value),
+            "alg_bw": bandwidth.alg_bw(item.size_bytes, value),
+            "bus_bw": bandwidth.bus_bw(item.collective, item.ranks, item.size_bytes, value),
         }
         yield from ((metric, rate) for metric, rate in rates.items() if rate is not None)
 
 
-def _row(run: str, item: Imported, metric: str, value: float) -> dict:
-    kind = "a mean" if item.count == 1 else f"the median of {item.count} means,"
-    about = ("imported", item.algorithm, item.ranks, item.size_bytes, item.dtype)
-    measured: Collective | Pattern = Pattern(*about, root=item.root)
-    if item.collective:
-        measured = Collective(*about, root=item.root, collective=item.collective, op=item.op)
+def _row(run: str, item: Imported, metric: str, value: float, interval: tuple[float, float] | None) -> dict:
+    kind = "a mean" if item.count == 1 else f"the median of {item.count} means"
+    low, high = interval or (None, None)
+    precision = grade.precision(value, low, high)
     return schema.row(
-        **measured.columns(), run=run, machine=item.machine, executor=item.executor, placement="topology",
-        metric=metric, value=value, unit=schema.METRICS[metric][0], status="ok",
-        reason=f"imported from line {item.line}; {kind} without interval",
+        **_measured(item).columns(), run=run, machine=item.machine, executor=item.executor, placement="topology",
+        metric=metric, value=value, unit=schema.METRICS[metric][0], status="ok", ci_low=low, ci_high=high,
+        n=item.count if interval else None, precision=precision, grade=grade.grade(precision) if interval else None,
+        reason=f"imported from line {item.line}; {kind}{'' if interval else ' without interval'}",
     )  # fmt: skip
+
+
+def _measured(item: Imported) -> Collective | Pattern:
+    about = ("imported", item.algorithm, item.ranks, item.size_bytes, item.dtype)
+    if item.collective:
+        return Collective(*about, root=item.root, collective=item.collective, op=item.op)
+    return Pattern(*about, root=item.root)

@@ -148,9 +148,12 @@ def merged(rows: Iterable[Imported]) -> list[Imported]:
     found: dict[Imported, list[Imported]] = {}
     for row in rows:
         found.setdefault(replace(row, line=0, value=0.0), []).append(row)
-    return [
-        replace(same[0], value=statistics.median(row.value for row in same), count=len(same)) for same in found.values()
-    ]
+    return [same[0] if len(same) == 1 else _median(same) for same in found.values()]
+
+
+def _median(same: list[Imported]) -> Imported:
+    values = tuple(row.value for row in same)
+    return replace(same[0], value=statistics.median(values), values=values)
 
 
 def _ends(path: Path, log: Log, tables: Iterable[LogTable]) -> Iterator[str]:

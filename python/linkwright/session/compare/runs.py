@@ -7,16 +7,18 @@ The metric compared is the time of the slowest rank; rates follow from it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from linkwright.base.stats.interval import MIN_VALUES
 from linkwright.base.stats.launches import launch_medians
 from linkwright.executors import is_modelled
 from linkwright.store.run import Run
 
-from .verdict import Comparison, Verdict, Why, exact, measured, unknown
+from .verdict import Comparison, Verdict, Why, exact, measured, single, unknown
 
 Key = tuple[str, str, str]
 Row = dict[str, Any]
@@ -41,8 +43,15 @@ class RunComparison:
         return {why: pairs for why, pairs in grouped.items() if pairs}
 
 
-def compare_runs(first: Run, second: Run) -> RunComparison:
-    """Compare every experiment that has a value in one of the runs and stands in both."""
+def compare_runs(first: Run, second: Run, tolerance: Callable[[Row], float] | None = None) -> RunComparison:
+    """Compare every experiment that has a value in one of the runs and stands in both.
+
+    Args:
+        first: a run.
+        second: what is compared with it.
+        tolerance: of a row, the share by which rates of healthy systems differ, where both runs are imported; it
+            judges values that have no interval.
+    """
     times = _times(first), _times(second)
     medians = [launch_medians(run.samples()) for run in (first, second)]
     pairs = []
@@ -50,7 +59,7 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
         rows = times[0][key], times[1][key]
         launches = medians[0].get(key[0]), medians[1].get(key[0])
         if any(row["value"] is not None for row in rows):
-            pairs += [(key, comparison) for comparison in _compare(rows, launches)]
+            pairs += [(key, comparison) for comparison in _compare(rows, launches, tolerance)]
     return RunComparison(
         pairs,
         sorted(times[0].keys() - times[1].keys()),
@@ -59,7 +68,11 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
     )
 
 
-def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarray | None]) -> list[Comparison]:
+def _compare(
+    rows: tuple[Row, Row],
+    launches: tuple[np.ndarray | None, np.ndarray | None],
+    tolerance: Callable[[Row], float] | None,
+) -> list[Comparison]:
     values = rows[0]["value"], rows[1]["value"]
     if None in values:
         missing = next(row for row in rows if row["value"] is None)
@@ -68,6 +81,8 @@ def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarra
         return [exact(*values)]
     if any("disturbed" in str(row["flags"] or "").split(",") for row in rows):
         return [unknown(*values, Why.DISTURBED, "every launch of one run was disturbed")]
+    if tolerance and any(its is None or len(its) < MIN_VALUES for its in launches):
+        return [single(*values, tolerance(rows[0]))]
     if launches[0] is None or launches[1] is None:
         return [unknown(*values, Why.SINGLE, "no samples of one of the runs")]
     return measured(launches[0], launches[1])

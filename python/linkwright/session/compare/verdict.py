@@ -9,6 +9,9 @@ that a Mann-Whitney rank test at 5 % does not refuse (`base/stats/ratio.py`), so
                       twice what the grade promises of each
     UNKNOWN           otherwise, with the reason
 
+Of imported logs that have fewer than six values, the largest tolerance of `expect` decides instead (`single`): how far
+healthy systems of the kind differ.
+
 A wide value (`base/stats/grade.py`) is never SAME, and FASTER or SLOWER only if the intervals of both medians are
 disjoint
 too. Where launches fall into modes, modes are compared with modes; a mean over both would call a change of their shares
@@ -58,7 +61,8 @@ class Why(enum.StrEnum):
 MEANINGS = {
     Why.MISSING: "no value in one of the runs",
     Why.DISTURBED: "every launch of one of the runs was disturbed; stop other programs",
-    Why.SINGLE: f"fewer than {MIN_VALUES} launches in one of the runs; allow more time with --time-budget",
+    Why.SINGLE: f"fewer than {MIN_VALUES} launches in one of the runs; allow more time with --time-budget, or import "
+    f"{MIN_VALUES} logs",
     Why.WIDE: f"±{100 * FAIR:g} % or more in one of the runs; allow more time with --time-budget",
     Why.UNCLEAR: "the difference is neither significant nor small; allow more time with --time-budget",
 }
@@ -88,6 +92,19 @@ def exact(first_ns: float, second_ns: float) -> Comparison:
         return Comparison(Verdict.SAME, first_ns, second_ns, "equal")
     verdict = Verdict.FASTER if second_ns < first_ns else Verdict.SLOWER
     return Comparison(verdict, first_ns, second_ns, "deterministic")
+
+
+def single(first_ns: float, second_ns: float, tolerance: float) -> Comparison:
+    """Two values of one measurement each; `tolerance` is the share by which rates of healthy systems differ."""
+    reason = f"one value each; rates of healthy systems of this kind differ by up to {tolerance:.0%}"
+    ratio = second_ns / first_ns if first_ns else float("nan")
+    if ratio < 1 - tolerance:
+        return Comparison(Verdict.FASTER, first_ns, second_ns, reason)
+    if ratio * (1 - tolerance) > 1:
+        return Comparison(Verdict.SLOWER, first_ns, second_ns, reason)
+    if 1 / (1 + SAME_IF_FAIR) <= ratio <= 1 + SAME_IF_FAIR:
+        return Comparison(Verdict.SAME, first_ns, second_ns, reason)
+    return unknown(first_ns, second_ns, Why.SINGLE, reason)
 
 
 def unknown(first_ns: float | None, second_ns: float | None, why: Why, reason: str) -> Comparison:

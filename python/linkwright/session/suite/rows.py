@@ -59,7 +59,7 @@ def of_simulation(
         limit, bound, counts = line.limit, None, {}
     known = {
         "limit": limit and limit.time.ns, "limit_name": limit and limit.name,
-        "bound": bound and bound.time.ns, "bound_name": bound and bound.name,
+        "bound": bound and bound.time.ns, "bound_name": bound and bound.name, "launch_ns": _launch_ns(question),
     }  # fmt: skip
     rows = [context.row(question, "time", value=time_ns, **known, **ok)]
     rows += _derived(context, question, metrics, rows[0], answer.counts.bytes)
@@ -85,6 +85,11 @@ def of_simulation(
     return rows
 
 
+def _launch_ns(question: Scheduled) -> float:
+    """What a modelled time holds for the start of a library."""
+    return in_ns(question.own.launch_ps) if question.own else 0.0
+
+
 def of_launches(
     context: Context, question: Scheduled, metrics: Sequence[str], answers: Sequence[Answer], notes: Sequence[Note] = ()
 ) -> list[Row]:
@@ -92,7 +97,7 @@ def of_launches(
     summary = summarise([np.array([answer.slowest.ns]) for answer in answers])
     arithmetic = [] if question.arithmetic else [NO_ARITHMETIC]
     common = _said([*_of_kind(question), *arithmetic, *notes, *_of_modes(summary)]) | {"n": summary.launches}
-    known: Row = {}
+    known: Row = {"launch_ns": _launch_ns(question)}
     for name in ("limit", "bound"):
         # Of random ways and arrivals each launch has its own; the least holds for all.
         if found := [least for answer in answers if (least := getattr(answer, name))]:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from linkwright.store import run as store
 from linkwright.store.topology import Topology
 
 from . import quantity
+
+if TYPE_CHECKING:
+    from linkwright.advise.explain.imported import LogJudged
 
 COLUMNS = tuple(schema.RESULTS)
 _SCALED = ("value", "ci_low", "ci_high", "limit", "bound", "best_seen", "reference_value")
@@ -68,6 +71,15 @@ class Run:
     study: dict[str, Any] | None = None
     fit: dict[str, Any] | None = None  # fit.json: what a machine fitted to the run predicts
     folder: Path | None = None  # where the run lies: its machine files, and earlier runs next to it
+
+    @cached_property
+    def judged(self) -> list[LogJudged]:
+        """The logs of an imported run, compared with their healthy machines."""
+        from linkwright.advise.explain import imported
+
+        return (
+            imported.judged(store.Run(self.folder)) if self.folder and "import" in self.plan.get("request", {}) else []
+        )
 
     @cached_property
     def summaries(self) -> dict[str, str]:

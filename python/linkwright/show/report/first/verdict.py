@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from linkwright.advise.explain import imported
 from linkwright.base.rows import among, given
 from linkwright.base.stats import grade
 
@@ -25,6 +26,9 @@ def verdict(run: Run, machine: str, found: Sequence[Finding]) -> tuple[State, st
     if not len(ok(rows)):
         return "unsure", "Nothing has a value, so nothing can be judged; the reasons are below."
     modelled = bool(rows["modelled"].all())
+    if run.judged and not modelled:
+        its = imported.worst(run.judged)
+        return its.state, " ".join(its.sentences)
     sure = _model(run, machine) if modelled else _measured(run, machine)
     odd = [finding for finding in found if finding.odd]
     about = [finding for finding in odd if finding.subject == "machine"]
