@@ -12,7 +12,7 @@ from linkwright.advise.predict.llm import compute
 from linkwright_evidence import Options, scoring
 from linkwright_evidence.outcome import Outcome
 from linkwright_evidence.training import cells, claims, fit
-from linkwright_evidence.training.predict import HIDES_EXPERTS, Throughputs
+from linkwright_evidence.training.predict import HIDES_EXPERTS, ThroughputModel
 
 TITLE = "Training of large language models, published tokens per second and GPU, on models"
 NOTES = {
@@ -30,7 +30,7 @@ RULES = {
 
 def reproduce(options: Options) -> Outcome:
     """The whole study; with `--conditions`, predictions only."""
-    model = Throughputs()
+    model = ThroughputModel()
     rows = cells.read(options.conditions) if options.conditions else cells.published()
     answers = cells.predictions(model, rows, options)
     made = cells.cells(rows, answers)

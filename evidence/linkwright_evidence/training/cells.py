@@ -13,7 +13,7 @@ from linkwright_evidence import Options, scoring
 from linkwright_evidence.outcome import Cell, Role
 from linkwright_evidence.published import reference_rows
 
-from .predict import COLUMNS, Answer, Throughputs
+from .predict import COLUMNS, Throughput, ThroughputModel
 
 Row = dict[str, str]
 VALUE, UNIT = "tokens_per_s_per_gpu", "tokens/s/GPU"
@@ -52,7 +52,7 @@ def read(file: Path) -> list[Row]:
     return rows
 
 
-def predictions(model: Throughputs, rows: Sequence[Row], options: Options) -> list[Answer]:
+def predictions(model: ThroughputModel, rows: Sequence[Row], options: Options) -> list[Throughput]:
     """The answer to each row, in order."""
     found = []
     for done, row in enumerate(rows, 1):
@@ -61,7 +61,7 @@ def predictions(model: Throughputs, rows: Sequence[Row], options: Options) -> li
     return found
 
 
-def cells(rows: Sequence[Row], answers: Sequence[Answer]) -> list[Cell]:
+def cells(rows: Sequence[Row], answers: Sequence[Throughput]) -> list[Cell]:
     """One cell for each row; without a prediction where the row is refused."""
     made = []
     for row, answer in zip(rows, answers, strict=True):
@@ -77,11 +77,11 @@ def _kind(row: Row) -> str:
     return f"{row['system'].removeprefix('DGX-')}, {'mixtures of experts' if experts else 'dense'}"
 
 
-def _rounded(answer: Answer) -> float | None:
+def _rounded(answer: Throughput) -> float | None:
     return None if answer.tokens_per_s is None else float(f"{answer.tokens_per_s:.5g}")
 
 
-def rows(found: Sequence[Row], answers: Sequence[Answer]) -> list[dict]:
+def rows(found: Sequence[Row], answers: Sequence[Throughput]) -> list[dict]:
     """The rows of `--conditions` as they were, with `predicted` and a remark."""
     return [
         {**row, "predicted": _rounded(answer), "fits": answer.fits, "remark": answer.why}
@@ -89,7 +89,7 @@ def rows(found: Sequence[Row], answers: Sequence[Answer]) -> list[dict]:
     ]
 
 
-def refused(found: Sequence[Row], answers: Sequence[Answer]) -> list[dict]:
+def refused(found: Sequence[Row], answers: Sequence[Throughput]) -> list[dict]:
     """How many rows have no prediction, by reason."""
     counts: dict[tuple[str, str], int] = {}
     for row, answer in zip(found, answers, strict=True):

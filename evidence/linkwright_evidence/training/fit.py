@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from linkwright.advise.predict.llm.compute import chips
 from linkwright_evidence.training.cells import VALUE, published
-from linkwright_evidence.training.predict import COLUMNS, SYSTEMS, Throughputs
+from linkwright_evidence.training.predict import COLUMNS, SYSTEMS, ThroughputModel
 
 RELEASE = "26.04"
 ROUNDS, LEAST, MOST = 30, 0.05, 1.0
 
 
 def shipped() -> dict[str, tuple[float, str]]:
-    """Chip -> its share and where it comes from, as shipped."""
+    """ChipRates -> its share and where it comes from, as shipped."""
     return {name: (row["reached"]["value"], row["reached"]["source"]) for name, row in chips().items()}
 
 
 def fitted() -> dict[str, float]:
-    """Chip -> the share with which the model says what its row says."""
+    """ChipRates -> the share with which the model says what its row says."""
     found = {}
     for row in published():
         if row["role"] == "calibration" and row["release"] == RELEASE:
@@ -30,7 +30,7 @@ def fitted() -> dict[str, float]:
 
 def _share(row: dict[str, str]) -> float:
     chip, low, high = SYSTEMS[row["system"]].chip, LEAST, MOST
-    model = Throughputs()
+    model = ThroughputModel()
     asked = {name: row[name] for name in COLUMNS}
     for _ in range(ROUNDS):
         middle = (low + high) / 2

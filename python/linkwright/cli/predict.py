@@ -67,8 +67,8 @@ def command(
     explains. For supersteps, the file states what every endpoint computes, holds and sends. For training, it states the
     layers of a network, and the options below say how to train it. For a trace, it names Chakra execution traces of a
     recorded step; the traces themselves, one for each rank, also serve as APP: `linkwright predict step.*.et --on A`.
-    `linkwright predict llm MODEL` forecasts the training of a large language model, with options of its own (`linkwright
-    predict llm --help`). Messages are simulated on the machine's fabric. The exit status is 1 if a machine cannot hold the program.
+    `linkwright predict llm MODEL` forecasts a large language model, with options of its own: `predict llm --help`.
+    Messages are simulated on the machine's fabric. The exit status is 1 if a machine cannot hold the program.
     """
     from linkwright.machines import load
 

@@ -16,7 +16,7 @@ from linkwright.cli.output import print_json, print_table, say
 if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.advise.predict import Program
-    from linkwright.advise.predict.llm import Layout, ModelForecast, Transformer
+    from linkwright.advise.predict.llm import ModelForecast, ParallelLayout, Transformer
     from linkwright.cli.predict_shown import Shown
     from linkwright.machines import Variant
 
@@ -99,7 +99,10 @@ def command(
     given = {name: value for name, value in degrees.items() if value is not None} | ({"zero": 3} if fsdp else {})
     if efficiency is not None and not 0 < efficiency <= 1:
         raise UsageError(f"--efficiency {efficiency:.0%}: give more than 0 and at most 100 %")
-    layouts = [llm.Layout(**given), *(replace(llm.Layout(**given), **_layout(text)) for text in compare)]
+    layouts = [
+        llm.ParallelLayout(**given),
+        *(replace(llm.ParallelLayout(**given), **_layout(text)) for text in compare),
+    ]
     found = predict.read(predict.find(model))
     if found.kind != "transformer":
         raise UsageError(f"{found.head.where} has kind {found.kind}; use `linkwright predict {model}` without `llm`")
@@ -122,7 +125,11 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: 
 
 
 def _answers(
-    model: Transformer, layouts: list[Layout], machine: _native.Machine, variant: Variant, efficiency: float | None
+    model: Transformer,
+    layouts: list[ParallelLayout],
+    machine: _native.Machine,
+    variant: Variant,
+    efficiency: float | None,
 ) -> list[ModelForecast]:
     from linkwright.advise.predict import llm
     from linkwright.advise.predict.llm import compute
@@ -130,7 +137,7 @@ def _answers(
     if machine.open_size:
         raise UsageError(f"{machine.name} takes any number of endpoints; choose a machine with GPUs, and --nodes")
     places = variant.places(machine, None) or tuple(range(machine.ranks))
-    exchanges = llm.Exchanges(machine, places)
+    exchanges = llm.GroupExchanges(machine, places)
     return [
         llm.forecast_model(
             model, one, machine, places, compute.chip(machine, one.precision, efficiency), exchanges=exchanges
@@ -141,9 +148,9 @@ def _answers(
 
 def _layout(text: str) -> dict[str, object]:
     """{"tp": 8, "pp": 4} from `tp=8,pp=4`."""
-    from linkwright.advise.predict.llm import Layout
+    from linkwright.advise.predict.llm import ParallelLayout
 
-    known = {one.name for one in fields(Layout) if one.type == "int"}
+    known = {one.name for one in fields(ParallelLayout) if one.type == "int"}
     found: dict[str, object] = {}
     for part in text.split(","):
         name, _, value = (word.strip() for word in part.partition("="))

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm import compute
-from linkwright.advise.predict.llm.layout import Layout
-from linkwright.advise.predict.llm.memory import Memory, memory
+from linkwright.advise.predict.llm.layout import ParallelLayout
+from linkwright.advise.predict.llm.memory import GpuMemory, memory
 from linkwright.advise.predict.llm.model import PROGRAM, Transformer, read
 from linkwright.advise.predict.llm.step import StepTime, step
-from linkwright.advise.predict.llm.together import Exchanges
+from linkwright.advise.predict.llm.together import GroupExchanges
 from linkwright.advise.predict.rates import capacity_bytes
 from linkwright.base.errors import UsageError
 from linkwright.base.units import NS_PER_S
@@ -30,7 +30,7 @@ from linkwright.base.units import NS_PER_S
 if TYPE_CHECKING:
     from linkwright import _native
 
-__all__ = ["PROGRAM", "Exchanges", "Layout", "ModelForecast", "Transformer", "forecast_model", "read"]
+__all__ = ["PROGRAM", "GroupExchanges", "ModelForecast", "ParallelLayout", "Transformer", "forecast_model", "read"]
 
 ORDER = "tp, cp, dp (ep across them), pp; the first are neighbours"
 NOT_MODELLED = (
@@ -47,9 +47,9 @@ class ModelForecast:
 
     model: Transformer
     machine: str
-    layout: Layout
-    chip: compute.Chip
-    memory: Memory
+    layout: ParallelLayout
+    chip: compute.ChipRates
+    memory: GpuMemory
     capacity_bytes: int | None
     step: StepTime | None = None
     low_ns: float = 0.0
@@ -121,12 +121,12 @@ class ModelForecast:
 
 def forecast_model(
     model: Transformer,
-    layout: Layout,
+    layout: ParallelLayout,
     machine: _native.Machine,
     places: Sequence[int],
-    chip: compute.Chip,
+    chip: compute.ChipRates,
     *,
-    exchanges: Exchanges | None = None,
+    exchanges: GroupExchanges | None = None,
     capacity: int | None = None,
     anyway: bool = False,
 ) -> ModelForecast:
@@ -152,7 +152,7 @@ def forecast_model(
     bare = ModelForecast(model, machine.name, found, chip, held, room)
     if bare.fits is False and not anyway:
         return bare
-    exchanges = exchanges or Exchanges(machine, places)
+    exchanges = exchanges or GroupExchanges(machine, places)
     slow, fast = (step(model, found, compute.at(chip, end), exchanges).time_ns for end in chip.ends)
     made = step(model, found, chip, exchanges)
     return ModelForecast(model, machine.name, found, chip, held, room, made, fast, slow)

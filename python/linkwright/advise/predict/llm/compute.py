@@ -27,17 +27,17 @@ from linkwright.base.units import GIGA, NS_PER_S, TERA
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.advise.predict.llm.layout import Layout
+    from linkwright.advise.predict.llm.layout import ParallelLayout
     from linkwright.advise.predict.llm.model import Transformer
 
-# Share of the memory's rate that kernels reach which only stream, and products that NVFP4 leaves in bf16.
+# OwnParameters of the memory's rate that kernels reach which only stream, and products that NVFP4 leaves in bf16.
 STREAMED, LEFT_IN_BF16 = 0.7, 0.15
 # Operations of attention backward over forward, which computes the scores once more.
 ATTENTION_BACKWARD = 2.5
 
 
 @dataclass(frozen=True)
-class Chip:
+class ChipRates:
     """Rates of one GPU in one precision."""
 
     machine: str
@@ -61,7 +61,7 @@ def chips() -> dict[str, dict]:
     return tomllib.loads((resources.files(__package__) / "chips.toml").read_text(encoding="utf-8"))
 
 
-def chip(machine: _native.Machine, precision: str, efficiency: float | None = None, like: str = "") -> Chip:
+def chip(machine: _native.Machine, precision: str, efficiency: float | None = None, like: str = "") -> ChipRates:
     """Return the rates of a machine's GPU; `like` names another file whose rates it has.
 
     Raises:
@@ -81,7 +81,7 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
     elif "reached" in row:
         reached, basis, assumed = row["reached"]["value"], row["reached"]["source"], False
     memory = row.get("memory", 0) * GIGA or _combine(machine)
-    return Chip(machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed)
+    return ChipRates(machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed)
 
 
 def _combine(machine: _native.Machine) -> float:
@@ -99,13 +99,13 @@ class LayerTime:
     products_ns: float  # of `forward_ns`, which communication of tensors may hide behind
 
 
-def products_ns(chip: Chip, flops: float) -> float:
+def products_ns(chip: ChipRates, flops: float) -> float:
     """Time of products in the chip's precision."""
     share = LEFT_IN_BF16 if chip.precision == "nvfp4" else 0.0
     return flops * ((1 - share) / chip.peak_flops_per_s + share / chip.bf16_flops_per_s) / chip.reached * NS_PER_S
 
 
-def layer(model: Transformer, layout: Layout, chip: Chip, kind: str) -> LayerTime:
+def layer(model: Transformer, layout: ParallelLayout, chip: ChipRates, kind: str) -> LayerTime:
     """Time of one layer of a kind."""
     tokens = layout.sequence * layout.microbatch / (layout.cp * layout.tp)
     dense, routed = model.layer_flops(kind)
@@ -140,13 +140,13 @@ def moved_bytes(model: Transformer, precision: str, kind: str) -> tuple[float, f
     return inside, 20 * h + quantised * 2 * h
 
 
-def output_ns(model: Transformer, layout: Layout, chip: Chip) -> float:
+def output_ns(model: Transformer, layout: ParallelLayout, chip: ChipRates) -> float:
     """Output matrix and loss of one microbatch, forward and backward, in bf16."""
     tokens = layout.sequence * layout.microbatch / (layout.cp * layout.tp)
     times = 3 if layout.passes == "train" else 2
     return times * tokens * model.output_flops / (chip.bf16_flops_per_s * chip.reached) * NS_PER_S
 
 
-def at(chip: Chip, reached: float) -> Chip:
+def at(chip: ChipRates, reached: float) -> ChipRates:
     """The chip with another share of its peak."""
     return replace(chip, reached=reached)

@@ -28,11 +28,11 @@ PASSES = ("train", "adapt")
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParallelLayout:
     """How to train; `dp` 0 takes the ranks that are left.
 
     Example:
-        >>> Layout(tp=8, pp=4).on(64).dp
+        >>> ParallelLayout(tp=8, pp=4).on(64).dp
         2
     """
 
@@ -54,7 +54,7 @@ class Layout:
     overlap_ep: bool = False
     passes: str = "train"  # or `adapt`: frozen weights, as LoRA
 
-    def on(self, ranks: int) -> Layout:
+    def on(self, ranks: int) -> ParallelLayout:
         """The layout with its number of copies on so many ranks."""
         one = self.tp * self.cp * self.pp
         if ranks % one or (self.dp and self.dp * one != ranks):
@@ -101,7 +101,7 @@ class Layout:
         starts = (rank for rank in range(size) if rank // stride % count == 0)
         return [tuple(first + start + stride * place for place in range(count)) for start in starts]
 
-    def checked(self, model: Transformer, ranks: int) -> Layout:
+    def checked(self, model: Transformer, ranks: int) -> ParallelLayout:
         """The layout on so many ranks, or one message that says what does not divide and the nearest that does."""
         for name, value, what, whole in (
             ("tp", self.tp, "heads", model.heads),

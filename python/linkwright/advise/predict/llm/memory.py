@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from linkwright.advise.predict.llm.model import DENSE, EXPERT
 
 if TYPE_CHECKING:
-    from linkwright.advise.predict.llm.layout import Layout
+    from linkwright.advise.predict.llm.layout import ParallelLayout
     from linkwright.advise.predict.llm.model import Transformer
 
 WEIGHT, GRADIENT, OPTIMIZER = 2, 4, 12
@@ -36,7 +36,7 @@ RUNTIME_BYTES = 4 << 30
 
 
 @dataclass(frozen=True)
-class Memory:
+class GpuMemory:
     """Bytes on the fullest GPU by what holds them."""
 
     parameters: int
@@ -57,14 +57,14 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Share:
+class OwnParameters:
     """Parameters on one GPU: those that dp copies, and those of experts."""
 
     dense: int
     experts: int
 
 
-def layers_of(model: Transformer, layout: Layout) -> float:
+def layers_of(model: Transformer, layout: ParallelLayout) -> float:
     """Layers of the fullest stage; embedding and output take a layer's place each where that makes stages equal."""
     pieces = layout.pp * layout.vpp
     if model.layers % pieces and (model.layers + 2) % pieces == 0:
@@ -72,7 +72,7 @@ def layers_of(model: Transformer, layout: Layout) -> float:
     return -(-model.layers // layout.pp)
 
 
-def share(model: Transformer, layout: Layout) -> Share:
+def share(model: Transformer, layout: ParallelLayout) -> OwnParameters:
     """Parameters of a GPU of the fullest stage, the first or the last."""
     count = min(layers_of(model, layout), model.layers)
     mixed = count * model.expert_layers / model.layers
@@ -80,10 +80,10 @@ def share(model: Transformer, layout: Layout) -> Share:
     ends = model.embedding + model.output if layout.pp == 1 else max(model.embedding, model.output)
     if (model.layers + 2) % (layout.pp * layout.vpp) == 0 and model.layers % (layout.pp * layout.vpp):
         ends = 0  # the stages in the middle are the fullest
-    return Share(round((dense + ends) / layout.tp), round(mixed * model.experts * model.expert / layout.ep))
+    return OwnParameters(round((dense + ends) / layout.tp), round(mixed * model.experts * model.expert / layout.ep))
 
 
-def activation_bytes(model: Transformer, layout: Layout, kind: str) -> float:
+def activation_bytes(model: Transformer, layout: ParallelLayout, kind: str) -> float:
     """Bytes that one layer keeps of one microbatch on one GPU."""
     tokens = layout.sequence * layout.microbatch / layout.cp
     h, tp = model.hidden, layout.tp
@@ -99,7 +99,7 @@ def activation_bytes(model: Transformer, layout: Layout, kind: str) -> float:
     return tokens * (outside / spread + (attention + routed) / tp)
 
 
-def memory(model: Transformer, layout: Layout) -> Memory:
+def memory(model: Transformer, layout: ParallelLayout) -> GpuMemory:
     """The memory of the fullest GPU."""
     own = share(model, layout)
     copies, expert_copies = layout.cp * layout.dp, max(1, layout.stage // layout.ep)
@@ -111,7 +111,7 @@ def memory(model: Transformer, layout: Layout) -> Memory:
     frozen = layout.passes == "adapt"
     per_layer = (own.dense + own.experts) / max(1.0, layers_of(model, layout))
     gathered = round(2 * WEIGHT * per_layer) if layout.zero == 3 else 0
-    return Memory(
+    return GpuMemory(
         held(WEIGHT, 3),
         0 if frozen else held(GRADIENT, 2),
         0 if frozen else held(OPTIMIZER, 1),
@@ -120,7 +120,7 @@ def memory(model: Transformer, layout: Layout) -> Memory:
     )
 
 
-def _activations(model: Transformer, layout: Layout) -> float:
+def _activations(model: Transformer, layout: ParallelLayout) -> float:
     count = min(layers_of(model, layout), model.layers)
     mixed = count * model.expert_layers / model.layers
     one = (count - mixed) * activation_bytes(model, layout, DENSE) + mixed * activation_bytes(model, layout, EXPERT)

@@ -29,9 +29,9 @@ from linkwright.advise.predict.llm.model import DENSE, EXPERT
 from linkwright.base.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from linkwright.advise.predict.llm.layout import Layout
+    from linkwright.advise.predict.llm.layout import ParallelLayout
     from linkwright.advise.predict.llm.model import Transformer
-    from linkwright.advise.predict.llm.together import Exchange, Exchanges
+    from linkwright.advise.predict.llm.together import GroupExchange, GroupExchanges
 
 
 @dataclass
@@ -42,9 +42,9 @@ class GroupTime:
     ranks: int
     busy_ns: float = 0.0  # all its collectives
     exposed_ns: float = 0.0  # what no computation hides
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[GroupExchange] = field(default_factory=list)
 
-    def add(self, exchange: Exchange, times: float, hidden_ns: float = 0.0, least: float = 0.0) -> float:
+    def add(self, exchange: GroupExchange, times: float, hidden_ns: float = 0.0, least: float = 0.0) -> float:
         """Count an exchange; return what of one is exposed. `least` is the share that cannot be hidden."""
         exposed = max(exchange.time_ns - hidden_ns, least * exchange.time_ns, 0.0)
         self.busy_ns += times * exchange.time_ns
@@ -78,7 +78,7 @@ class StepTime:
     groups: list[GroupTime]
 
 
-def step(model: Transformer, layout: Layout, chip: compute.Chip, exchanges: Exchanges) -> StepTime:
+def step(model: Transformer, layout: ParallelLayout, chip: compute.ChipRates, exchanges: GroupExchanges) -> StepTime:
     """Return the step; every collective is simulated."""
     groups = {kind: GroupTime(kind, _ranks(kind, layout)) for kind in ("tp", "cp", "ep", "pp", "dp")}
     count, micro = layers_of(model, layout), layout.microbatches
@@ -106,12 +106,12 @@ def step(model: Transformer, layout: Layout, chip: compute.Chip, exchanges: Exch
     return StepTime(time_ns, micro * computed, bubble_ns, optimizer_ns, used)
 
 
-def _ranks(kind: str, layout: Layout) -> int:
+def _ranks(kind: str, layout: ParallelLayout) -> int:
     return {"tp": layout.tp, "cp": layout.cp, "ep": layout.ep, "pp": layout.pp, "dp": layout.dp * layout.cp}[kind]
 
 
 def _inside(
-    model: Transformer, layout: Layout, kind: str, one: compute.LayerTime, exchanges: Exchanges,
+    model: Transformer, layout: ParallelLayout, kind: str, one: compute.LayerTime, exchanges: GroupExchanges,
     groups: dict[str, GroupTime], times: float,
 ) -> float:  # fmt: skip
     """Exposed collectives of one layer and microbatch, forward and backward."""
@@ -142,7 +142,12 @@ def _inside(
 
 
 def _state(
-    model: Transformer, layout: Layout, exchanges: Exchanges, group: GroupTime, backward_ns: float, microbatch_ns: float
+    model: Transformer,
+    layout: ParallelLayout,
+    exchanges: GroupExchanges,
+    group: GroupTime,
+    backward_ns: float,
+    microbatch_ns: float,
 ) -> float:
     """Exposed gradients and parameters of a step."""
     own = share(model, layout)
@@ -171,7 +176,7 @@ def _state(
     return exposed
 
 
-def _hops(model: Transformer, layout: Layout, exchanges: Exchanges, group: GroupTime) -> float:
+def _hops(model: Transformer, layout: ParallelLayout, exchanges: GroupExchanges, group: GroupTime) -> float:
     """Exposed messages between stages: those that fill and drain the pipeline; the others overlap."""
     if layout.pp == 1:
         return 0.0
@@ -184,7 +189,7 @@ def _hops(model: Transformer, layout: Layout, exchanges: Exchanges, group: Group
     return group.exposed_ns
 
 
-def _optimizer(model: Transformer, layout: Layout, chip: compute.Chip) -> float:
+def _optimizer(model: Transformer, layout: ParallelLayout, chip: compute.ChipRates) -> float:
     """Adam reads and writes its state, reads gradients and writes parameters."""
     if layout.passes == "adapt":
         return 0.0

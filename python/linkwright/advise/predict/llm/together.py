@@ -31,7 +31,7 @@ ELEMENT_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Exchange:
+class GroupExchange:
     """A collective of every group of a kind at once, in the slowest group."""
 
     time_ns: float
@@ -52,7 +52,7 @@ class _Alone:
     link: str
 
 
-class Exchanges:
+class GroupExchanges:
     """Collectives on one machine; `places` are the endpoints of the ranks. What was simulated is kept."""
 
     def __init__(self, machine: _native.Machine, places: Sequence[int]):
@@ -60,14 +60,14 @@ class Exchanges:
         nodes = next((count for name, count in machine.levels() if name == "node"), 1)
         self._per_node = max(1, machine.ranks // nodes)
         self._alone = functools.cache(self._simulated)
-        self._known: dict[tuple, Exchange] = {}
+        self._known: dict[tuple, GroupExchange] = {}
 
-    def collective(self, kind: str, groups: Sequence[Group], size_bytes: int) -> Exchange:
+    def collective(self, kind: str, groups: Sequence[Group], size_bytes: int) -> GroupExchange:
         """Return the time of `kind` on every group at once, in ns; `size_bytes` as nccl-tests counts it."""
         ranks = len(groups[0])
         if ranks == 1 or size_bytes <= 0:
-            return Exchange(0.0, "one rank", "", len(groups), 1)
-        key = (kind, tuple(groups[0]), len(groups), size_bytes)
+            return GroupExchange(0.0, "one rank", "", len(groups), 1)
+        key = (kind, tuple(groups), size_bytes)
         if key not in self._known:
             size = -(-size_bytes // (ELEMENT_BYTES * ranks)) * ELEMENT_BYTES * ranks
             placed = [tuple(self._places[rank] for rank in group) for group in groups]
@@ -78,9 +78,9 @@ class Exchanges:
             self._known[key] = max(found, key=lambda one: one.time_ns)
         return self._known[key]
 
-    def messages(self, pairs: Sequence[tuple[int, int]], size_bytes: int) -> Exchange:
+    def messages(self, pairs: Sequence[tuple[int, int]], size_bytes: int) -> GroupExchange:
         """Return the time of one message from rank to rank for every pair, all at once, in ns."""
-        key = ("messages", pairs[0], len(pairs), size_bytes)
+        key = ("messages", tuple(pairs), size_bytes)
         if key not in self._known:
             first = self._places[pairs[0][0]] // self._per_node
             near = [pair for pair in pairs if self._places[pair[0]] // self._per_node == first][:MOST_BESIDE]
@@ -97,10 +97,10 @@ class Exchanges:
                 how = how.but(launch_ps=stated["launch_ps"], path=next(iter(stated["modes"].values())))
             answer = ask(self._machine, schedule, how)
             link = _busiest(answer)[1]
-            self._known[key] = Exchange(answer.time.ns, "messages", link, len(pairs), len(near))
+            self._known[key] = GroupExchange(answer.time.ns, "messages", link, len(pairs), len(near))
         return self._known[key]
 
-    def _beside(self, kind: str, first: Group, groups: Sequence[Group], size: int) -> Exchange:
+    def _beside(self, kind: str, first: Group, groups: Sequence[Group], size: int) -> GroupExchange:
         """The group with all that share links with it."""
         alone = self._alone(kind, first, size)
         nodes = {place // self._per_node for place in first}
@@ -109,7 +109,7 @@ class Exchanges:
         far = [group for group in others if group not in near]
         looked = [*near, *far[:: max(1, len(far) // 4)][:4]][:MOST_BESIDE]
         meeting = [one for one in (self._alone(kind, group, size) for group in looked) if one.used & alone.used]
-        made = Exchange(alone.time_ns, alone.choice, alone.link, len(groups), 1 + len(meeting))
+        made = GroupExchange(alone.time_ns, alone.choice, alone.link, len(groups), 1 + len(meeting))
         if not meeting:
             return made
         joined = side_by_side([alone.schedule, *(one.schedule for one in meeting)])
