@@ -92,7 +92,6 @@ def command(
     """
     from linkwright.advise import predict
     from linkwright.advise.predict import llm
-    from linkwright.machines import load
 
     if fsdp and degrees["zero"] not in (None, 3):
         raise UsageError(f"--fsdp is --zero 3, and --zero {degrees['zero']} is given; omit one of them")
@@ -109,8 +108,7 @@ def command(
     trained = llm.read(found.document, found.head)
     made = []
     for name in (one.strip() for one in machines.split(",")):
-        machine = load(name, variant)
-        made += _answers(trained, layouts, machine, variant, efficiency)
+        made += _answers(trained, layouts, name, variant, efficiency)
     if as_json:
         plain = [one.as_dict() | ({"training_s": one.training_s(tokens)} if tokens else {}) for one in made]
         print_json(plain[0] if len(plain) == 1 else {"forecasts": plain})
@@ -125,25 +123,38 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: 
 
 
 def _answers(
-    model: Transformer,
-    layouts: list[ParallelLayout],
-    machine: _native.Machine,
-    variant: Variant,
-    efficiency: float | None,
+    model: Transformer, layouts: list[ParallelLayout], name: str, variant: Variant, efficiency: float | None
 ) -> list[ModelForecast]:
     from linkwright.advise.predict import llm
     from linkwright.advise.predict.llm import compute
+    from linkwright.machines import load
 
-    if machine.open_size:
-        raise UsageError(f"{machine.name} takes any number of endpoints; choose a machine with GPUs, and --nodes")
-    places = variant.places(machine, None) or tuple(range(machine.ranks))
-    exchanges = llm.GroupExchanges(machine, places)
-    return [
-        llm.forecast_model(
-            model, one, machine, places, compute.chip(machine, one.precision, efficiency), exchanges=exchanges
-        )
-        for one in layouts
-    ]
+    whole = load(name, variant)
+    if whole.open_size:
+        raise UsageError(f"{whole.name} takes any number of endpoints; choose a machine with GPUs, and --nodes")
+    ranks = len(variant.places(whole, None) or range(whole.ranks))
+    exchanges: dict[int, tuple] = {}
+    found = []
+    for one in layouts:
+        nodes = _nodes(model, one, ranks, variant)
+        if nodes not in exchanges:
+            machine = load(name, replace(variant, nodes=nodes)) if nodes else whole
+            asked = replace(variant, nodes=nodes) if nodes else variant
+            places = asked.places(machine, None) or tuple(range(machine.ranks))
+            exchanges[nodes] = machine, places, llm.GroupExchanges(machine, places)
+        machine, places, known = exchanges[nodes]
+        chip = compute.chip(whole, one.precision, efficiency)
+        made = llm.forecast_model(model, one, machine, places, chip, exchanges=known, ranks=ranks)
+        found.append(replace(made, machine=whole.name))
+    return found
+
+
+def _nodes(model: Transformer, layout: ParallelLayout, ranks: int, variant: Variant) -> int:
+    """Nodes of two stages, which stand for all of them: stages are alike where each has whole nodes; 0: all nodes."""
+    stage = layout.checked(model, ranks).stage
+    nodes, each = variant.nodes or 1, ranks // (variant.nodes or 1)
+    alike = layout.pp > 2 and not stage % each and not (variant.without or variant.degrade or variant.place)
+    return 2 * stage // each if alike and 2 * stage // each < nodes else 0
 
 
 def _layout(text: str) -> dict[str, object]:

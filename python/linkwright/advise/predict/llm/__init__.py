@@ -129,6 +129,7 @@ def forecast_model(
     exchanges: GroupExchanges | None = None,
     capacity: int | None = None,
     anyway: bool = False,
+    ranks: int = 0,
 ) -> ModelForecast:
     """Return the forecast of a model on the endpoints `places` of a machine.
 
@@ -136,18 +137,19 @@ def forecast_model(
         model: what is trained.
         layout: how; its copies are what the number of places leaves.
         machine: composed, with its network.
-        places: endpoint of each rank.
+        places: endpoint of each rank, at least of the first two stages.
         chip: rates of a GPU.
         exchanges: what was simulated on these places before.
         capacity: bytes of a GPU instead of those that the machine file states.
         anyway: give a time although it does not fit.
+        ranks: all GPUs, where `places` are those of the first stages only.
 
     Raises:
         UsageError: the layout does not divide the model or the ranks.
     """
     if layout.ep > 1 and not model.experts:
         raise UsageError(f"--ep {layout.ep}: {model.name} has no experts; omit --ep")
-    found = layout.checked(model, len(places))
+    found = layout.checked(model, ranks or len(places))
     held, room = memory(model, found), capacity or capacity_bytes(machine)
     bare = ModelForecast(model, machine.name, found, chip, held, room)
     if bare.fits is False and not anyway:

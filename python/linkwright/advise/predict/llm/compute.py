@@ -86,8 +86,8 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
 
 def _combine(machine: _native.Machine) -> float:
     """The memory's rate behind the path of copies, of which two reads and a write are a third."""
-    rows = {row["key"]: float(row["value"]) for row in machine.numbers()}
-    return 3 * rows["path.copy.combine_rate"] * GIGA if "path.copy.combine_rate" in rows else float("inf")
+    key = "path.copy.combine_rate"
+    return next((3 * float(row["value"]) * GIGA for row in machine.numbers() if row["key"] == key), float("inf"))
 
 
 @dataclass(frozen=True)
