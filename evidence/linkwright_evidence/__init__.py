@@ -87,6 +87,11 @@ REGISTRY = {
         "collectives of GPU libraries on A100 to GB200 and MI300X: published tables of 2 to 2,160 GPUs",
         offers=("tables", "machines", "conditions", "ablate", "holdout_scale"),
     ),
+    "training": Study(
+        "linkwright_evidence.training",
+        "training of large language models: tokens per second and GPU, 8 to 256 GPUs, H100 to GB300",
+        offers=("conditions",),
+    ),
 }
 FLAGS = {
     "tables": "--table",

@@ -25,7 +25,7 @@ def _printed(*arguments: str) -> str:
 
 def _help() -> str:
     pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS)]
-    return "\n".join([*pages, *(_printed("plan", subject.name, "--help") for subject in plan.SUBJECTS)])
+    return "\n".join([*pages, *(_printed("plan", subject.name, "--help") for subject in plan.SUBJECTS), _printed("predict", "llm", "--help")])
 
 
 def _explained(*without: str) -> str:

@@ -22,10 +22,25 @@ VIEWS = {
     "supersteps": "linkwright.cli.predict_supersteps",
     "training": "linkwright.cli.predict_training",
     "trace": "linkwright.cli.predict_trace",
+    "transformer": "linkwright.cli.predict_llm",
 }
 
 
-@click.command(name="predict")
+class Predict(click.Command):
+    """`predict APP`, and `predict llm MODEL` with options of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
+    ) -> click.Context:
+        """Hand over to `llm` where that is the first word."""
+        if args[:1] != ["llm"]:
+            return super().make_context(info_name, args, parent, **extra)
+        from linkwright.cli import predict_llm
+
+        return predict_llm.command.make_context(f"{info_name} llm", args[1:], parent, **extra)
+
+
+@click.command(name="predict", cls=Predict)
 @click.argument("apps", nargs=-1, required=True, metavar="APP...", shell_complete=options.completed("workloads"))
 @click.option(
     "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
@@ -52,6 +67,7 @@ def command(
     explains. For supersteps, the file states what every endpoint computes, holds and sends. For training, it states the
     layers of a network, and the options below say how to train it. For a trace, it names Chakra execution traces of a
     recorded step; the traces themselves, one for each rank, also serve as APP: `linkwright predict step.*.et --on A`.
+    `linkwright predict llm MODEL` forecasts a large language model, with options of its own: `predict llm --help`.
     Messages are simulated on the machine's fabric. The exit status is 1 if a machine cannot hold the program.
     """
     from linkwright.machines import load

@@ -30,6 +30,7 @@ REGISTRY = {
     "supersteps": ("linkwright.advise.predict.supersteps", "rounds of work, then messages, with all endpoints in step"),
     "training": ("linkwright.advise.predict.training", "steps of data-parallel training, machines side by side"),
     "trace": ("linkwright.advise.predict.trace", "a recorded execution, its messages simulated on another machine"),
+    "transformer": ("linkwright.advise.predict.llm", "a large language model, trained with any layout"),
 }
 
 # Suffixes of recorded executions, which need no program file; `.gz` may follow.

@@ -1,0 +1,152 @@
+"""How long a GPU computes on one microbatch of one layer.
+
+    products       operations / (peak of the precision x reached)      `reached`: one number a chip, fitted
+    attention      operations / (peak of bf16 x reached); backward computes the scores again, so 2.5 times forward
+    memory         bytes of norms, residuals, activations, quantisation, routing / (rate of the memory x STREAMED)
+
+The three follow each other. What a number of microseconds per kernel would add is not modelled: small microbatches
+without CUDA graphs are slower. NVFP4 leaves 15 % of the products in bf16, as its recipe does.
+
+Sources: Williams et al., *Roofline*, 2009; Dao, *FlashAttention-2*, 2023 (backward); NVIDIA, *Pretraining Large
+Language Models with NVFP4*, 2025.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkwright.advise.predict.llm.model import EXPERT
+from linkwright.advise.predict.training.compute import EFFICIENCY, peak_of
+from linkwright.base.errors import UsageError
+from linkwright.base.units import GIGA, NS_PER_S, TERA
+
+if TYPE_CHECKING:
+    from linkwright import _native
+    from linkwright.advise.predict.llm.layout import ParallelLayout
+    from linkwright.advise.predict.llm.model import Transformer
+
+# OwnParameters of the memory's rate that kernels reach which only stream, and products that NVFP4 leaves in bf16.
+STREAMED, LEFT_IN_BF16 = 0.7, 0.15
+# Operations of attention backward over forward, which computes the scores once more.
+ATTENTION_BACKWARD = 2.5
+
+
+@dataclass(frozen=True)
+class ChipRates:
+    """Rates of one GPU in one precision."""
+
+    machine: str
+    precision: str
+    peak_flops_per_s: float
+    bf16_flops_per_s: float
+    memory_bytes_per_s: float
+    reached: float
+    basis: str  # where `reached` comes from
+    assumed: bool  # nothing calibrates it: `low` and `high` are given
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Plausible shares of the peak: a known one, or the range of the assumption."""
+        return (EFFICIENCY[0], EFFICIENCY[2]) if self.assumed else (self.reached, self.reached)
+
+
+@functools.cache
+def chips() -> dict[str, dict]:
+    """Return the table of chips, by machine file."""
+    return tomllib.loads((resources.files(__package__) / "chips.toml").read_text(encoding="utf-8"))
+
+
+def chip(machine: _native.Machine, precision: str, efficiency: float | None = None, like: str = "") -> ChipRates:
+    """Return the rates of a machine's GPU; `like` names another file whose rates it has.
+
+    Raises:
+        UsageError: neither its file nor the table of chips states a peak in that precision.
+    """
+    name = like or Path(machine.file.removeprefix("composed ")).stem
+    row = chips().get(name, {})
+    bf16 = peak_of(machine, "bf16")
+    if bf16 is None or bf16.precision != "bf16":
+        raise UsageError(f"{machine.name}: its file states no `tensor_bf16`, so no product has a rate; add the fact")
+    peaks = {"bf16": bf16.flops_per_s, **{key: value * TERA for key, value in row.get("peak", {}).items()}}
+    if precision not in peaks:
+        raise UsageError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
+    reached, basis, assumed = EFFICIENCY[1], "assumed: half of the peak, from a quarter to three quarters", True
+    if efficiency:
+        reached, basis, assumed = efficiency, "given", False
+    elif "reached" in row:
+        reached, basis, assumed = row["reached"]["value"], row["reached"]["source"], False
+    memory = row.get("memory", 0) * GIGA or _combine(machine)
+    return ChipRates(machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed)
+
+
+def _combine(machine: _native.Machine) -> float:
+    """The memory's rate behind the path of copies, of which two reads and a write are a third."""
+    key = "path.copy.combine_rate"
+    return next((3 * float(row["value"]) * GIGA for row in machine.numbers() if row["key"] == key), float("inf"))
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """One layer and microbatch on one GPU, in ns."""
+
+    forward_ns: float
+    backward_ns: float
+    products_ns: float  # of `forward_ns`, which communication of tensors may hide behind
+
+
+def products_ns(chip: ChipRates, flops: float) -> float:
+    """Time of products in the chip's precision."""
+    share = LEFT_IN_BF16 if chip.precision == "nvfp4" else 0.0
+    return flops * ((1 - share) / chip.peak_flops_per_s + share / chip.bf16_flops_per_s) / chip.reached * NS_PER_S
+
+
+def layer(model: Transformer, layout: ParallelLayout, chip: ChipRates, kind: str) -> LayerTime:
+    """Time of one layer of a kind."""
+    tokens = layout.sequence * layout.microbatch / (layout.cp * layout.tp)
+    dense, routed = model.layer_flops(kind)
+    products = products_ns(chip, tokens * (dense + routed))
+    attention = tokens * model.attention_flops(layout.sequence) / (chip.bf16_flops_per_s * chip.reached) * NS_PER_S
+    replicated = 1 if layout.sequence_parallel else layout.tp
+    inside, outside = moved_bytes(model, chip.precision, kind)
+    stream = tokens * (inside + outside * replicated) / (chip.memory_bytes_per_s * STREAMED) * NS_PER_S
+    forward = products + attention + stream
+    weights = 1 if layout.passes == "train" else 0
+    backward = products * (1 + weights) + attention * ATTENTION_BACKWARD + 2 * stream
+    if layout.recompute == "full":
+        backward += forward
+    return LayerTime(forward, backward, products)
+
+
+def moved_bytes(model: Transformer, precision: str, kind: str) -> tuple[float, float]:
+    """Bytes that a token moves in a layer, forward, besides products: (divided by tp, only with sequence parallelism).
+
+    Two norms read and write 4h, two residual sums 6h, positions read and write q and keys; the activation reads two
+    inner tensors and writes one. In 8 bits and less, the input of each product is read and written again, mxfp8 and
+    nvfp4 twice, along both axes. Experts permute tokens in and out, and sum.
+    """
+    h = model.hidden
+    quantised = {"bf16": 0, "fp8": 3}.get(precision, 4)
+    attended = model.heads * model.value_dim
+    widths = model.expert_ffn * (model.topk + model.shared_experts) if kind == EXPERT else model.ffn
+    inside = 4 * (model.query_width + model.kv_width) + (6 if model.gated else 4) * widths
+    inside += quantised * (attended + widths)
+    if kind == EXPERT:
+        inside += model.topk * h * (4 + 4 + 4 + quantised)
+    return inside, 20 * h + quantised * 2 * h
+
+
+def output_ns(model: Transformer, layout: ParallelLayout, chip: ChipRates) -> float:
+    """Output matrix and loss of one microbatch, forward and backward, in bf16."""
+    tokens = layout.sequence * layout.microbatch / (layout.cp * layout.tp)
+    times = 3 if layout.passes == "train" else 2
+    return times * tokens * model.output_flops / (chip.bf16_flops_per_s * chip.reached) * NS_PER_S
+
+
+def at(chip: ChipRates, reached: float) -> ChipRates:
+    """The chip with another share of its peak."""
+    return replace(chip, reached=reached)

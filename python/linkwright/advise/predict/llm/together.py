@@ -1,0 +1,187 @@
+"""Collectives of several groups on one machine: the library's plan for each group, and all groups at once.
+
+    group 0   GPU 0, 8, 16, 24      plan, alone: time, links that it uses
+    group 1   GPU 1, 9, 17, 25      plan, alone: links; none in common with group 0?
+    ...                             in common: the schedules side by side, as one, simulated on the same links
+
+Groups of the same kind begin together. Only those that meet the first one on a link can slow it, so they are looked
+for among groups with a GPU on the same nodes and a sample of the others. Groups that occupy nodes in different ways
+(2 x 4 GPUs, or 8) are each simulated, and the slowest counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.answer import How, ask
+from linkwright.libraries import library
+from linkwright.libraries.questions import collective_question
+from linkwright.libraries.times import PLAIN
+
+Group = tuple[int, ...]
+# Groups that are compared with the first one and simulated with it; and ways of occupying nodes.
+MOST_BESIDE, MOST_SHAPES = 16, 3
+ELEMENT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class GroupExchange:
+    """A collective of every group of a kind at once, in the slowest group."""
+
+    time_ns: float
+    choice: str  # of the library
+    link: str  # the busiest
+    groups: int  # all that run at once
+    beside: int  # simulated as one schedule, because they share links
+
+
+@dataclass(frozen=True)
+class _Alone:
+    schedule: _native.Schedule
+    how: How
+    time_ns: float
+    span_ns: float  # of this schedule, which may stand for a longer one
+    choice: str
+    used: frozenset[str]
+    link: str
+
+
+class GroupExchanges:
+    """Collectives on one machine; `places` are the endpoints of the ranks. What was simulated is kept."""
+
+    def __init__(self, machine: _native.Machine, places: Sequence[int]):
+        self._machine, self._places = machine, places
+        nodes = next((count for name, count in machine.levels() if name == "node"), 1)
+        self._per_node = max(1, machine.ranks // nodes)
+        self._alone = functools.cache(self._simulated)
+        self._known: dict[tuple, GroupExchange] = {}
+
+    def collective(self, kind: str, groups: Sequence[Group], size_bytes: int) -> GroupExchange:
+        """Return the time of `kind` on every group at once, in ns; `size_bytes` as nccl-tests counts it."""
+        ranks = len(groups[0])
+        if ranks == 1 or size_bytes <= 0:
+            return GroupExchange(0.0, "one rank", "", len(groups), 1)
+        key = (kind, tuple(groups), size_bytes)
+        if key not in self._known:
+            size = -(-size_bytes // (ELEMENT_BYTES * ranks)) * ELEMENT_BYTES * ranks
+            placed = [tuple(self._places[rank] for rank in group) for group in groups]
+            shapes: dict[tuple[int, ...], Group] = {}
+            for group in placed:
+                shapes.setdefault(tuple(sorted(Counter(p // self._per_node for p in group).values())), group)
+            found = [self._beside(kind, one, placed, size) for one in list(shapes.values())[:MOST_SHAPES]]
+            self._known[key] = max(found, key=lambda one: one.time_ns)
+        return self._known[key]
+
+    def messages(self, pairs: Sequence[tuple[int, int]], size_bytes: int) -> GroupExchange:
+        """Return the time of one message from rank to rank for every pair, all at once, in ns."""
+        key = ("messages", tuple(pairs), size_bytes)
+        if key not in self._known:
+            first = self._places[pairs[0][0]] // self._per_node
+            near = [pair for pair in pairs if self._places[pair[0]] // self._per_node == first][:MOST_BESIDE]
+            ranks = sorted({rank for pair in near for rank in pair})
+            lines = [
+                f"t{number} put {ranks.index(a)}:input[0] -> {ranks.index(b)}:output[0] replace src_after=- dst_after=-"
+                for number, (a, b) in enumerate(near)
+            ]
+            head = ["linkwright-schedule 1", f"ranks {len(ranks)}", f"elements {max(1, size_bytes)}", "element_bytes 1"]
+            body = ["spec pattern", "buffer input 1", "buffer output 1", "edges given", "step 1", *lines, "end"]
+            schedule = _native.Schedule.parse("\n".join([*head, *body]) + "\n", "stage to stage")
+            how = How(placement=[self._places[rank] for rank in ranks], links=True)
+            if stated := self._machine.library():
+                how = how.but(launch_ps=stated["launch_ps"], path=next(iter(stated["modes"].values())))
+            answer = ask(self._machine, schedule, how)
+            link = _busiest(answer)[1]
+            self._known[key] = GroupExchange(answer.time.ns, "messages", link, len(pairs), len(near))
+        return self._known[key]
+
+    def _beside(self, kind: str, first: Group, groups: Sequence[Group], size: int) -> GroupExchange:
+        """The group with all that share links with it."""
+        alone = self._alone(kind, first, size)
+        nodes = {place // self._per_node for place in first}
+        others = [group for group in groups if group != first]
+        near = [group for group in others if nodes & {place // self._per_node for place in group}]
+        far = [group for group in others if group not in near]
+        looked = [*near, *far[:: max(1, len(far) // 4)][:4]][:MOST_BESIDE]
+        meeting = [one for one in (self._alone(kind, group, size) for group in looked) if one.used & alone.used]
+        made = GroupExchange(alone.time_ns, alone.choice, alone.link, len(groups), 1 + len(meeting))
+        if not meeting:
+            return made
+        joined = side_by_side([alone.schedule, *(one.schedule for one in meeting)])
+        if joined is None:
+            return replace(made, beside=1)
+        placement = [place for one in (alone, *meeting) for place in one.how.placement or ()]
+        answer = ask(self._machine, joined, alone.how.but(placement=placement))
+        slower = max(1.0, answer.time.ns / alone.span_ns)
+        return replace(made, time_ns=alone.time_ns * slower, link=_busiest(answer)[1])
+
+    def _simulated(self, kind: str, places: Group, size: int) -> _Alone:
+        name = library.default(self._machine, kind) or PLAIN.get(kind, "linear")
+        asked = replace(collective_question("llm", kind, name, len(places), size, "f32", "sum"), placement=places)
+        words = name
+        if library.is_plan(name):
+            plan = library.plan(self._machine, asked)
+            asked, words = plan.question, plan.words
+        schedule, how = schedules.of(asked), schedules.how(asked, links=True)
+        answer = ask(self._machine, schedule, how)
+        time = schedules.time(asked, self._machine).ns
+        used, link = _busiest(answer)
+        return _Alone(schedule, how, time, answer.time.ns, words, used, link)
+
+
+def _busiest(answer: object) -> tuple[frozenset[str], str]:
+    """The links that carry bytes, and the one that is busy longest."""
+    links = answer.links  # type: ignore[attr-defined]
+    used = [
+        (int(busy), name) for busy, name, moved in zip(links.busy_ps, links.name, links.bytes, strict=True) if moved
+    ]
+    return frozenset(name for _, name in used), max(used, default=(0, ""), key=lambda one: one[0])[1]
+
+
+def side_by_side(parts: Sequence[_native.Schedule]) -> _native.Schedule | None:
+    """Return the schedules as one, ranks one after the other; None if they cut their vectors in different ways.
+
+    Each keeps its order; nothing of one waits for another.
+
+    Example:
+        >>> from linkwright import _native
+        >>> ring = _native.Schedule.build("allgather/ring", 4, 64)
+        >>> side_by_side([ring, ring]).ranks
+        8
+    """
+    texts = [part.text().partition("edges given\n") for part in parts]
+    heads = [[line for line in head.splitlines() if not line.startswith("set ")] for head, _, _ in texts]
+    if any(head != heads[0] for head in heads) or "memories 0" not in heads[0]:
+        return None
+    ranks, sets = parts[0].ranks, []
+    steps: dict[int, list[tuple[int, str]]] = {}
+    for number, (head, _, body) in enumerate(texts):
+        earlier = len(sets)
+        for line in (line for line in head.splitlines() if line.startswith("set ")):
+            members = line.split(" ")[2].split(",")
+            sets.append(f"set s{len(sets)} " + ",".join(str(int(rank) + number * ranks) for rank in members))
+        step = 0
+        for line in body.splitlines():
+            if line.startswith("step "):
+                step = int(line.split()[1])
+            elif line and line != "end":
+                steps.setdefault(step, []).append((number, _moved(line, earlier, number * ranks)))
+    lines = [(number, line) for step in sorted(steps) for number, line in steps[step]]
+    names = {(number, line.partition(" ")[0]): f"t{place}" for place, (number, line) in enumerate(lines)}
+    known = {"ranks": f"ranks {ranks * len(parts)}", "spec": "spec pattern"}
+    text = [known.get(line.partition(" ")[0], line) for line in heads[0]] + sets + ["edges given"]
+    for step in sorted(steps):
+        text.append(f"step {step}")
+        text += [re.sub(r"\bt\d+\b", lambda at, n=number: names[n, at[0]], line) for number, line in steps[step]]
+    return _native.Schedule.parse("\n".join([*text, "end"]) + "\n", "groups side by side")
+
+
+def _moved(line: str, sets: int, ranks: int) -> str:
+    """A line with the numbers of later sets and ranks."""
+    line = re.sub(r"\bs(\d+):", lambda at: f"s{int(at[1]) + sets}:", line)
+    return re.sub(r" (\d+):", lambda at: f" {int(at[1]) + ranks}:", line)

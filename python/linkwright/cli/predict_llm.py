@@ -1,0 +1,245 @@
+"""`linkwright predict llm MODEL --on MACHINE`: does a large model fit, and how fast does it train?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.base.errors import UsageError, unknown
+from linkwright.base.units import GIGA, KILO, MEGA, TERA, format_time
+from linkwright.cli import options
+from linkwright.cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from linkwright import _native
+    from linkwright.advise.predict import Program
+    from linkwright.advise.predict.llm import ModelForecast, ParallelLayout, Transformer
+    from linkwright.cli.predict_shown import Shown
+    from linkwright.machines import Variant
+
+_DEGREE = click.IntRange(1, 1 << 20)
+_UNITS = {"": 1.0, "K": KILO, "M": MEGA, "B": GIGA, "T": TERA}
+PRECISIONS, RECOMPUTE = ("bf16", "fp8", "mxfp8", "nvfp4"), ("none", "full")
+
+
+class TokenCount(click.ParamType):
+    """A number of tokens such as `15T`."""
+
+    name = "TOKENS"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """15e12 from `15T`."""
+        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([KMBT]?)", str(value).strip(), re.ASCII)
+        if not match or not float(match[1]):
+            self.fail(f"`{value}` is not a number of tokens; write one such as `15T` or `300B`", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+def _degree(name: str, text: str, usual: str = "1") -> object:
+    return click.option(f"--{name}", type=_DEGREE, help=f"{text}  [default: {usual}]")
+
+
+@click.command(name="llm")
+@click.argument("model", metavar="MODEL", shell_complete=options.completed("workloads"))
+@click.option(
+    "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
+    help="Described machines, or machine files; each is answered.",
+)  # fmt: skip
+@options.seated
+@_degree("tp", "Tensor parallelism: GPUs that share every matrix.")
+@_degree("pp", "Pipeline parallelism: stages.")
+@_degree("vpp", "Pieces of the model on each stage (interleaved 1F1B).")
+@_degree("dp", "Copies of the model.", "the GPUs that are left")
+@_degree("ep", "Expert parallelism: GPUs that share the experts, among those of a stage.")
+@_degree("cp", "Context parallelism: GPUs that share a sequence.")
+@click.option("--zero", type=click.IntRange(0, 3), help="What copies share: 1 optimizer, 2 gradients, 3 parameters.  "
+              "[default: 1]")  # fmt: skip
+@click.option("--fsdp", is_flag=True, help="Share parameters too: the same as --zero 3.")
+@_degree("microbatch", "Sequences of a microbatch.")
+@_degree("batch", "Sequences of a step on all GPUs.", "four microbatches for each stage")
+@_degree("sequence", "Tokens of a sequence.", "that of the model")
+@click.option("--precision", type=click.Choice(PRECISIONS), help="Precision of the products.  [default: bf16]")
+@click.option(
+    "--recompute", type=click.Choice(RECOMPUTE),
+    help="Activations that the backward pass computes again; attention is fused in both.  [default: none]",
+)  # fmt: skip
+@click.option(
+    "--sequence-parallel/--no-sequence-parallel", default=None, help="Split norms by --tp too.  [default: on]"
+)
+@click.option("--overlap-dp/--no-overlap-dp", default=None, help="Hide gradients and parameters.  [default: on]")
+@click.option("--overlap-tp/--no-overlap-tp", default=None, help="Hide tensors behind products.  [default: off]")
+@click.option("--overlap-ep/--no-overlap-ep", default=None, help="Hide exchanges of experts.  [default: off]")
+@click.option("--efficiency", type=options.Share(), help="Share of the peak that products reach; default: calibrated "
+              "where a study did so, else 50 %, from 25 to 75 %.")  # fmt: skip
+@click.option("--tokens", type=TokenCount(), help="Tokens of the whole training, for the time to train: `15T`.")
+@click.option(
+    "--compare", multiple=True, metavar="LAYOUT",
+    help="Another layout, such as `tp=8,pp=4`, with the other options as given; may be repeated.",
+)  # fmt: skip
+@options.as_json
+def command(
+    model: str, machines: str, variant: Variant, efficiency: float | None, tokens: float | None, fsdp: bool,
+    compare: tuple[str, ...], as_json: bool, **degrees: object,
+) -> int:  # fmt: skip
+    """Forecast the training of MODEL: a shipped one (`linkwright list workloads`), or a file of kind transformer.
+
+    The answer says first whether a GPU can hold its share. All collectives of all groups are simulated on the machine,
+    as its library would send them. Ranks are numbered tp, cp, dp, pp, the first fastest, and sit on the GPUs in that
+    order. The exit status is 1 if no layout fits. docs/large-models.md explains what is modelled and what is not.
+    """
+    from linkwright.advise import predict
+    from linkwright.advise.predict import llm
+
+    if fsdp and degrees["zero"] not in (None, 3):
+        raise UsageError(f"--fsdp is --zero 3, and --zero {degrees['zero']} is given; omit one of them")
+    given = {name: value for name, value in degrees.items() if value is not None} | ({"zero": 3} if fsdp else {})
+    if efficiency is not None and not 0 < efficiency <= 1:
+        raise UsageError(f"--efficiency {efficiency:.0%}: give more than 0 and at most 100 %")
+    layouts = [
+        llm.ParallelLayout(**given),
+        *(replace(llm.ParallelLayout(**given), **_layout(text)) for text in compare),
+    ]
+    found = predict.read(predict.find(model))
+    if found.kind != "transformer":
+        raise UsageError(f"{found.head.where} has kind {found.kind}; use `linkwright predict {model}` without `llm`")
+    trained = llm.read(found.document, found.head)
+    made = []
+    for name in (one.strip() for one in machines.split(",")):
+        made += _answers(trained, layouts, name, variant, efficiency)
+    if as_json:
+        plain = [one.as_dict() | ({"training_s": one.training_s(tokens)} if tokens else {}) for one in made]
+        print_json(plain[0] if len(plain) == 1 else {"forecasts": plain})
+    else:
+        _print(made, tokens)
+    return 1 if all(one.fits is False for one in made) else 0
+
+
+def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: Shown) -> int:
+    """Refuse a transformer without the word `llm`, whose options are others."""
+    raise UsageError(f"{found.head.where} is a transformer; write `linkwright predict llm {found.head['name']} ...`")
+
+
+def _answers(
+    model: Transformer, layouts: list[ParallelLayout], name: str, variant: Variant, efficiency: float | None
+) -> list[ModelForecast]:
+    from linkwright.advise.predict import llm
+    from linkwright.advise.predict.llm import compute
+    from linkwright.machines import load
+
+    whole = load(name, variant)
+    if whole.open_size:
+        raise UsageError(f"{whole.name} takes any number of endpoints; choose a machine with GPUs, and --nodes")
+    ranks = len(variant.places(whole, None) or range(whole.ranks))
+    exchanges: dict[int, tuple] = {}
+    found = []
+    for one in layouts:
+        nodes = _nodes(model, one, ranks, variant)
+        if nodes not in exchanges:
+            machine = load(name, replace(variant, nodes=nodes)) if nodes else whole
+            asked = replace(variant, nodes=nodes) if nodes else variant
+            places = asked.places(machine, None) or tuple(range(machine.ranks))
+            exchanges[nodes] = machine, places, llm.GroupExchanges(machine, places)
+        machine, places, known = exchanges[nodes]
+        chip = compute.chip(whole, one.precision, efficiency)
+        made = llm.forecast_model(model, one, machine, places, chip, exchanges=known, ranks=ranks)
+        found.append(replace(made, machine=whole.name))
+    return found
+
+
+def _nodes(model: Transformer, layout: ParallelLayout, ranks: int, variant: Variant) -> int:
+    """Nodes of two stages, which stand for all of them: stages are alike where each has whole nodes; 0: all nodes."""
+    stage = layout.checked(model, ranks).stage
+    nodes, each = variant.nodes or 1, ranks // (variant.nodes or 1)
+    alike = layout.pp > 2 and not stage % each and not (variant.without or variant.degrade or variant.place)
+    return 2 * stage // each if alike and 2 * stage // each < nodes else 0
+
+
+def _layout(text: str) -> dict[str, object]:
+    """{"tp": 8, "pp": 4} from `tp=8,pp=4`."""
+    from linkwright.advise.predict.llm import ParallelLayout
+
+    known = {one.name for one in fields(ParallelLayout) if one.type == "int"}
+    found: dict[str, object] = {}
+    for part in text.split(","):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name not in known:
+            raise unknown("degree", name, known, where=f"--compare {text}")
+        if not re.fullmatch(r"\d{1,7}", value, re.ASCII) or (int(value) < 1 and name != "zero"):
+            raise UsageError(f"--compare {text}: `{part}` has no number; write layouts as `tp=8,pp=4`")
+        found[name] = int(value)
+    return found
+
+
+def _print(made: list[ModelForecast], tokens: float | None) -> None:
+    for number, one in enumerate(made):
+        click.echo("\n" if number else "", nl=False)
+        _print_one(one, tokens)
+    if len(made) > 1:
+        ranked = sorted((one for one in made if one.step), key=lambda one: -(one.tokens_per_s_per_gpu or 0))
+        click.echo("\nfastest first; the model's own error is in docs/studies/training.md")
+        rows = [
+            [one.machine, one.layout.words(), f"{one.tokens_per_s_per_gpu:,.0f}", f"{one.mfu:.1%}"] for one in ranked
+        ]
+        rows += [[one.machine, one.layout.words(), "does not fit", "-"] for one in made if not one.step]
+        print_table(["machine", "layout", "tokens/s/GPU", "MFU"], rows, left=(0, 1))
+
+
+def _print_one(one: ModelForecast, tokens: float | None) -> None:
+    model, held = one.model, one.memory
+    active = f", {model.active / GIGA:,.1f} B of them active" if model.experts else ""
+    click.echo(f"{model.name} ({model.parameters / GIGA:,.1f} B parameters{active}) on {one.machine}")
+    batch = f"batch {one.layout.batch} x {one.layout.sequence:,} tokens, microbatch {one.layout.microbatch}"
+    click.echo(f"{one.layout.ranks} GPUs: {one.layout.words()}; {batch}; {one.chip.precision}\n")
+    rows = [[name, f"{size / GIGA:,.1f} GB"] for name, size in vars(held).items()]
+    print_table(["memory of a GPU", ""], [*rows, ["total", f"{held.total / GIGA:,.1f} GB"]])
+    say(_room(one))
+    if one.step is None:
+        return
+    made = one.step
+    click.echo("")
+    ends = "" if one.low_ns == one.high_ns else f" ({format_time(one.low_ns)} to {format_time(one.high_ns)})"
+    say(f"step {format_time(made.time_ns)}{ends}: {one.tokens_per_s_per_gpu:,.0f} tokens/s/GPU, "
+        f"{(one.flops_per_s or 0) / TERA:,.0f} TFlop/s/GPU, MFU {one.mfu:.1%}")  # fmt: skip
+    say(f"compute {made.compute_ns / made.time_ns:.1%}, bubble {made.bubble_ns / made.time_ns:.1%}, optimizer "
+        f"{made.optimizer_ns / made.time_ns:.1%}; products reach {one.chip.reached:.1%} of "
+        f"{one.chip.peak_flops_per_s / TERA:,.0f} TFlop/s ({one.chip.basis})")  # fmt: skip
+    if tokens:
+        from linkwright.show.shown import duration
+
+        say(f"{tokens / TERA:g} T tokens: {duration(one.training_s(tokens))}, without restarts")
+    if made.groups:
+        click.echo("")
+        rows = [_group(group.as_dict(), made.time_ns) for group in made.groups]
+        print_table(["group", "ranks", "busy", "exposed", "busiest link", "by", "at once"], rows, left=(0, 4, 5))
+    click.echo("\nnot modelled: " + "; ".join(_not_modelled()))
+
+
+def _group(group: dict, step_ns: float) -> list[str]:
+    together = f"{group['groups_at_once']}, {group['simulated_together']} share links"
+    alone = f"{group['groups_at_once']}, none meet"
+    return [
+        group["group"], str(group["ranks"]), f"{group['busy_ns'] / step_ns:.1%}",
+        f"{group['exposed_ns'] / step_ns:.1%}", group["link"], group["choice"],
+        together if group["simulated_together"] > 1 else alone,
+    ]  # fmt: skip
+
+
+def _not_modelled() -> tuple[str, ...]:
+    from linkwright.advise.predict import llm
+
+    return llm.NOT_MODELLED
+
+
+def _room(one: ModelForecast) -> str:
+    if one.capacity_bytes is None:
+        return "the machine states no capacity, so this was not checked"
+    room, total = one.capacity_bytes / GIGA, one.memory.total / GIGA
+    if one.fits:
+        return f"FITS: {total:,.1f} GB of {room:,.0f} GB"
+    return (
+        f"DOES NOT FIT: {total:,.1f} GB of {room:,.0f} GB, {total - room:,.1f} GB too much; {one.memory.largest} take "
+        f"most. Divide the model further (--tp, --pp, --ep), share its state (--fsdp), or --recompute full"
+    )

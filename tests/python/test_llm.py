@@ -1,0 +1,241 @@
+"""Training of large language models: parameters, memory, layouts, groups that share links, steps by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from linkwright import _native, machines
+from linkwright.advise import predict
+from linkwright.advise.predict import llm
+from linkwright.advise.predict.llm import compute, together
+from linkwright.advise.predict.llm.memory import activation_bytes, memory, share
+from linkwright.base.errors import FileError, UsageError
+from linkwright.cli.main import status_of
+from linkwright.machines import Variant
+
+GB = 10**9
+P = llm.ParallelLayout
+
+
+def model(name: str) -> llm.Transformer:
+    found = predict.read(predict.find(name))
+    return llm.read(found.document, found.head)
+
+
+def gpt(layers: int, hidden: int, heads: int, sequence: int = 2048, vocabulary: int = 51200) -> llm.Transformer:
+    """A GPT, as its papers describe it."""
+    text = f"""[app]\nformat = 1\nkind = "transformer"\nname = "gpt"\n[model]\nlayers = {layers}\nhidden = {hidden}
+heads = {heads}\nffn = {4 * hidden}\nvocabulary = {vocabulary}\nsequence = {sequence}\ngated = false\ntied = true
+positions = {sequence}\n"""
+    return parsed(text)
+
+
+def parsed(text: str) -> llm.Transformer:
+    found = predict.parse(text, "mine.toml")
+    return llm.read(found.document, found.head)
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "active"),
+    [
+        ("llama3-8b", 8_030_261_248, None),  # config.json and safetensors of the publisher
+        ("llama3-70b", 70_553_706_496, None),
+        ("llama3-405b", 405_853_388_800, None),
+        ("mixtral-8x7b", 46_702_792_704, 12.9e9),
+        ("deepseek-v3", 671e9, 37e9),
+        ("qwen3-235b", 235e9, 22e9),
+        ("qwen3-30b", 30.5e9, 3.3e9),
+        ("gpt-oss-120b", 116.8e9, None),  # the card counts 5.1 B active without the embedding
+        ("gpt3-175b", 174.6e9, None),
+    ],
+)
+def test_parameters_are_those_published(name, published, active):
+    found = model(name)
+    assert found.parameters == pytest.approx(published, rel=0.002)
+    if active:
+        assert found.active == pytest.approx(active, rel=0.02)
+
+
+def test_activations_are_those_of_korthikanti():
+    """s b h (10 + 24 / t) without and 34 s b h / t with sequence parallelism; 2 s b h with full recomputation."""
+    found = gpt(96, 12288, 96)
+    sbh = 2048 * 3 * 12288
+    asked = P(tp=8, microbatch=3, sequence=2048)
+    assert activation_bytes(found, replace(asked, sequence_parallel=False), "dense") == sbh * (10 + 24 / 8)
+    assert activation_bytes(found, asked, "dense") == sbh * 34 / 8
+    assert activation_bytes(found, replace(asked, tp=1, recompute="full"), "dense") == 2 * sbh
+
+
+def test_state_is_shared_as_zero_says():
+    """Llama 3 8B on 64 copies: 2, 4 and 12 B a parameter; ZeRO 1, 2, 3 share the last, the last two, and all."""
+    found, count = model("llama3-8b"), model("llama3-8b").parameters - 4096  # the last norm is not counted
+    for zero, shared in ((0, ()), (1, (12,)), (2, (4, 12)), (3, (2, 4, 12))):
+        held = memory(found, P(zero=zero, batch=64).checked(found, 64))
+        for size, name in ((2, "parameters"), (4, "gradients"), (12, "optimizer")):
+            assert getattr(held, name) == pytest.approx(size * count / (64 if size in shared else 1), rel=1e-6)
+
+
+def test_experts_are_shared_by_ep_alone():
+    """Mixtral: 32 layers of 8 experts of 3 x 4096 x 14336."""
+    found = share(model("mixtral-8x7b"), P(tp=2, ep=4).on(8))
+    assert found.experts == 32 * 8 * 3 * 4096 * 14336 // 4
+
+
+# Whether a published run fits: (model, GPUs, layout, GB of a GPU, fits, source).
+V100, A100, H100 = 32, 80, 80
+ZERO = "Rajbhandari et al.: ZeRO, 2020"
+KORTHIKANTI = "Korthikanti et al., 2022, table 3: sequence parallelism and selective recomputation"
+LLAMA = "The Llama 3 Herd of Models, 2024, table 4; no recomputation at 8K"
+FACTS = [
+    (gpt(48, 1600, 25, 1024), 1, P(zero=0), V100, False, f"{ZERO}: GPT-2 1.5B cannot be trained on 32 GB"),
+    (gpt(78, 2816, 32, 1024), 64, P(zero=0, recompute="full"), V100, False, f"{ZERO}, figure 1: 7.5B, 120 GB"),
+    (gpt(78, 2816, 32, 1024), 64, P(zero=3, recompute="full"), V100, True, f"{ZERO}, figure 1: 1.9 GB of state"),
+    (gpt(40, 1536, 16, 1024), 1, P(zero=0, recompute="full"), V100, True, "Shoeybi, 2019: 1.2B, one V100"),
+    (gpt(72, 3072, 32, 1024), 1, P(zero=0, recompute="full"), V100, False, "Shoeybi, 2019: 8.3B needs 8"),
+    (gpt(72, 3072, 32, 1024), 8, P(tp=8, zero=0, recompute="full"), V100, True, "Shoeybi, 2019: 8.3B on 8"),
+    (gpt(48, 6144, 64), 8, P(tp=8, zero=0, microbatch=4, batch=4), A100, True, f"{KORTHIKANTI}: 22B"),
+    (gpt(96, 12288, 96), 64, P(tp=8, pp=8, vpp=3, zero=0, batch=64), A100, True, f"{KORTHIKANTI}: 175B"),
+    (gpt(105, 20480, 128), 280, P(tp=8, pp=35, vpp=3, zero=0, batch=280), A100, True, f"{KORTHIKANTI}: 530B"),
+    (gpt(128, 25600, 160), 512, P(tp=8, pp=64, zero=0, batch=512), A100, True, f"{KORTHIKANTI}: 1T"),
+    (gpt(96, 12288, 96), 8, P(tp=8, zero=0, recompute="full"), A100, False, "Narayanan, 2021: 175B on 8"),
+    (gpt(70, 14336, 112), 384, P(tp=4, pp=12, microbatch=2, batch=2048, recompute="full"), A100, True,
+     "Le Scao et al.: BLOOM, 2022: 176B on 384 A100 of 80 GB, ZeRO 1"),
+    (model("llama3-405b"), 8192, P(tp=8, pp=16, zero=2, batch=2048), H100, True, LLAMA),
+    (model("llama3-405b"), 16384, P(tp=8, pp=16, zero=2, batch=2048), H100, True, LLAMA),
+    (model("llama3-405b"), 8, P(tp=8, batch=1), H100, False, LLAMA),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("found", "gpus", "layout", "room", "fits", "source"), FACTS, ids=[fact[-1] for fact in FACTS])
+def test_published_runs_fit_or_do_not(found, gpus, layout, room, fits, source):
+    held = memory(found, layout.checked(found, gpus))
+    assert (held.total <= room * GB) == fits, (source, held.total / GB, held)
+
+
+def test_operations_of_a_token():
+    """Llama 3 8B at 8,192: 6 x (parameters - embedding - norms) + 3 x 32 layers x 2 x 4096 x (128 + 128) x 32."""
+    found = model("llama3-8b")
+    products = 6 * (found.parameters - found.embedding)
+    assert found.step_flops(8192) == products + 3 * 32 * 2 * 4096 * 256 * 32
+
+
+def test_ranks_of_groups():
+    asked = P(tp=2, cp=2, pp=2, ep=4).on(32)
+    assert asked.dp == 4
+    assert asked.groups("tp")[:2] == [(0, 1), (2, 3)]
+    assert asked.groups("cp")[:2] == [(0, 2), (1, 3)]
+    assert asked.groups("dp")[:1] == [(0, 2, 4, 6, 8, 10, 12, 14)]
+    assert asked.groups("ep", 1)[:1] == [(16, 17, 18, 19)]
+    assert asked.groups("edp")[:1] == [(0, 4, 8, 12)]
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "gpus", "words"),
+    [
+        ("llama3-70b", P(tp=7), 64, "use 8"),
+        ("llama3-70b", P(tp=8, pp=3), 64, "use 48 GPUs"),
+        ("llama3-70b", P(tp=8, dp=3), 64, "omit --dp, which is then 8"),
+        ("llama3-70b", P(tp=8, batch=10), 64, "use 8"),
+        ("llama3-70b", P(tp=8, pp=4, vpp=99), 64, "--vpp 20"),
+        ("llama3-70b", P(vpp=2, tp=8), 64, "omit --vpp"),
+        ("llama3-70b", P(tp=8, pp=4, vpp=2, batch=6), 64, "use --batch 8"),
+        ("mixtral-8x7b", P(ep=3), 8, "use 2"),
+        ("mixtral-8x7b", P(ep=8, pp=2), 8, "use 4"),
+        ("llama3-8b", P(ep=8), 8, "omit --ep"),
+        ("llama3-8b", P(cp=3), 24, "does not divide the 8,192 tokens"),
+    ],
+)
+def test_what_does_not_divide_is_one_message(name, layout, gpus, words):
+    machine = machines.load("hgx-h100", Variant(-(-gpus // 8)) if gpus > 8 else Variant())
+    with pytest.raises(UsageError, match=words):
+        llm.forecast_model(model(name), layout, machine, range(gpus), compute.chip(machine, "bf16"))
+
+
+def test_groups_side_by_side_are_as_fast_as_one_unless_they_meet():
+    """Four ports of a leaf, two trunks: four pairs across leaves take twice as long as one, on other leaves as long."""
+    machine = machines.load("hgx-h100", Variant(8, "ndr-fat-tree,taper=2,nodes_per_leaf=4"))
+    exchanges = together.GroupExchanges(machine, range(64))
+    size = 64 << 20
+    alone = exchanges.collective("allgather", [(0, 32)], size)
+    four = exchanges.collective("allgather", [(0, 32), (8, 40), (16, 48), (24, 56)], size)
+    rails = exchanges.collective("allgather", [(i, 32 + i) for i in range(4)], size)
+    assert rails.time_ns == alone.time_ns
+    assert four.beside == 4
+    assert four.time_ns == pytest.approx(2 * alone.time_ns, rel=0.1)
+
+
+def test_side_by_side_keeps_each_schedule():
+    ring = _native.Schedule.build("allreduce/ring", 4, 1024)
+    both = together.side_by_side([ring, ring])
+    assert both.ranks == 8
+    assert list(both.sent_bytes()) == [*ring.sent_bytes(), *ring.sent_bytes()]
+    assert together.side_by_side([ring, _native.Schedule.build("allreduce/ring", 4, 2048)]) is None
+
+
+def test_one_gpu_computes_by_hand():
+    """No group: microbatches x (layers + output), and Adam's 30 B a parameter over 0.7 of the memory's rate."""
+    found = model("llama3-8b")
+    machine = machines.load("hgx-h100")
+    chip = compute.chip(machine, "bf16", 0.5)
+    made = llm.forecast_model(found, P(batch=4, zero=0), machine, [0], chip, anyway=True)
+    asked = made.layout
+    one = compute.layer(found, asked, chip, "dense")
+    assert made.step.groups == []
+    expected = 4 * (32 * (one.forward_ns + one.backward_ns) + compute.output_ns(found, asked, chip))
+    expected += 30 * (found.parameters - 4096) / (3350 * GB * 0.7) * 1e9
+    assert made.step.time_ns == pytest.approx(expected, rel=1e-9)
+
+
+LAYOUTS = [
+    ("llama3-8b", P(zero=3)), ("llama3-8b", P(tp=4, overlap_dp=False)),
+    ("llama3-8b", P(pp=2, cp=2, batch=64)), ("mixtral-8x7b", P(ep=8, overlap_dp=False)),
+    ("mixtral-8x7b", P(tp=2, ep=4, pp=2, batch=64)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "layout"), LAYOUTS)
+def test_more_bandwidth_never_slows_a_step(name, layout):
+    times = []
+    for rate in (100, 200, 400):
+        machine = machines.load("hgx-h100", Variant(2, f"ndr-fat-tree,rate={rate}"))
+        made = llm.forecast_model(model(name), layout, machine, range(16), compute.chip(machine, "bf16"), anyway=True)
+        times.append(made.step.time_ns)
+    assert times == sorted(times, reverse=True)
+
+
+def test_the_verb_prints_json_and_its_status(capsys):
+    words = ["predict", "llm", "llama3-8b", "--on", "hgx-h100", "--fsdp", "--batch", "64", "--tokens", "15T", "--json"]
+    assert status_of(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["fits"] is True
+    assert found["tokens_per_s_per_gpu"] * found["step_ns"] * 8 == pytest.approx(64 * 8192 * 1e9)
+    assert found["training_s"] == pytest.approx(15e12 / (8 * found["tokens_per_s_per_gpu"]))
+    assert {group["group"] for group in found["groups"]} == {"dp"}
+
+
+def test_the_verb_says_by_how_much_it_does_not_fit(capsys):
+    assert status_of(["predict", "llm", "llama3-70b", "--on", "hgx-h100"]) == 1
+    assert "DOES NOT FIT" in capsys.readouterr().out
+    assert status_of(["predict", "llama3-70b", "--on", "hgx-h100"]) == 2
+    assert "predict llm llama3-70b" in capsys.readouterr().err
+    assert status_of(["predict", "llm", "resnet", "--on", "hgx-h100"]) == 2
+    assert "without `llm`" in capsys.readouterr().err
+    assert status_of(["predict", "llm", "llama3-8b", "--on", "hgx-h100", "--compare", "tq=8"]) == 2
+    assert "unknown degree `tq`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("topk = 9\nexperts = 8", "topk 9"), ("kv_heads = 3", "kv_heads 3"), ("hiden = 1", "did you mean `hidden`"),
+        ("dense_layers = 1", "without `experts`"), ("windowed_layers = 1", "without `window`"),
+    ],
+)  # fmt: skip
+def test_files_that_make_no_model_are_refused(line, words):
+    text = f"""[app]\nformat = 1\nkind = "transformer"\nname = "mine"\n[model]\nlayers = 2\nhidden = 64\nheads = 4
+ffn = 128\nvocabulary = 100\nsequence = 32\n{line}\n"""
+    with pytest.raises((FileError, UsageError), match=words):
+        parsed(text)
