@@ -87,10 +87,16 @@ REGISTRY = {
         "collectives of GPU libraries on A100 to GB200 and MI300X: published tables of 2 to 2,160 GPUs",
         offers=("tables", "machines", "conditions", "ablate", "holdout_scale"),
     ),
+    "kernels": Study(
+        "linkwright_evidence.kernels",
+        "all-reduce of serving frameworks, DeepEP and mixtures of experts on A100 to GB200: 34,034 published times",
+        offers=("kernels", "machines", "conditions", "holdout_scale"),
+    ),
 }
 FLAGS = {
     "tables": "--table",
     "machines": "--machine",
+    "kernels": "--kernel",
     "conditions": "--conditions",
     "ablate": "--ablate",
     "holdout_scale": "--holdout-scale",
@@ -108,6 +114,7 @@ class Options:
     # scales from a fit to small ones.
     tables: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()  # only tables of these machine files
+    kernels: tuple[str, ...] = ()  # only kernels of these kinds
     conditions: Path | None = None  # a CSV file: predict its cells instead
     ablate: bool = False
     holdout_scale: bool = False
