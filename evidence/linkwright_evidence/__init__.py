@@ -92,6 +92,11 @@ REGISTRY = {
         "all-reduce of serving frameworks, DeepEP and mixtures of experts on A100 to GB200: 34,034 published times",
         offers=("kernels", "machines", "conditions", "holdout_scale"),
     ),
+    "tuner": Study(
+        "linkwright_evidence.tuner",
+        "algorithm and protocol that AWS's tuner takes for NCCL on EFA: 112 decisions, 1 to 512 nodes",
+        offers=("conditions",),
+    ),
 }
 FLAGS = {
     "tables": "--table",

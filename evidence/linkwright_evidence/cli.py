@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Tables that are printed as well as shown in the report, if the study has them.
 PRINTED = (
     "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "ranges", "cases",
-    "predictions", "refused", "left_out", "fastest", "orders",
+    "predictions", "refused", "left_out", "fastest", "orders", "decisions",
 )  # fmt: skip
 
 
