@@ -1,15 +1,16 @@
 """All-reduce of serving frameworks: a dispatcher over kernels of its own and NCCL.
 
-    one shot     T = start + rounds flag + (p - 1) S / R          every rank reads or gets the vectors of all
-    two shots    T = start + 2 rounds flag + fence (p - 1) flag + 2 (p - 1)/p S / R
-    multimem     T = start + 2 flag x 2 + S (p + 1)/p / (link x multimem)      sums and copies made in the switch
+    one shot     T = start + rounds flag + (p - 1) S / R               every rank gets the vectors of all
+    two shots    T = start + rounds flag + (rounds + fence (p - 1)) flag + 2 (p - 1)/p S / R
+    switch       T = start + rounds flag + S (p + 1)/p / (link x share x switch)     sums and copies in the switch
     NCCL         the library's plan, as in `collective.py`; over PCIe a ring:
                  T = start + 2 (p - 1) flag + 2 (p - 1)/p S / (link x share)
 
-    R = min(link x share, (p - 1) in flight / latency)            loads of p - 1 peers are under way together
+    R = min(link x share, n in flight / latency)    n = p - 1 peers whose loads or stores are under way together; 1 for
+                                                    the two shots of loads, which wait for one peer at a time
 
-`rounds` is 2 for kernels that load from peers (a barrier before and after) and 1 for those that store with flags.
-`SWITCHES` in `switches.toml` say up to which size a version takes which kernel. An eager call takes what its host
+Kernels that load from peers (`pull`) have a barrier before and after; those that store (`push`, `store`) bring a flag.
+Each peer adds `peer` flags to a start. `switches.toml` says up to which size a version takes which kernel. An eager call takes what its host
 needs, or the kernel and the copy of the tensor.
 """
 
@@ -30,6 +31,9 @@ from .numbers import Numbers
 KB = 1000.0
 MEMORY = 0.86  # share of the memory's rate that a copy gets: CUDA's own copy, A100 and H100
 NCCL = "2.27"  # the rules of NCCL that frameworks bring
+NO_SWITCH = (0, 15)  # earlier versions of vLLM set NCCL_CUMEM_ENABLE=0, without which NCCL has no NVLS
+# Flags of a kernel: loads have a barrier before and after, stores bring their flags, symmetric memory has both twice.
+ROUNDS = {"pull": 2, "push": 1, "switch": 4}
 
 
 @functools.cache
@@ -66,18 +70,23 @@ def time(one: Condition, numbers: Numbers, model: Model) -> float:
 
 def _kernel(one: Condition, name: str, numbers: Numbers) -> float:
     on, generation, others = one.on, one.on.generation, one.gpus - 1
-    start, flag = numbers[f"{generation}.start"], numbers[f"{generation}.flag"]
+    flag = numbers[f"{generation}.flag"]
+    start = numbers[f"{generation}.start"] + numbers["framework.peer"] * (others - 1) * flag
     link = on.link * numbers[f"{generation}.link"]
-    if name == "multimem":
-        return start + 4 * flag + one.size_bytes * (one.gpus + 1) / one.gpus / (link * numbers["framework.multimem"])
     way, _, shots = name.partition("_")
-    flying = others * numbers[f"framework.{way}"] * KB
-    rate = min(link, flying / (numbers["framework.latency"] * flag))
-    rounds = 2 if way == "pull" else 1
+    around = 2 * others / one.gpus * one.size_bytes
+    if way == "switch":
+        moved = around if shots == "two" else (one.gpus + 1) / one.gpus * one.size_bytes
+        return start + ROUNDS[way] * flag + moved / (link * numbers["framework.switch"])
+    flying = numbers["framework.pull" if way == "pull" else "framework.push"] * KB
+    once = flying / (numbers["framework.latency"] * flag)
+    rounds = numbers["framework.store"] if way == "store" else ROUNDS[way]
+    start += rounds * flag
     if shots == "one":
-        return start + rounds * flag + others * one.size_bytes / rate
-    waits = rounds * flag + numbers["framework.fence"] * others * flag
-    return start + rounds * flag + max(waits, 0.0) + 2 * others / one.gpus * one.size_bytes / rate
+        return start + others * one.size_bytes / min(link, others * once)
+    fence = numbers["framework.fence" if way == "pull" else "framework.fence_store"]
+    rate = min(link, once if way == "pull" else others * once)
+    return start + (rounds + fence * others) * flag + around / rate
 
 
 def _nccl(one: Condition, numbers: Numbers, model: Model) -> float:
@@ -89,6 +98,7 @@ def _nccl(one: Condition, numbers: Numbers, model: Model) -> float:
         ll = steps + 2 * moved
         simple = numbers["framework.simple"] * steps + moved
         return numbers["pcie.start"] + min(ll, simple)
-    algorithm = f"nccl-{NCCL}"
+    ring = one.backend == "vllm" and one.version < NO_SWITCH
+    algorithm = f"nccl-{NCCL}/ring" if ring else f"nccl-{NCCL}"
     setup = Setup(on.machine, 1, one.gpus, None, algorithm, "allreduce", False)
     return model.time(setup, one.size_bytes).time_us

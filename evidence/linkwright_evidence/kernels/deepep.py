@@ -73,7 +73,8 @@ def normal(one: Condition, numbers: Numbers) -> float:
     if combine:
         token *= numbers["deepep.token_combine"]
         rate *= numbers["deepep.rate_combine"]
-        base += size / WARP * numbers["framework.latency"] * numbers[f"{generation}.flag"]
+        base *= numbers["deepep.call_combine"]
+        base += size / WARP * numbers["deepep.reduce"] * numbers[f"{generation}.flag"]
     moved = ranks
     if one.nodes > 1:
         moved = (ranks + nodes) * numbers["deepep.forward_combine" if combine else "infiniband.forward"]
