@@ -78,8 +78,8 @@ def command(
     bar = _Bar()
     try:
         options = Options(
-            full=full, seed=seed, tables=tables, machines=machines, kernels=kernels, conditions=conditions, ablate=ablate,
-            holdout_scale=holdout_scale, progress=bar,
+            full=full, seed=seed, tables=tables, machines=machines, kernels=kernels, conditions=conditions,
+            ablate=ablate, holdout_scale=holdout_scale, progress=bar,
             found=(lambda line: None) if json_file == "-" else click.echo,
         )  # fmt: skip
         outcome = reproduce(study, options)

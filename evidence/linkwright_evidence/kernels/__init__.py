@@ -82,4 +82,4 @@ def _rules() -> list[dict]:
 
 def _answer(row: dict[str, str], one: condition.Condition, kernels: Kernels) -> Cell:
     """A row of `--conditions`, its columns as they stood."""
-    return Cell(cells.group(one), row, float(f"{kernels.time_us(one):.6g}"), None, "us")
+    return Cell(cells.group(one), dict(row), float(f"{kernels.time_us(one):.6g}"), None, "us")

@@ -10,8 +10,8 @@
                                                     the two shots of loads, which wait for one peer at a time
 
 Kernels that load from peers (`pull`) have a barrier before and after; those that store (`push`, `store`) bring a flag.
-Each peer adds `peer` flags to a start. `switches.toml` says up to which size a version takes which kernel. An eager call takes what its host
-needs, or the kernel and the copy of the tensor.
+Each peer adds `peer` flags to a start. `switches.toml` says up to which size a version takes which kernel. An eager
+call takes what its host needs, or the kernel and the copy of the tensor.
 """
 
 from __future__ import annotations

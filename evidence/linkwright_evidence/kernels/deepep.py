@@ -10,10 +10,14 @@ Low latency sends one copy for each chosen expert, straight to its rank, from on
 
 Normal mode sends one copy to each rank, with as many multiprocessors as it is given:
 
-    T = call + max(t (token + copies x bytes / sm) / sms, copies to others x bytes / (link x share))
+    T = call + fill flag q / (q + chunk)
+        + t max((token + copies x bytes / sm) (1 + shared (n - 1)) / n, copies to others x bytes / (link x share))
 
-A combine reads its bytes in rounds of 512 B (a warp, 16 B a lane) whose latency the first token shows. Over several
-nodes a token goes once to each node (`forward`: relative work on copies that change networks), then to ranks.
+    n   multiprocessors, two to a channel;  q = 2 t / n tokens of a channel, whose first chunk `fill` flags pass on
+
+A combine reads its bytes in rounds of 512 B (a warp, 16 B a lane), of `reduce` flags and `reduce_copy` for each copy,
+which the first token shows. Over several nodes a token goes once to each node, then to ranks; `forward` is the work on
+such copies over that on plain ones. Their kernels that exchange counts (`notify`) are apart.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from .routes import copies
 
 WARP = 512  # bytes that a warp loads at once
 NODE_GROUPS = 4  # the published gate sends a token to at most so many nodes
-NODE = 8  # GPUs of one NVLink domain where DeepEP was run on several nodes
+CHANNEL = 2  # multiprocessors of a channel: one sends, one receives
 FP8_GROUP, SCALE = 128, 4  # elements with one scale, and its bytes
 
 
@@ -62,7 +66,7 @@ def normal(one: Condition, numbers: Numbers) -> float:
     """Time of a call of the normal mode, or of one of its kernels, us."""
     on, generation = one.on, one.on.generation
     combine = one.op.startswith("combine")
-    token = numbers[f"{generation}.token"]
+    token, flag = numbers[f"{generation}.token"], numbers[f"{generation}.flag"]
     if one.op.endswith("_notify"):
         cleaned = numbers["deepep.clean"] * token * one.tokens / one.sms if combine else 0.0
         return max(numbers["deepep.notify"], cleaned)
@@ -74,11 +78,15 @@ def normal(one: Condition, numbers: Numbers) -> float:
         token *= numbers["deepep.token_combine"]
         rate *= numbers["deepep.rate_combine"]
         base *= numbers["deepep.call_combine"]
-        base += size / WARP * numbers["deepep.reduce"] * numbers[f"{generation}.flag"]
+        base += size / WARP * (numbers["deepep.reduce"] + numbers["deepep.reduce_copy"] * ranks) * flag
     moved = ranks
     if one.nodes > 1:
         moved = (ranks + nodes) * numbers["deepep.forward_combine" if combine else "infiniband.forward"]
-    work = (token + moved * size / rate) / one.sms
+    # Over several nodes times fall with the number of multiprocessors alone.
+    lost = numbers["deepep.shared"] * (one.sms - 1) if one.nodes == 1 else 0.0
+    work = (token + moved * size / rate) * (1 + lost) / one.sms
+    queued = one.tokens / (one.sms / CHANNEL)
+    base += numbers["deepep.fill"] * flag * queued / (queued + numbers["deepep.chunk"])
     others = ranks * (1 - one.nodes / one.gpus)
     work = max(work, others * size / (on.link * numbers[f"{generation}.link"]))
     if one.nodes > 1:

@@ -11,6 +11,7 @@ from linkwright_evidence import Options
 
 from . import fit
 from .condition import Condition, Measured, published
+from .numbers import shipped
 from .predict import Kernels
 
 NOTE = (
@@ -27,7 +28,7 @@ def rows(options: Options) -> list[dict]:
     for done, (system, sister) in enumerate(SISTERS.items()):
         options.progress("fit without a system", done, len(SISTERS))
         others = [one for one in measured if one.condition.system != system]
-        kernels = Kernels(dict(fit.shipped()) | fit.refit(others))
+        kernels = Kernels(dict(shipped()) | fit.refit(others))
         known = {_key(one.condition): one.time_us for one in measured if one.condition.system == sister}
         mine = [one for one in measured if one.condition.system == system]
         for kind in dict.fromkeys(one.condition.kind for one in mine):

@@ -9,7 +9,9 @@ from linkwright_evidence.outcome import Cell
 from linkwright_evidence.report import plain
 
 BYTES, TOKENS, TIME = Axis("size", "B", "log2"), Axis("tokens of a rank", "", "log2"), Axis("time", "s", "log10")
-HOW = "Lines are the model, points are published. DeepEP and mixtures of experts: 7,168 elements, eight experts a token."
+HOW = (
+    "Lines are the model, points are published. DeepEP and mixtures of experts: 7,168 elements, eight experts a token."
+)
 SERIES = ("version", "backend", "dtype", "experts", "sms")
 SMS = (None, 4, 24)
 US = 1e-6
@@ -36,7 +38,9 @@ def _plots(cells: Sequence[Cell]) -> list[Plot]:
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(f"{cell.table.partition(', ')[2]}, {cell.keys['op']}", []).append(cell)
-    return [Plot(name, TOKENS if "tokens" in its[0].keys else BYTES, TIME, _curves(its)) for name, its in groups.items()]
+    return [
+        Plot(name, TOKENS if "tokens" in its[0].keys else BYTES, TIME, _curves(its)) for name, its in groups.items()
+    ]
 
 
 def _curves(cells: Sequence[Cell]) -> list[Curve]:

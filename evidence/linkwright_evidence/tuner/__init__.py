@@ -11,7 +11,6 @@ from pathlib import Path
 
 from linkwright.base.errors import FileError
 from linkwright.base.files import read_text
-from linkwright.base.units import counted
 from linkwright_evidence import Options
 from linkwright_evidence.outcome import Cell, Outcome, numbered
 from linkwright_evidence.published import reference_rows
@@ -21,8 +20,8 @@ TITLE = "Decisions of a tuner for NCCL on EFA, on a model"
 NEEDED = ("nodes", "ranks", "size_bytes")
 LEAST = 0.9
 NOTES = {
-    "decisions": "Cells by nodes. `agree`: the same algorithm and protocol; `ties`: another one, whose modelled time is "
-    f"at most {TIE - 1:.0%} below; `as_nccl`: agreement with NCCL's own starts in place of the network's.",
+    "decisions": "Cells by nodes. `agree`: the same algorithm and protocol; `ties`: another one, whose modelled time "
+    f"is at most {TIE - 1:.0%} below; `as_nccl`: agreement with NCCL's own starts in place of the network's.",
 }
 RULE = {
     "machine": NETWORK,
@@ -39,7 +38,7 @@ def reproduce(options: Options) -> Outcome:
     tuner = Tuner()
     if options.conditions is not None:
         made = [
-            Cell("decisions", row, tuner.decide(nodes, size).words, None, "word")
+            Cell("decisions", dict(row), tuner.decide(nodes, size).words, None, "word")
             for row, nodes, size in _read(options.conditions)
         ]
         return Outcome(paper="tuner", title=TITLE, machine=f"{MACHINE}, {NETWORK}", tuned=[RULE], cells=made)
@@ -75,7 +74,12 @@ def _study(tuner: Tuner, nccl: Tuner) -> Outcome:
 
 def _cell(nodes: int, size: int, words: str, one: Decision) -> Cell:
     table = f"{nodes} node" + ("s" if nodes > 1 else "")
-    keys = {"nodes": nodes, "ranks": nodes * GPUS, "size_bytes": size, "tie": one.words != words and one.near(words)}
+    keys: dict[str, object] = {
+        "nodes": nodes,
+        "ranks": nodes * GPUS,
+        "size_bytes": size,
+        "tie": one.words != words and one.near(words),
+    }
     return Cell(table, keys, one.words, words, "word", role="input" if nodes == 1 else "predicted")
 
 
