@@ -17,7 +17,7 @@ from .condition import Condition, Measured, published
 from .predict import Kernels
 
 CASE = "a case: the host was not healthy, or the publisher doubts the row"
-FEW = 4  # of the normal mode's rows, every fourth is shown unless `--full` asks for all
+FEW = 8  # of the normal mode's rows, every eighth is shown unless `--full` asks for all
 SHOWN = (
     "kind", "system", "gpus", "nodes", "backend", "mode", "op", "dtype", "size_bytes", "tokens", "hidden", "topk",
     "experts", "sms",
