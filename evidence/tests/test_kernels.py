@@ -10,7 +10,7 @@ import linkwright_evidence as studies
 from linkwright.base.errors import FileError, LinkwrightError, UsageError
 from linkwright.cli.main import status_of
 from linkwright_evidence import Options
-from linkwright_evidence.kernels import allreduce, cells, condition, deepep, fit, moe, numbers, orders, routes
+from linkwright_evidence.kernels import allreduce, cells, condition, deepep, fit, holdout, moe, numbers, orders, routes
 from linkwright_evidence.kernels.condition import KINDS, SYSTEMS, Condition
 from linkwright_evidence.kernels.predict import Kernels
 from linkwright_evidence.outcome import Cell
@@ -169,6 +169,16 @@ def test_an_order_counts_pairs_that_differ():
 
     found = orders.rows([made("vllm/1", 3.0, 10.0), made("trtllm/1", 2.0, 12.0), made("sglang/1", 2.5, 10.5)])
     assert [(row["pairs"], row["right_percent"]) for row in found] == [(2, 0.0)]
+
+
+@pytest.mark.parametrize("name", holdout.PARTS)
+def test_a_part_that_is_left_out_has_a_copy_elsewhere(name):
+    part = holdout.PARTS[name]
+    healthy = [one.condition for one in condition.published() if fit.usable(one)]
+    left = {holdout._key(one) for one in healthy if not part.holds(one)}
+    mine = [one for one in healthy if part.holds(one)]
+    assert mine
+    assert any(holdout._key(part.copied(one)) in left for one in mine)
 
 
 # ---- conditions
