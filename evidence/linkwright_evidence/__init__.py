@@ -92,10 +92,21 @@ REGISTRY = {
         "training of large language models: tokens per second and GPU, 8 to 256 GPUs, H100 to GB300",
         offers=("conditions",),
     ),
+    "kernels": Study(
+        "linkwright_evidence.kernels",
+        "all-reduce of serving frameworks, DeepEP and mixtures of experts on A100 to GB200: 34,034 published times",
+        offers=("kernels", "machines", "conditions", "holdout_scale"),
+    ),
+    "tuner": Study(
+        "linkwright_evidence.tuner",
+        "algorithm and protocol that AWS's tuner takes for NCCL on EFA: 112 decisions, 1 to 512 nodes",
+        offers=("conditions",),
+    ),
 }
 FLAGS = {
     "tables": "--table",
     "machines": "--machine",
+    "kernels": "--kernel",
     "conditions": "--conditions",
     "ablate": "--ablate",
     "holdout_scale": "--holdout-scale",
@@ -113,6 +124,7 @@ class Options:
     # scales from a fit to small ones.
     tables: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()  # only tables of these machine files
+    kernels: tuple[str, ...] = ()  # only kernels of these kinds
     conditions: Path | None = None  # a CSV file: predict its cells instead
     ablate: bool = False
     holdout_scale: bool = False

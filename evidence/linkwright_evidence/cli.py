@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Tables that are printed as well as shown in the report, if the study has them.
 PRINTED = (
     "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "ranges", "cases",
-    "predictions", "refused", "left_out", "fastest",
+    "predictions", "refused", "left_out", "fastest", "orders", "decisions",
 )  # fmt: skip
 
 
@@ -34,11 +34,12 @@ PRINTED = (
 @click.option(
     "--machine", "machines", metavar="NAME", multiple=True, help="Run only tables of this machine; repeatable."
 )
+@click.option("--kernel", "kernels", metavar="KIND", multiple=True, help="Run only kernels of this kind; repeatable.")
 @click.option(
     "--conditions",
     metavar="FILE.csv",
     type=click.Path(path_type=Path),
-    help="Predict the tables of this file instead: table_id, machine, gpus, nodes, collective, size_bytes.",
+    help="Predict the rows of this file instead; the page of the study names the columns.",
 )
 @click.option("--ablate", is_flag=True, help="Also drop each mechanism in turn, to show what it contributes.")
 @click.option("--holdout-scale", is_flag=True, help="Also fit on small scales only and predict the large ones.")
@@ -57,6 +58,7 @@ def command(
     seed: int,
     tables: tuple[str, ...],
     machines: tuple[str, ...],
+    kernels: tuple[str, ...],
     conditions: Path | None,
     ablate: bool,
     holdout_scale: bool,
@@ -76,8 +78,8 @@ def command(
     bar = _Bar()
     try:
         options = Options(
-            full=full, seed=seed, tables=tables, machines=machines, conditions=conditions, ablate=ablate,
-            holdout_scale=holdout_scale, progress=bar,
+            full=full, seed=seed, tables=tables, machines=machines, kernels=kernels, conditions=conditions,
+            ablate=ablate, holdout_scale=holdout_scale, progress=bar,
             found=(lambda line: None) if json_file == "-" else click.echo,
         )  # fmt: skip
         outcome = reproduce(study, options)

@@ -1,0 +1,179 @@
+"""Conditions of measured kernels: one line of a table, with the time absent or present.
+
+The columns are those of the published tables and of `--conditions FILE.csv`; a column that a kind has no use for may be
+missing or empty.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import gzip
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+
+from linkwright.base.errors import FileError, unknown
+from linkwright.base.files import read_text
+
+KINDS = (
+    "collective", "framework_allreduce", "deepep_ll", "deepep_ht_dispatch", "deepep_ht_combine", "moe_alltoall",
+)  # fmt: skip
+NEEDED = ("kind", "system", "gpus", "nodes", "backend", "op")
+
+
+@dataclass(frozen=True)
+class System:
+    """A published system: the machine file, its generation, and what kernels need of both.
+
+    `link`, `nic` and `memory` are bytes/us of one GPU and direction (of the memory, both), `sms` its multiprocessors,
+    `host_us` what a host takes for one eager call of a framework.
+    """
+
+    machine: str
+    generation: str
+    node_gpus: int
+    link: float
+    nic: float
+    memory: float
+    sms: int
+    host_us: float
+    capability: str
+
+
+GB = 1000.0  # bytes per us of 1 GB/s
+# Links, ports and memory: data sheets; what was used on hosts is the middle of their eager calls.
+SYSTEMS: Mapping[str, System] = {
+    "a100_sxm": System("dgx-a100", "ampere", 8, 300 * GB, 25 * GB, 2039 * GB, 108, 44, "8.0"),
+    "h100_sxm": System("hgx-h100", "hopper", 8, 450 * GB, 50 * GB, 3350 * GB, 132, 22, "9.0"),
+    "h200_sxm": System("hgx-h200", "hopper", 8, 450 * GB, 50 * GB, 4800 * GB, 132, 22, "9.0"),
+    "b200_sxm": System("b200", "blackwell", 8, 900 * GB, 100 * GB, 7700 * GB, 148, 21, "10.0"),
+    "b300_sxm": System("b300", "blackwell", 8, 900 * GB, 100 * GB, 7700 * GB, 148, 21, "10.3"),
+    "gb200": System("gb200-nvl72", "blackwell", 4, 900 * GB, 900 * GB, 8000 * GB, 148, 48, "10.0"),
+    "gb300": System("gb200-nvl72", "blackwell", 4, 900 * GB, 900 * GB, 8000 * GB, 148, 48, "10.3"),
+    "l40s": System("l40s", "pcie", 8, 32 * GB, 0.0, 864 * GB, 142, 42, "8.9"),
+    "rtx_pro_6000_server": System("rtx-pro-6000", "pcie", 8, 64 * GB, 0.0, 1792 * GB, 188, 42, "12.0"),
+    "b60": System("arc-b60", "pcie", 8, 28 * GB, 0.0, 456 * GB, 20, 46, "xe2"),
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What was run; numbers are 0 and texts empty where a kind has none."""
+
+    kind: str
+    system: str
+    gpus: int
+    nodes: int
+    backend: str
+    op: str
+    mode: str = ""
+    table: str = ""
+    reported: str = ""
+    dtype: str = ""
+    size_bytes: int = 0
+    tokens: int = 0
+    hidden: int = 0
+    topk: int = 0
+    experts: int = 0
+    sms: int = 0
+
+    @property
+    def on(self) -> System:
+        """The system."""
+        return SYSTEMS[self.system]
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The version in the name of the table: `vllm/0.19.0` is (0, 19, 0)."""
+        text = self.table.rpartition("/")[2].replace("rc", ".").replace("post", ".")
+        return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+_NUMBERS = tuple(field.name for field in fields(Condition) if field.type == "int")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A published row: its condition, the time in us and why it may not be scored."""
+
+    condition: Condition
+    time_us: float
+    suspect: str
+
+
+def condition(row: Mapping[str, str], where: str) -> Condition:
+    """The condition of a row; refuses what no model knows."""
+    values: dict[str, object] = {}
+    for field in fields(Condition):
+        text = (row.get(field.name) or "").strip()
+        values[field.name] = _count(text, field.name, where) if field.name in _NUMBERS else text
+    one = Condition(**values)  # type: ignore[arg-type]
+    if one.kind not in KINDS:
+        raise unknown("kind of kernel", one.kind, KINDS)
+    if one.system not in SYSTEMS:
+        raise unknown("system", one.system, SYSTEMS)
+    if not one.gpus or not one.nodes or one.gpus % one.nodes:
+        raise FileError(f"{where}: {one.gpus} GPUs on {one.nodes} nodes; every node must have as many")
+    if one.kind.startswith(("deepep", "moe")):
+        _check_tokens(one, where)
+    elif not one.size_bytes:
+        raise FileError(f"{where}: size_bytes is missing; {one.kind} needs it")
+    return one
+
+
+def _check_tokens(one: Condition, where: str) -> None:
+    missing = [name for name in ("tokens", "hidden", "topk", "experts") if not getattr(one, name)]
+    if missing:
+        raise FileError(f"{where}: {', '.join(missing)} missing or 0; {one.kind} needs them")
+    if one.topk > one.experts:
+        raise FileError(f"{where}: {one.topk} experts of a token, but there are {one.experts}; lower topk")
+    if one.kind.startswith("deepep_ht") and not one.sms:
+        raise FileError(f"{where}: sms is missing; the normal mode of DeepEP needs it")
+
+
+def _count(text: str, name: str, where: str) -> int:
+    try:
+        value = int(text or 0)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise FileError(f"{where}: {name} = `{text}`; a whole number from 0 on")
+    return value
+
+
+def read(file: Path) -> list[tuple[dict[str, str], Condition]]:
+    """The rows of a file of conditions, as they are, each with its condition."""
+    return list(_rows(read_text(file, "a table of conditions"), str(file)))
+
+
+def _rows(text: str, name: str) -> Iterable[tuple[dict[str, str], Condition]]:
+    reader = csv.DictReader(io.StringIO(text), restkey="")
+    missing = [column for column in NEEDED if column not in (reader.fieldnames or ())]
+    if missing:
+        names = ", ".join(f"`{column}`" for column in missing)
+        raise FileError(f"{name}: no column {names}; the first line names the columns")
+    empty = True
+    for row in reader:
+        empty = False
+        where = f"{name}: line {reader.line_num}"
+        if "" in row:
+            raise FileError(f"{where}: more fields than columns; quote texts with commas")
+        yield row, condition(row, where)
+    if empty:
+        raise FileError(f"{name}: no rows; give one line for each condition")
+
+
+@functools.cache
+def published() -> tuple[Measured, ...]:
+    """All published rows, in the order of the tables."""
+    folder = resources.files("linkwright_evidence") / "references" / "kernels"
+    found = []
+    for kind in KINDS:
+        text = gzip.decompress((folder / f"{kind}.csv.gz").read_bytes()).decode("utf-8")
+        for row in csv.DictReader(io.StringIO(text)):
+            suspect = "" if row["quality"] == "ok" else row["reason"] or "suspect"
+            found.append(Measured(condition(row, kind), float(row["time_us"]), suspect))
+    return tuple(found)
