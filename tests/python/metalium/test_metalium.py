@@ -191,7 +191,7 @@ def test_of_a_board_clocks_are_compared_and_repetitions_sampled(environment):
         op=None,
         grid=(2, 2),
     )
-    found = measurer.measure(question, Sampling.of(Options(samples=8), 0, 1.0))
+    found = measurer.measure(question, Sampling.of(Options(samples=8), 0, 60.0))
     assert len(found.values_ns) == 8
     assert len(found.ranks_ns) == 4
     assert not [note for note in found.notes if note.code == "simulated"]
