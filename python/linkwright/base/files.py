@@ -16,7 +16,7 @@ import errno
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
@@ -78,6 +78,25 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write a new folder with these files, by their names in it; a folder with anything in it is refused."""
+    import shutil
+    import tempfile
+
+    with named(path):
+        if path.is_dir() and any(path.iterdir()):
+            raise UsageError(f"{path}: is a folder that is not empty; choose another name")
+        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.resolve().parent))
+        try:
+            for name, data in files.items():
+                (beside / name).parent.mkdir(parents=True, exist_ok=True)
+                (beside / name).write_bytes(data)
+            beside.chmod(0o777 & ~_umask())
+            beside.replace(path)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def _write_through(path: Path, write: Callable[[Path], object]) -> None:

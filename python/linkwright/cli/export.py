@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from linkwright.ask.question import ALL, DEFAULT
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
+
+if TYPE_CHECKING:
+    from linkwright.ask.question import Scheduled
 
 # Ranks and bytes of a schedule.
 USUAL = (8, 64 << 10)
@@ -26,7 +29,7 @@ USUAL = (8, 64 << 10)
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write to FILE, all or nothing; default: stdout.",
+    help="Write to FILE (of tt-metalium, a new folder), all or nothing; default: stdout.",
 )
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule; default: 8, or those of a file.")
 @click.option("--size", type=options.Size(), help="Message size of a schedule; default: 64K, or that of a file.")
@@ -42,19 +45,32 @@ def command(what: str, format_key: str, machine: str | None, out: Path | None, r
     linkwright export --as hwloc --machine "AMD EPYC" --out machine.xml
     HWLOC_XMLFILE=machine.xml lstopo --distances
     linkwright export ./own.py:bucket -p 16 --as lw --out bucket.lw
+    linkwright export allreduce/ring -p 16 --size 2K --as tt-metalium --out folder
     """
     from linkwright.base import registry
 
     if format_key in registry.keys("plans"):
         _schedule(what, format_key, machine, out, shape)
     else:
-        _run(what, format_key, machine, out, root_folder)
+        _rows(what, format_key, machine, out, root_folder, shape)
 
 
 def _schedule(what: str, format_key: str, machine: str | None, out: Path | None, shape: dict[str, Any]) -> None:
     """Write the schedule that `what` names."""
     from linkwright.ask import schedules
     from linkwright.base.files import write_text
+
+    made = _asked(what, format_key, machine, shape)
+    text = schedules.of(made).export(format_key)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        click.echo(f"wrote {out} ({len(text.encode()):,} B): {format_key}, from {made.algorithm}")
+
+
+def _asked(what: str, format_key: str, machine: str | None, shape: dict[str, Any]) -> Scheduled:
+    """The question that the schedule answers."""
     from linkwright.libraries import questions
     from linkwright.session import verification
     from linkwright.session.suite import expand
@@ -72,24 +88,28 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
             expand.algorithms_of(subject.collective, names)
         what = f"{subject.collective}/{names[0]}"
     ranks, size = subject.asked_ranks(shape.pop("ranks")), shape.pop("size") or None
-    made = questions.named("export", what, ranks, size, USUAL, **shape)
-    text = schedules.of(made).export(format_key)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(out, text)
-        click.echo(f"wrote {out} ({len(text.encode()):,} B): {format_key}, from {made.algorithm}")
+    return questions.named("export", what, ranks, size, USUAL, **shape)
 
 
-def _run(run: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path) -> None:
-    """Write the results of a run."""
+def _rows(
+    what: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path, shape: dict[str, Any]
+) -> None:
+    """Write the results of a run, or the one schedule in place of them."""
+    from linkwright.ask import sources
     from linkwright.formats import interop
     from linkwright.store import run as runs
 
     exporter = interop.exporter(format_key)
-    content = interop.content(runs.find(root_folder, run), machine)
+    in_collective = what.partition("/")[0] in options.collectives_known()
+    if exporter.schedules and not Path(what).is_dir() and (in_collective or sources.is_source(what)):
+        content = interop.asked(_asked(what, format_key, machine, shape))
+    else:
+        content = interop.content(runs.find(root_folder, what), machine)
     if out is None:
-        click.echo(exporter.render(content), nl=False)
+        rendered = exporter.render(content)
+        if not isinstance(rendered, str | bytes):
+            raise UsageError(f"--as {format_key}: writes a folder; name it with --out FOLDER")
+        click.echo(rendered, nl=False)
     else:
         size_bytes = exporter.write(content, out)
         click.echo(f"wrote {out} ({size_bytes:,} B): {exporter.key}, from {len(content.rows):,} rows of {content.run}")

@@ -22,7 +22,9 @@ int main() {
         if (!take(cores.data(), 4 * cores.size()) || !take(words.data(), 4 * words.size())) return 71;
         chip.rows.clear();
         for (uint32_t core = 0; core < chip.columns * chip.lines; ++core) {
-            chip.rows.push_back((uint8_t *)std::aligned_alloc(64, (chip.row_bytes + 63) & ~63u));
+            void *row = nullptr;
+            if (posix_memalign(&row, 64, chip.row_bytes)) return 72;
+            chip.rows.push_back((uint8_t *)row);
             if (!take(chip.rows[core], chip.row_bytes)) return 71;
         }
         std::vector<std::thread> threads;

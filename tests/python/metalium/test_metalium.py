@@ -4,70 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import stat
 import subprocess
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 import cases
-import cores
 import numpy as np
 import pytest
+from walks import Case, needs_compiler, places, sweep
 
-from linkwright import _native
-from linkwright.base.errors import ExecError, LinkwrightError, NoMetaliumError, WaivedError, WrongResultError
-from linkwright.executor_api import Program
-from linkwright.executors.metalium import launch, lower, rectangle, runtime
-from linkwright.executors.metalium.image import INSTRUCTION, Image, Timing
+from linkwright.base.errors import ExecError, NoMetaliumError, WaivedError, WrongResultError
+from linkwright.executors.metalium import launch, lower, runtime
+from linkwright.executors.metalium.image import INSTRUCTION, Timing, rectangle
 from linkwright_cases import invoke
-
-HERE = Path(__file__).resolve().parent
-L1_BYTES = 1393312
-SIDES = {1: (1, 1), 2: (2, 1), 3: (3, 1), 4: (2, 2), 6: (3, 2), 8: (4, 2), 16: (4, 4)}
-BASE, TABLES = 0x10000, (*range(1, 17), *range(2, 18))
-KINDS = (("f32", "sum"), ("bf16", "sum"), ("i32", "max"))
-needs_compiler = pytest.mark.skipif(cores.compiler() is None, reason="no C++ compiler (g++): no cores on CPU threads")
-
-
-def places(ranks: int) -> list[tuple[int, int]]:
-    width = SIDES[ranks][0]
-    return [(rank % width, rank // width) for rank in range(ranks)]
-
-
-class Case:
-    """A schedule on the cores of its ranks."""
-
-    def __init__(self, case: cases.Case, at: list[tuple[int, int]] | None = None):
-        self.name, self.kind = case.name, (case.dtype, case.op)
-        self.program = Program(case.schedule, dtype=case.dtype, op=case.op, seed=7)
-        self.places = at or places(self.program.ranks)
-        self.lowered = lower.lower(self.program, self.places)
-        self.image = Image.of(self.lowered, self.places, L1_BYTES)
-
-    def rows(self, repetitions: int = 1, patience: int = 1 << 31, seed: int = 1, sanitizer: str = "address"):
-        """What a launch leaves."""
-        initial = [self.program.initial(rank) for rank in range(self.program.ranks)]
-        rows = self.image.rows(initial, Timing(repetitions, 1000, patience, [0] * len(initial)))
-        arguments = [[[BASE, *own, *TABLES] for own in self.image.arguments()]] * len(initial)
-        used = [x + y * self.image.width for x, y in self.places]
-        defines = tuple(f"{name}={value}" for name, value in runtime.defines(*self.kind))
-        process = cores.cores(runtime.KERNEL, defines, sanitizer)
-        return process.run((self.image.width, self.image.height), used, arguments, rows, seed)
-
-    def check(self, rows) -> int:
-        self.image.check(rows)
-        sizes = enumerate(self.program.memory_bytes)
-        return sum(self.program.check(rank, self.image.memory(rows, rank, nbytes)) for rank, nbytes in sizes)
-
-
-def sweep(ranks: tuple[int, ...], elements: int, kinds=KINDS):
-    """Every algorithm that serves these ranks, types in turn; those with memories beside the ranks are waived."""
-    for number, about in enumerate(_native.algorithms()):
-        dtype, op = kinds[number % len(kinds)]
-        for found in cases.buildable(about["key"], ranks, elements, dtype, op):
-            with suppress(WaivedError):
-                yield Case(found)
 
 
 @needs_compiler
@@ -188,36 +136,6 @@ def test_rectangles_are_as_square_as_possible():
 # The executor, with a runtime whose chip is CPU threads.
 
 
-@pytest.fixture
-def environment(monkeypatch, tmp_path):
-    """An environment with the stand-ins, as `make setup-metalium` makes one with the real packages."""
-    if cores.compiler() is None:
-        pytest.skip("no C++ compiler (g++): no cores on CPU threads")
-    folder = tmp_path / "metalium"
-    shutil.copytree(HERE / "stand_ins", folder / "site")
-    (folder / "site/framework/simulators/wormhole").mkdir(parents=True)
-    metadata = folder / "site/ttnn-0.0.dist-info/METADATA"
-    metadata.parent.mkdir()
-    metadata.write_text("Metadata-Version: 2.1\nName: ttnn\nVersion: 0.0\n", encoding="utf-8")
-    executable(folder / "site/ttnn/runtime/sfpi/compiler/bin/riscv-tt-elf-g++", "exit 0")
-    path = f"{folder / 'site'}:{HERE}"
-    executable(folder / "bin/python", f'PYTHONPATH={path} exec {sys.executable} "$@"')
-    monkeypatch.setenv(runtime.ENVIRONMENT, str(folder))
-    monkeypatch.delenv("TT_METAL_SIMULATOR", raising=False)
-    monkeypatch.chdir(tmp_path)
-    runtime.runtime.cache_clear()
-    yield folder
-    if runtime.runtime.cache_info().currsize:
-        runtime.runtime().close()
-    runtime.runtime.cache_clear()
-
-
-def executable(path: Path, line: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-
-
 def run(*words: str) -> tuple[int, str]:
     """Exit status and what was said, on one line."""
     command = [sys.executable, "-m", "linkwright", "run", *words, "--on", "metalium", "--time-budget", "2s"]
@@ -273,7 +191,7 @@ def test_of_a_board_clocks_are_compared_and_repetitions_sampled(environment):
         op=None,
         grid=(2, 2),
     )
-    found = measurer.measure(question, Sampling.of(Options(samples=8), 0, 1.0))
+    found = measurer.measure(question, Sampling.of(Options(samples=8), 0, 60.0))
     assert len(found.values_ns) == 8
     assert len(found.ranks_ns) == 4
     assert not [note for note in found.notes if note.code == "simulated"]
@@ -340,18 +258,6 @@ REAL = (
     "allgather/ring", "allgather/bruck", "alltoall/linear", "reduce_scatter/ring", "reduce/binomial",
     "broadcast/multicast", "gather/linear", "allreduce/hamiltonian_rings_bidirectional",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def device():
-    try:
-        runtime.runtime.cache_clear()
-        found = runtime.runtime()
-    except LinkwrightError as error:
-        pytest.skip(str(error))
-    yield found
-    found.close()
-    runtime.runtime.cache_clear()
 
 
 @pytest.mark.parametrize("key", REAL)

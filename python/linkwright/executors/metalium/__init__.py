@@ -7,6 +7,7 @@ image.py    the rows of bytes that the cores begin with, and what they leave
 runtime.py  the process that runs the runtime, in its own Python
 serve.py    what runs there
 launch.py   one experiment
+folder.py   a folder that runs without linkwright, by run.py
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Metalium(Executor):
 
     def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """The first workers of the chip, in the rectangle that is asked for, or as square as possible."""
+        from .image import rectangle
         from .runtime import runtime
 
         device = runtime()
@@ -80,11 +82,3 @@ class Metalium(Executor):
         from .runtime import runtime
 
         return process.here(lambda: CoreMeasurer(runtime(), target.handle), launch)
-
-
-def rectangle(ranks: int, columns: int, lines: int) -> tuple[int, int] | None:
-    """The squarest rectangle with so many places; None if none fits."""
-    fitting = [
-        (width, ranks // width) for width in range(1, columns + 1) if ranks % width == 0 and ranks // width <= lines
-    ]
-    return min(fitting, key=lambda sides: (abs(sides[0] - sides[1]), -sides[0]), default=None)

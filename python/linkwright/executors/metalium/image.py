@@ -150,3 +150,11 @@ class Image:
     def _row(self, rank: int) -> int:
         x, y = self.places[rank]
         return x + y * self.width
+
+
+def rectangle(ranks: int, columns: int, lines: int) -> tuple[int, int] | None:
+    """The squarest rectangle with so many places; None if none fits."""
+    fitting = [
+        (width, ranks // width) for width in range(1, columns + 1) if ranks % width == 0 and ranks // width <= lines
+    ]
+    return min(fitting, key=lambda sides: (abs(sides[0] - sides[1]), -sides[0]), default=None)

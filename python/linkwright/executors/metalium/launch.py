@@ -31,14 +31,14 @@ from .lower import COMBINE, Place, exchange, lower
 from .runtime import VendorRuntime
 
 # Cycles from choosing a start until it, for each rank that is told; after which a processor gives up a wait.
-_MARGIN, _PATIENCE = 200, 1 << 30
+MARGIN, _PATIENCE = 200, 1 << 30
 # The same where every cycle is simulated, and more for each byte of a core: combining floats takes 80.
 _SIMULATED_PATIENCE, _PER_BYTE = 1 << 17, 100
 # Exchanges of stamps with each core, and seconds between the launches that give the rate of a clock.
 _EXCHANGES, _APART_S = 8, 0.5
 # Chip, as the runtime names it -> the machine file that has its clock.
 _MACHINES = {"wormhole_b0": "wormhole-n150", "blackhole": "blackhole-p150"}
-_SOFTWARE = "data are combined in software by the data-movement processors, not by the matrix unit"
+SOFTWARE = "data are combined in software by the data-movement processors, not by the matrix unit"
 
 
 class CoreClocks(NamedTuple):
@@ -89,7 +89,7 @@ class CoreMeasurer:
             return CoreClocks([0], 0.0, self._rate(places))
         image = Image.of(exchange(places), places, self._runtime.l1_bytes)
         repetitions = 2 if self._runtime.simulator else _EXCHANGES
-        timing = Timing(repetitions, 0, patience(self._runtime, image), [0] * len(places))
+        timing = Timing(repetitions, 0, patience(self._runtime.simulates_cycles, image), [0] * len(places))
         rows, _ = self._runtime.launch(image, [np.zeros(0, np.uint8)] * len(places), timing)
         stamps = image.times(rows, repetitions)[0]
         before, after = stamps[0, :, 0 : 2 * (len(places) - 1) : 2], stamps[0, :, 1 : 2 * (len(places) - 1) : 2]
@@ -137,7 +137,9 @@ class _Launches:
         return self._times(self._launch(count, offsets), count)
 
     def _launch(self, count: int, offsets: Sequence[int]) -> NDArray[np.uint32]:
-        timing = Timing(count, _MARGIN * self._program.ranks, patience(self._runtime, self.image), offsets)
+        timing = Timing(
+            count, MARGIN * self._program.ranks, patience(self._runtime.simulates_cycles, self.image), offsets
+        )
         return self._runtime.launch(self.image, self._initial, timing, *self._kind)[0]
 
     def _times(self, rows: NDArray[np.uint32], count: int) -> NDArray[np.int64]:
@@ -170,7 +172,7 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
     durations = np.diff(times, axis=-1)[..., 0] / clocks.rate
     aligned = times[..., 0] - np.array(clocks.offsets)
     starts = (aligned - aligned.min(axis=1, keepdims=True)) / clocks.rate
-    notes = remarks(_SOFTWARE if launches.combines else None)
+    notes = remarks(SOFTWARE if launches.combines else None)
     if runtime.simulator:
         notes.append(Note("simulated", f"cycles of {runtime.simulator}, a simulator of the chip; not measured"))
     notes += [] if warmed_up else [UNWARMED]
@@ -185,9 +187,9 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
     )
 
 
-def patience(runtime: VendorRuntime, image: Image) -> int:
-    """Cycles after which a processor gives up a wait."""
-    if runtime.simulator and runtime.has_times:
+def patience(simulated: bool, image: Image) -> int:
+    """Cycles after which a processor gives up a wait; fewer where every cycle is simulated."""
+    if simulated:
         return _SIMULATED_PATIENCE + _PER_BYTE * image.lowered.data_bytes
     return _PATIENCE
 

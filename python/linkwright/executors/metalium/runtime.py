@@ -96,6 +96,11 @@ class VendorRuntime:
         """Whether cycles mean anything: a functional simulator counts instructions."""
         return self.simulator in (None, "wolfpine")
 
+    @property
+    def simulates_cycles(self) -> bool:
+        """Whether every cycle is simulated, which is slow."""
+        return self.simulator is not None and self.has_times
+
     def launch(
         self,
         image: Image,

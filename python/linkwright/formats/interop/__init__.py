@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.files import check_place
 
-from . import hwloc, logs, nccl_tests, openmpi_rules, tables
+from . import hwloc, logs, nccl_tests, openmpi_rules, tables, tt_metalium
 from .formats import Content, Exporter, Importer, Rows
 
 if TYPE_CHECKING:
     from linkwright._native import Machine
+    from linkwright.ask.question import Scheduled
     from linkwright.store.run import Run
 
-EXPORTERS = (*tables.EXPORTERS, hwloc.EXPORTER, nccl_tests.EXPORTER, openmpi_rules.EXPORTER)
+EXPORTERS = (*tables.EXPORTERS, hwloc.EXPORTER, nccl_tests.EXPORTER, openmpi_rules.EXPORTER, tt_metalium.EXPORTER)
 IMPORTERS = logs.IMPORTERS
 
 
@@ -49,7 +50,14 @@ def content(run: Run, machine: str | None = None) -> Content:
     if machine is not None and machine not in known:
         raise unknown("machine in this run", machine, known)
     chosen = [row for row in rows if machine in (None, row["machine"])]
-    return Content(chosen, f"run {run.id}", environment=run.environment)
+    return Content(chosen, f"run {run.id}", environment=run.environment, schedule=run.schedule)
+
+
+def asked(question: Scheduled) -> Content:
+    """One schedule as exporters of schedules take it."""
+    text = question.own.text if question.own else None
+    row = {**question.columns(), "flags": None, "axes": None}
+    return Content([row], question.algorithm_key, schedule=lambda digest: text or digest)
 
 
 def check_output(path: Path) -> Exporter:
