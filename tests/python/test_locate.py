@@ -389,3 +389,45 @@ def test_a_map_with_gaps_says_its_coverage():
     rates = flat()
     rates[0, 1] = rates[2, 5] = np.nan
     assert mapped(rates).coverage == pytest.approx(28 / 30)
+
+
+def test_messages_alone_tell_uplinks_from_slow_paths():
+    rates, alone = flat(8), flat(8)
+    rates[:4, 4:] *= 0.5
+    rates[4:, :4] *= 0.5
+    (said,) = pair_map.judged([f"n{at}" for at in range(8)], rates, alone).findings
+    assert "at 50% under load and at 100% alone: the links between them, 2.0:1" in said
+
+
+def test_what_is_slow_under_load_only_is_no_slow_path():
+    rates, alone = flat(), flat()
+    rates[0, 2] *= 0.4  # shares a link
+    rates[1, 4] *= 0.3
+    alone[1, 4] *= 0.3  # slow itself
+    path, load = pair_map.judged([f"n{at}" for at in range(6)], rates, alone).findings
+    assert path == "n1 -> n4 alone is slow, at 30%: one path"
+    assert load == "1 of 30 messages are slow under load only, at 40%: they share links with others"
+
+
+def test_a_message_whose_acknowledgements_queue_is_contended(tmp_path):
+    model = modelled(written(tmp_path, "ring", 8), "one")
+    # 0 -> 2 goes over 1; its acknowledgements cross 1 -> 0, which 1 -> 7 fills; 3 -> 5 has its links to itself.
+    test = rounds.Test("t", (((0, 2),), ((1, 7),), ((3, 5),)))
+    contended = FaultModel(model.layout, [], [test]).of(test).base_shared
+    assert contended.tolist() == [True, True, False]
+
+
+def test_a_ring_has_quiet_tests_for_every_link(tmp_path):
+    model = modelled(written(tmp_path, "ring", 8), "one")
+    quiet = [link for test, effects in zip(model.library, model.effects, strict=True)
+             for cell, shared in zip(test.cells, effects.base_shared, strict=True) if not shared
+             for link in model.routes.link[model._uses(cell[0])].tolist()]  # fmt: skip
+    assert len(set(quiet)) == 16  # eight links, both ways
+
+
+def test_repeats_of_a_contended_cell_count_once(tmp_path):
+    model = modelled(written(tmp_path, "ring", 8), "one")
+    at = next(at for at, effects in enumerate(model.effects) if effects.base_shared.all())
+    seen = Observation(model.library[at], tuple(0.75 * np.exp(model.effects[at].base)))
+    once, often = (posterior(model, [seen] * count).healthy for count in (1, 5))
+    assert often == pytest.approx(once)

@@ -116,10 +116,10 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
         if len(first) < 3:
             raise UsageError(f"--run: a map needs three hosts, and the job has {len(first)}; start it on more")
         leaders, count = list(first.values()), len(first)
-        rates = np.full((count, count), np.nan)
+        rates, alone = (np.full((count, count), np.nan) for _ in range(2))
         end = time.monotonic() + budget
         # A short round says how large messages have to be.
-        size = _FIRST
+        size, longest = _FIRST, 0.0
         for number, pairs in enumerate(pair_map.rounds(count)):
             begin = time.monotonic()
             flows = [(leaders[a], leaders[b]) for a, b in pairs]
@@ -130,22 +130,37 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
                 rates[a, b] = rate
             if time.monotonic() + (time.monotonic() - begin) > end:
                 break
-        found = pair_map.judged(list(first), rates)
+        # Messages alone, the slowest under load first: what is slow alone as well is no matter of shared links.
+        order = [at for at in np.argsort(rates, axis=None).tolist() if rates.flat[at] == rates.flat[at]]
+        for a, b in (divmod(at, count) for at in order):
+            begin = time.monotonic()
+            if begin + longest > end:
+                break
+            (alone[a, b],) = exchange.rates(world, [(leaders[a], leaders[b])], size)
+            longest = max(longest, time.monotonic() - begin)
+        found = pair_map.judged(list(first), rates, alone)
         _show_map(found, size, as_json)
 
 
 def _show_map(found, size: int, as_json: bool) -> None:
     if as_json:
-        rates = [[None if rate != rate else round(rate) for rate in row] for row in found.rates.tolist()]
-        print_json({**vars(found), "rates": rates, "size_bytes": size})
+        maps = {
+            key: [[None if rate != rate else round(rate) for rate in row] for row in getattr(found, key).tolist()]
+            for key in ("rates", "alone")
+        }
+        print_json({**vars(found), **maps, "size_bytes": size})
         return
+    single = (found.alone == found.alone).sum() / max(1, (found.rates == found.rates).sum())
     click.echo(
-        f"{len(found.hosts)} hosts, {found.coverage:.0%} of their pairs, {format_size(size)} each, a round at once\n"
+        f"{len(found.hosts)} hosts, {found.coverage:.0%} of their pairs with a round at once and {single:.0%} of these "
+        f"alone, {format_size(size)} each\n"
     )
     order = found.order[:_SHOWN_HOSTS]
     width = max(9, *(len(found.hosts[host]) + 1 for host in order))
-    click.echo("MB/s to".ljust(width) + "".join(found.hosts[host].rjust(width) for host in order))
-    for a in order:
-        cells = ("" if found.rates[a, b] != found.rates[a, b] else f"{found.rates[a, b] / MEGA:.4g}" for b in order)
-        click.echo(found.hosts[a].ljust(width) + "".join(cell.rjust(width) for cell in cells))
-    click.echo("\n" + "\n".join(found.findings))
+    for title, rates in (("at once", found.rates), ("alone", found.alone)):
+        click.echo(f"MB/s {title}".ljust(width + 4) + "".join(found.hosts[host].rjust(width) for host in order))
+        for a in order:
+            cells = ("" if rates[a, b] != rates[a, b] else f"{rates[a, b] / MEGA:.4g}" for b in order)
+            click.echo(found.hosts[a].ljust(width + 4) + "".join(cell.rjust(width) for cell in cells))
+        click.echo("")
+    click.echo("\n".join(found.findings))
