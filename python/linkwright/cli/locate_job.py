@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.base.units import MEGA, counted, format_size
+from linkwright.base.units import MEGA, US_PER_S, counted, format_size
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ def search(
         if not leads:
             return
         world = mpi.resolve(None, None).handle
-        _check_job(asked, world)
+        check_job(asked, world)
         asked.learn((), asked.read(baseline)[0] if baseline else ())
         seen: list[Observation] = []
         end, longest = time.monotonic() + budget, 0.0
         test, ended = asked.search.first(1)[0].test, ""
         while True:
             begin = time.monotonic()
-            seen.append(_measured(asked, world, test, log))
+            seen.append(measured(asked, world, test, log))
             known, found = asked.judge(seen)
             if not as_json:
                 say(f"{test.name}: {counted(len(test.cells), 'rate')}; {found.word} {found.chance:.1%}")
@@ -56,7 +57,7 @@ def search(
         asked.show(seen, (), out, as_json, ended)
 
 
-def _check_job(asked: LocateTask, world) -> None:
+def check_job(asked: LocateTask, world) -> None:
     """Refuse a job whose ranks are not those of the machine."""
     layout = asked.layout
     if world.size != layout.machine.ranks:
@@ -77,7 +78,8 @@ def _check_job(asked: LocateTask, world) -> None:
         asked.hosts = list(of)
 
 
-def _measured(asked: LocateTask, world, test: Test, log: Path | None) -> Observation:
+def measured(asked: LocateTask, world, test: Test, log: Path | None) -> Observation:
+    """Run a test, and append its results to a file."""
     import numpy as np
 
     from linkwright.advise.locate import results
@@ -138,22 +140,24 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
                 break
             (alone[a, b],) = exchange.rates(world, [(leaders[a], leaders[b])], size)
             longest = max(longest, time.monotonic() - begin)
+        # The smallest message, between neighbours in the order of the job.
+        short = [1 / exchange.rates(world, [pair], 1)[0] for pair in itertools.pairwise(leaders)]
         found = pair_map.judged(list(first), rates, alone)
-        _show_map(found, size, as_json)
+        _show_map(found, size, float(np.median(short)), as_json)
 
 
-def _show_map(found, size: int, as_json: bool) -> None:
+def _show_map(found, size: int, short_s: float, as_json: bool) -> None:
     if as_json:
         maps = {
             key: [[None if rate != rate else round(rate) for rate in row] for row in getattr(found, key).tolist()]
             for key in ("rates", "alone")
         }
-        print_json({**vars(found), **maps, "size_bytes": size})
+        print_json({**vars(found), **maps, "size_bytes": size, "short_us": round(short_s * US_PER_S, 3)})
         return
     single = (found.alone == found.alone).sum() / max(1, (found.rates == found.rates).sum())
     click.echo(
         f"{len(found.hosts)} hosts, {found.coverage:.0%} of their pairs with a round at once and {single:.0%} of these "
-        f"alone, {format_size(size)} each\n"
+        f"alone, {format_size(size)} each; one byte takes {short_s * US_PER_S:.0f} us\n"
     )
     order = found.order[:_SHOWN_HOSTS]
     width = max(9, *(len(found.hosts[host]) + 1 for host in order))

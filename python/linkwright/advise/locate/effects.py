@@ -172,7 +172,9 @@ class FaultModel:
 
     def _crossed(self, cell: Cell) -> set[int]:
         """The links of a cell and of its acknowledgements."""
-        return {link for a, b in cell for way in ((a, b), (b, a)) for link in self.routes.link[self._uses(way)].tolist()}
+        return {
+            link for a, b in cell for way in ((a, b), (b, a)) for link in self.routes.link[self._uses(way)].tolist()
+        }
 
     def _placed(self, link: Ints) -> tuple[Ints, Ints]:
         """(use, place) of every place that has the link of a use."""

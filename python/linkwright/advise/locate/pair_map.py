@@ -17,7 +17,7 @@ import numpy as np
 from linkwright.base.units import format_rate
 
 from .parts import Floats
-from .rounds import tournament
+from .rounds import tournament, xor_rounds
 
 SLOW = 0.8  # of the usual rate
 MOST_PATHS = 10  # that are named
@@ -48,8 +48,12 @@ class PairMap:
 
 
 def rounds(count: int) -> list[tuple[tuple[int, int], ...]]:
-    """Rounds of disjoint pairs of hosts, each in both orders, so that any first ones cover all hosts."""
-    return [one for pairs in tournament(count) for one in (pairs, tuple((b, a) for a, b in pairs))]
+    """Rounds of disjoint pairs of hosts, each in both orders, so that any first ones cover all hosts.
+
+    With a power of two, host i meets i ^ m: halves, and leaves of such a size, send all across at the same time.
+    """
+    every = xor_rounds(count) if count & (count - 1) == 0 else tournament(count)
+    return [one for pairs in every for one in (pairs, tuple((b, a) for a, b in pairs))]
 
 
 def judged(hosts: Sequence[str], rates: Floats, alone: Floats | None = None) -> PairMap:
@@ -124,9 +128,7 @@ def _of_hosts(hosts: Sequence[str], sends: Floats, receives: Floats) -> Iterator
             yield f"{name} receives at {into:.0%} from everybody: its port or cable, one way"
 
 
-def _of_groups(
-    hosts: Sequence[str], groups: Sequence[Sequence[int]], loaded: Floats, alone: Floats
-) -> Iterator[str]:
+def _of_groups(hosts: Sequence[str], groups: Sequence[Sequence[int]], loaded: Floats, alone: Floats) -> Iterator[str]:
     for at, one in enumerate(groups):
         for other in groups[at + 1 :]:
             rate, single = (_between(one, other, left) for left in (loaded, alone))
