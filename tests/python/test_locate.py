@@ -438,7 +438,7 @@ def test_repeats_of_a_contended_cell_count_once(tmp_path):
 
 def watched(model, alarms_a_day, interval_s=300):
     test = model.library[0]
-    return test, watch.Watch(model, [test], NOISE, interval_s, alarms_a_day)
+    return test, watch.RateWatch(model, [test], NOISE, interval_s, alarms_a_day)
 
 
 def test_false_alarms_are_at_most_the_stated_ones(tree):

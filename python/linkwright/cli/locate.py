@@ -164,6 +164,11 @@ class LocateTask:
         known = posterior(self.model, seen, self.noise, self.usual)
         return known, verdict(known, seen, self.sure)
 
+    def feels(self, test: Test, which: Sequence[int]) -> bool:
+        """Whether a slow one of these places would slow a message of a test."""
+        effects = self.model.of(test)
+        return any(len(effects.cell[effects.of(place)]) for place in which)
+
     def plan(self, as_json: bool) -> None:
         """Print the first tests."""
         chosen = self.search.first(3)

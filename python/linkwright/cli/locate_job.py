@@ -41,6 +41,7 @@ def search(
         seen: list[Observation] = []
         end, longest = time.monotonic() + budget, 0.0
         test, ended = asked.search.first(1)[0].test, ""
+        repeated: set[tuple[int, ...]] = set()
         while True:
             begin = time.monotonic()
             seen.append(measured(asked, world, test, log))
@@ -48,6 +49,12 @@ def search(
             if not as_json:
                 say(f"{test.name}: {counted(len(test.cells), 'rate')}; {found.word} {found.chance:.1%}")
             longest = max(longest, time.monotonic() - begin)
+            if found.word == "found" and found.which not in repeated:
+                # Something else may have kept a host busy: what is named is slow again when its tests are repeated.
+                repeated.add(found.which)
+                tests = dict.fromkeys(one.test for one in seen if asked.feels(one.test, found.which))
+                seen += [measured(asked, world, one, log) for one in tests]
+                known, found = asked.judge(seen)
             if found.word != "open":
                 break
             if time.monotonic() + longest > end:

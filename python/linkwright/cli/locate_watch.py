@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import collections
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from linkwright.base.units import GIGA, counted, format_rate
+from linkwright.base.units import GIGA, counted
 from linkwright.cli import locate_job
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from linkwright.advise.locate.parts import Floats
     from linkwright.advise.locate.posterior import Observation
-    from linkwright.advise.locate.watch import RateChange, Watch
+    from linkwright.advise.locate.watch import RateChange
     from linkwright.cli.locate import LocateTask
 
 _TESTS = 3  # of a round
@@ -41,26 +43,29 @@ def watch(
     with mpi.job(True, False) as leads:
         if not leads:
             return
-        world = mpi.resolve(None, None).handle
+        world: Any = mpi.resolve(None, None).handle
         locate_job.check_job(asked, world)
         asked.learn((), ())
         tests = [one.test for one in asked.search.first(_TESTS)]
-        state = sequential.Watch(asked.model, tests, asked.noise, interval, alarms)
+        state = sequential.RateWatch(asked.model, tests, asked.noise, interval, alarms)
         cells = sum(len(test.cells) for test in tests)
         say(
             f"{asked.layout.name}: {counted(len(tests), 'test')} with {cells} rates every {interval:g} s; the first "
             f"{sequential.LEARNT} rounds are learnt; at most {alarms:g} false alarms a day"
         )
         count = 0
+        # An alarm takes these rounds at least, so a fault is in all of them.
+        recent: collections.deque[Observation] = collections.deque(maxlen=len(tests) * sequential.LEAST_ROUNDS)
         while not ended:
             seen = [locate_job.measured(asked, world, test, log) for test in tests]
+            recent += seen
             count += 1
             expected = [state.expected(test) for test in tests]
             changes = [change for one in seen for change in state.add(one)]
             if textfile:
                 write_text(textfile, _metrics(asked, seen, expected, count))
             if changes:
-                _alarm(asked, state, seen, changes, count, as_json)
+                _alarm(asked, list(recent), changes, count, as_json)
             if count == rounds:
                 break
             exchange.pause(world, interval, lambda: bool(ended))
@@ -68,7 +73,7 @@ def watch(
 
 
 def _alarm(
-    asked: LocateTask, state: Watch, seen: Sequence[Observation], changes: Sequence[RateChange], count: int,
+    asked: LocateTask, seen: Sequence[Observation], changes: Sequence[RateChange], count: int,
     as_json: bool,
 ) -> None:  # fmt: skip
     known, found = asked.judge(seen)
@@ -85,20 +90,20 @@ def _alarm(
     for one in changes:
         a, b = one.cell[0]
         click.echo(
-            f"{now} changed  {asked.rank(a)} to {asked.rank(b)}: {format_rate(one.now)}, expected "
-            f"{format_rate(one.before)}"
+            f"{now} changed  {asked.rank(a)} to {asked.rank(b)}: at {one.now / one.before:.0%} of the rate expected"
         )
     shares = known.share(found.which)
     click.echo("\n".join(asked.verdict(known, found, shares, None)))
 
 
-def _metrics(asked: LocateTask, seen: Sequence[Observation], expected: Sequence[Sequence[float]], count: int) -> str:
+def _metrics(asked: LocateTask, seen: Sequence[Observation], expected: Sequence[Floats], count: int) -> str:
     """The rates of a round as the text of a Prometheus exporter; names as those of NCCL's Inspector."""
     lines = []
-    for key, words, rates in (
+    both: tuple[tuple[str, str, Sequence[Sequence[float] | Floats]], ...] = (
         ("measured", "rate of a message in the last round", [one.rates for one in seen]),
         ("expected", "rate of the same message when it was learnt", expected),
-    ):
+    )
+    for key, words, rates in both:
         name = f"linkwright_p2p_bandwidth_gbs_{key}"
         lines += [f"# HELP {name} {words}, in GB/s", f"# TYPE {name} gauge"]
         for one, row in zip(seen, rates, strict=True):

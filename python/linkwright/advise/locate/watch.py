@@ -25,7 +25,7 @@ from .rounds import Cell, Test
 LEARNT = 6  # samples of a mean
 DRIFT = 2.5  # times the noise: half of the drop that is found soonest
 _SIEGMUND = 1.166
-_WILD = 3.0  # samples that an alarm takes at least
+LEAST_ROUNDS = 3  # samples that an alarm takes
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _Watched:
     latest: list[Floats] = field(default_factory=list)
 
 
-class Watch:
+class RateWatch:
     """Repeated tests of one machine.
 
     Args:
@@ -105,9 +105,9 @@ class Watch:
             if len(its.seen) == LEARNT:
                 its.expected, its.sums = np.nanmean(its.seen, axis=0), np.zeros(len(rates))
             return []
-        its.latest = [*its.latest[-2:], rates]
+        its.latest = [*its.latest[1 - LEAST_ROUNDS :], rates]
         step = np.nan_to_num((its.expected - rates) / its.width - DRIFT)
-        its.sums = np.maximum(0.0, its.sums + np.minimum(step, self.limit / _WILD))
+        its.sums = np.maximum(0.0, its.sums + np.minimum(step, self.limit / LEAST_ROUNDS))
         found = []
         for at in np.flatnonzero(its.sums >= self.limit * (1 - 1e-9)).tolist():
             now = float(np.nanmean([row[at] for row in its.latest]))
