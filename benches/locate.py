@@ -1,7 +1,7 @@
 """How well `linkwright locate` finds planted faults: a referee simulates each test with the engine.
 
     .venv/bin/python benches/locate.py --drawn 40 --healthy 40 --large
-    .venv/bin/python benches/locate.py --real 5           clusters of namespaces with a real MPI job; needs root
+    .venv/bin/python benches/locate.py --real 5 --healthy 5 [--only ring --hosts 8]   namespaces, a real MPI job; root
 
 The search predicts by fair shares of one test at a time. The referee has the machine with the fault (`--degrade`,
 through the composer), simulates all messages of a test with start-ups and latencies, and multiplies each rate by noise.
@@ -218,11 +218,13 @@ def main() -> None:
     parser.add_argument("--healthy", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--real", type=int, default=0, help="faults drawn for each shape, and as many healthy ones")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--real", type=int, help="faults drawn for each shape of real clusters")
+    parser.add_argument("--hosts", type=int, nargs="*", default=(6, 8), help="sizes of real clusters")
+    parser.add_argument("--only", default="", help="machines or shapes with this in their names")
     asked = parser.parse_args()
-    if asked.real:
-        real(asked.real, random.Random(asked.seed))
+    if asked.real is not None:
+        shapes = [shape for shape in spec.SHAPES if asked.only in shape]
+        real(shapes, asked.hosts, asked.real, asked.healthy, random.Random(asked.seed))
         return
     everything: list[Case] = []
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
@@ -247,11 +249,11 @@ def main() -> None:
             print(f"stated {low:.0%} to {min(high, 1):.0%}: {_share([one.right for one in its])} true")
 
 
-def real(count: int, draw: random.Random) -> None:
-    """Plant faults in clusters of namespaces, and let a job of Open MPI find them."""
-    for shape in spec.SHAPES:
-        for number in range(2 * count):
-            hosts = draw.choice((6, 8))
+def real(shapes: Sequence[str], sizes: Sequence[int], count: int, healthy: int, draw: random.Random) -> None:
+    """Plant faults in clusters of namespaces, and let a job of Open MPI find them; then search healthy ones."""
+    for shape in shapes:
+        for number in range(count + healthy):
+            hosts = draw.choice(sizes)
             made = spec.shaped("bench", shape, hosts, 10e6, 20e6, 2)
             fault, share = _drawn_real(made, draw) if number < count else ("", 1.0)
             begin = time.perf_counter()

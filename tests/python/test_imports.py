@@ -44,6 +44,7 @@ SIBLINGS: dict[str, str] = {
     "advise/costs_build": "cost_curve",
     "advise/expect": "explain",
     "advise/explain": "synthesis",
+    "advise/fit": "locate",
     "advise/locate": "plans",
     "ask/answer": "question",
     "ask/ask": "answer",

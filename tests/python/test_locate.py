@@ -9,7 +9,7 @@ import pytest
 
 import mutants
 from linkwright import machines
-from linkwright.advise.locate import fault, pair_map, results, rounds
+from linkwright.advise.locate import fault, pair_map, results, rounds, watch
 from linkwright.advise.locate.effects import SHARES, FaultModel, fair_shares
 from linkwright.advise.locate.parts import HostLayout
 from linkwright.advise.locate.posterior import Observation, posterior
@@ -389,3 +389,104 @@ def test_a_map_with_gaps_says_its_coverage():
     rates = flat()
     rates[0, 1] = rates[2, 5] = np.nan
     assert mapped(rates).coverage == pytest.approx(28 / 30)
+
+
+def test_messages_alone_tell_uplinks_from_slow_paths():
+    rates, alone = flat(8), flat(8)
+    rates[:4, 4:] *= 0.5
+    rates[4:, :4] *= 0.5
+    (said,) = pair_map.judged([f"n{at}" for at in range(8)], rates, alone).findings
+    assert "at 50% under load and at 100% alone: the links between them, 2.0:1" in said
+
+
+def test_what_is_slow_under_load_only_is_no_slow_path():
+    rates, alone = flat(), flat()
+    rates[0, 2] *= 0.4  # shares a link
+    rates[1, 4] *= 0.3
+    alone[1, 4] *= 0.3  # slow itself
+    path, load = pair_map.judged([f"n{at}" for at in range(6)], rates, alone).findings
+    assert path == "n1 -> n4 alone is slow, at 30%: one path"
+    assert load == "1 of 30 messages are slow under load only, at 40%: they share links with others"
+
+
+def test_a_message_whose_acknowledgements_queue_is_contended(tmp_path):
+    model = modelled(written(tmp_path, "ring", 8), "one")
+    # 0 -> 2 goes over 1; its acknowledgements cross 1 -> 0, which 1 -> 7 fills; 3 -> 5 has its links to itself.
+    test = rounds.Test("t", (((0, 2),), ((1, 7),), ((3, 5),)))
+    contended = FaultModel(model.layout, [], [test]).of(test).base_shared
+    assert contended.tolist() == [True, True, False]
+
+
+def test_a_ring_has_quiet_tests_for_every_link(tmp_path):
+    model = modelled(written(tmp_path, "ring", 8), "one")
+    quiet = [link for test, effects in zip(model.library, model.effects, strict=True)
+             for cell, shared in zip(test.cells, effects.base_shared, strict=True) if not shared
+             for link in model.routes.link[model._uses(cell[0])].tolist()]  # fmt: skip
+    assert len(set(quiet)) == 16  # eight links, both ways
+
+
+def test_repeats_of_a_contended_cell_count_once(tmp_path):
+    model = modelled(written(tmp_path, "ring", 8), "one")
+    at = next(at for at, effects in enumerate(model.effects) if effects.base_shared.all())
+    seen = Observation(model.library[at], tuple(0.75 * np.exp(model.effects[at].base)))
+    once, often = (posterior(model, [seen] * count).healthy for count in (1, 5))
+    assert often == pytest.approx(once)
+
+
+# ---- the same tests again and again
+
+
+def watched(model, alarms_a_day, interval_s=300):
+    test = model.library[0]
+    return test, watch.RateWatch(model, [test], NOISE, interval_s, alarms_a_day)
+
+
+def test_false_alarms_are_at_most_the_stated_ones(tree):
+    # 16 rates, 288 rounds a day: 100 days with 0.5 a day are 50 alarms at most.
+    test, state = watched(tree[1], 0.5)
+    draw = np.random.default_rng(3)
+    alarms = sum(
+        len(state.add(Observation(test, tuple(1e8 * np.exp(NOISE * draw.standard_normal(len(test.cells)))))))
+        for _ in range(28_800)
+    )
+    assert alarms <= 50
+
+
+def test_a_limit_by_hand():
+    # d = 2.5 - 2 / sqrt(6); the mean run of one message at the limit is cells * rounds / alarms = 1000.
+    d = 2.5 - 2 / math.sqrt(6)
+    b = watch.limit(10, 100, 1) + 1.166
+    assert (math.exp(2 * d * b) - 1 - 2 * d * b) / (2 * d**2) == pytest.approx(1000)
+
+
+def test_a_drop_is_named_in_the_third_round_and_then_expected(tree):
+    test, state = watched(tree[1], 0.1)
+    usual = np.full(len(test.cells), 1e8)
+    for _ in range(watch.LEARNT):
+        assert state.add(Observation(test, tuple(usual))) == []
+    wild = usual.copy()
+    wild[5] = 1e7
+    assert state.add(Observation(test, tuple(wild))) == []  # one wild rate is no change
+    for _ in range(20):
+        assert state.add(Observation(test, tuple(usual))) == []
+    slow = usual.copy()
+    slow[3] = 5e7
+    found = [state.add(Observation(test, tuple(slow))) for _ in range(10)]
+    assert [len(changes) for changes in found] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+    (change,) = found[2]
+    assert (change.cell, change.before, change.now) == (test.cells[3], pytest.approx(1e8), pytest.approx(5e7))
+    assert state.expected(test)[3] == pytest.approx(5e7)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--run", "--rounds", "2"), "are of --watch"),
+        (("--watch", "5m"), "repeats tests of --on MACHINE with --run"),
+        (("--run", "--watch", "5m", "--textfile", "x.txt"), "end in .prom"),
+    ],
+)
+def test_options_of_watch_that_make_no_sense(tree, words, said):
+    done = invoke("locate", "--on", tree[0], *words)
+    assert done.status == 2
+    assert said in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,10 +17,20 @@ from linkwright.cli.output import print_json, print_table
 @click.option("--machine", metavar="NAME", help="The measured machine, if the run holds several.")
 @click.option("--name", metavar="KEY", help="Name of the machine file; default: the machine's.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the machine file to FILE.")
+@click.option(
+    "--map", "map_file", type=click.Path(path_type=Path), metavar="FILE",
+    help="Fit switches and links to this map of hosts (`locate --run --json`), and predict the run.",
+)  # fmt: skip
 @options.as_json
 @options.runs
 def command(
-    run: str, machine: str | None, name: str | None, out: Path | None, as_json: bool, root_folder: Path
+    run: str,
+    machine: str | None,
+    name: str | None,
+    out: Path | None,
+    map_file: Path | None,
+    as_json: bool,
+    root_folder: Path,
 ) -> None:
     """RUN is an id, a path or `latest`.
 
@@ -29,10 +40,13 @@ def command(
     linkwright simulate allreduce --on here.toml -p 16   # what more ranks would do
     linkwright export --as openmpi-rules --out rules     # the fastest algorithms, for mpirun
 
+    With --map the machine is a network of switches and links, fitted to the rates between all pairs of hosts; every
+    collective of the run is unseen.
+
     A third of all sizes, and all but a few plain algorithms, are held out. The errors of their predictions are printed
     and reported; they show what the model is worth.
     """
-    from linkwright.advise.fit import fitting, noise, points, prediction
+    from linkwright.advise.fit import fitting, host, network, noise, points, prediction
     from linkwright.base import extras
     from linkwright.base.files import check_place, write_text
     from linkwright.show import report
@@ -45,7 +59,11 @@ def command(
     folder = runs.find(root_folder, run)
     measured = points.points(folder, machine)
     of = machine or points.measured_rows(folder)[0]["machine"]
-    model, protocol = fitting.fit(folder, measured, name or of, of)
+    if map_file:
+        model = network.read(map_file, host.slug(name or of), of)
+        protocol, measured = fitting.protocol(folder, of), [replace(point, seen=False) for point in measured]
+    else:
+        model, protocol = fitting.fit(folder, measured, name or of, of)
     predictions = prediction.predict(model, measured, protocol)
     state = points.state(folder)
     text = model.text() + noise.table(folder, of)

@@ -10,7 +10,7 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.base.units import counted, format_rate
-from linkwright.cli import locate_job, options
+from linkwright.cli import locate_job, locate_watch, options
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -48,6 +48,13 @@ SHOWN = 5  # answers, pairs and remarks in a text
 @click.option(
     "--budget", type=options.Duration(), default="20m", show_default=True, help="With --run: stop after this."
 )
+@click.option("--watch", "interval", type=options.Duration(), metavar="TIME",
+              help="With --run: repeat the first tests this often, and say when a rate has changed.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="With --watch: stop after N rounds.")
+@click.option("--alarms", type=click.FloatRange(1e-6, 1000), default=0.1, show_default=True, metavar="N",
+              help="With --watch: false alarms a day, of all rates together.")  # fmt: skip
+@click.option("--textfile", type=click.Path(path_type=Path), metavar="FILE",
+              help="With --watch: metrics for the textfile collector of Prometheus, FILE.prom.")  # fmt: skip
 @click.option("--noise", type=options.Share(proper=True), default="3%", show_default=True,
               help="Relative deviation of a rate from run to run.")  # fmt: skip
 @click.option("--sure", type=options.Share(proper=True), default="95%", show_default=True,
@@ -59,7 +66,7 @@ SHOWN = 5  # answers, pairs and remarks in a text
 def command(
     more: tuple[Path, ...], name: str | None, variant: Variant, results: tuple[Path, ...], baseline: tuple[Path, ...],
     form: str, hosts: str | None, runs: bool, log: Path | None, budget: float, noise: float, sure: float,
-    out: Path | None, as_json: bool,
+    out: Path | None, as_json: bool, interval: float | None, rounds: int | None, alarms: float, textfile: Path | None,
 ) -> None:  # fmt: skip
     """Without results it prints the first tests. With results it says what they exclude, what is slow with which
     probability, and which test is next. A test is a round of pairs that exchange data at the same time. --run does all
@@ -70,6 +77,7 @@ def command(
     linkwright locate --on hgx-h100 --nodes 16 --as nccl-tests --hosts node[01-16]
     linkwright locate --on hgx-h100 --nodes 16 --hosts node[01-16] --results r1.*.log
     mpirun -np 6 --map-by node linkwright locate --on lab.toml --run --out faulty.toml
+    mpirun -np 6 --map-by node linkwright locate --on lab.toml --run --watch 5m --textfile lab.prom
     """
     from linkwright.base.files import check_place
 
@@ -79,10 +87,16 @@ def command(
         raise UsageError("--log and --budget are of --run; add it, or omit them")
     if log and log.suffix != ".jsonl":
         raise UsageError(f"--log {log}: results are lines of JSON; name a file that ends in .jsonl")
+    if interval is None and (rounds or textfile or options.given("alarms")):
+        raise UsageError("--rounds, --alarms and --textfile are of --watch; add it, or omit them")
+    if interval is not None and (not runs or name is None or baseline or out or options.given("budget")):
+        raise UsageError("--watch repeats tests of --on MACHINE with --run; omit --baseline, --out and --budget")
+    if textfile and textfile.suffix != ".prom":
+        raise UsageError(f"--textfile {textfile}: the collector reads files that end in .prom; name one")
     given = (*results, *more)
     if out and not (given or runs):
         raise UsageError("--out writes the machine with what was found; give --results, or --run")
-    for file, option in ((out, "--out"), (log, "--log")):
+    for file, option in ((out, "--out"), (log, "--log"), (textfile, "--textfile")):
         if file:
             check_place(file, f"{option} {file}")
     if name is None:
@@ -91,6 +105,9 @@ def command(
         locate_job.map_of_hosts(budget, as_json)
         return
     asked = LocateTask(name, variant, hosts, noise, sure, form)
+    if interval is not None:
+        locate_watch.watch(asked, interval, rounds, alarms, log, textfile, as_json)
+        return
     if runs:
         locate_job.search(asked, baseline, log, budget, out, as_json)
         return
@@ -147,6 +164,11 @@ class LocateTask:
         known = posterior(self.model, seen, self.noise, self.usual)
         return known, verdict(known, seen, self.sure)
 
+    def feels(self, test: Test, which: Sequence[int]) -> bool:
+        """Whether a slow one of these places would slow a message of a test."""
+        effects = self.model.of(test)
+        return any(len(effects.cell[effects.of(place)]) for place in which)
+
     def plan(self, as_json: bool) -> None:
         """Print the first tests."""
         chosen = self.search.first(3)
@@ -190,13 +212,13 @@ class LocateTask:
         )
         pairs = list(dict.fromkeys(cell[0] for cell in choice.test.cells))
         both = len(choice.test.flows) > len(pairs)
-        shown = ", ".join(f"{self._rank(a)} {'-' if both else '->'} {self._rank(b)}" for a, b in pairs[:SHOWN])
+        shown = ", ".join(f"{self.rank(a)} {'-' if both else '->'} {self.rank(b)}" for a, b in pairs[:SHOWN])
         more = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
         said = f"{counted(len(pairs), 'pair')} at once{', both ways' if both else ''}"
         yield f"{choice.test.name}: {said}; expected {span} each; {choice.bits:.1f} bits"
         yield f"    {shown}{more}"
 
-    def _rank(self, rank: int) -> str:
+    def rank(self, rank: int) -> str:
         """A rank by the name of its host."""
         host = self.layout.host_of[rank]
         name = self.layout.nodes[rank]
@@ -256,7 +278,7 @@ class LocateTask:
         else:
             rates = sum(len(one.rates) for one in seen)
             click.echo(f"{self.layout.name}: {counted(len(seen), 'test')}, {rates} rates, {self._scale(known)}")
-            click.echo("\n".join(self._verdict(known, found, shares, apart)))
+            click.echo("\n".join(self.verdict(known, found, shares, apart)))
             for line in (*remarks[:SHOWN], *self._unexplained(known), *([ended] if ended else [])):
                 click.echo(f"note      {line}")
             self._chooses()
@@ -277,9 +299,10 @@ class LocateTask:
         )
         return f"at {known.scale:.1%} of the modelled rates{far}"
 
-    def _verdict(
+    def verdict(
         self, known: Posterior, found: SearchState, shares: Sequence[float], apart: float | None
     ) -> Iterator[str]:
+        """The answer in words, and what else it may be."""
         word = {"found": "found", "healthy": "healthy", "open": "likely"}[found.word]
         yield f"{word:9} {self._set(found.which, shares)}, probability {found.chance:.1%}"
         for at in found.which:
@@ -308,7 +331,7 @@ class LocateTask:
 
     def _unexplained(self, known: Posterior) -> Iterator[str]:
         for source, (a, b), ratio in known.strays[:SHOWN]:
-            where = f"{source}: {self._rank(a)} to {self._rank(b)}"
+            where = f"{source}: {self.rank(a)} to {self.rank(b)}"
             yield f"{where} is at {ratio:.0%} of what this answer gives; repeat that test"
 
     def _apart(self, found: SearchState, shares: Sequence[float], seen: Sequence[Observation]) -> float | None:

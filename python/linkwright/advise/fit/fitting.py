@@ -15,24 +15,33 @@ from linkwright import executors
 from linkwright.base.errors import UsageError
 from linkwright.store.run import Run
 
-from . import chip, hierarchy, host, shared
+from . import chip, hierarchy, host, network, shared
 from .points import Point, measured_rows
 from .protocol import Protocol
 
-Model = host.Model | shared.Shared | chip.Chip
+Model = host.Model | shared.Shared | chip.Chip | network.NetworkModel
 
 
 def fit(run: Run, points: Sequence[Point], name: str, of: str) -> tuple[Model, Protocol]:
     """The model of the machine called `of` in `run`, and how its times were taken."""
+    executor, taken = _executor(run, of), protocol(run, of)
+    environment = run.environment
+    about = environment.get(executor.key, {})
+    model = MODELS[executor.fit_model](points, name, of, run.id, environment, about, taken)
+    return model or _messages(points, name, of, run.id, environment, about, taken), taken
+
+
+def protocol(run: Run, of: str) -> Protocol:
+    """How the times of the machine called `of` were taken."""
+    return Protocol(_executor(run, of).starts_together)
+
+
+def _executor(run: Run, of: str):
     key = measured_rows(run, of)[0]["executor"]
     executor = executors.find(key)
     if executor is None:
         raise UsageError(f"{run.folder}: measured by the executor `{key}`; install the package that provides it")
-    protocol = Protocol(executor.starts_together)
-    environment = run.environment
-    about = environment.get(executor.key, {})
-    model = MODELS[executor.fit_model](points, name, of, run.id, environment, about, protocol)
-    return model or _messages(points, name, of, run.id, environment, about, protocol), protocol
+    return executor
 
 
 def _messages(points, name, of, run_id, environment: Mapping, about: Mapping, protocol) -> Model:

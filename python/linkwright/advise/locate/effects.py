@@ -5,6 +5,11 @@
                no more than the level at which the link is full; the slowest link of a message decides
 
 Messages elsewhere may gain from those that become slower; that is neglected. `linkwright.ask` confirms what is found.
+
+    contended  a cell that shares a full link, or whose acknowledgements cross one that others may fill: these return
+               on the route of the opposite message and queue behind data. TCP then gives it any share of its rate
+    quiet      a test of messages that share no link in either direction: made for each link that one message fills
+               and that no other test crosses without contention
 """
 
 from __future__ import annotations
@@ -15,12 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .parts import Component, Flags, Floats, HostLayout, Ints, Pair, RouteTable
-from .rounds import Test
+from .rounds import Cell, Test
 
 # Shares of its rate that a slow place may have left: 2 % stands for less, and above 90 % noise hides it. Neighbours are
 # nearer to each other than twice the noise, so that one of them explains any share.
 SHARES = np.geomspace(0.02, 0.9, 64)
 _ALONE = 0.99  # of a message's rate alone: one that has less shares a link
+MOST_QUIET = 16  # tests without contention that are added
 _LEAST = 0.01  # of the logarithm of a rate: less is no effect
 
 
@@ -45,7 +51,7 @@ class Effects:
         base: logarithm of each cell's rate in bytes per second.
         place, cell: what is slower where: one entry for each place that a cell feels.
         drop: of each entry, what is added to the logarithm for each of `SHARES`.
-        base_shared, shared: whether the cell's rate is that of a link which several messages share, healthy and slow.
+        base_shared, shared: whether the cell is contended, healthy and slow.
     """
 
     base: Floats
@@ -71,11 +77,10 @@ class FaultModel:
 
     def __init__(self, layout: HostLayout, library: Sequence[Test], others: Sequence[Test] = ()) -> None:
         self.layout, self.library = layout, list(library)
-        self._number: dict[Pair, int] = {}
-        for test in (*self.library, *others):
-            for flow in test.flows:
-                self._number.setdefault(flow, len(self._number))
-        self.routes = layout.routes(list(self._number))
+        every = dict.fromkeys(flow for test in (*self.library, *others) for flow in test.flows)
+        every |= dict.fromkeys((b, a) for a, b in every)  # the routes of acknowledgements
+        self._number: dict[Pair, int] = {flow: at for at, flow in enumerate(every)}
+        self.routes = layout.routes(list(every))
         self._first = np.searchsorted(self.routes.pair, np.arange(len(self._number) + 1))
         self.places = _places(layout.parts(), self.routes, len(self._number))
         ends = [(link, at) for at, place in enumerate(self.places) for link in place.part.links]
@@ -83,6 +88,7 @@ class FaultModel:
         self._of_link = links[:, 1]
         self._link_first = np.searchsorted(links[:, 0], np.arange(len(self.routes.rates) + 1))
         self._of: dict[Test, Effects] = {}
+        self.library += self._quiet_tests()
         self.effects = [self.of(test) for test in self.library]
 
     def of(self, test: Test) -> Effects:
@@ -103,11 +109,72 @@ class FaultModel:
         np.minimum.at(base, owner, rate)
         levels = _levels(flow, link, times, rate, self.routes.rates, self.routes.efficiency[flows])
         slow = np.log(np.maximum(levels, 1.0)) - np.log(base[owner[flow]])[:, None]
-        contended = np.zeros(len(base), bool)
+        behind, contended = (np.zeros(len(base), bool) for _ in range(2))
+        np.logical_or.at(behind, owner, self._behind_data(test, link, times * alone[flow]))
         np.logical_or.at(contended, owner, rate < _ALONE * alone)
         _, at, count = np.unique(link, return_inverse=True, return_counts=True)
-        entries = _gathered(len(base), owner[flow], np.minimum(slow, 0.0), count[at] > 1, self._placed(link))
-        return Effects(np.log(base), *entries[:3], contended, entries[3])
+        shared = (count[at] > 1) | behind[owner[flow]]
+        entries = _gathered(len(base), owner[flow], np.minimum(slow, 0.0), shared, self._placed(link))
+        return Effects(np.log(base), *entries[:3], contended | behind, entries[3])
+
+    def _uses(self, flow: Pair) -> slice:
+        """The uses of links of a message in `routes`."""
+        number = self._number[flow]
+        return slice(int(self._first[number]), int(self._first[number + 1]))
+
+    def _behind_data(self, test: Test, link: Ints, offered: Floats) -> Flags:
+        """Of each message, whether its acknowledgements cross a link that others could fill.
+
+        Where both ways are measured at once, as by nccl-tests, the opposite data belong to every result.
+        """
+        count = len(self.routes.rates)
+        full = np.bincount(link, offered, count) > _ALONE * self.routes.rates
+        flows = set(test.flows)
+        return np.array(
+            [(b, a) not in flows and bool(full[self.routes.link[self._uses((b, a))]].any()) for a, b in test.flows]
+        )
+
+    def _quiet_tests(self) -> list[Test]:
+        """Tests without contention, for links that one message fills and that no test of the library crosses so."""
+        routes = self.routes
+        fills = routes.alone[routes.pair] > SHARES[-1] * routes.rates[routes.link] / routes.times
+        exchanges: dict[tuple[Cell, ...], set[int]] = {}
+        clean: set[int] = set()
+        for test in self.library:
+            of: dict[tuple[int, ...], list[Cell]] = {}
+            for cell, contended in zip(test.cells, self.of(test).base_shared.tolist(), strict=True):
+                of.setdefault(tuple(sorted(cell[0])), []).append(cell)
+                if not contended:
+                    clean |= self._filled(cell, fills)
+            for cells in of.values():
+                exchanges.setdefault(tuple(cells), set().union(*(self._filled(cell, fills) for cell in cells)))
+        found: list[Test] = []
+        wanted = set().union(*exchanges.values()) - clean
+        order = sorted(exchanges, key=lambda cells: sum(len(self._crossed(cell)) for cell in cells))
+        while wanted and len(found) < MOST_QUIET:
+            used: set[int] = set()
+            chosen: list[Cell] = []
+            for cells in order:
+                crossed = set().union(*(self._crossed(cell) for cell in cells))
+                if exchanges[cells] & wanted and not crossed & used:
+                    used |= crossed
+                    wanted -= exchanges[cells]
+                    chosen += cells
+            if not chosen:
+                break
+            found.append(Test(f"quiet {len(found) + 1}", tuple(chosen)))
+        return found
+
+    def _filled(self, cell: Cell, fills: Flags) -> set[int]:
+        """The links that a message of a cell fills alone."""
+        spans = [self._uses(flow) for flow in cell]
+        return {link for span in spans for link in self.routes.link[span][fills[span]].tolist()}
+
+    def _crossed(self, cell: Cell) -> set[int]:
+        """The links of a cell and of its acknowledgements."""
+        return {
+            link for a, b in cell for way in ((a, b), (b, a)) for link in self.routes.link[self._uses(way)].tolist()
+        }
 
     def _placed(self, link: Ints) -> tuple[Ints, Ints]:
         """(use, place) of every place that has the link of a use."""

@@ -2,8 +2,9 @@
 
     rate of a -> b  =  usual rate * min(what a sends, what b receives, what the groups of a and b exchange, the path)
 
-Each factor is that of most pairs it is in. A host is slow if most of its pairs are; hosts that reach each other, but
-not others, at the usual rate are groups, as behind uplinks; what is left is a single path.
+Each factor is that of most pairs it is in. A host is slow if most of its pairs are; what is left is a single path. Both
+are read from messages that go alone, where these were measured. Hosts that reach each other, but not others, at the
+usual rate under load are groups, as behind uplinks. A pair that is slow under load only shares links with others.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import numpy as np
 from linkwright.base.units import format_rate
 
 from .parts import Floats
-from .rounds import tournament
+from .rounds import tournament, xor_rounds
 
 SLOW = 0.8  # of the usual rate
+MOST_PATHS = 10  # that are named
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class PairMap:
 
     Attributes:
         hosts: names.
-        rates: bytes per second from each host to each other one; NaN where nothing was measured.
+        rates: bytes per second from each host to each other one, with a round of pairs at once; NaN where nothing was
+            measured.
+        alone: the same of messages that go alone.
         order: hosts by groups, those that are near each other together.
         groups: hosts that reach each other at the usual rate; one group if all do.
         findings: sentences, the widest first.
@@ -36,6 +40,7 @@ class PairMap:
 
     hosts: tuple[str, ...]
     rates: Floats
+    alone: Floats
     order: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
     findings: tuple[str, ...]
@@ -43,21 +48,29 @@ class PairMap:
 
 
 def rounds(count: int) -> list[tuple[tuple[int, int], ...]]:
-    """Rounds of disjoint pairs of hosts, each in both orders, so that any first ones cover all hosts."""
-    return [one for pairs in tournament(count) for one in (pairs, tuple((b, a) for a, b in pairs))]
+    """Rounds of disjoint pairs of hosts, each in both orders, so that any first ones cover all hosts.
+
+    With a power of two, host i meets i ^ m: halves, and leaves of such a size, send all across at the same time.
+    """
+    every = xor_rounds(count) if count & (count - 1) == 0 else tournament(count)
+    return [one for pairs in every for one in (pairs, tuple((b, a) for a, b in pairs))]
 
 
-def judged(hosts: Sequence[str], rates: Floats) -> PairMap:
+def judged(hosts: Sequence[str], rates: Floats, alone: Floats | None = None) -> PairMap:
     """Return what a map says.
 
     Args:
         hosts: names.
-        rates: bytes per second from each host to each other one; NaN where nothing was measured.
+        rates: bytes per second from each host to each other one, with a round of pairs at once; NaN where nothing was
+            measured.
+        alone: the same of messages that go alone.
     """
     count = len(hosts)
     known = ~np.isnan(rates) & ~np.eye(count, dtype=bool)
-    usual = _usual(rates[known])
-    share = np.where(known, rates / usual, np.nan)
+    alone = np.full(rates.shape, np.nan) if alone is None else alone
+    single = np.where(np.isnan(alone), rates, alone)
+    usual = _usual(single[known])
+    share = np.where(known, single / usual, np.nan)
     sends, receives = (np.ones(count) for _ in range(2))
     # A host is slow one way if nearly all of its pairs are: the best quarter of them as well. A slow host makes the
     # pairs of the others slow, too, but only one of each.
@@ -67,12 +80,18 @@ def judged(hosts: Sequence[str], rates: Floats) -> PairMap:
             its = its[~np.isnan(its)]
             if len(its) >= 2 and (best := float(np.quantile(its, 0.75))) < SLOW:
                 factor[host] = best
-    left = share / np.minimum(sends[:, None], receives[None, :])
-    groups = _groups(left)
-    found = [*_of_hosts(hosts, sends, receives), *_of_groups(hosts, groups, left), *_of_paths(hosts, groups, left)]
+    own = np.minimum(sends[:, None], receives[None, :])
+    left, loaded = share / own, np.where(known, rates / usual, np.nan) / own
+    groups = _groups(loaded)
+    found = [
+        *_of_hosts(hosts, sends, receives),
+        *_of_groups(hosts, groups, loaded, alone / usual / own),
+        *_of_paths(hosts, groups, left, alone),
+        *_of_load(groups, left, loaded),
+    ]
     order = tuple(host for group in groups for host in group)
     said = tuple(found) or (f"all pairs are alike, within {1 - SLOW:.0%} of {format_rate(usual)}",)
-    return PairMap(tuple(hosts), rates, order, groups, said, float(known.sum()) / max(1, count * (count - 1)))
+    return PairMap(tuple(hosts), rates, alone, order, groups, said, float(known.sum()) / max(1, count * (count - 1)))
 
 
 def _usual(rates: Floats) -> float:
@@ -109,21 +128,46 @@ def _of_hosts(hosts: Sequence[str], sends: Floats, receives: Floats) -> Iterator
             yield f"{name} receives at {into:.0%} from everybody: its port or cable, one way"
 
 
-def _of_groups(hosts: Sequence[str], groups: Sequence[Sequence[int]], left: Floats) -> Iterator[str]:
+def _of_groups(hosts: Sequence[str], groups: Sequence[Sequence[int]], loaded: Floats, alone: Floats) -> Iterator[str]:
     for at, one in enumerate(groups):
         for other in groups[at + 1 :]:
-            both = [left[np.ix_(x, y)] for x, y in ((one, other), (other, one))]
-            rate = float(np.nanmedian(np.concatenate([part.ravel() for part in both])))
+            rate, single = (_between(one, other, left) for left in (loaded, alone))
             if rate < SLOW:
                 names = (f"{hosts[group[0]]} to {hosts[group[-1]]} ({len(group)})" for group in (one, other))
-                where = " and ".join(names)
-                yield f"{where} reach each other at {rate:.0%}: the links between them, about {1 / rate:.1f}:1"
+                where = f"{' and '.join(names)} reach each other at {rate:.0%}"
+                if single >= SLOW:
+                    yield f"{where} under load and at {single:.0%} alone: the links between them, {1 / rate:.1f}:1"
+                else:
+                    also = f", at {single:.0%} alone" if single == single else ""
+                    yield f"{where}{also}: the links between them, about {1 / rate:.1f}:1"
 
 
-def _of_paths(hosts: Sequence[str], groups: Sequence[Sequence[int]], left: Floats) -> Iterator[str]:
+def _between(one: Sequence[int], other: Sequence[int], left: Floats) -> float:
+    """The median of the pairs between two groups; NaN if none was measured."""
+    both = np.concatenate([left[np.ix_(x, y)].ravel() for x, y in ((one, other), (other, one))])
+    both = both[~np.isnan(both)]
+    return float(np.median(both)) if len(both) else float("nan")
+
+
+def _of_paths(hosts: Sequence[str], groups: Sequence[Sequence[int]], left: Floats, alone: Floats) -> Iterator[str]:
     group = {host: at for at, its in enumerate(groups) for host in its}
-    slow = [(float(left[a, b]), a, b) for a, b in np.argwhere(left < SLOW).tolist() if group[a] == group[b]]
-    for rate, a, b in sorted(slow)[:10]:
+    slow = [
+        (float(left[a, b]), a, b) for a, b in np.argwhere(left < SLOW).tolist()
+        if group[a] == group[b] and (not np.isnan(alone[a, b]) or np.isnan(alone).all())
+    ]  # fmt: skip
+    for rate, a, b in sorted(slow)[:MOST_PATHS]:
         yield f"{hosts[a]} -> {hosts[b]} alone is slow, at {rate:.0%}: one path"
-    if len(slow) > 10:
-        yield f"{len(slow) - 10} more paths are slow"
+    if len(slow) > MOST_PATHS:
+        yield f"{len(slow) - MOST_PATHS} more paths are slow"
+
+
+def _of_load(groups: Sequence[Sequence[int]], left: Floats, loaded: Floats) -> Iterator[str]:
+    group = np.zeros(len(left), dtype=int)
+    for at, its in enumerate(groups):
+        group[list(its)] = at
+    slow = loaded[(loaded < SLOW) & (left >= SLOW) & (group[:, None] == group[None, :])]
+    if len(slow):
+        yield (
+            f"{len(slow)} of {int((~np.isnan(loaded)).sum())} messages are slow under load only, at "
+            f"{np.median(slow):.0%}: they share links with others"
+        )

@@ -5,8 +5,9 @@
     faults       none; one place at one of `SHARES`; two places, the second searched on top of the best `FOLLOWED` first
     scale        what software gets of the described rates, one number for all results: of what many of them agree on,
                  the most likely; a healthy run of the same machine gives the rates of its cells instead
-    p            a normal density as wide as the noise, wider where messages share a link, and for a part `STRAY` of the
+    p            a normal density as wide as the noise, wider where a cell is contended, and for a part `STRAY` of the
                  cells a flat one: a cell that contradicts the others alone is set aside rather than believed
+    repeats      of a quiet cell are independent; those of a contended one deviate alike, so all of them count as one
 
 A fault whose effect no test shows is not a hypothesis; `unseen` counts them.
 """
@@ -14,6 +15,7 @@ A fault whose effect no test shows is not a hypothesis; `unseen` counts them.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,7 +30,7 @@ FAULTY, TWO = 0.5, 0.25
 NOISE = 0.03  # of a rate, from run to run
 USUAL_SCALE = 0.2  # deviation of the logarithm of the scale from 0
 UNEVEN = 0.15  # how far from equal the shares of messages on one link are
-STRAY = 0.01  # of the cells have any rate
+STRAY, CONTENDED_STRAY = 0.01, 0.1  # of the cells have any rate; of contended ones (measured over TCP, post hoc)
 FOLLOWED = 12  # first faults that second ones are searched for
 _STRAY_SPAN = 4.0  # of the logarithm of a rate
 _NEGLIGIBLE = 14.0  # below the largest logarithm of a probability
@@ -108,12 +110,14 @@ def posterior(
     apart, free = _residuals(seen, effects, baseline or {})
     possible = _visible(model, noise)
     likely = _prior(model, possible)
+    ran = Counter(one.test for one in seen)
+    repeats = [ran[one.test] for one in seen]
     found = []
     for scale in _scales(apart, free, noise):
         residuals = [one - scale * own for one, own in zip(apart, free, strict=True)]
-        terms = [_Terms(one, residual, noise) for one, residual in zip(effects, residuals, strict=True)]
+        terms = [_Terms(*its, noise) for its in zip(effects, residuals, repeats, strict=True)]
         rows, untested = _rows(terms, likely)
-        odds = -0.5 * (scale / USUAL_SCALE) ** 2
+        odds = sum(float(one.weight @ one.healthy) for one in terms) - 0.5 * (scale / USUAL_SCALE) ** 2
         found.append((float(np.logaddexp.reduce(rows[2])) + odds, scale, rows, residuals, untested))
     _, scale, (places, shares, weights), residuals, untested = max(found, key=lambda one: one[0])
     order = np.argsort(-weights, kind="stable")
@@ -224,15 +228,17 @@ def _scales(apart: Sequence[Floats], free: Sequence[Flags], noise: float) -> lis
 class _Terms:
     """What one observation adds to the logarithm of the likelihood."""
 
-    def __init__(self, effects: Effects, residual: Floats, noise: float) -> None:
+    def __init__(self, effects: Effects, residual: Floats, repeats: int, noise: float) -> None:
         self.effects, self.residual, self.noise = effects, residual, noise
+        self.weight = 1 / np.where(effects.base_shared, repeats, 1)  # of each cell
         self.healthy = self.density(residual, effects.base_shared)
 
     def density(self, apart: Floats, shared: Flags) -> Floats:
         """Logarithm of the density of deviations; 0 where nothing was measured."""
         width = np.where(shared, math.hypot(self.noise, UNEVEN), self.noise)
         normal = np.exp(-0.5 * (apart / width) ** 2) / (width * math.sqrt(2 * math.pi))
-        found = np.log((1 - STRAY) * normal + STRAY / _STRAY_SPAN)
+        stray = np.where(shared, CONTENDED_STRAY, STRAY)
+        found = np.log((1 - stray) * normal + stray / _STRAY_SPAN)
         return np.where(np.isnan(apart), 0.0, found)
 
     def gains(self, count: int) -> Floats:
@@ -261,19 +267,19 @@ class _Terms:
         # Where a link is wide enough for all, their shares do not matter.
         shared = np.where(drop < 0, self.effects.shared[entries][:, None], self.effects.base_shared[cell][:, None])
         found: Floats = self.density(self.residual[cell][:, None] - drop, shared) - before[cell][:, None]
-        return found
+        return found * self.weight[cell][:, None]
 
 
 def _strays(
     seen: Sequence[Observation], effects: Sequence[Effects], residuals: Sequence[Floats], noise: float, likely: Fault
 ) -> list[tuple[str, Pair, float]]:  # fmt: skip
-    """Cells that the most likely fault leaves unexplained."""
+    """Cells that the most likely fault leaves unexplained; contended ones may have any rate."""
     found = []
     for one, its, residual in zip(seen, effects, residuals, strict=True):
         apart = residual - drops(its, likely)
         found += [
             (one.source or one.test.name, one.test.cells[at][0], math.exp(apart[at]))
-            for at in np.flatnonzero(np.abs(np.nan_to_num(apart)) > 5 * noise)
+            for at in np.flatnonzero((np.abs(np.nan_to_num(apart)) > 5 * noise) & ~its.base_shared)
         ]
     return found
 

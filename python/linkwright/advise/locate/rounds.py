@@ -55,13 +55,15 @@ def library(layout: HostLayout, ways: Ways) -> list[Test]:
     hosts, each = len(layout.hosts), layout.each
     most = max(4, min(MOST_ROUNDS, MOST_PAIRS // (2 * layout.machine.ranks)))
     found = []
-    rounds = dict.fromkeys(itertools.chain(_spread(list(_xor(hosts)), most), _spread(list(tournament(hosts)), most)))
+    rounds = dict.fromkeys(
+        itertools.chain(_spread(list(xor_rounds(hosts)), most), _spread(list(tournament(hosts)), most))
+    )
     for number, pairs in enumerate(rounds):
         shift = number % 2 if each > 1 and number >= len(rounds) // 2 else 0
         its = [(layout.ranks_of[a][i], layout.ranks_of[b][(i + shift) % each]) for a, b in pairs for i in range(each)]
         found.append((f"round {number + 1}", its))
     if each > 1:
-        inner = dict.fromkeys(itertools.chain(_xor(each), tournament(each)))
+        inner = dict.fromkeys(itertools.chain(xor_rounds(each), tournament(each)))
         for number, pairs in enumerate(_spread(list(inner), 8)):
             its = [(ranks[a], ranks[b]) for ranks in layout.ranks_of for a, b in pairs]
             found.append((f"inside {number + 1}", its))
@@ -86,7 +88,8 @@ def tournament(count: int) -> Iterator[tuple[Pair, ...]]:
         yield tuple(sorted((min(pair), max(pair)) for pair in pairs if max(pair) < count))
 
 
-def _xor(count: int) -> Iterator[tuple[Pair, ...]]:
+def xor_rounds(count: int) -> Iterator[tuple[Pair, ...]]:
+    """Rounds in which `i` meets `i ^ mask`; those in which more than half rest are left out."""
     for mask in range(1, 1 << max(0, (count - 1).bit_length())):
         pairs = tuple((at, at ^ mask) for at in range(count) if at < at ^ mask < count)
         if 2 * len(pairs) >= count - 1:

@@ -146,17 +146,27 @@ def _directions(made: LabCluster, name: str, file: str) -> Iterator[tuple[str, s
         yield from ((x, y), (y, x)) if both else ((a, b),)
 
 
-def machine(cluster: LabCluster) -> dict[str, object]:
-    """The healthy cluster as the document of a machine file."""
-    source = "by definition of the cluster's file"
+def machine(
+    cluster: LabCluster, *, summary: str = "hosts made of network namespaces", status: str = "assumed",
+    source: str = "by definition of the cluster's file", start_us: float = 50, latency_us: float = 30,
+) -> dict[str, object]:  # fmt: skip
+    """Return the healthy cluster as the document of a machine file.
+
+    Args:
+        cluster: hosts, switches and links.
+        summary: what the hosts are.
+        status, source: of every number.
+        start_us: software at both ends of a message, in us.
+        latency_us: of a link, in us.
+    """
 
     def stated(value: float, unit: str) -> dict[str, object]:
-        return {"value": value, "unit": unit, "status": "assumed", "source": source}
+        return {"value": value, "unit": unit, "status": status, "source": source}
 
     classes: dict[str, dict[str, object]] = {}
     for kind, a, b, rate in cluster.links:
         one = classes.setdefault(kind, {"edges": [], "source": source, "bandwidth": stated(rate / MEGA, "MB/s")})
-        one["latency"] = stated(30, "us")
+        one["latency"] = stated(latency_us, "us")
         one["routing"] = {"value": "single", "status": "assumed", "source": source}
         edges = one["edges"]
         assert isinstance(edges, list)
@@ -168,13 +178,13 @@ def machine(cluster: LabCluster) -> dict[str, object]:
             {"name": "node", "count": nodes, "source": source},
             {"name": "port", "count": cluster.each, "source": source},
         ]
-    transport: dict[str, object] = {"links": list(classes), "start": stated(50, "us")}
+    transport: dict[str, object] = {"links": list(classes), "start": stated(start_us, "us")}
     if not cluster.switches or cluster.each > 1:  # hosts pass on what is not theirs
         transport["relays"] = "forward"
     return {
         "machine": {
-            "name": cluster.name, "summary": f"{len(cluster.hosts)} hosts made of network namespaces",
-            "description": "Network namespaces of one host, joined by links whose rates a token bucket limits.",
+            "name": cluster.name, "summary": f"{len(cluster.hosts)} {summary}",
+            "description": f"{len(cluster.hosts)} {summary}, joined by links that carry both ways at once.",
             "format": 1, "sources": [source],
         },
         "level": level,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from .world import World
 
 REPEATS = 3
+NAP_S = 0.2  # how soon a pause ends
 _TAG = 77
 
 
@@ -36,6 +38,15 @@ def rates(world: World, flows: Sequence[tuple[int, int]], size_bytes: int) -> li
     for part in world.comm.gather(take_part(world, *order["exchange"])):
         times |= part
     return [size_bytes / times[flow] if times.get(flow) else math.nan for flow in flows]
+
+
+def pause(world: World, seconds: float, ended: Callable[[], bool]) -> None:
+    """Let all ranks sleep; MPI would make those that wait spin. Rank 0 calls this while the others serve."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0 and not ended():
+        nap = min(left, NAP_S)
+        world.comm.bcast({"sleep": nap})
+        time.sleep(nap)
 
 
 def take_part(world: World, flows: Sequence[tuple[int, int]], size_bytes: int) -> dict[tuple[int, int], float]:

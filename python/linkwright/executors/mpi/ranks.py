@@ -88,6 +88,9 @@ def serve(world: World) -> object:
     while (order := world.comm.bcast(None)) is not None:
         if "shared" in order:
             return order["shared"]
+        if "sleep" in order:
+            time.sleep(order["sleep"])
+            continue
         if "exchange" in order:
             world.comm.gather(exchange.take_part(world, *order["exchange"]))
             continue

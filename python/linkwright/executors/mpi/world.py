@@ -14,6 +14,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwright import _native
@@ -45,6 +46,7 @@ class Place:
     cpus: tuple[int, ...]  # that it may use
     version: str  # of linkwright
     processor: str
+    kernel: str  # hosts with the same one, such as containers or namespaces, share processors
 
 
 @dataclass
@@ -75,9 +77,9 @@ class World:
 
     @functools.cached_property
     def oversubscribed(self) -> bool:
-        """Whether some host has more ranks than cores; those that take no part spin while they wait."""
-        for host in self.hosts:
-            here = [place for place in self.places if place.host == host]
+        """Whether some machine has more ranks than cores; those that take no part spin while they wait."""
+        for kernel in {place.kernel for place in self.places}:
+            here = [place for place in self.places if place.kernel == kernel]
             if len(here) > len({cpu for place in here for cpu in place.cpus}):
                 return True
         return False
@@ -170,7 +172,15 @@ def _place() -> Place:
 
     # An editable installation may be behind its native half, and that is what runs.
     version = f"{importlib.metadata.version('linkwright')}/{_native.__version__}"
-    return Place(platform.node(), tuple(sorted(os.sched_getaffinity(0))), version, processor_name())
+    return Place(platform.node(), tuple(sorted(os.sched_getaffinity(0))), version, processor_name(), _kernel())
+
+
+def _kernel() -> str:
+    """What the hosts of one running kernel have in common; the host's name where the kernel does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return platform.node()
 
 
 def _check_versions(places: list[Place], rank: int) -> None:
