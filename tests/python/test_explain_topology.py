@@ -11,7 +11,7 @@ from linkwright.advise.explain.hypotheses import cases
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts, LogRow, LogTable, Source, read_source
 from linkwright.formats.logs.facts import Gathered
-from linkwright.formats.logs.topology import Search, Topology
+from linkwright.formats.logs.topology import ChannelSearch, SeenTopology
 from linkwright.machines import Variant
 from linkwright_cases import invoke
 from log_cases import nccl, pairs, perftest
@@ -41,7 +41,7 @@ def read(*lines):
 def test_lines_of_a_topology_are_read():
     found = read(*LINES)
     topology = found.topology
-    assert topology.searches == {"ring": Search(12, 30.0, 30.0, "NVL", "PIX", True)}
+    assert topology.searches == {"ring": ChannelSearch(12, 30.0, 30.0, "NVL", "PIX", True)}
     assert topology.rings == {0: (0, 1, 2, 3)}
     assert topology.parents == {0: {0: -1}, 1: {0: 2}}
     assert (topology.port, len(topology.warnings)) == (25.0, 1)
@@ -68,14 +68,14 @@ def test_the_slowest_search_of_a_pattern_counts():
     ],
 )
 def test_passages_between_nodes_are_counted(ring, parents, found):
-    topology = Topology(rings=ring, parents=parents)
+    topology = SeenTopology(rings=ring, parents=parents)
     assert topology.crossings({0: "a", 1: "a", 2: "b", 3: "b"}) == found
 
 
 def test_a_ring_whose_ranks_are_all_of_other_nodes_is_stated():
     """Eight ranks on each of two nodes, in turn: 16 passages where two suffice, so ports have an eighth."""
     hosts = {rank: (f"n{rank % 2}", 1) for rank in range(16)}
-    facts = Facts(topology=Topology(rings={0: tuple(range(16))}), hosts_of=hosts)
+    facts = Facts(topology=SeenTopology(rings={0: tuple(range(16))}), hosts_of=hosts)
     (case,) = [case for case in cases(PAIR, facts) if case.kind == "slow network"]
     assert case.stated == "a ring passes from node to node 16 times, and 2 suffice"
     assert case.system.degrade == (("port", 1 / 8),)
@@ -88,7 +88,7 @@ def explained(system, facts, healthy, factor=1.0):
 
 
 def searched(way="NVL", far="PIX"):
-    return Facts(topology=Topology(searches={"ring": Search(12, 30.0, 30.0, way, far, False)}))
+    return Facts(topology=SeenTopology(searches={"ring": ChannelSearch(12, 30.0, 30.0, way, far, False)}))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def searched(way="NVL", far="PIX"):
     [
         (NODE, NODE.lacking("nvlink"), searched(way="SYS"), "no links", "rings go over SYS inside a node"),
         (PAIR, PAIR.lacking("nic"), searched(far="PHB"), "ACS", "rings reach NICs by PHB, where PIX is usual"),
-        (PAIR, PAIR.slowed("port", 0.5), Facts(topology=Topology(ports=[25.0] * 8)), "slow network",
+        (PAIR, PAIR.slowed("port", 0.5), Facts(topology=SeenTopology(ports=[25.0] * 8)), "slow network",
          "the library sees ports of 25 GB/s, where this network has 50"),
         (PAIR, PAIR.on("gpudirect=0"), Facts(gpudirect=False), "no GPUDirect", "GPU Direct RDMA Disabled"),
         (PAIR, PAIR.slowed("port", 0.4), Facts(measured={"port": (0.4, 0.4)}), "slow network",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from . import topology
-from .topology import Topology
+from .topology import SeenTopology
 
 _RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
@@ -83,7 +83,7 @@ class Facts:
     transports: dict[str, int] = field(default_factory=dict)
     channels: int | None = None
     switch_channels: int | None = None
-    topology: Topology = field(default_factory=Topology)
+    topology: SeenTopology = field(default_factory=SeenTopology)
     hosts_of: dict[int, tuple[str, int]] = field(default_factory=dict)
     measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     nics: dict[str, tuple[str, ...]] = field(default_factory=dict)

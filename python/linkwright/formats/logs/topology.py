@@ -42,7 +42,7 @@ _MOST = 4096  # rings, ports and edges of trees that are kept
 
 
 @dataclass(frozen=True)
-class Search:
+class ChannelSearch:
     """The channels that a library found for one pattern.
 
     Attributes:
@@ -63,7 +63,7 @@ class Search:
 
 
 @dataclass
-class Topology:
+class SeenTopology:
     """All of it; empty where a log says nothing.
 
     Attributes:
@@ -74,7 +74,7 @@ class Topology:
         warnings: what the library warns of, in words.
     """
 
-    searches: dict[str, Search] = field(default_factory=dict)
+    searches: dict[str, ChannelSearch] = field(default_factory=dict)
     rings: dict[int, tuple[int, ...]] = field(default_factory=dict)
     parents: dict[int, dict[int, int]] = field(default_factory=dict)
     ports: list[float] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Topology:
     def _search(self, match: re.Match[str]) -> None:
         pattern, crosses, channels, rate, network_rate, way, network_way = match.groups()
         if (key := _PATTERNS.get(int(pattern))) and int(channels):
-            found = Search(int(channels), float(rate), float(network_rate), way, network_way, crosses == "1")
+            found = ChannelSearch(int(channels), float(rate), float(network_rate), way, network_way, crosses == "1")
             self.searches[key] = min(found, self.searches.get(key, found), key=lambda one: one.channels * one.rate)
 
     @property
