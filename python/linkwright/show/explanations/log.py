@@ -71,7 +71,7 @@ def _facts(log: Log, answers: Sequence[Answer]) -> list[tuple[str, str]]:
 
 def _parts(answer: Answer, scenes: Sequence[Scene]) -> list[Section]:
     return [
-        Section("In short", [_verdict(answer), _chart(answer)]),
+        Section("In short", [_verdict(answer), *_charts(answer)]),
         *_suspects(answer),
         *([_motion(answer, scenes)] if scenes else []),
         Section("Every size", [_points(answer)]),
@@ -93,8 +93,8 @@ def _motion(answer: Answer, scenes: Sequence[Scene]) -> Section:
     return Section("In motion", [Moving(scenes, "The healthy machine and the nearest hypothesis, in step")], told)
 
 
-def _chart(answer: Answer) -> Plot:
-    """All sizes of the log, the healthy machine and the nearest hypotheses."""
+def _charts(answer: Answer) -> list[Plot]:
+    """All sizes of the log, the healthy machine and the nearest hypotheses: rates, and rates that start-ups hide."""
     its = answer.measured
     curves = [
         Curve("yours", list(its), [_rate(answer, size, its[size]) for size in its]),
@@ -104,10 +104,11 @@ def _chart(answer: Answer) -> Plot:
             for place, one in enumerate(answer.suspects[:_CURVES], 1)
         ),
     ]
-    return Plot(
-        "Bus rate over size", Axis("size", "B", "log2"), Axis("bus rate", "B/s", "log10"), curves,
-        "Points are yours; lines are simulated.", wide=True,
-    )  # fmt: skip
+    size, told = Axis("size", "B", "log2"), "Points are yours; lines are simulated."
+    return [
+        Plot("Bus rate over size", size, Axis("bus rate", "B/s", "linear"), curves, told),
+        Plot("The same, logarithmic", size, Axis("bus rate", "B/s", "log10"), curves, told),
+    ]
 
 
 def _model(name: str, answer: Answer, times: Mapping[int, float]) -> Curve:
@@ -128,7 +129,7 @@ def _suspects(answer: Answer) -> list[Section]:
             Cell("stated" if suspect.probability == 1 else f"{suspect.probability:.0%}", suspect.probability),
             _away(suspect),
             Cell(case.what, tone="strong", detail=_detail(case, at)),
-            case.cause, case.check, case.cure,
+            case.cause, Cell(case.check, tone="code"), case.cure,
         ]
         for place, suspect in enumerate(answer.suspects, 1)
         for at, case in enumerate(suspect.cases)

@@ -41,7 +41,7 @@ class Cell:
     text: str
     sort: Number | str | None = None  # None: the text itself
     detail: str = ""  # a second line in a muted colour: an interval, a reason
-    tone: Literal["", "good", "warn", "bad", "quiet", "strong"] = ""
+    tone: Literal["", "good", "warn", "bad", "quiet", "strong", "code"] = ""  # code: copied on click
     share: float | None = None  # 0..1: a bar behind the text, for percent of limit
     mark: str = ""  # a word after the text, for what is not a grade: `disturbed`
 

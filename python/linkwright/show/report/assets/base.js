@@ -46,3 +46,11 @@ LW.tip = {
   },
   hide() { if (this.box) this.box.hidden = true; },
 };
+
+// A command is copied by a click on it.
+document.addEventListener("click", ({ target }) => {
+  const command = target.closest("td.code button");
+  if (!command) return;
+  navigator.clipboard?.writeText(command.textContent.replaceAll("\u200b", ""));
+  command.title = "Copied";
+});
