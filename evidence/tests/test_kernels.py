@@ -220,6 +220,7 @@ def test_withheld_systems_and_scales_are_answered_with_their_columns(tmp_path, c
     ("change", "message"),
     [
         ({"kind": "moe"}, "unknown kind of kernel `moe`"),
+        ({"kind": "collective"}, "unknown collective `combine`"),
         ({"system": "h100"}, "unknown system `h100`"),
         ({"gpus": 3, "nodes": 2}, "3 GPUs on 2 nodes"),
         ({"tokens": 0}, "tokens missing or 0"),

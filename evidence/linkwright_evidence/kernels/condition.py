@@ -17,6 +17,7 @@ from pathlib import Path
 
 from linkwright.base.errors import FileError, unknown
 from linkwright.base.files import read_text
+from linkwright.libraries.settings import COLLECTIVES
 
 KINDS = (
     "collective", "framework_allreduce", "deepep_ll", "deepep_ht_dispatch", "deepep_ht_combine", "moe_alltoall",
@@ -115,6 +116,8 @@ def condition(row: Mapping[str, str], where: str) -> Condition:
         raise unknown("kind of kernel", one.kind, KINDS)
     if one.system not in SYSTEMS:
         raise unknown("system", one.system, SYSTEMS)
+    if one.kind == "collective" and one.op not in COLLECTIVES:
+        raise unknown("collective", one.op, COLLECTIVES)
     if not one.gpus or not one.nodes or one.gpus % one.nodes:
         raise FileError(f"{where}: {one.gpus} GPUs on {one.nodes} nodes; every node must have as many")
     if one.kind.startswith(("deepep", "moe")):
