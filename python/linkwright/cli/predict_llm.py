@@ -11,7 +11,8 @@ import click
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.units import GIGA, KILO, MEGA, TERA, format_time
 from linkwright.cli import options
-from linkwright.cli.output import print_json, print_table, say
+from linkwright.cli.output import print_json, print_table
+from linkwright.cli.training_table import say
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -214,7 +215,8 @@ def _print_one(one: ModelForecast, tokens: float | None) -> None:
         click.echo("")
         rows = [_group(group.as_dict(), made.time_ns) for group in made.groups]
         print_table(["group", "ranks", "busy", "exposed", "busiest link", "by", "at once"], rows, left=(0, 4, 5))
-    click.echo("\nnot modelled: " + "; ".join(_not_modelled()))
+    click.echo()
+    say("not modelled: " + "; ".join(_not_modelled()))
 
 
 def _group(group: dict, step_ns: float) -> list[str]:
