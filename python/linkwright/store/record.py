@@ -31,6 +31,7 @@ class Note(NamedTuple):
 
 
 UNWARMED = Note("unwarmed", "warm-up ended before its batches agreed")
+NO_ARITHMETIC = Note("no-arithmetic", "without arithmetic")
 UNCHECKED = Note("unchecked", "data not checked")
 
 

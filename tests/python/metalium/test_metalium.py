@@ -12,9 +12,17 @@ import numpy as np
 import pytest
 from walks import Case, needs_compiler, places, sweep
 
+from linkwright import _native
+from linkwright.ask import schedules
+from linkwright.ask.question import Collective
+from linkwright.base import registry
 from linkwright.base.errors import ExecError, NoMetaliumError, WaivedError, WrongResultError
 from linkwright.executors.metalium import launch, lower, runtime
 from linkwright.executors.metalium.image import INSTRUCTION, Timing, rectangle
+from linkwright.executors.process import Sampling
+from linkwright.executors.protocol import Extent, Options
+from linkwright.session.suite import load
+from linkwright.session.suite.expand import expand
 from linkwright_cases import invoke
 
 
@@ -153,6 +161,51 @@ def test_a_run_is_right_and_says_that_it_is_simulated(environment):
     assert all("simulated" in row["flags"] for row in rows)
 
 
+def test_without_arithmetic_moves_and_waits_are_the_same():
+    """A ring of 4 combines 3 times on each rank; nothing else is gone."""
+    case = Case(cases.build("allreduce/ring", 4, 64))
+    plain = case.lowered.without_arithmetic()
+    assert case.lowered.combines
+    assert not plain.combines
+    for walker, code in case.lowered.programs.items():
+        assert len(code) - len(plain.programs[walker]) == 3
+        assert [word for word in code if word[0] & 255 != lower.COMBINE] == plain.programs[walker]
+
+
+def ring(**more) -> Collective:
+    asked = {"collective": "allreduce", "op": "sum", **more}
+    return Collective("run", "ring", 4, 1024, "f32", grid=(2, 2), **asked)
+
+
+def test_a_run_without_arithmetic_is_not_checked(environment):
+    measurer = launch.CoreMeasurer(runtime.runtime(), places(4))
+    sampling = Sampling.of(Options(samples=1), 0, 60.0)
+    notes = {
+        arithmetic: {note.code for note in measurer.measure(ring(arithmetic=arithmetic), sampling).notes}
+        for arithmetic in (True, False)
+    }
+    assert notes[False] - notes[True] == {"no-arithmetic", "unchecked"}
+    # Nothing is combined in a gather, so nothing is left out of it.
+    gathered = ring(collective="allgather", op=None, arithmetic=False)
+    assert {note.code for note in measurer.measure(gathered, sampling).notes} == {"no-arithmetic", "simulated"}
+
+
+@needs_compiler
+def test_the_suite_of_the_thesis_is_right_on_cores():
+    """All that a quick run on 16 cores asks, but for the memory in DRAM."""
+    suite = load.load(registry.suite_path("metalium")).at("quick")
+    waived = []
+    for question in expand(suite, Extent("measured", 16, (4, 4))):
+        schedule = _native.without_aggregations(schedules.of(question))
+        try:
+            case = Case(cases.Case(question.key, schedule, question.dtype, question.op or "sum"))
+        except WaivedError:
+            waived.append(question.part)
+        else:
+            case.check(case.rows())
+    assert waived == ["shared_memory"]
+
+
 def test_a_pair_of_cores_is_a_placement(environment):
     status, said = run("pattern/ping_pong", "--sizes", "64", "--ranks", "4")
     assert status == 0, said
@@ -174,23 +227,10 @@ def test_cycles_of_a_simulator_are_those_of_its_chip():
 
 
 def test_of_a_board_clocks_are_compared_and_repetitions_sampled(environment):
-    from linkwright.ask.question import Collective
-    from linkwright.executors.process import Sampling
-    from linkwright.executors.protocol import Options
-
     device = runtime.runtime()
     device.simulator = None  # as if the chip were one
     measurer = launch.CoreMeasurer(device, places(4))
-    question = Collective(
-        part="run",
-        collective="allgather",
-        algorithm="ring",
-        ranks=4,
-        size_bytes=1024,
-        dtype="f32",
-        op=None,
-        grid=(2, 2),
-    )
+    question = ring(collective="allgather", op=None)
     found = measurer.measure(question, Sampling.of(Options(samples=8), 0, 60.0))
     assert len(found.values_ns) == 8
     assert len(found.ranks_ns) == 4

@@ -40,7 +40,7 @@ class Metalium(Executor):
         "for it, and rows say so; on other simulators (TT_METAL_SIMULATOR) data are checked and nothing is timed. "
         "Needs ttnn in a Python of its own (`make setup-metalium`)."
     )
-    obeys = frozenset({"placement"})
+    obeys = frozenset({"placement", "arithmetic"})
 
     def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """The first workers of the chip, in the rectangle that is asked for, or as square as possible."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,16 +19,16 @@ from numpy.typing import NDArray
 
 from linkwright import _native, machines
 from linkwright.ask import schedules
-from linkwright.ask.question import Probe, Question
+from linkwright.ask.question import Probe, Question, Scheduled
 from linkwright.base.errors import WaivedError, WrongResultError
 from linkwright.base.units import NS_PER_S
-from linkwright.store.record import UNCHECKED, UNTIMED, UNWARMED, Note, Record, remarks
+from linkwright.store.record import NO_ARITHMETIC, UNCHECKED, UNTIMED, UNWARMED, Note, Record, remarks
 
 from ..process import Sampling
 from ..program import Program
 from ..sampling import take_samples
 from .image import Image, Timing
-from .lower import COMBINE, Place, exchange, lower
+from .lower import Place, exchange, lower
 from .runtime import VendorRuntime
 
 # Cycles from choosing a start until it, for each rank that is told; after which a processor gives up a wait.
@@ -72,9 +73,12 @@ class CoreMeasurer:
         places = tuple(self._places[endpoint] for endpoint in chosen)
         schedule = _native.without_aggregations(schedules.of(question))
         program = Program(schedule, dtype=question.dtype, op=question.op, seed=sampling.seed)
-        launches = _Launches(self._runtime, program, places, question.dtype, question.op)
+        assert isinstance(question, Scheduled)
+        launches = _Launches(self._runtime, program, places, question)
+        if launches.is_wrong:
+            sampling = replace(sampling, check=False)
         if not self._runtime.has_times:
-            checked, _ = launches.checked([0] * len(places))
+            checked, _ = launches.checked([0] * len(places), sampling.check)
             raise WaivedError(
                 f"{checked} elements compared, all correct; {self._runtime.simulator} is functional and has no times",
                 code=UNTIMED,
@@ -116,12 +120,15 @@ class CoreMeasurer:
 class _Launches:
     """One schedule on its cores."""
 
-    def __init__(self, runtime: VendorRuntime, program: Program, places: tuple[Place, ...], dtype: str, op: str | None):
-        self._runtime, self._program, self._kind = runtime, program, (dtype, op)
+    def __init__(self, runtime: VendorRuntime, program: Program, places: tuple[Place, ...], question: Scheduled):
+        self._runtime, self._program, self._kind = runtime, program, (question.dtype, question.op)
         lowered = lower(program, places)
+        self.arithmetic = question.arithmetic
+        self.is_wrong = lowered.combines and not question.arithmetic
+        self.combines = lowered.combines and question.arithmetic
+        lowered = lowered if question.arithmetic else lowered.without_arithmetic()
         self.image = Image.of(lowered, places, runtime.l1_bytes)
         self._initial = [program.initial(rank) for rank in range(program.ranks)]
-        self.combines = any(code[0] & 255 == COMBINE for own in lowered.programs.values() for code in own)
 
     def checked(self, offsets: Sequence[int], check: bool = True) -> tuple[int, NDArray[np.int64]]:
         """One repetition on fresh data: how many elements were compared, and the stamps by (repetition, rank)."""
@@ -173,6 +180,7 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
     aligned = times[..., 0] - np.array(clocks.offsets)
     starts = (aligned - aligned.min(axis=1, keepdims=True)) / clocks.rate
     notes = remarks(SOFTWARE if launches.combines else None)
+    notes += [] if launches.arithmetic else [NO_ARITHMETIC]
     if runtime.simulator:
         notes.append(Note("simulated", f"cycles of {runtime.simulator}, a simulator of the chip; not measured"))
     notes += [] if warmed_up else [UNWARMED]

@@ -58,6 +58,16 @@ class Lowered(NamedTuple):
     data_bytes: int
     processors: int
 
+    @property
+    def combines(self) -> bool:
+        """Whether a processor combines data."""
+        return any(code[0] & 255 == COMBINE for own in self.programs.values() for code in own)
+
+    def without_arithmetic(self) -> Lowered:
+        """The same moves and waits, and nothing is combined, so that the result is wrong."""
+        kept = {who: [code for code in own if code[0] & 255 != COMBINE] for who, own in self.programs.items()}
+        return self._replace(programs=kept)
+
 
 def lower(program: Program, places: Sequence[Place]) -> Lowered:
     """The programs of all ranks.

@@ -15,14 +15,13 @@ from linkwright.base.units import in_ns
 from linkwright.executors import probes
 from linkwright.executors.measured import Measured, median
 from linkwright.executors.threads import canary
-from linkwright.store.record import Note
+from linkwright.store.record import NO_ARITHMETIC, Note
 from linkwright.store.schema import COMPARED, COMPARED_NAMES
 
 from . import load_rows, probe_rows
 from .context import Context, Row
 from .probe_rows import SAID
 
-NO_ARITHMETIC = Note("no-arithmetic", "without arithmetic")
 TRAFFIC = Note("traffic", "traffic: order is proved, contents have no meaning")
 
 
