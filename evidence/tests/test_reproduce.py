@@ -27,8 +27,8 @@ def test_a_study_that_is_near_none_gets_all():
     result = invoke("reproduce", "foo")
     assert result.status == 2
     assert result.err.endswith(
-        "known: `cell`, `gpu-nodes`, `ipu`, `kernels`, `modern`, `mpi-clusters`, `torus`, `training`, `tuner`, `vollo`, "
-        "`wormhole` "
+        "known: `cell`, `gpu-nodes`, `ipu`, `kernels`, `modern`, `mpi-clusters`, `torus`, `training`, `tuner`, "
+        "`vollo`, `wormhole` "
         "(`linkwright list studies`)\n"
     )
 

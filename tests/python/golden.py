@@ -25,7 +25,8 @@ def _printed(*arguments: str) -> str:
 
 def _help() -> str:
     pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS)]
-    return "\n".join([*pages, *(_printed("plan", subject.name, "--help") for subject in plan.SUBJECTS), _printed("predict", "llm", "--help")])
+    subjects = [("plan", subject.name) for subject in plan.SUBJECTS] + [("predict", "llm")]
+    return "\n".join([*pages, *(_printed(*subject, "--help") for subject in subjects)])
 
 
 def _explained(*without: str) -> str:
