@@ -10,7 +10,7 @@
 //! [`super::trees`] takes the one whose links come first in the order of the file, compared link by link from the
 //! source; so does [`Between::way`].
 
-use super::trees::Terrain;
+use super::topology::Terrain;
 use rustc_hash::FxHashMap;
 
 /// Nodes of the shortest ways from a source to a target, with the number of links to each.

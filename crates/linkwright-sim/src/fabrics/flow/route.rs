@@ -8,9 +8,9 @@
 use super::pairs::Key;
 use super::spread::{Fans, Piece};
 use super::timing::Timing;
-use super::topology::Topology;
+use super::topology::{Terrain, Topology};
 use super::torus::Torus;
-use super::trees::{Terrain, Trees};
+use super::trees::Trees;
 use super::uses::{List, Uses};
 use linkwright_core::TimePs;
 use std::collections::{BTreeMap, HashMap};

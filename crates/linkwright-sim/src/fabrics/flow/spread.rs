@@ -25,8 +25,8 @@
 //! the impact of packet spraying in data center networks" (INFOCOM 2013).
 
 use super::rule::Rule;
-use super::topology::Topology;
-use super::trees::{Terrain, Trees};
+use super::topology::{Terrain, Topology};
+use super::trees::Trees;
 use linkwright_core::random::Random;
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;

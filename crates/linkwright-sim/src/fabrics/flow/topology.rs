@@ -76,6 +76,23 @@ pub(super) struct Topology {
     injections: Option<u32>,
 }
 
+/// What ways may use.
+#[derive(Clone, Copy)]
+pub(super) struct Terrain<'a> {
+    pub topology: &'a Topology,
+    /// By class of links, whether they may be used.
+    pub classes: &'a [bool],
+    /// Whether ranks relay data for others.
+    pub relays: bool,
+}
+
+impl Terrain<'_> {
+    /// Whether `node` passes on data of others.
+    pub fn carries(&self, node: u32) -> bool {
+        node >= self.topology.endpoints || self.relays && node < self.topology.ranks
+    }
+}
+
 impl Topology {
     /// A graph without links.
     pub fn new(names: Vec<String>, ranks: u32, endpoints: u32) -> Self {

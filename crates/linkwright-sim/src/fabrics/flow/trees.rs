@@ -8,7 +8,7 @@
 //! targets of a source are therefore found by [`super::meeting`], which looks at the nodes around both ends only.
 
 use super::meeting::Between;
-use super::topology::Topology;
+use super::topology::{Terrain, Topology};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -19,23 +19,6 @@ const KEPT: usize = 1 << 24;
 const SMALL: usize = 1 << 12;
 /// Targets of a source that are found by searches from both ends; a tree serves a source that has more.
 const MEETINGS: u32 = 16;
-
-/// What ways may use.
-#[derive(Clone, Copy)]
-pub(super) struct Terrain<'a> {
-    pub topology: &'a Topology,
-    /// By class of links, whether they may be used.
-    pub classes: &'a [bool],
-    /// Whether ranks relay data for others.
-    pub relays: bool,
-}
-
-impl Terrain<'_> {
-    /// Whether `node` passes on data of others.
-    pub fn carries(&self, node: u32) -> bool {
-        node >= self.topology.endpoints || self.relays && node < self.topology.ranks
-    }
-}
 
 /// A rank without any connection to rank 0.
 pub(super) fn cut_off(topology: &Topology) -> Option<u32> {
