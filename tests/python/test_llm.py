@@ -10,8 +10,10 @@ import pytest
 from linkwright import _native, machines
 from linkwright.advise import predict
 from linkwright.advise.predict import llm
-from linkwright.advise.predict.llm import compute, together
+from linkwright.advise.predict.llm import compute, search, together
 from linkwright.advise.predict.llm.memory import activation_bytes, memory, share
+from linkwright.advise.predict.llm.step import step
+from linkwright.advise.predict.llm.together import WireExchanges
 from linkwright.base.errors import FileError, UsageError
 from linkwright.cli.main import status_of
 from linkwright.machines import Variant
@@ -204,6 +206,63 @@ def test_more_bandwidth_never_slows_a_step(name, layout):
         made = llm.forecast_model(model(name), layout, machine, range(16), compute.chip(machine, "bf16"), anyway=True)
         times.append(made.step.time_ns)
     assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "layout"),
+    [
+        ("llama3-8b", 2, P(tp=8)), ("llama3-8b", 2, P(tp=2, zero=3)), ("llama3-8b", 2, P(tp=16)),
+        ("llama3-8b", 2, P(tp=4, cp=2, sequence_parallel=False)), ("mixtral-8x7b", 2, P(ep=8)),
+        ("qwen3-30b", 2, P(ep=16)),
+    ],
+)  # fmt: skip
+def test_no_simulated_step_beats_what_the_wires_allow(name, nodes, layout):
+    machine = machines.load("hgx-h100", Variant(nodes))
+    places, chip = range(machine.ranks), compute.chip(machine, "bf16")
+    checked = layout.checked(model(name), machine.ranks)
+    bound = step(model(name), checked, chip, WireExchanges(machine, places))
+    made = step(model(name), checked, chip, llm.GroupExchanges(machine, places))
+    free = sum(group.busy_ns for group in bound.groups)
+    assert 0 < free < sum(group.busy_ns for group in made.groups)
+    assert bound.time_ns <= made.time_ns
+
+
+def test_a_search_finds_what_trying_all_layouts_finds():
+    machine, trained = machines.load("hgx-h100", Variant(2)), model("llama3-8b")
+    places, chip = range(16), compute.chip(machine, "bf16")
+    known = llm.GroupExchanges(machine, places)
+
+    def forecast(layout):
+        return llm.forecast_model(trained, layout, machine, places, chip, exchanges=known)
+
+    given = {"batch": 64}
+    room = {"ranks": 16, "per_node": 8, "capacity": H100 * GB}
+    found, unseen = search.fastest_layouts(
+        trained, given, chip, WireExchanges(machine, places), forecast, **room, tie=0.1
+    )
+    everything = [forecast(layout).step.time_ns for layout in search._fitting(trained, given, *room.values())]
+    times = [one.step.time_ns for one in found]
+    assert (times[0], unseen) == (min(everything), 0)
+    near = sorted(time for time in everything if time <= times[0] * 1.1)
+    assert times[: len(near)] == near
+
+
+def test_the_verb_searches_and_refuses_what_it_cannot(capsys):
+    words = ["predict", "llm", "llama3-8b", "--on", "hgx-h100", "--search"]
+    assert status_of(words) == 2
+    assert "give --batch" in capsys.readouterr().err
+    assert status_of([*words, "--batch", "64", "--compare", "tp=8"]) == 2
+    assert "omit one of them" in capsys.readouterr().err
+    assert status_of([*words, "--batch", "64", "--dp", "8"]) == 2
+    capsys.readouterr()
+    assert status_of(["predict", "llm", "llama3-405b", "--on", "hgx-h100", "--search", "--batch", "8"]) == 2
+    assert "no layout of llama3-405b" in capsys.readouterr().err
+    assert status_of([*words, "--batch", "64", "--tp", "2", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["not_simulated"] == 0
+    rates = [one["tokens_per_s_per_gpu"] for one in answer["forecasts"]]
+    assert rates == sorted(rates, reverse=True)
+    assert {one["layout"]["tp"] for one in answer["forecasts"]} == {2}
 
 
 def test_the_verb_prints_json_and_its_status(capsys):

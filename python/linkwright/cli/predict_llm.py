@@ -17,11 +17,13 @@ from linkwright.cli.training_table import say
 if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.advise.predict import Program
-    from linkwright.advise.predict.llm import ModelForecast, ParallelLayout, Transformer
+    from linkwright.advise.predict.llm import ModelForecast, ParallelLayout, Transformer, compute
     from linkwright.cli.predict_shown import Shown
     from linkwright.machines import Variant
 
 _DEGREE = click.IntRange(1, 1 << 20)
+# Rows of a search.
+SHOWN = 12
 _UNITS = {"": 1.0, "K": KILO, "M": MEGA, "B": GIGA, "T": TERA}
 PRECISIONS, RECOMPUTE = ("bf16", "fp8", "mxfp8", "nvfp4"), ("none", "full")
 
@@ -80,10 +82,15 @@ def _degree(name: str, text: str, usual: str = "1") -> object:
     "--compare", multiple=True, metavar="LAYOUT",
     help="Another layout, such as `tp=8,pp=4`, with the other options as given; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--search", is_flag=True,
+    help="Find the fastest layouts that fit: --tp, --pp, --vpp, --ep, --zero and --recompute where not given. Needs "
+    "--batch.",
+)  # fmt: skip
 @options.as_json
 def command(
     model: str, machines: str, variant: Variant, efficiency: float | None, tokens: float | None, fsdp: bool,
-    compare: tuple[str, ...], as_json: bool, **degrees: object,
+    compare: tuple[str, ...], search: bool, as_json: bool, **degrees: object,
 ) -> int:  # fmt: skip
     """Forecast the training of MODEL: a shipped one (`linkwright list workloads`), or a file of kind transformer.
 
@@ -99,6 +106,10 @@ def command(
     given = {name: value for name, value in degrees.items() if value is not None} | ({"zero": 3} if fsdp else {})
     if efficiency is not None and not 0 < efficiency <= 1:
         raise UsageError(f"--efficiency {efficiency:.0%}: give more than 0 and at most 100 %")
+    if search and compare:
+        raise UsageError("--search finds layouts and --compare names them; omit one of them")
+    if search and "dp" in given:
+        raise UsageError("--search gives --dp what the other degrees leave; omit it")
     layouts = [
         llm.ParallelLayout(**given),
         *(replace(llm.ParallelLayout(**given), **_layout(text)) for text in compare),
@@ -107,14 +118,23 @@ def command(
     if found.kind != "transformer":
         raise UsageError(f"{found.head.where} has kind {found.kind}; use `linkwright predict {model}` without `llm`")
     trained = llm.read(found.document, found.head)
-    made = []
+    made, unseen = [], 0
     for name in (one.strip() for one in machines.split(",")):
-        made += _answers(trained, layouts, name, variant, efficiency)
+        forecaster = _Forecaster(trained, name, variant, efficiency)
+        if search:
+            found_here, unseen_here = forecaster.search(given)
+            made, unseen = made + found_here, unseen + unseen_here
+        else:
+            made += [forecaster.forecast(layout) for layout in layouts]
     if as_json:
         plain = [one.as_dict() | ({"training_s": one.training_s(tokens)} if tokens else {}) for one in made]
-        print_json(plain[0] if len(plain) == 1 else {"forecasts": plain})
+        many = {"forecasts": plain} | ({"not_simulated": unseen} if search else {})
+        print_json(plain[0] if len(plain) == 1 and not search else many)
     else:
-        _print(made, tokens)
+        _print(made, tokens, search)
+        if unseen:
+            say(f"{unseen:,} other layouts could be as fast, by what wires allow, and were not simulated; give "
+                "some degrees to search among fewer")  # fmt: skip
     return 1 if all(one.fits is False for one in made) else 0
 
 
@@ -123,31 +143,56 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: 
     raise UsageError(f"{found.head.where} is a transformer; write `linkwright predict llm {found.head['name']} ...`")
 
 
-def _answers(
-    model: Transformer, layouts: list[ParallelLayout], name: str, variant: Variant, efficiency: float | None
-) -> list[ModelForecast]:
-    from linkwright.advise.predict import llm
-    from linkwright.advise.predict.llm import compute
-    from linkwright.machines import load
+class _Forecaster:
+    """A model on one machine; what was simulated serves all layouts."""
 
-    whole = load(name, variant)
-    if whole.open_size:
-        raise UsageError(f"{whole.name} takes any number of endpoints; choose a machine with GPUs, and --nodes")
-    ranks = len(variant.places(whole, None) or range(whole.ranks))
-    exchanges: dict[int, tuple] = {}
-    found = []
-    for one in layouts:
-        nodes = _nodes(model, one, ranks, variant)
-        if nodes not in exchanges:
-            machine = load(name, replace(variant, nodes=nodes)) if nodes else whole
-            asked = replace(variant, nodes=nodes) if nodes else variant
+    def __init__(self, model: Transformer, name: str, variant: Variant, efficiency: float | None):
+        from linkwright.machines import load
+
+        self._model, self._name, self._variant, self._efficiency = model, name, variant, efficiency
+        self._machine = load(name, variant)
+        if self._machine.open_size:
+            raise UsageError(
+                f"{self._machine.name} takes any number of endpoints; choose a machine with GPUs, and --nodes"
+            )
+        self._ranks = len(variant.places(self._machine, None) or range(self._machine.ranks))
+        self._exchanges: dict[int, tuple] = {}
+
+    def _chip(self, precision: str) -> compute.ChipRates:
+        from linkwright.advise.predict.llm import compute
+
+        return compute.chip(self._machine, precision, self._efficiency)
+
+    def forecast(self, layout: ParallelLayout) -> ModelForecast:
+        """The forecast of one layout."""
+        from linkwright.advise.predict import llm
+        from linkwright.machines import load
+
+        nodes = _nodes(self._model, layout, self._ranks, self._variant)
+        if nodes not in self._exchanges:
+            machine = load(self._name, replace(self._variant, nodes=nodes)) if nodes else self._machine
+            asked = replace(self._variant, nodes=nodes) if nodes else self._variant
             places = asked.places(machine, None) or tuple(range(machine.ranks))
-            exchanges[nodes] = machine, places, llm.GroupExchanges(machine, places)
-        machine, places, known = exchanges[nodes]
-        chip = compute.chip(whole, one.precision, efficiency)
-        made = llm.forecast_model(model, one, machine, places, chip, exchanges=known, ranks=ranks)
-        found.append(replace(made, machine=whole.name))
-    return found
+            self._exchanges[nodes] = machine, places, llm.GroupExchanges(machine, places)
+        machine, places, known = self._exchanges[nodes]
+        chip = self._chip(layout.precision)
+        made = llm.forecast_model(self._model, layout, machine, places, chip, exchanges=known, ranks=self._ranks)
+        return replace(made, machine=self._machine.name)
+
+    def search(self, given: dict[str, object]) -> tuple[list[ModelForecast], int]:
+        """The forecasts of the fastest layouts, and how many others could be as fast."""
+        from linkwright.advise.predict.llm import TIE
+        from linkwright.advise.predict.llm.search import fastest_layouts
+        from linkwright.advise.predict.llm.together import WireExchanges
+        from linkwright.advise.predict.rates import capacity_bytes
+
+        nodes = self._variant.nodes or 1
+        places = self._variant.places(self._machine, None) or tuple(range(self._machine.ranks))
+        wires = WireExchanges(self._machine, places)
+        return fastest_layouts(
+            self._model, given, self._chip(str(given.get("precision", "bf16"))), wires, self.forecast,
+            ranks=self._ranks, per_node=max(1, self._ranks // nodes), capacity=capacity_bytes(self._machine), tie=TIE,
+        )  # fmt: skip
 
 
 def _nodes(model: Transformer, layout: ParallelLayout, ranks: int, variant: Variant) -> int:
@@ -174,18 +219,24 @@ def _layout(text: str) -> dict[str, object]:
     return found
 
 
-def _print(made: list[ModelForecast], tokens: float | None) -> None:
-    for number, one in enumerate(made):
+def _print(made: list[ModelForecast], tokens: float | None, search: bool) -> None:
+    from linkwright.advise.predict.llm import TIE
+
+    ranked = sorted((one for one in made if one.step), key=lambda one: one.step.time_ns / one.tokens)
+    for number, one in enumerate(ranked[:1] if search else made):
         click.echo("\n" if number else "", nl=False)
         _print_one(one, tokens)
-    if len(made) > 1:
-        ranked = sorted((one for one in made if one.step), key=lambda one: -(one.tokens_per_s_per_gpu or 0))
-        click.echo("\nfastest first; the model's own error is in docs/studies/training.md")
-        rows = [
-            [one.machine, one.layout.words(), f"{one.tokens_per_s_per_gpu:,.0f}", f"{one.mfu:.1%}"] for one in ranked
-        ]
-        rows += [[one.machine, one.layout.words(), "does not fit", "-"] for one in made if not one.step]
-        print_table(["machine", "layout", "tokens/s/GPU", "MFU"], rows, left=(0, 1))
+    if len(made) == 1:
+        return
+    rows = []
+    for number, one in enumerate(ranked[:SHOWN] if search else ranked):
+        ties = number and one.tokens_per_s_per_gpu * (1 + TIE) >= ranked[0].tokens_per_s_per_gpu
+        rate = [f"{one.tokens_per_s_per_gpu:,.0f}", f"{one.mfu:.1%}", "~" if ties else ""]
+        rows.append([one.machine, one.layout.words(), *rate])
+    rows += [[one.machine, one.layout.words(), "does not fit", "-", ""] for one in made if not one.step]
+    click.echo(f"\nfastest first; ~ within {TIE:.0%} of the first, which the model cannot tell apart")
+    print_table(["machine", "layout", "tokens/s/GPU", "MFU", ""], rows, left=(0, 1, 4))
+    say("the model's own errors are in docs/studies/training.md")
 
 
 def _print_one(one: ModelForecast, tokens: float | None) -> None:

@@ -83,10 +83,11 @@ class ParallelLayout:
         return self.batch // (self.dp * self.microbatch)
 
     def words(self) -> str:
-        """`tp 8, pp 4, dp 2`: the degrees above one."""
+        """`tp 8, pp 4, dp 2`: the degrees above one, and what is shared or computed again."""
         names = ("tp", "cp", "pp", "vpp", "ep", "dp")
         found = [f"{name} {getattr(self, name)}" for name in names if getattr(self, name) > 1]
-        return ", ".join([*found, *([f"ZeRO {self.zero}"] if self.dp * self.cp > 1 and self.zero else [])]) or "one GPU"
+        found += [f"ZeRO {self.zero}"] if self.dp * self.cp > 1 and self.zero else []
+        return ", ".join([*found, *(["recompute"] if self.recompute == "full" else [])]) or "one GPU"
 
     def groups(self, kind: str, stage: int = 0) -> list[tuple[int, ...]]:
         """The groups of a kind in a stage, each as its ranks: tp, cp, dp (with cp), ep, edp (copies of experts)."""
