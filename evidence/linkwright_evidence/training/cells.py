@@ -1,4 +1,4 @@
-"""Published rows beside their predictions, and rows of `--conditions FILE`."""
+"""Published rows with their predictions, and rows of `--conditions FILE`."""
 
 from __future__ import annotations
 
