@@ -41,8 +41,8 @@ def test_conditions_are_answered_as_they_stood(tmp_path):
         ("model,system\n", "no column `task`"),
         (HEAD, "no rows"),
         (HEAD + LLAMA.replace(",64,", ",many,"), "gpus is `many`"),
-        (HEAD + LLAMA.strip() + ",1\n", "do not match the columns"),
-        (HEAD + "pretrain,26.04\n", "do not match the columns"),
+        (HEAD + LLAMA.strip() + ",1\n", "more fields than columns"),
+        (HEAD + "pretrain,26.04\n", "line 2: gpus is ``"),
     ],
 )
 def test_a_file_that_is_no_table_of_conditions_is_refused(tmp_path, text, words):
