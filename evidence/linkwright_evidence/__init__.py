@@ -9,6 +9,7 @@ one line in `REGISTRY`. All studies share these modules:
 
     outcome.py      cells, claims and everything else that a study returns
     published.py    the published rows, as cells with their predictions
+    asked.py        the rows of `--conditions FILE.csv`
     numbers.py      the numbers of a machine file: by key, changed, fitted, tuned
     ablation.py     what each mechanism is worth (`--ablate`)
     holdout.py      from small cases to large ones (`--holdout-scale`)

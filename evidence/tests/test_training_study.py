@@ -1,4 +1,4 @@
-"""The study of published training throughputs: rows, conditions, the one number of a chip, refusals."""
+"""The study of published training throughputs: rows, conditions, the one number of a GPU, refusals."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_conditions_are_answered_as_they_stood(tmp_path):
         ("model,system\n", "no column `task`"),
         (HEAD, "no rows"),
         (HEAD + LLAMA.replace(",64,", ",many,"), "gpus is `many`"),
-        (HEAD + LLAMA.strip() + ",1\n", "do not match the columns"),
-        (HEAD + "pretrain,26.04\n", "do not match the columns"),
+        (HEAD + LLAMA.strip() + ",1\n", "more fields than columns"),
+        (HEAD + "pretrain,26.04\n", "line 2: gpus is ``"),
     ],
 )
 def test_a_file_that_is_no_table_of_conditions_is_refused(tmp_path, text, words):
@@ -55,12 +55,13 @@ def test_a_file_that_is_no_table_of_conditions_is_refused(tmp_path, text, words)
 def test_the_shipped_numbers_are_those_of_the_fit():
     """Each from one row of role `calibration`."""
     found, shipped = fit.fitted(), fit.shipped()
-    for chip, value in found.items():
-        assert shipped[chip][0] == pytest.approx(value, abs=0.002), chip
-    assert set(shipped) - set(found) == {"hgx-h200"}  # as H100
+    for gpu, value in found.items():
+        assert shipped[gpu]["value"] == pytest.approx(value, abs=0.002), gpu
+    assert set(shipped) - set(found) == {"H200"}  # as H100
+    assert {name for name, row in shipped.items() if row["status"] == "fitted"} == set(found)
 
 
-def test_calibration_rows_are_not_scored_and_every_chip_has_one_configuration():
+def test_calibration_rows_are_not_scored_and_every_gpu_has_one_configuration():
     rows = cells.published()
     assert len(rows) == 129
     given = [row for row in rows if row["role"] == "calibration"]

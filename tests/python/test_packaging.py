@@ -107,7 +107,7 @@ def shell(tmp_path):
     programs.mkdir()
     for name, text in (
         ("linkwright", f'exec {sys.executable} -m linkwright "$@"'),
-        ("all_reduce_perf", f'cat "{tmp_path}/node.log"'),
+        ("all_reduce_perf", f'cat "{tmp_path}/node.log"; exit "${{PERF_STATUS:-0}}"'),
     ):
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
@@ -174,6 +174,14 @@ def test_the_prolog_drains_a_slow_node_and_no_other(shell, tmp_path, rate, gpus,
     times = {1 << at: (1 << at) * 2 * (gpus - 1) / gpus / rate for at in (28, 30, 32)}
     (tmp_path / "node.log").write_text(log_cases.nccl(times=times, ranks=gpus))
     assert shell(["bash", str(ROOT / "packaging/prolog.sh")])[0] == status
+
+
+@pytest.mark.parametrize("status", [1, 0])
+def test_the_prolog_drains_a_node_with_wrong_results(shell, tmp_path, status):
+    """nccl-tests prints its table, then fails; where it fails without one, nothing was measured."""
+    healthy = log_cases.nccl(times={1 << at: (1 << at) * 1.75 / 480e3 for at in (28, 30, 32)})
+    (tmp_path / "node.log").write_text(healthy.replace("      0", "      7") if status else "no CUDA device\n")
+    assert shell(["bash", str(ROOT / "packaging/prolog.sh")], PERF_STATUS="1")[0] == status
 
 
 def test_notes_of_a_release_are_its_section_of_the_changelog(shell, tmp_path):

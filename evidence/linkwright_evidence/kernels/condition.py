@@ -10,14 +10,14 @@ import csv
 import functools
 import gzip
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 
 from linkwright.base.errors import FileError, unknown
-from linkwright.base.files import read_text
 from linkwright.libraries.settings import COLLECTIVES
+from linkwright_evidence import asked
 
 KINDS = (
     "collective", "framework_allreduce", "deepep_ll", "deepep_ht_dispatch", "deepep_ht_combine", "moe_alltoall",
@@ -149,24 +149,7 @@ def _count(text: str, name: str, where: str) -> int:
 
 def read(file: Path) -> list[tuple[dict[str, str], Condition]]:
     """The rows of a file of conditions, as they are, each with its condition."""
-    return list(_rows(read_text(file, "a table of conditions"), str(file)))
-
-
-def _rows(text: str, name: str) -> Iterable[tuple[dict[str, str], Condition]]:
-    reader = csv.DictReader(io.StringIO(text), restkey="")
-    missing = [column for column in NEEDED if column not in (reader.fieldnames or ())]
-    if missing:
-        names = ", ".join(f"`{column}`" for column in missing)
-        raise FileError(f"{name}: no column {names}; the first line names the columns")
-    empty = True
-    for row in reader:
-        empty = False
-        where = f"{name}: line {reader.line_num}"
-        if "" in row:
-            raise FileError(f"{where}: more fields than columns; quote texts with commas")
-        yield row, condition(row, where)
-    if empty:
-        raise FileError(f"{name}: no rows; give one line for each condition")
+    return [(row, condition(row, where)) for where, row in asked.rows(file, NEEDED)]
 
 
 @functools.cache

@@ -31,6 +31,7 @@ from .routes import copies
 WARP = 512  # bytes that a warp loads at once
 NODE_GROUPS = 4  # the published gate sends a token to at most so many nodes
 CHANNEL = 2  # multiprocessors of a channel: one sends, one receives
+HEADER = 16  # bytes before a token in low latency, which name its source
 FP8_GROUP, SCALE = 128, 4  # elements with one scale, and its bytes
 
 
@@ -51,7 +52,7 @@ def low_latency(one: Condition, numbers: Numbers) -> float:
     rounds = numbers["deepep.receive"] + numbers["deepep.peer"] * local
     rounds += numbers["deepep.group_combine" if combine else "deepep.group"] * groups
     base = numbers[f"{generation}.start"] + rounds * flag
-    sent = one.tokens * one.topk * payload(one, 16)
+    sent = one.tokens * one.topk * payload(one, HEADER)
     rate = on.link * numbers[f"{generation}.link"] * (1.0 if combine else numbers["deepep.low_latency"])
     work = sent / one.nodes / rate
     if one.nodes > 1:

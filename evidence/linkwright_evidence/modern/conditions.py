@@ -13,23 +13,21 @@ Only `table_id`, `machine`, `gpus`, `nodes` and `collective` have to be there. O
 
 from __future__ import annotations
 
-import csv
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linkwright.base.errors import FileError
-from linkwright.base.files import read_text
 from linkwright.base.units import parse_size
 from linkwright.libraries.settings import COLLECTIVES, Condition
+from linkwright_evidence import asked
 from linkwright_evidence.published import reference_rows
 
 NEEDED = ("table_id", "machine", "gpus", "nodes", "collective")
 TEXTS = ("library_version", "algo", "proto", "quality", "notes", "split", "source_url")
 MOST_GPUS = 1 << 20
 MOST_BYTES = 1 << 50
-MOST_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -72,36 +70,15 @@ def _point(size_bytes: int, rows: Iterable[Mapping[str, str]]) -> Point:
 
 def read(file: Path) -> list[Condition]:
     """The conditions in a CSV file, each with its sizes; refuses a file that is not one."""
-    text = read_text(file, "a table of conditions")
-    reader = csv.DictReader(text.splitlines(), restkey="")
-    missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
-    if missing:
-        raise FileError(
-            f"{file}: no column {', '.join(f'`{name}`' for name in missing)}; the first line names the columns"
-        )
     tables: dict[str, Condition] = {}
-    for line, row in _rows(reader, file):
-        one = _condition(row, f"{file}: line {line}")
+    for where, row in asked.rows(file, NEEDED):
+        one = _condition(row, where)
         before = tables.get(one.table_id)
         if before and replace(one, sizes=()) != replace(before, sizes=()):
-            raise FileError(f"{file}: line {line}: {one.table_id} has other conditions above; a table has one machine")
-        sizes = _sizes(row, f"{file}: line {line}")
+            raise FileError(f"{where}: {one.table_id} has other conditions above; a table has one machine")
+        sizes = _sizes(row, where)
         tables[one.table_id] = replace(one, sizes=tuple(dict.fromkeys((before.sizes if before else ()) + sizes)))
-    if not tables:
-        raise FileError(f"{file}: no rows; give one line for each cell or table")
     return list(tables.values())
-
-
-def _rows(reader: csv.DictReader[str], file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        for count, row in enumerate(reader):
-            if "" in row:
-                raise FileError(f"{file}: line {reader.line_num}: more fields than columns; quote texts with commas")
-            if count >= MOST_ROWS:
-                raise FileError(f"{file}: more than {MOST_ROWS:,} rows; split the file")
-            yield reader.line_num, {key: value or "" for key, value in row.items()}
-    except csv.Error as error:
-        raise FileError(f"{file}: line {reader.line_num}: {error}") from error
 
 
 def _condition(row: Mapping[str, str], where: str) -> Condition:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from linkwright.base.errors import FileError
-from linkwright.base.files import read_text
-from linkwright_evidence import Options, parallel
+from linkwright_evidence import Options, asked, parallel
 
 from . import cells
 from .condition import Condition
@@ -15,34 +13,15 @@ from .predict import Model
 from .tags import Refusal
 
 COLUMNS = ("machine", "nodes", "tasks_per_node", "collective", "algorithm_file_tag", "size_bytes")
-MOST_ROWS = 1 << 20
 MOST_SIZE = 1 << 40
 
 
 def read(file: Path) -> list[Condition]:
-    """The conditions in a file; refuses a file that is none."""
-    reader = csv.DictReader(read_text(file, "a table of conditions").splitlines(), restkey="")
-    if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
-        named = ", ".join(f"`{name}`" for name in missing)
-        raise FileError(f"{file}: no column {named}; the first line names the columns")
-    found: list[Condition] = []
-    try:
-        for row in reader:
-            if len(found) >= MOST_ROWS:
-                raise FileError(f"{file}: more than {MOST_ROWS:,} rows; split the file")
-            found.append(
-                _condition({key: value or "" for key, value in row.items()}, f"{file}: line {reader.line_num}")
-            )
-    except csv.Error as error:
-        raise FileError(f"{file}: line {reader.line_num}: {error}") from error
-    if not found:
-        raise FileError(f"{file}: no rows; give one line for each cell")
-    return found
+    """Return the conditions in a file; refuse a file that is not a table of them."""
+    return [_condition(row, where) for where, row in asked.rows(file, COLUMNS)]
 
 
 def _condition(row: dict[str, str], where: str) -> Condition:
-    if "" in row:
-        raise FileError(f"{where}: more fields than columns; quote texts with commas")
     for name in ("tasks_per_node", "size_bytes"):
         if not (row[name].isascii() and row[name].isdigit() and 1 <= int(row[name]) <= MOST_SIZE):
             raise FileError(f"{where}: {name} = `{row[name]}`; a whole number above 0, at most 2^40")

@@ -1,7 +1,7 @@
 """Training of large language models: tokens per second and GPU of published runs, 8 to 256 GPUs, H100 to GB300.
 
-Parts: `predict` (a row in the words of the product), `cells` (predictions beside published values, and
-`--conditions`), `fit` (the one number of each chip) and `claims` (the order of machines and of layouts).
+Parts: `predict` (a row in the words of the product), `cells` (published rows with their predictions, and
+`--conditions`), `fit` (the one number of each GPU) and `claims` (the order of machines and of layouts).
 
 Source: performance summaries of NVIDIA Megatron-Bridge, releases 26.02 to 26.08; `references/training/README.md`.
 """
@@ -55,17 +55,17 @@ def reproduce(options: Options) -> Outcome:
 
 
 def _tuned() -> list[dict]:
-    """The one number of each chip, the constants that are assumed, and the rules."""
+    """Return the one number of each GPU, the constants that are assumed, and the rules."""
     numbers = [
         {
             "machine": name,
             "key": "reached",
-            "value": f"{value:g}",
+            "value": f"{row['value']:g}",
             "unit": "ratio",
-            "status": "fitted",
-            "source": source,
+            "status": row["status"],
+            "source": row["source"],
         }
-        for name, (value, source) in fit.shipped().items()
+        for name, row in fit.shipped().items()
     ]
     assumed = {
         "STREAMED": (compute.STREAMED, "share of the memory's rate that kernels reach which only stream"),

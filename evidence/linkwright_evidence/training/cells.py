@@ -1,15 +1,13 @@
-"""Published rows beside their predictions, and rows of `--conditions FILE`."""
+"""Published rows with their predictions, and rows of `--conditions FILE`."""
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
 from linkwright.base.errors import FileError
-from linkwright.base.files import read_text
-from linkwright_evidence import Options, scoring
+from linkwright_evidence import Options, asked, scoring
 from linkwright_evidence.outcome import Cell, Role
 from linkwright_evidence.published import reference_rows
 
@@ -18,7 +16,6 @@ from .predict import COLUMNS, Throughput, ThroughputModel
 Row = dict[str, str]
 VALUE, UNIT = "tokens_per_s_per_gpu", "tokens/s/GPU"
 TARGET = scoring.Target(0.10, 0.20, 1.0)
-MOST_ROWS = 100_000
 # Without which a row is none; the others are 1 where they are empty or missing.
 NEEDED = ("task", "model", "system", "gpus", "precision", "gbs", "seq")
 
@@ -30,25 +27,12 @@ def published() -> list[Row]:
 
 def read(file: Path) -> list[Row]:
     """The conditions in a CSV file; refuses a file that is not one."""
-    reader = csv.DictReader(read_text(file, "a table of conditions").splitlines(), restkey="")
-    missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
-    if missing:
-        raise FileError(
-            f"{file}: no column {', '.join(f'`{name}`' for name in missing)}; the first line names the columns"
-        )
     rows: list[Row] = []
-    for row in reader:
-        where = f"{file}: line {reader.line_num}"
-        if "" in row or None in row.values():
-            raise FileError(f"{where}: its fields do not match the columns; quote texts with commas")
-        if len(rows) == MOST_ROWS:
-            raise FileError(f"{file}: more than {MOST_ROWS:,} rows; split the file")
+    for where, row in asked.rows(file, NEEDED):
         for name in ("gpus", "gbs", "seq"):
             if not (row[name].isascii() and row[name].isdigit() and 0 < len(row[name]) < 9 and int(row[name])):
                 raise FileError(f"{where}: {name} is `{row[name][:40]}`; write a whole number above 0")
         rows.append(row)
-    if not rows:
-        raise FileError(f"{file}: no rows; give one line for each run")
     return rows
 
 

@@ -14,7 +14,7 @@ LAYOUT = ("mbs", "fsdp", "tp", "pp", "cp", "vp", "ep")
 
 
 def check(made: Sequence[Cell]) -> list[Claim]:
-    """All claims; rows that calibrated a chip count in the order of machines too, but not two of them together."""
+    """All claims; rows that calibrated a GPU count in the order of machines too, but not two of them together."""
     score = scoring.score("all", made)
     if score is None:
         return []

@@ -31,7 +31,7 @@ class PublishedSystem:
 
     machine: str
     gpus: int  # of a node that take part
-    chip: str  # the row of chips.toml
+    gpu: str  # the row of the table of GPUs
     fabric: str | None = None
     why: str = ""  # where something else stands for it
     capacity_bytes: int | None = None  # where that of the machine file is not its own
@@ -39,15 +39,15 @@ class PublishedSystem:
 
 RACK = "64 of the 72 GPUs of a rack take part, as the recipes do"
 SYSTEMS = {
-    "DGX-H100": PublishedSystem("hgx-h100", 8, "hgx-h100"),
-    "DGX-H200": PublishedSystem("hgx-h200", 8, "hgx-h200", why="rates of H100 with the memory of H200"),
-    "DGX-B200": PublishedSystem("b200", 8, "b200"),
-    "DGX-B300": PublishedSystem("b300", 8, "b300"),
-    "DGX-GB200": PublishedSystem("gb200-nvl72", 64, "gb200-nvl72", why=RACK),
+    "DGX-H100": PublishedSystem("hgx-h100", 8, "H100"),
+    "DGX-H200": PublishedSystem("hgx-h200", 8, "H200", why="rates of H100 with the memory of H200"),
+    "DGX-B200": PublishedSystem("b200", 8, "B200"),
+    "DGX-B300": PublishedSystem("b300", 8, "B300"),
+    "DGX-GB200": PublishedSystem("gb200-nvl72", 64, "GB200", why=RACK),
     "DGX-GB300": PublishedSystem(
         "gb200-nvl72",
         64,
-        "gb300-nvl72",
+        "GB300",
         "xdr-fat-tree,nodes_per_leaf=1",
         f"GB200 NVL72 with 800G NICs; {RACK}",
         round(288 * GIGA),
@@ -82,7 +82,7 @@ class ThroughputModel:
         self._known: dict[tuple, Throughput] = {}
 
     def with_reached(self, reached: Mapping[str, float]) -> ThroughputModel:
-        """Return the same with other shares of the peak by chip; exchanges that were simulated are kept."""
+        """Return the same with other shares of the peak by GPU; exchanges that were simulated are kept."""
         other = ThroughputModel(reached)
         other._exchanges = self._exchanges
         return other
@@ -111,9 +111,9 @@ class ThroughputModel:
             return Throughput(None, f"`{row['task']}` in `{row['precision']}` is not described")
         gpus = _number(row, "gpus")
         machine, places = located(system, gpus)
-        chip = compute.chip(machine, precision, like=system.chip)
-        if system.chip in self._reached:
-            chip = replace(chip, reached=self._reached[system.chip])
+        chip = compute.chip(machine, precision, gpu=system.gpu)
+        if system.gpu in self._reached:
+            chip = replace(chip, reached=self._reached[system.gpu])
         exchanges = self._exchanges.setdefault(
             (system.machine, system.fabric, gpus), llm.GroupExchanges(machine, places)
         )

@@ -5,13 +5,10 @@ Source: a table of the plug-in aws-ofi-nccl: `references/tuner/README.md`.
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 from linkwright.base.errors import FileError
-from linkwright.base.files import read_text
-from linkwright_evidence import Options
+from linkwright_evidence import Options, asked
 from linkwright_evidence.outcome import Cell, Outcome, numbered
 from linkwright_evidence.published import reference_rows
 from linkwright_evidence.tuner.choice import GPUS, MACHINE, NETWORK, TIE, VERSION, Decision, Tuner
@@ -84,21 +81,13 @@ def _cell(nodes: int, size: int, words: str, one: Decision) -> Cell:
 
 
 def _read(file: Path) -> list[tuple[dict[str, str], int, int]]:
-    reader = csv.DictReader(io.StringIO(read_text(file, "a table of conditions")), restkey="")
-    missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        raise FileError(f"{file}: no column {names}; the first line names the columns")
     found = []
-    for row in reader:
-        where = f"{file}: line {reader.line_num}"
+    for where, row in asked.rows(file, NEEDED):
         try:
             nodes, ranks, size = (int(row[name]) for name in NEEDED)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise FileError(f"{where}: {', '.join(NEEDED)} have to be whole numbers") from error
         if min(nodes, size) < 1 or ranks != nodes * GPUS:
             raise FileError(f"{where}: {ranks} ranks on {nodes} nodes; give {GPUS} for each node, and a size above 0")
         found.append((row, nodes, size))
-    if not found:
-        raise FileError(f"{file}: no rows; give one line for each decision")
     return found

@@ -13,7 +13,7 @@ import functools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,9 @@ class GpuKind:
     box: str = ""
     bridged: int = 0
     why: str = ""
+    # Tables do not hash, and the name of a row is enough.
+    tensor_tflops: Mapping[str, float] = field(default_factory=dict, hash=False)
+    reached: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def library_generation(self) -> str:
@@ -140,6 +143,11 @@ def of_architecture(architecture: str) -> GpuKind | None:
 def of_pci(pci: str) -> GpuKind | None:
     """The GPU with this PCI vendor and device, such as `10de:2330`."""
     return next((gpu for gpu in known() if pci in gpu.pci), None)
+
+
+def of_machine(name: str) -> GpuKind | None:
+    """Return the first GPU that this machine stands for, such as H100 for `hgx-h100`."""
+    return next((gpu for gpu in known() if gpu.on == name), None)
 
 
 def listed() -> str:

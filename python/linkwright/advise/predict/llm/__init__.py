@@ -3,7 +3,7 @@
     model      parameters, operations and bytes of one token        model.py
     layout     degrees of parallelism, groups of ranks              layout.py
     memory     what one GPU holds                                   memory.py
-    compute    products, attention, memory of a layer               compute.py, chips.toml
+    compute    products, attention, memory of a layer               compute.py
     together   collectives of all groups at once, simulated         together.py
     step       all of it                                            step.py
     search     the fastest layouts that fit                         search.py

@@ -1,11 +1,11 @@
 """How long a GPU computes on one microbatch of one layer.
 
-    products       operations / (peak of the precision x reached)      `reached`: one number a chip, fitted
+    products       operations / (peak of the precision x reached)      `reached`: one number a GPU, `gpus.toml`
     attention      operations / (peak of bf16 x reached); backward computes the scores again, so 2.5 times forward
     memory         bytes of norms, residuals, activations, quantisation, routing / (rate of the memory x STREAMED)
 
-The three follow each other. What a number of microseconds per kernel would add is not modelled: small microbatches
-without CUDA graphs are slower. NVFP4 leaves 15 % of the products in bf16, as its recipe does.
+The three follow each other. Start-up of kernels is not modelled. NVFP4 leaves 15 % of
+the products in bf16, as its recipe does.
 
 Sources: Williams et al., *Roofline*, 2009; Dao, *FlashAttention-2*, 2023 (backward); NVIDIA, *Pretraining Large
 Language Models with NVFP4*, 2025.
@@ -13,24 +13,22 @@ Language Models with NVFP4*, 2025.
 
 from __future__ import annotations
 
-import functools
-import tomllib
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm.model import EXPERT
-from linkwright.advise.predict.training.compute import EFFICIENCY, peak_of
+from linkwright.advise.predict.training.compute import EFFICIENCY, stated
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
+from linkwright.machines import gpus
 
 if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.advise.predict.llm.layout import ParallelLayout
     from linkwright.advise.predict.llm.model import Transformer
 
-# OwnParameters of the memory's rate that kernels reach which only stream, and products that NVFP4 leaves in bf16.
+# Share of the memory's rate that streaming kernels reach (assumed), and of products that NVFP4 leaves in bf16.
 STREAMED, LEFT_IN_BF16 = 0.7, 0.15
 # Operations of attention backward over forward, which computes the scores once more.
 ATTENTION_BACKWARD = 2.5
@@ -55,37 +53,38 @@ class ChipRates:
         return (EFFICIENCY[0], EFFICIENCY[2]) if self.assumed else (self.reached, self.reached)
 
 
-@functools.cache
-def chips() -> dict[str, dict]:
-    """Return the table of chips, by machine file."""
-    return tomllib.loads((resources.files(__package__) / "chips.toml").read_text(encoding="utf-8"))
+def chip(machine: _native.Machine, precision: str, efficiency: float | None = None, gpu: str = "") -> ChipRates:
+    """Return the rates of a machine's GPU.
 
-
-def chip(machine: _native.Machine, precision: str, efficiency: float | None = None, like: str = "") -> ChipRates:
-    """Return the rates of a machine's GPU; `like` names another file whose rates it has.
+    Args:
+        machine: its file states the peak in bf16 and the rate of the memory.
+        precision: of the products, such as `mxfp8`.
+        efficiency: share of the peak, instead of the calibrated or assumed one.
+        gpu: row of the table of GPUs, where it is not the first that the machine stands for.
 
     Raises:
-        UsageError: neither its file nor the table of chips states a peak in that precision.
+        UsageError: neither its file nor the table of GPUs states a peak in that precision.
     """
-    name = like or Path(machine.file.removeprefix("composed ")).stem
-    row = chips().get(name, {})
-    bf16 = peak_of(machine, "bf16")
-    if bf16 is None or bf16.precision != "bf16":
+    row = gpus.called(gpu) if gpu else gpus.of_machine(Path(machine.file.removeprefix("composed ")).stem)
+    bf16 = stated(machine, "bf16")
+    if bf16 is None:
         raise UsageError(f"{machine.name}: its file states no `tensor_bf16`, so no product has a rate; add the fact")
-    peaks = {"bf16": bf16.flops_per_s, **{key: value * TERA for key, value in row.get("peak", {}).items()}}
+    peaks = {"bf16": bf16.flops_per_s}
+    if row:
+        peaks |= {key: value * TERA for key, value in row.tensor_tflops.items()}
     if precision not in peaks:
         raise UsageError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
     reached, basis, assumed = EFFICIENCY[1], "assumed: half of the peak, from a quarter to three quarters", True
     if efficiency:
         reached, basis, assumed = efficiency, "given", False
-    elif "reached" in row:
-        reached, basis, assumed = row["reached"]["value"], row["reached"]["source"], False
-    memory = row.get("memory", 0) * GIGA or _combine(machine)
+    elif row and row.reached:
+        reached, basis, assumed = row.reached["value"], row.reached["source"], False
+    memory = _memory_bytes_per_s(machine)
     return ChipRates(machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed)
 
 
-def _combine(machine: _native.Machine) -> float:
-    """The memory's rate behind the path of copies, of which two reads and a write are a third."""
+def _memory_bytes_per_s(machine: _native.Machine) -> float:
+    """The memory's rate: three times that of sums by the path of copies, which are two reads and a write."""
     key = "path.copy.combine_rate"
     return next((3 * float(row["value"]) * GIGA for row in machine.numbers() if row["key"] == key), float("inf"))
 
@@ -148,5 +147,5 @@ def output_ns(model: Transformer, layout: ParallelLayout, chip: ChipRates) -> fl
 
 
 def at(chip: ChipRates, reached: float) -> ChipRates:
-    """The chip with another share of its peak."""
+    """Return the chip with another share of its peak."""
     return replace(chip, reached=reached)

@@ -21,11 +21,6 @@ from linkwright.base.errors import UsageError
 if TYPE_CHECKING:
     from linkwright.advise.predict.llm.model import Transformer
 
-# Precision of products -> bytes of an element that travels to an expert, and scale factors aside.
-PRECISIONS = ("bf16", "fp8", "mxfp8", "nvfp4")
-RECOMPUTE = ("none", "full")
-PASSES = ("train", "adapt")
-
 
 @dataclass(frozen=True)
 class ParallelLayout:
