@@ -18,6 +18,8 @@ from .predict import COLUMNS, Throughput, ThroughputModel
 Row = dict[str, str]
 VALUE, UNIT = "tokens_per_s_per_gpu", "tokens/s/GPU"
 TARGET = scoring.Target(0.10, 0.20, 1.0)
+# Columns of numbers, and what stands in them for none.
+COUNTS, ABSENT = ("gpus", "gbs", "seq", "mbs", "fsdp", "tp", "pp", "cp", "vp", "ep"), ("", "-", "n/a", "none")
 MOST_ROWS = 100_000
 # Without which a row is none; the others are 1 where they are empty or missing.
 NEEDED = ("task", "model", "system", "gpus", "precision", "gbs", "seq")
@@ -43,9 +45,11 @@ def read(file: Path) -> list[Row]:
             raise FileError(f"{where}: its fields do not match the columns; quote texts with commas")
         if len(rows) == MOST_ROWS:
             raise FileError(f"{file}: more than {MOST_ROWS:,} rows; split the file")
-        for name in ("gpus", "gbs", "seq"):
-            if not (row[name].isascii() and row[name].isdigit() and 0 < len(row[name]) < 9 and int(row[name])):
-                raise FileError(f"{where}: {name} is `{row[name][:40]}`; write a whole number above 0")
+        for name in COUNTS:
+            text = row.get(name, "")
+            counted = text.isascii() and text.isdigit() and len(text) < 9
+            if not ((counted and (int(text) or name == "fsdp")) or (name not in NEEDED and text.lower() in ABSENT)):
+                raise FileError(f"{where}: {name} is `{text[:40]}`; write a whole number above 0 and below 10^8")
         rows.append(row)
     if not rows:
         raise FileError(f"{file}: no rows; give one line for each run")

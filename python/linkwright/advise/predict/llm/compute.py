@@ -24,6 +24,7 @@ from linkwright.advise.predict.llm.model import EXPERT
 from linkwright.advise.predict.training.compute import EFFICIENCY, peak_of
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
+from linkwright.machines import ASSUMED
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -68,6 +69,11 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         UsageError: neither its file nor the table of chips states a peak in that precision.
     """
     name = like or Path(machine.file.removeprefix("composed ")).stem
+    if name.startswith(ASSUMED):
+        raise UsageError(
+            f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
+            "with `tensor_bf16` (docs/machines.md)"
+        )
     row = chips().get(name, {})
     bf16 = peak_of(machine, "bf16")
     if bf16 is None or bf16.precision != "bf16":
