@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -28,6 +29,9 @@ def rows(file: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, str
         if missing := [name for name in needed if name not in (reader.fieldnames or ())]:
             names = ", ".join(f"`{name}`" for name in missing)
             raise FileError(f"{file}: no column {names}; the first line names the columns")
+        doubled = [name for name, times in Counter(reader.fieldnames or ()).items() if times > 1]
+        if doubled:
+            raise FileError(f"{file}: column `{doubled[0]}` is there twice; omit one")
         count = 0
         for count, row in enumerate(reader, 1):
             where = f"{file}: line {reader.line_num}"

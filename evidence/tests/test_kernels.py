@@ -216,6 +216,14 @@ def test_withheld_systems_and_scales_are_answered_with_their_columns(tmp_path, c
         assert cell["reference"] is None
 
 
+def test_a_row_that_no_model_knows_costs_no_other_its_answer(tmp_path):
+    file = written(tmp_path, *ASKED, ASKED[0] | {"system": "h100"})
+    outcome = studies.reproduce("kernels", Options(conditions=file))
+    assert [cell.predicted is None for cell in outcome.cells] == [False] * len(ASKED) + [True]
+    assert "line 6: unknown system `h100`" in outcome.cells[-1].keys["remark"]
+    assert "1 row without a prediction" in outcome.remarks[1]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -227,9 +235,19 @@ def test_withheld_systems_and_scales_are_answered_with_their_columns(tmp_path, c
         ({"tokens": -4}, "tokens = `-4`"),
         ({"topk": 512}, "512 experts of a token, but there are 256"),
         ({"sms": ""}, "sms is missing"),
+        ({"sms": 500}, "500 SMs, but `h200_sxm` has 132"),
+        ({"experts": 1 << 17}, "131072 experts; give at most"),
+        ({"tokens": 1 << 41}, "at most 2\\^40"),
+        ({"op": "broadcast"}, "line 2: unknown operation of deepep_ht_combine `broadcast`"),
+        ({"backend": "nccl"}, "unknown backend of deepep_ht_combine `nccl`"),
+        ({"gpus": 1, "nodes": 1}, "1 GPU on 1 node; there is nothing"),
+        ({"gpus": 64, "nodes": 1}, "`h200_sxm` has 8 that reach each other"),
+        ({"gpus": 16, "nodes": 2, "system": "l40s"}, "no network of `l40s`"),
+        (ASKED[0] | {"system": "h100_sxm", "gpus": 16, "nodes": 2}, "on one node of `h100_sxm` only"),
+        (ASKED[0] | {"mode": "stream"}, "unknown mode of framework_allreduce `stream`"),
     ],
 )
-def test_what_no_model_knows_is_refused_in_one_message(tmp_path, change, message):
+def test_a_file_of_which_no_model_knows_a_row_is_refused_in_one_message(tmp_path, change, message):
     file = written(tmp_path, ASKED[1] | change)
     with pytest.raises(LinkwrightError, match=message):
         studies.reproduce("kernels", Options(conditions=file))
@@ -241,6 +259,9 @@ def test_a_file_needs_columns_and_rows(tmp_path):
     file = tmp_path / "other.csv"
     file.write_text("kind,system\na,b\n", encoding="utf-8")
     with pytest.raises(FileError, match="no column `gpus`, `nodes`"):
+        studies.reproduce("kernels", Options(conditions=file))
+    file.write_text(",".join((*COLUMNS, "gpus")) + "\n", encoding="utf-8")
+    with pytest.raises(FileError, match="column `gpus` is there twice"):
         studies.reproduce("kernels", Options(conditions=file))
 
 

@@ -41,6 +41,8 @@ def test_conditions_are_answered_as_they_stood(tmp_path):
         ("model,system\n", "no column `task`"),
         (HEAD, "no rows"),
         (HEAD + LLAMA.replace(",64,", ",many,"), "gpus is `many`"),
+        (HEAD + LLAMA.replace(",4,8,", ",four,8,"), "tp is `four`"),
+        (HEAD + LLAMA.replace(",64,", ",100000000,"), "below 10\\^8"),
         (HEAD + LLAMA.strip() + ",1\n", "more fields than columns"),
         (HEAD + "pretrain,26.04\n", "line 2: gpus is ``"),
     ],

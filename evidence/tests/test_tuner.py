@@ -49,6 +49,7 @@ def test_conditions_are_answered_as_they_stood(tmp_path, capsys):
         ("nodes,ranks,size_bytes\n", "no rows"),
         ("nodes,ranks,size_bytes\n2,x,1\n", "line 2: nodes, ranks, size_bytes have to be whole numbers"),
         ("nodes,ranks,size_bytes\n2,8,1\n", "8 ranks on 2 nodes"),
+        ("nodes,ranks,size_bytes,collective\n2,16,1,broadcast\n", "of all_reduce only"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, message):

@@ -615,6 +615,13 @@ def test_several_logs_are_refused(tmp_path):
     assert "is neither a log nor a dump of a rank" in result.err
 
 
+def test_no_file_is_left_out_in_silence(tmp_path):
+    for names in ((RAS, tmp_path / "missing"), (tmp_path / "missing", RAS)):
+        result = invoke("explain", *map(str, names))
+        assert result.status == 2
+        assert "missing: there is no such file" in result.err
+
+
 def test_ranks_are_written_as_people_do():
     assert compact([3, 1, 2, 7, 9, 10]) == "1-3, 7, 9-10"
 

@@ -277,13 +277,24 @@ def test_the_verb_prints_json_and_its_status(capsys):
 
 def test_the_verb_says_by_how_much_it_does_not_fit(capsys):
     assert status_of(["predict", "llm", "llama3-70b", "--on", "hgx-h100"]) == 1
-    assert "DOES NOT FIT" in capsys.readouterr().out
+    assert "or compute again (--recompute full)" in " ".join(capsys.readouterr().out.split())
+    assert status_of(["predict", "llm", "llama3-405b", "--on", "hgx-h100", "--fsdp", "--recompute", "full"]) == 1
+    found = " ".join(capsys.readouterr().out.split())
+    assert found.endswith("the largest part is optimizer. To fit, divide the model further (--tp, --pp, --ep)")
     assert status_of(["predict", "llama3-70b", "--on", "hgx-h100"]) == 2
     assert "predict llm llama3-70b" in capsys.readouterr().err
     assert status_of(["predict", "llm", "resnet", "--on", "hgx-h100"]) == 2
     assert "without `llm`" in capsys.readouterr().err
     assert status_of(["predict", "llm", "llama3-8b", "--on", "hgx-h100", "--compare", "tq=8"]) == 2
     assert "unknown degree `tq`" in capsys.readouterr().err
+    assert status_of(["predict", "llm", "llama3-8b", "--on", "hgx-h100", "--compare", "tp=4,tp=8"]) == 2
+    assert "states tp twice" in capsys.readouterr().err
+    assert status_of(["predict", "llm", "llama3-8b", "--on", "assumed-a40"]) == 2
+    assert "those of another GPU" in capsys.readouterr().err
+
+
+def test_volta_has_no_bf16():
+    assert compute.chip(machines.load("v100"), "bf16").peak_flops_per_s == pytest.approx(15.7e12)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +302,9 @@ def test_the_verb_says_by_how_much_it_does_not_fit(capsys):
     [
         ("topk = 9\nexperts = 8", "topk 9"), ("kv_heads = 3", "kv_heads 3"), ("hiden = 1", "did you mean `hidden`"),
         ("dense_layers = 1", "without `experts`"), ("windowed_layers = 1", "without `window`"),
+        ("window = 8", "without `windowed_layers`"), ("q_rank = 8", "`q_rank` without `kv_rank`"),
+        ("rope_dim = 8", "`rope_dim` without `kv_rank`"), ("kv_rank = 8\nrope_dim = 17", "part of head_dim 16"),
+        ("topk = 2", "without `experts`"), ("expert_ffn = 8", "without `experts`"),
     ],
 )  # fmt: skip
 def test_files_that_make_no_model_are_refused(line, words):

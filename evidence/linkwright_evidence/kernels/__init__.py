@@ -9,7 +9,7 @@ Source: tables of NVIDIA's aiconfigurator: `references/kernels/README.md`.
 
 from __future__ import annotations
 
-from linkwright.base.errors import unknown
+from linkwright.base.errors import LinkwrightError, unknown
 from linkwright.base.units import counted
 from linkwright_evidence import Options
 from linkwright_evidence.kernels import cells, claims, condition, holdout, numbers, orders, shown
@@ -32,8 +32,13 @@ def reproduce(options: Options) -> Outcome:
     if options.conditions is not None:
         asked = condition.read(options.conditions)
         made = [_answer(row, one, kernels) for row, one in asked]
-        outcome = _outcome(sorted({one.system for _, one in asked}), made)
-        outcome.remarks = [f"{counted(len(made), 'row')} predicted"]
+        known = [one for _, one in asked if isinstance(one, condition.Condition)]
+        outcome = _outcome(sorted({one.system for one in known}), made)
+        outcome.remarks = [f"{counted(len(known), 'row')} predicted"]
+        if refused := [str(one) for _, one in asked if isinstance(one, LinkwrightError)]:
+            outcome.remarks.append(
+                f"{counted(len(refused), 'row')} without a prediction, `remark` says why; {refused[0]}"
+            )
         return outcome
     _check_names(options)
     measured = cells.chosen(options)
@@ -80,6 +85,8 @@ def _rules() -> list[dict]:
     ]
 
 
-def _answer(row: dict[str, str], one: condition.Condition, kernels: Kernels) -> Cell:
-    """A row of `--conditions`, its columns as they stood."""
+def _answer(row: dict[str, str], one: condition.Condition | LinkwrightError, kernels: Kernels) -> Cell:
+    """A row of `--conditions`, its columns as they stood; without a prediction, `remark` says why."""
+    if isinstance(one, LinkwrightError):
+        return Cell("no model", row | {"remark": str(one)}, None, None, "us")
     return Cell(cells.group(one), dict(row), float(f"{kernels.time_us(one):.6g}"), None, "us")

@@ -10,12 +10,13 @@ import csv
 import functools
 import gzip
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 
-from linkwright.base.errors import FileError, unknown
+from linkwright.base.errors import FileError, LinkwrightError, unknown
+from linkwright.base.units import counted
 from linkwright.libraries.settings import COLLECTIVES
 from linkwright_evidence import asked
 
@@ -23,6 +24,18 @@ KINDS = (
     "collective", "framework_allreduce", "deepep_ll", "deepep_ht_dispatch", "deepep_ht_combine", "moe_alltoall",
 )  # fmt: skip
 NEEDED = ("kind", "system", "gpus", "nodes", "backend", "op")
+# Kind -> the words that a column may have.
+OPS: Mapping[str, Iterable[str]] = {
+    "collective": COLLECTIVES, "framework_allreduce": ("all_reduce",), "deepep_ll": ("dispatch", "combine"),
+    "deepep_ht_dispatch": ("dispatch", "dispatch_notify"), "deepep_ht_combine": ("combine", "combine_notify"),
+    "moe_alltoall": ("prepare", "dispatch", "combine", "combine_low_precision"),
+}  # fmt: skip
+BACKENDS: Mapping[str, Iterable[str]] = {
+    "collective": ("nccl", "oneccl"), "framework_allreduce": ("sglang", "trtllm", "vllm"),
+    **dict.fromkeys(KINDS[2:5], ("deepep",)),
+}  # fmt: skip
+RACK_GPUS = 72  # of one NVLink network of trays
+MOST, MOST_EXPERTS = 1 << 40, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -113,13 +126,17 @@ def condition(row: Mapping[str, str], where: str) -> Condition:
         values[field.name] = _count(text, field.name, where) if field.name in _NUMBERS else text
     one = Condition(**values)  # type: ignore[arg-type]
     if one.kind not in KINDS:
-        raise unknown("kind of kernel", one.kind, KINDS)
+        raise unknown("kind of kernel", one.kind, KINDS, where=where)
     if one.system not in SYSTEMS:
-        raise unknown("system", one.system, SYSTEMS)
-    if one.kind == "collective" and one.op not in COLLECTIVES:
-        raise unknown("collective", one.op, COLLECTIVES)
-    if not one.gpus or not one.nodes or one.gpus % one.nodes:
-        raise FileError(f"{where}: {one.gpus} GPUs on {one.nodes} nodes; every node must have as many")
+        raise unknown("system", one.system, SYSTEMS, where=where)
+    if one.op not in OPS[one.kind]:
+        what = "collective" if one.kind == "collective" else f"operation of {one.kind}"
+        raise unknown(what, one.op, OPS[one.kind], where=where)
+    if one.backend not in BACKENDS.get(one.kind, (one.backend,)):
+        raise unknown(f"backend of {one.kind}", one.backend, BACKENDS[one.kind], where=where)
+    if one.kind == "framework_allreduce" and one.mode not in ("", "graph", "eager"):
+        raise unknown(f"mode of {one.kind}", one.mode, ("graph", "eager"), where=where)
+    _check_ranks(one, where)
     if one.kind.startswith(("deepep", "moe")):
         _check_tokens(one, where)
     elif not one.size_bytes:
@@ -127,10 +144,30 @@ def condition(row: Mapping[str, str], where: str) -> Condition:
     return one
 
 
+def _check_ranks(one: Condition, where: str) -> None:
+    asked = f"{where}: {counted(one.gpus, 'GPU')} on {counted(one.nodes, 'node')}"
+    if not one.nodes or one.gpus % one.nodes:
+        raise FileError(f"{asked}; every node must have as many")
+    if one.gpus < 2:
+        raise FileError(f"{asked}; there is nothing to exchange, give at least 2 GPUs")
+    rack = one.on.nic == one.on.link
+    each, local = (RACK_GPUS if rack else one.on.node_gpus), one.gpus // one.nodes
+    if one.nodes > 1 and not one.on.nic:
+        raise FileError(f"{asked}; no network of `{one.system}` is described, give one node")
+    if not one.kind.startswith("deepep") and one.nodes > 1 and not rack:
+        raise FileError(f"{asked}; {one.kind} is described on one node of `{one.system}` only")
+    if (local if one.kind.startswith("deepep") else one.gpus) > each:
+        raise FileError(f"{asked}; `{one.system}` has {each} that reach each other without a network")
+
+
 def _check_tokens(one: Condition, where: str) -> None:
     missing = [name for name in ("tokens", "hidden", "topk", "experts") if not getattr(one, name)]
     if missing:
         raise FileError(f"{where}: {', '.join(missing)} missing or 0; {one.kind} needs them")
+    if one.experts > MOST_EXPERTS:
+        raise FileError(f"{where}: {one.experts} experts; give at most {MOST_EXPERTS:,}")
+    if one.sms > one.on.sms:
+        raise FileError(f"{where}: {one.sms} SMs, but `{one.system}` has {one.on.sms}; lower sms")
     if one.topk > one.experts:
         raise FileError(f"{where}: {one.topk} experts of a token, but there are {one.experts}; lower topk")
     if one.kind.startswith("deepep_ht") and not one.sms:
@@ -142,14 +179,26 @@ def _count(text: str, name: str, where: str) -> int:
         value = int(text or 0)
     except ValueError:
         value = -1
-    if value < 0:
-        raise FileError(f"{where}: {name} = `{text}`; a whole number from 0 on")
+    if not 0 <= value <= MOST:
+        raise FileError(f"{where}: {name} = `{text}`; a whole number from 0 on, at most 2^40")
     return value
 
 
-def read(file: Path) -> list[tuple[dict[str, str], Condition]]:
-    """The rows of a file of conditions, as they are, each with its condition."""
-    return [(row, condition(row, where)) for where, row in asked.rows(file, NEEDED)]
+def read(file: Path) -> list[tuple[dict[str, str], Condition | LinkwrightError]]:
+    """Return the rows of a file of conditions, as they are, each with its condition or why no model knows it.
+
+    Raises:
+        LinkwrightError: the file is no table, or no model knows any of its rows.
+    """
+    found: list[tuple[dict[str, str], Condition | LinkwrightError]] = []
+    for where, row in asked.rows(file, NEEDED):
+        try:
+            found.append((row, condition(row, where)))
+        except LinkwrightError as error:
+            found.append((row, error))
+    if all(isinstance(one, LinkwrightError) for _, one in found):
+        raise found[0][1]  # type: ignore[misc]
+    return found
 
 
 @functools.cache

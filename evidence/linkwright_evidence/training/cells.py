@@ -16,6 +16,8 @@ from .predict import COLUMNS, Throughput, ThroughputModel
 Row = dict[str, str]
 VALUE, UNIT = "tokens_per_s_per_gpu", "tokens/s/GPU"
 TARGET = scoring.Target(0.10, 0.20, 1.0)
+# Columns of numbers, and what stands in them for none.
+COUNTS, ABSENT = ("gpus", "gbs", "seq", "mbs", "fsdp", "tp", "pp", "cp", "vp", "ep"), ("", "-", "n/a", "none")
 # Without which a row is none; the others are 1 where they are empty or missing.
 NEEDED = ("task", "model", "system", "gpus", "precision", "gbs", "seq")
 
@@ -29,9 +31,11 @@ def read(file: Path) -> list[Row]:
     """The conditions in a CSV file; refuses a file that is not one."""
     rows: list[Row] = []
     for where, row in asked.rows(file, NEEDED):
-        for name in ("gpus", "gbs", "seq"):
-            if not (row[name].isascii() and row[name].isdigit() and 0 < len(row[name]) < 9 and int(row[name])):
-                raise FileError(f"{where}: {name} is `{row[name][:40]}`; write a whole number above 0")
+        for name in COUNTS:
+            text = row.get(name, "")
+            counted = text.isascii() and text.isdigit() and len(text) < 9
+            if not ((counted and (int(text) or name == "fsdp")) or (name not in NEEDED and text.lower() in ABSENT)):
+                raise FileError(f"{where}: {name} is `{text[:40]}`; write a whole number above 0 and below 10^8")
         rows.append(row)
     return rows
 

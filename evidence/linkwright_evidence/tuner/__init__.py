@@ -89,5 +89,7 @@ def _read(file: Path) -> list[tuple[dict[str, str], int, int]]:
             raise FileError(f"{where}: {', '.join(NEEDED)} have to be whole numbers") from error
         if min(nodes, size) < 1 or ranks != nodes * GPUS:
             raise FileError(f"{where}: {ranks} ranks on {nodes} nodes; give {GPUS} for each node, and a size above 0")
+        if row.get("collective", "all_reduce") != "all_reduce":
+            raise FileError(f"{where}: collective is `{row['collective']}`; the decisions are of all_reduce only")
         found.append((row, nodes, size))
     return found

@@ -88,6 +88,11 @@ def command(
         from linkwright.base.errors import FileError
 
         raise FileError(f"{something}: is empty; give a log or a schedule")
+    for name in somethings if len(somethings) > 1 else ():
+        if name != "-" and not Path(name).exists():
+            from linkwright.base.errors import FileError
+
+            raise FileError(f"{name}: there is no such file; logs and dumps of ranks alone are explained together")
     described: dict[str, object]
     described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
                  "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,

@@ -214,7 +214,9 @@ def _layout(text: str) -> dict[str, object]:
         if name not in known:
             raise unknown("degree", name, known, where=f"--compare {text}")
         if not re.fullmatch(r"\d{1,7}", value, re.ASCII) or (int(value) < 1 and name != "zero"):
-            raise UsageError(f"--compare {text}: `{part}` has no number; write layouts as `tp=8,pp=4`")
+            raise UsageError(f"--compare {text}: `{part}` has no number above 0; write layouts as `tp=8,pp=4`")
+        if name in found:
+            raise UsageError(f"--compare {text}: states {name} twice; repeat --compare for another layout")
         found[name] = int(value)
     return found
 
@@ -292,7 +294,10 @@ def _room(one: ModelForecast) -> str:
     room, total = one.capacity_bytes / GIGA, one.memory.total / GIGA
     if one.fits:
         return f"FITS: {total:,.1f} GB of {room:,.0f} GB"
+    cures = ["divide the model further (--tp, --pp, --ep)"]
+    cures += ["share its state (--fsdp)"] if one.layout.zero < 3 else []
+    cures += ["compute again (--recompute full)"] if one.layout.recompute != "full" else []
     return (
-        f"DOES NOT FIT: {total:,.1f} GB of {room:,.0f} GB, {total - room:,.1f} GB too much; {one.memory.largest} take "
-        f"most. Divide the model further (--tp, --pp, --ep), share its state (--fsdp), or --recompute full"
+        f"DOES NOT FIT: {total:,.1f} GB of {room:,.0f} GB, {total - room:,.1f} GB too much; the largest part is "
+        f"{one.memory.largest}. To fit, {', or '.join(cures)}"
     )

@@ -140,6 +140,7 @@ def test_a_run_is_a_folder_of_cases(tmp_path):
     ("words", "said"),
     [
         (("allreduce/ring",), "writes a folder; name it with --out FOLDER"),
+        (("allreduce/ring", "--ranks", "1", "--out", "x"), "a single rank sends nothing"),
         (("allreduce/ring", "--ranks", "73", "--out", "x"), "73 ranks, and a Wormhole n150 has 72 workers"),
         (("allreduce/ring", "--ranks", "9", "--grid", "9x1", "--out", "x"), "a grid of 9 x 1, and a Wormhole n150"),
         (("allreduce/ring", "--size", "16M", "--out", "x"), "bytes of L1"),

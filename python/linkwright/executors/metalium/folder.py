@@ -98,6 +98,8 @@ def files(questions: Sequence[Scheduled], source: str) -> Mapping[str, bytes]:
 
 def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
     """Return what the host program needs to know about a schedule, and its arrays."""
+    if question.ranks < 2:
+        raise WaivedError(f"{question.key}: a single rank sends nothing; ask for at least 2")
     if question.ranks > _COLUMNS * _LINES:
         raise WaivedError(
             f"{question.key}: {question.ranks} ranks, and a Wormhole n150 has {_COLUMNS * _LINES} workers; "

@@ -21,7 +21,7 @@ from linkwright.advise.predict.llm.model import EXPERT
 from linkwright.advise.predict.training.compute import EFFICIENCY, stated
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
-from linkwright.machines import gpus
+from linkwright.machines import ASSUMED, gpus
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -65,7 +65,13 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
     Raises:
         UsageError: neither its file nor the table of GPUs states a peak in that precision.
     """
-    row = gpus.called(gpu) if gpu else gpus.of_machine(Path(machine.file.removeprefix("composed ")).stem)
+    name = Path(machine.file.removeprefix("composed ")).stem
+    if name.startswith(ASSUMED) and not gpu:
+        raise UsageError(
+            f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
+            "with `tensor_bf16` (docs/machines.md)"
+        )
+    row = gpus.called(gpu) if gpu else gpus.of_machine(name)
     bf16 = stated(machine, "bf16")
     if bf16 is None:
         raise UsageError(f"{machine.name}: its file states no `tensor_bf16`, so no product has a rate; add the fact")

@@ -201,10 +201,18 @@ def read(document: Table, head: Table) -> Transformer:
         raise model.error(f"heads {heads} is not a multiple of kv_heads {made.kv_heads}; correct one of them")
     if made.experts and made.topk > made.experts:
         raise model.error(f"topk {made.topk} of {made.experts} experts; give at most {made.experts}")
-    if not made.experts and (made.shared_experts or made.dense_layers):
-        raise model.error("states `shared_experts` or `dense_layers` without `experts`; add it, or omit them")
+    if not made.experts and (made.topk > 1 or model["expert_ffn"] or made.shared_experts or made.dense_layers):
+        raise model.error("states `topk`, `expert_ffn`, `shared_experts` or `dense_layers` without `experts`; add it")
+    for key, other in (
+        ("q_rank", "kv_rank"),
+        ("rope_dim", "kv_rank"),
+        ("window", "windowed_layers"),
+        ("windowed_layers", "window"),
+    ):
+        if model[key] and not model[other]:
+            raise model.error(f"states `{key}` without `{other}`; add it, or omit `{key}`")
+    if made.rope_dim > made.head_dim:
+        raise model.error(f"rope_dim {made.rope_dim} is part of head_dim {made.head_dim}; correct one of them")
     if max(made.dense_layers, made.windowed_layers) > made.layers:
         raise model.error(f"dense_layers and windowed_layers are among the {made.layers} layers; correct them")
-    if made.windowed_layers and not made.window:
-        raise model.error("states `windowed_layers` without `window`; add the tokens that they attend to")
     return made
