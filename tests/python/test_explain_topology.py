@@ -167,6 +167,16 @@ def test_tests_of_links_go_with_a_log(tmp_path):
     assert (refused.status, "2 of them have tables of collectives" in refused.err) == (2, True)
 
 
+def test_ports_below_an_assumed_rate_may_be_those_of_another_network(tmp_path):
+    for name, text in (("a.log", nccl(nodes=2, ranks=16)), ("b.txt", perftest(rows=((1 << 20, 24.5),)))):
+        (tmp_path / name).write_text(text)
+    words = ("explain", str(tmp_path / "a.log"), str(tmp_path / "b.txt"), "--on", "hgx-h100", "--nodes", "2")
+    assumed, given = (" ".join(invoke(*words, *more).out.split()) for more in ((), ("--fabric", "ndr-fat-tree")))
+    assert "ports carry 49% of their rate" in assumed
+    assert "The network (ndr-fat-tree) is assumed" in assumed
+    assert "is assumed, as nothing names it" not in given
+
+
 def test_warnings_and_rails_are_remarked():
     facts = replace(read(*LINES), measured={"port": (0.97, 0.95)})
     table = LogTable("nccl-tests", "allreduce", 16, 2, "float", "sum", None, ())

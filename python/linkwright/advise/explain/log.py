@@ -154,6 +154,8 @@ def explained(
     least = system.least_us(last) if judged.word == "faster than expected" and not judged.small else None
     if least and measured[last] >= least * AT_LIMIT:
         judged = replace(judged, word="fine", rule="more than the model has, and no more than the links carry")
+    # Ports that were measured below an assumed rate may be healthy ports of another network.
+    other_ports = guessed and facts.measured.get("port", (1.0, 1.0))[0] < links.FINE["port"]
     guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
     if guessed and judged.word == "faster than expected":
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
@@ -168,7 +170,7 @@ def explained(
         else suspects(CauseSearch(log, system), facts)
     )
     guessed &= not any(one.stated for one in named[:1])
-    doubted = [remarks.other_ports(system, last, measured[last])] if guessed else []
+    doubted = [remarks.other_ports(system, last, measured[last])] if guessed or other_ports else []
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
         binds, reduced.nodes, findings(measured, curve),

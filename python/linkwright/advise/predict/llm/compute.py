@@ -84,7 +84,8 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
     if efficiency:
         reached, basis, assumed = efficiency, "given", False
     elif row and row.reached:
-        reached, basis, assumed = row.reached["value"], row.reached["source"], False
+        assumed = row.reached["status"] == "assumed"  # such as that of a sister: the step then has a range
+        reached, basis = row.reached["value"], row.reached["source"]
     memory = _memory_bytes_per_s(machine)
     return ChipRates(machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed)
 
