@@ -32,7 +32,7 @@ def test_the_good_ones_are_read(tmp_path):
     for kind, text in (("osu", OSU), ("nccl-tests", NCCL)):
         result = imported(tmp_path, text, kind=kind)
         assert result.status == 0, result.err
-        assert Path(result.out.strip()).is_file()
+        assert Path(result.out.splitlines()[-1]).is_file()
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 

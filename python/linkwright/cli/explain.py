@@ -294,12 +294,16 @@ def _schedule(
 def _kept(root: Path, name: str) -> runs.Run | None:
     """The imported run of this name, if its logs can be explained."""
     from linkwright.advise.explain import log as logs
+    from linkwright.base.errors import LinkwrightError
     from linkwright.formats import logs as formats
     from linkwright.store import run as runs
 
     if Path(name).suffix and not Path(name).exists():
         return None
-    made = None if ":" in name else runs.find(root, name)
+    try:
+        made = None if ":" in name else runs.find(root, name)
+    except LinkwrightError:
+        return None  # `_run` says why
     return made if made and any(logs.tables(formats.read_log(path)) for path in made.logs) else None
 
 
@@ -309,6 +313,7 @@ def _imported(
     """Explain each log of a run as if it were given alone."""
     from linkwright.advise.explain import document, imported
 
+    made.results()  # a damaged run is refused, although its logs are whole
     on, its, their_ranks = imported.asked(made.plan.get("request", {}))
     found = [
         _log([str(path)], machine or on, variant if variant != type(variant)() else its, ranks or their_ranks, only,

@@ -151,7 +151,9 @@ def explained(
     binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
     assumed = remarks.assumed(binds)
     judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
-    least = system.least_us(last) if judged.word == "faster than expected" and not judged.small else None
+    # Links bound a plain message; a collective is bounded by its algorithm as well, so a faster one is odd.
+    odd = judged.word == "faster than expected" and not judged.small
+    least = system.least_us(last) if odd and system.collective == "sendrecv" else None
     if least and measured[last] >= least * AT_LIMIT:
         judged = replace(judged, word="fine", rule="more than the model has, and no more than the links carry")
     # Ports that were measured below an assumed rate may be healthy ports of another network.
