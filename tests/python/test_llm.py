@@ -275,6 +275,14 @@ def test_the_verb_prints_json_and_its_status(capsys):
     assert {group["group"] for group in found["groups"]} == {"dp"}
 
 
+def test_only_forecasts_of_experts_say_that_these_are_often_wrong(capsys):
+    for name, doubted in (("llama3-8b", False), ("qwen3-30b", True)):
+        words = ["predict", "llm", name, "--on", "hgx-h100", "--fsdp", "--batch", "64"]
+        status_of([*words, "--json"])
+        said = " ".join(json.loads(capsys.readouterr().out)["not_modelled"])
+        assert ("experts on nodes of eight GPUs" in said) == doubted
+
+
 def test_the_verb_says_by_how_much_it_does_not_fit(capsys):
     assert status_of(["predict", "llm", "llama3-70b", "--on", "hgx-h100"]) == 1
     assert "or compute again (--recompute full)" in " ".join(capsys.readouterr().out.split())

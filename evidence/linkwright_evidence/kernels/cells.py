@@ -76,7 +76,7 @@ def _known() -> frozenset[tuple[str, int, int, str]]:
 
 
 def _given(one: Measured) -> bool:
-    """Whether study `modern` fitted NCCL's numbers to this very value."""
+    """Return whether study `modern` fitted NCCL's numbers to this very value."""
     condition = one.condition
     if condition.kind != "collective":
         return False

@@ -35,7 +35,7 @@ CASES = (
 
 
 def case(one: Condition) -> bool:
-    """Whether the host of a row was not healthy: a broken path between peers, or NCCL at a third of its rate."""
+    """Return whether the host of a row was not healthy: a broken path between peers, or NCCL at a third of its rate."""
     return one.kind in ("collective", "framework_allreduce") and any(
         one.system == system and one.gpus in gpus and one.table in tables for system, gpus, tables in CASES
     )
@@ -55,7 +55,7 @@ def group(one: Condition) -> tuple[object, ...]:
 
 
 def usable(one: Measured) -> bool:
-    """Whether a row may be fitted to: healthy, and of a kernel with numbers of its own."""
+    """Return whether a row may be fitted to: it is healthy, and of a kernel with numbers of its own."""
     condition = one.condition
     return not (one.suspect or case(condition) or condition.kind == "collective" or condition.mode == "eager")
 

@@ -1,4 +1,4 @@
-"""A system or a scale left out: the numbers found again without it, and what the model then says of it.
+"""Leave a system or a scale out: fit the numbers again without it, and predict it.
 
 The yardstick is a copy: of the published value of a sister system of the same generation, or of the largest scale that
 is left, under the same condition otherwise.

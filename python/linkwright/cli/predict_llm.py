@@ -269,7 +269,7 @@ def _print_one(one: ModelForecast, tokens: float | None) -> None:
         rows = [_group(group.as_dict(), made.time_ns) for group in made.groups]
         print_table(["group", "ranks", "busy", "exposed", "busiest link", "by", "at once"], rows, left=(0, 4, 5))
     click.echo()
-    say("not modelled: " + "; ".join(_not_modelled()))
+    say("not modelled: " + "; ".join(one.not_modelled))
 
 
 def _group(group: dict, step_ns: float) -> list[str]:
@@ -280,12 +280,6 @@ def _group(group: dict, step_ns: float) -> list[str]:
         f"{group['exposed_ns'] / step_ns:.1%}", group["link"], group["choice"],
         together if group["simulated_together"] > 1 else alone,
     ]  # fmt: skip
-
-
-def _not_modelled() -> tuple[str, ...]:
-    from linkwright.advise.predict import llm
-
-    return llm.NOT_MODELLED
 
 
 def _room(one: ModelForecast) -> str:

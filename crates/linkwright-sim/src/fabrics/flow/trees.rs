@@ -123,8 +123,8 @@ enum Search<'a> {
 }
 
 impl Trees {
-    /// The number of links from `source` to each node of a shortest way to `target`; `None` if there is no way. For
-    /// other nodes it gives any number or none.
+    /// The number of links from `source` to each node of a shortest way to `target`; `None` if there is no way. What
+    /// it gives for nodes off these ways is not defined.
     pub fn depths<'a>(
         &'a mut self,
         ends: (u32, u32),
