@@ -179,6 +179,15 @@ def test_four_gpus_on_two_nics_share_them():
     assert rings == ((0, 1, 3, 2, 4, 5, 7, 6), (2, 3, 1, 0, 6, 7, 5, 4))
 
 
+def test_rings_enter_a_node_at_the_gpus_that_have_a_nic():
+    """Polaris: GPU 1 and GPU 3 share a quarter of the processor with a NIC; 0 and 2 do not."""
+    machine = lw.machine("a100-polaris", nodes=2)
+    hardware = nccl.hardware(machine, tuple(range(machine.ranks)))
+    assert (hardware.nics, hardware.far) == (2, "PHB")
+    rings = shapes.rails(hardware, 8, nccl.chooser("2.18", hardware).choose("allreduce", 1 << 30))
+    assert [(ring[0], ring[3]) for ring in rings] == [(1, 3), (3, 1)]
+
+
 def test_small_messages_take_as_many_rails_as_channels():
     assert plan(node_machine(2), algorithm="nccl-2.27/ring/ll", size=8).planned.rings == 1
 
