@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MOST_SLICES = {
     "ring": 2, "pipeline": 512, "tree": 512, "nvls": 4096, "nvls_tree": 512, "collnet_direct": 8, "collnet_chain": 512,
 }  # fmt: skip
-MOST_SIMULATED = 32  # slices, of which longer pipelines are continued
+MOST_SIMULATED = 64  # slices, of which longer pipelines are continued
 LEAST_SIMULATED = 8  # however many messages that takes
 MOST_MESSAGES = 140_000  # of a schedule that is cut into more slices than these
 REGISTERED = {
