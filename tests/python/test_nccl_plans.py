@@ -179,6 +179,15 @@ def test_four_gpus_on_two_nics_share_them():
     assert rings == ((0, 1, 3, 2, 4, 5, 7, 6), (2, 3, 1, 0, 6, 7, 5, 4))
 
 
+def test_rings_enter_a_node_at_the_gpus_that_have_a_nic():
+    """Polaris: GPU 1 and GPU 3 share a quarter of the processor with a NIC; 0 and 2 do not."""
+    machine = lw.machine("a100-polaris", nodes=2)
+    hardware = nccl.hardware(machine, tuple(range(machine.ranks)))
+    assert (hardware.nics, hardware.far) == (2, "PHB")
+    rings = shapes.rails(hardware, 8, nccl.chooser("2.18", hardware).choose("allreduce", 1 << 30))
+    assert [(ring[0], ring[3]) for ring in rings] == [(1, 3), (3, 1)]
+
+
 def test_small_messages_take_as_many_rails_as_channels():
     assert plan(node_machine(2), algorithm="nccl-2.27/ring/ll", size=8).planned.rings == 1
 
@@ -232,11 +241,27 @@ def test_a_long_ring_is_the_line_through_two_short_ones(collective, protocol, si
 def test_a_long_pipeline_is_the_line_through_two_short_ones(collective, name, nodes, within, monkeypatch):
     machine = node_machine(nodes, gpus=4)
     made = plan(machine, collective, f"nccl-2.27/{name}", 1 << 30)
-    assert "pipelines of 16 and 32 slices continued to " in made.words
+    assert "pipelines of 32 and 64 slices continued to " in made.words
     monkeypatch.setattr(shapes, "MOST_SIMULATED", 512)
     whole = plan(machine, collective, f"nccl-2.27/{name}", 1 << 30)
     assert whole.planned.line is None
     assert time(made, machine).ps == pytest.approx(time(whole, machine).ps, rel=within)
+
+
+@pytest.mark.parametrize("name", ["tree/simple", "tree/ll128"])
+def test_a_slice_adds_the_same_over_many_nodes_as_over_few(name, monkeypatch):
+    machine = node_machine(32, gpus=2)
+    monkeypatch.setattr(shapes, "MOST_SIMULATED", 1024)
+    whole = plan(machine, "allreduce", f"nccl-2.27/{name}", 1 << 28)
+    assert whole.planned.line is None
+    monkeypatch.setattr(shapes, "MOST_MESSAGES", 0)
+    made = plan(machine, "allreduce", f"nccl-2.27/{name}", 1 << 28)
+    assert "pipelines of 32 and 64 slices over 8 nodes continued to " in made.words
+    assert made.words.endswith(" over 32")
+    assert time(made, machine).ps == pytest.approx(time(whole, machine).ps, rel=0.07)
+    own = made.question.own
+    assert Own.from_json(json.loads(json.dumps(own.to_json()))).to_json() == own.to_json()
+    assert len(own.continued.others) == 2
 
 
 def test_a_long_alltoall_is_the_line_through_two_short_ones(monkeypatch):

@@ -77,29 +77,35 @@ def dtype_of(element_bytes: int) -> str:
     return usual[element_bytes]
 
 
-def continued(shorter: float, longer: float, times: float) -> float:
-    """Extrapolate a time linearly from two: `times` the difference beyond the longer one."""
-    return longer + times * (longer - shorter)
-
-
 @dataclass(frozen=True)
 class Continued:
-    """A schedule that represents a longer one, whose time is extrapolated linearly from a shorter schedule."""
+    """A schedule that represents a longer one: what two others differ by is added to its time.
+
+    T = own + times (longer - shorter)
+    """
 
     shorter: Schedule
-    times: float  # the difference between both, added to the time of the longer one
+    times: float
     least_ps: int = 0  # what it takes at least, apart from links
+    longer: Schedule | None = None  # the schedule itself if None
+
+    @property
+    def others(self) -> tuple[Schedule, ...]:
+        """What has to be simulated besides the schedule itself."""
+        return (self.shorter, self.longer) if self.longer else (self.shorter,)
 
     def to_json(self) -> dict[str, str | float]:
         """Plain values for another process."""
-        return {"shorter": self.shorter.text(), "times": self.times, "least_ps": self.least_ps}
+        longer = {"longer": self.longer.text()} if self.longer else {}
+        return {"shorter": self.shorter.text(), "times": self.times, "least_ps": self.least_ps, **longer}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Continued:
         """The inverse of `to_json`."""
         from linkwright import _native
 
-        return cls(_native.Schedule.parse(values["shorter"]), values["times"], values.get("least_ps", 0))
+        longer = _native.Schedule.parse(values["longer"]) if "longer" in values else None
+        return cls(_native.Schedule.parse(values["shorter"]), values["times"], values.get("least_ps", 0), longer)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from linkwright import _native
 from linkwright._native import How
 from linkwright.ask.answer import Answer, ask
-from linkwright.ask.question import Collective, Continued, Pattern, Program, Scheduled, continued
+from linkwright.ask.question import Collective, Continued, Pattern, Program, Scheduled
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.lazy import np
 from linkwright.base.stats.quantile import percentiles
@@ -164,13 +164,17 @@ def how(question: Scheduled, **more: Any) -> How:
 def time(question: Scheduled, machine: _native.Machine, **more: Any) -> Time:
     """Return the simulated time of a question; of a schedule that represents a longer one, that of the longer one."""
     own, options = question.own, how(question, **more)
-    longer = ask(machine, of(question), options)
+    answer = ask(machine, of(question), options)
     if own is None or own.continued is None:
-        return longer.time
-    return line(own.continued, ask(machine, own.continued.shorter, options), longer)
+        return answer.time
+    return line(own.continued, answer, [ask(machine, other, options) for other in own.continued.others])
 
 
-def line(stated: Continued, shorter: Answer, longer: Answer) -> Time:
-    """Return the time on a straight line through two answers, never below what links and threads need."""
-    least = max(stated.least_ps, longer.bound.time.ps if longer.bound else 0)
-    return Time(max(least, round(continued(shorter.slowest.ps, longer.slowest.ps, stated.times))))
+def line(stated: Continued, own: Answer, others: Sequence[Answer]) -> Time:
+    """Return the time that a schedule represents, from its answer and those of `stated.others`.
+
+    It is never below what links and threads need.
+    """
+    shorter, longer = others[0].slowest.ps, (others[1] if stated.longer else own).slowest.ps
+    least = max(stated.least_ps, own.bound.time.ps if own.bound else 0)
+    return Time(max(least, round(own.slowest.ps + stated.times * (longer - shorter))))

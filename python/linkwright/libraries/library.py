@@ -117,7 +117,7 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
 def _continued(machine: _native.Machine, asked: Collective, line: Line) -> Continued:
     """Return the line, which no time may be below what every schedule of the whole collective needs."""
     limits = (limit.time.ps for limit in limits_of(machine, asked))
-    return Continued(line.shorter, line.times, max(line.least_ps, *limits))
+    return Continued(line.shorter, line.times, max(line.least_ps, *limits), line.longer)
 
 
 def planned(machine: _native.Machine, seats: Callable[[int], tuple[int, ...] | None] | None, asked: Asked) -> Asked:

@@ -52,10 +52,11 @@ class Hardware:
     pcie: float  # of the link between a GPU and its host
     nics: int  # of a node, that are nearest to a GPU
     nic: float  # of one of them
-    far: str  # the way from a GPU to its nearest NIC
+    far: str  # the farthest way from a NIC to the GPU that is nearest to it
     nic_of: tuple[int, ...]  # the nearest NIC of each GPU of a node
     joined: tuple[tuple[int, ...], ...]  # links of their own that two GPUs of a node have, in units of the thinnest
     modes: frozenset[str]  # that the machine has
+    reach: tuple[int, ...] = ()  # how far each GPU of a node is from its nearest NIC, as a place in `PATHS`
     # Data that the threads of a channel move inside a node, by protocol or `nvls`; 0 where the file does not say.
     threads: Mapping[str, float] = field(default_factory=dict, hash=False)
     share: float = 1.0  # of `peer` that carries data
@@ -101,6 +102,8 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
     found = [way for way in ways if way]
     numbers = {row["key"]: (row["value"], row["unit"]) for row in machine.numbers()}
     order = sorted({nic for nic, _ in found}, key=_number)
+    reach = tuple(PATHS.index(way[1]) if way else len(PATHS) for way in ways)
+    at_nic = [min(far for far, way in zip(reach, ways, strict=True) if way and way[0] == nic) for nic in order]
     return Hardware(
         gpu=words["gpu"],
         host=words["host"],
@@ -114,8 +117,9 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
         ),
         nics=len(order),
         nic=max(ports.values(), default=0.0) if ways else 0.0,
-        far=max((way for _, way in found), key=PATHS.index, default=SYS),
+        far=PATHS[max(at_nic, default=PATHS.index(SYS))],
         nic_of=tuple(order.index(way[0]) if way else 0 for way in ways),
+        reach=reach,
         joined=_joined(graph, local),
         modes=frozenset(library["modes"]),
         threads=_threads(numbers, "nvlink" if peer else "pcie"),

@@ -93,7 +93,7 @@ def carried_out(choice: Choice, seen: Hardware, question: Collective) -> Planned
     """The schedule of a choice."""
     made = shapes.shape(choice, seen, question)
     replaced = line(choice, seen, made, question.elements, question.element_bytes)
-    schedule = replaced.longer if replaced else made.of(question.elements, question.element_bytes)
+    schedule = replaced.own if replaced else made.of(question.elements, question.element_bytes)
     return Planned(
         schedule,
         mode(choice),

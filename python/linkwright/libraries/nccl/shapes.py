@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MOST_SLICES = {
     "ring": 2, "pipeline": 512, "tree": 512, "nvls": 4096, "nvls_tree": 512, "collnet_direct": 8, "collnet_chain": 512,
 }  # fmt: skip
-MOST_SIMULATED = 32  # slices, of which longer pipelines are continued
+MOST_SIMULATED = 64  # slices, of which longer pipelines are continued
 LEAST_SIMULATED = 8  # however many messages that takes
 MOST_MESSAGES = 140_000  # of a schedule that is cut into more slices than these
 REGISTERED = {
@@ -265,9 +265,10 @@ def _rails_of_grid(choice: Choice, made: Shape) -> int:
 
 
 def _entries(hardware: Hardware) -> Sequence[int]:
-    """The first GPU at each NIC of a node."""
-    first = {nic: gpu for gpu, nic in reversed(list(enumerate(hardware.nic_of)))}
-    return sorted(first.values()) or [0]
+    """The GPU nearest to each NIC of a node, of several the first."""
+    near = hardware.reach or (0,) * len(hardware.nic_of)
+    gpus = sorted(range(len(hardware.nic_of)), key=lambda gpu: (-near[gpu], -gpu))
+    return sorted({hardware.nic_of[gpu]: gpu for gpu in gpus}.values()) or [0]
 
 
 @functools.lru_cache(SHAPES)

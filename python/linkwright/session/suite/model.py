@@ -69,15 +69,18 @@ class Work:
         notes = [*folded, *remarks(question.chosen, published, None if line else answer.remark)]
         return rows.of_simulation(self.context, question, self.metrics[question.part], answer, notes, line)
 
-    def continued(self, question: Question, shorter: Answer | Exception, longer: Answer | Exception) -> list[rows.Row]:
-        """The rows of an experiment whose time is on a straight line through two others."""
-        if isinstance(shorter, Exception) or isinstance(longer, Exception):
-            return self.rows(question, shorter if isinstance(shorter, Exception) else longer)
+    def continued(
+        self, question: Question, own: Answer | Exception, others: list[Answer | Exception]
+    ) -> list[rows.Row]:
+        """The rows of an experiment whose time is continued from its own answer and others."""
+        good = [answer for answer in (own, *others) if not isinstance(answer, Exception)]
+        if len(good) <= len(others):
+            return self.rows(question, next(one for one in (own, *others) if isinstance(one, Exception)))
         assert isinstance(question, Collective)
         assert question.own
         assert question.own.continued
-        line = rows.Line(shorter, question.own.continued, self._limit(question))
-        return self.rows(question, longer, line)
+        line = rows.Line(tuple(good[1:]), question.own.continued, self._limit(question))
+        return self.rows(question, own, line)
 
     def _limit(self, question: Collective) -> Limit | None:
         """What no schedule of this collective beats here."""
@@ -96,23 +99,24 @@ def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterat
         elif isinstance(question, Probe) and not probes.find(question.algorithm).modelled:
             yield question, work.rows(question, probes.without_model(question.algorithm))
         else:
-            asked += [question, *_shorter(question)]
+            asked += [question, *_others(question)]
     if not asked:
         return
     if work.launches:
         yield from _launched(work, asked, jobs)
         return
     running = _native.Simulations(work.target.machine, [_asked(work, e) for e in asked], jobs)
-    waiting: dict[str, tuple[int, Answer | Exception]] = {}  # one of the two schedules of a straight line
+    waiting: dict[str, dict[int, Answer | Exception]] = {}  # some of the schedules that one is continued from
     try:
         for place, answer in running:
             question = asked[place]
             if question.own and question.own.continued:
-                first = waiting.setdefault(question.key, (place, answer))
-                if first[0] == place:
+                found = waiting.setdefault(question.key, {})
+                found[place] = answer
+                if len(found) <= len(question.own.continued.others):
                     continue
-                shorter, longer = (found for _, found in sorted([first, (place, answer)], key=lambda f: -f[0]))
-                yield asked[min(first[0], place)], work.continued(asked[min(first[0], place)], shorter, longer)
+                own, *others = (found[at] for at in sorted(found))
+                yield asked[min(found)], work.continued(asked[min(found)], own, others)
             else:
                 yield question, work.rows(question, answer)
     finally:
@@ -136,12 +140,11 @@ def _launched(work: Work, asked: Sequence[Question], jobs: int) -> Iterator[Fini
         running.stop()
 
 
-def _shorter(question: Question) -> list[Question]:
-    """The same with the shorter schedule of a straight line, if it is on one."""
+def _others(question: Question) -> list[Question]:
+    """The same with the other schedules that it is continued from, if it is."""
     own = question.own
-    if not own or not own.continued:
-        return []
-    return [dataclasses.replace(question, own=dataclasses.replace(own, schedule=own.continued.shorter))]
+    others = own.continued.others if own and own.continued else ()
+    return [dataclasses.replace(question, own=dataclasses.replace(own, schedule=other)) for other in others]
 
 
 def in_order(questions: Sequence[Question], found: Iterable[Finished]) -> Iterator[Finished]:

@@ -32,10 +32,10 @@ def without_value(context: Context, question: Question, status: str, reason: str
 
 @dataclass(frozen=True)
 class Line:
-    """A straight line through two answers, on which a larger problem lies: it has times alone, since nothing else was
+    """What a larger problem is continued from besides its own answer: it has times alone, since nothing else was
     counted. The `limit` is that of the larger problem, which no simulation has seen."""
 
-    shorter: Answer
+    others: tuple[Answer, ...]
     stated: Continued
     limit: Limit | None
 
@@ -53,7 +53,7 @@ def of_simulation(
     time_ns, scale = answer.slowest.ns, 1.0
     limit, bound, counts = answer.limit, answer.bound, _counts(answer)
     if line:
-        longer_ns, time_ns = time_ns, schedules.line(line.stated, line.shorter, answer).ns
+        longer_ns, time_ns = time_ns, schedules.line(line.stated, answer, line.others).ns
         scale = time_ns / longer_ns
         limit, bound, counts = line.limit, None, {}
     known = {
