@@ -43,7 +43,7 @@ def text(host: CpuHost, name: str) -> str:
     document = {
         "machine": {
             "name": name,
-            "summary": f"{len(host.cores)} cores of {processors}{ports}; from {host.source}",
+            "summary": f"{len(host.cores)} cores of {processors}{ports}, rates assumed; from {host.source}",
             "description": f"Links are those of {host.source}. Rates between cores are assumed; {MEASURE}.",
             "format": 1,
             "sources": [host.source],
