@@ -281,7 +281,13 @@ def test_two_machines_are_compared_at_every_size(tmp_path, halved):
         "broadcast: 8, equal within 10%; 64M, loggp is 2.00 times as fast.",
     ]
     text = page.read_text(encoding="utf-8")
-    for part in ("loggp against halved", "loggp: limit", "Time on halved over time on loggp", "2.00 ×", found["said"][0]):
+    for part in (
+        "loggp against halved",
+        "loggp: limit",
+        "Time on halved over time on loggp",
+        "2.00 ×",
+        found["said"][0],
+    ):
         assert part in text
     plain = invoke("compare", "loggp", str(halved), "-p", "4", "--collectives", "broadcast", "--sizes", "64M")
     assert plain.out.splitlines()[1].split()[-2:] == ["2.00", "loggp"]

@@ -256,6 +256,7 @@ class Section:
     items: Sequence[Item] = ()
     intro: str = ""
     parts: Sequence[Section] = ()  # one level of sub-sections
+    folded: bool = False  # until the reader opens it
 
 
 @dataclass(frozen=True)
