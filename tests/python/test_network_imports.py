@@ -78,6 +78,13 @@ def test_rates_that_slurm_does_not_state_are_given():
         FILES.texts["tree.topology.conf"], "tree.topology.conf", name="x", node="hgx-h100", rates=["port=200Gb/s"]
     )
     assert '{ value = 200, unit = "Gb/s", status = "documented", source = "--rate port=200Gb/s" }' in joined
+    # Of 8 ports of 200 Gb/s for each of 2 nodes, a leaf has 16 upwards; stated, 1600 Gb/s are 8 ports in all.
+    assert [line for line in joined.splitlines() if "trunk 16" in line]
+    stated = importing.machine_file(
+        FILES.texts["tree.topology.conf"], "tree.topology.conf", name="x", node="hgx-h100",
+        rates=["port=200Gb/s", "leaf*=1600Gb/s"],
+    )  # fmt: skip
+    assert [line for line in stated.splitlines() if "trunk 8" in line]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkwright.base import units
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.columns import Styled, aligned, terminal_columns
 from linkwright.cli.output import print_json
@@ -73,7 +74,10 @@ def command(
     from linkwright.machines import is_name
 
     both = f"{first} and {second} are"
-    if all(is_name(name) or name.endswith(".toml") for name in (first, second)):
+    are_machines = {is_name(name) or name.endswith(".toml") for name in (first, second)}
+    if len(are_machines) > 1:
+        raise UsageError(f"{first} and {second}: one is a machine; name two (a path ends in .toml), or two runs")
+    if True in are_machines:
         options.refuse_others(f"{both} machines", {*_ALWAYS, *_OF_MACHINES})
         return _machines(first, second, as_json, **asked)
     options.refuse_others(f"{both} runs", {*_ALWAYS, "everything", "fail_slower", "root_folder"})
@@ -82,7 +86,6 @@ def command(
 
 def _runs(first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path) -> int:
     from linkwright.advise.explain import imported
-    from linkwright.base.errors import UsageError
     from linkwright.session.compare.runs import compare_runs
     from linkwright.session.compare.verdict import Verdict
     from linkwright.store import run as runs
