@@ -122,6 +122,7 @@ def _machines(
     from linkwright.cli.progress import Progress
     from linkwright.executors import ModelledTarget, resolve
     from linkwright.session.compare import machines
+    from linkwright.session.suite.expand import expand
     from linkwright.session.suite.load import one_part
 
     if report:
@@ -131,7 +132,7 @@ def _machines(
         "compare", f"{first} against {second}", collectives=tuple(collectives.split(",")), algorithms=("default",),
         sizes=options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes), ranks=(ranks,) if ranks else None,
     )  # fmt: skip
-    progress = Progress(len(targets) * len(suite.parts[0].collectives) * len(sizes.split(",")), "simulating")
+    progress = Progress(sum(len(expand(suite, target.extent)) for target in targets), "simulating")
     done = itertools.count(1)
     try:
         pairs, left = machines.compare_machines(targets, suite, seed, lambda key: progress.show(next(done), key))

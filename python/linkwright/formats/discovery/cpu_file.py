@@ -40,39 +40,30 @@ def text(host: CpuHost, name: str) -> str:
     switches += [*host.switches, *(f"NIC {i}" for i in range(len(host.nics)))]
     ports = f", {counted(len(host.nics), 'network port')}" if host.nics else ""
     processors = counted(host.cpus, "processor") + (f" {host.model}" if host.model else "")
+    about = f"Links are those of {host.source}. Rates between cores are assumed; {MEASURE}."
+    summary = f"{len(host.cores)} cores of {processors}{ports}, rates assumed; from {host.source}"
     document = {
         "machine": {
-            "name": name,
-            "summary": f"{len(host.cores)} cores of {processors}{ports}, rates assumed; from {host.source}",
-            "description": f"Links are those of {host.source}. Rates between cores are assumed; {MEASURE}.",
-            "format": 1,
-            "sources": [host.source],
+            "name": name, "summary": summary, "description": about, "format": 1, "sources": [host.source],
         },
         "level": [{"name": key, "count": count, "source": host.source} for key, count in _levels(columns, host)],
         "endpoints": {"count": len(host.cores), "name": "core {i}", "source": host.source},
         **_cluster(host, links),
         "fabric": {
-            "kind": "flow",
-            "switches": list(runs(switches)),
-            "links": links,
-            "transport": {
-                "host": {"links": list(links), "start": _assumed("start"), "rate": _assumed("copy_rate")},
-            },
+            "kind": "flow", "switches": list(runs(switches)), "links": links,
+            "transport": {"host": {"links": list(links), "start": _assumed("start"), "rate": _assumed("copy_rate")}},
             "network": {"mpi": {"transports": ["host"]}},
         },
         "hints": {"networks": ["mpi"]},
-        "path": {
-            "mpi": {
-                "summary": "messages of MPI between cores",
-                "completion": "source_free",
-                **{key: _assumed(key) for key in ("receive", "combine_rate", "copy_rate")},
-            }
-        },
+        "path": {"mpi": {
+            "summary": "messages of MPI between cores", "completion": "source_free",
+            **{key: _assumed(key) for key in ("receive", "combine_rate", "copy_rate")},
+        }},
         "facts": {
             f"{level.lower()}_size": node_file.number(size, "B", "documented", f"{host.source}: the largest {level}")
             for level, size in sorted(host.caches.items())
         },
-    }
+    }  # fmt: skip
     return writer.text(document)
 
 

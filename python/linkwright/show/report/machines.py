@@ -43,18 +43,11 @@ def _heat(kinds: Sequence[str], pairs: Sequence[Pair], names: Sequence[str]) -> 
     ratios = {(pair.collective, pair.size_bytes): pair.ratio for pair in pairs}
     values = np.array([[ratios.get((kind, size), np.nan) for size in sizes] for kind in kinds])
     return HeatMap(
-        f"Time on {names[1]} over time on {names[0]}",
-        "1",
-        kinds,
-        [format_size(size) for size in sizes],
-        values,
-        rows_title="collective",
-        columns_title="size",
-        missing="no time on both",
+        f"Time on {names[1]} over time on {names[0]}", "1", kinds, [format_size(size) for size in sizes], values,
+        rows_title="collective", columns_title="size", missing="no time on both", wide=True,
         how_to_read=f"Above 1, {names[0]} is faster; below 1, {names[1]}. The colour in the middle is 1.",
-        wide=True,
         ends=(f"{names[1]} faster", f"{names[0]} faster"),
-    )
+    )  # fmt: skip
 
 
 def _plot(kind: str, pairs: Sequence[Pair], names: Sequence[str]) -> Plot:
@@ -76,15 +69,10 @@ def _table(pairs: Sequence[Pair], names: Sequence[str]) -> Table:
     for name in names:
         columns += [Column(name, "s", numeric=True), Column("% of limit", "%", numeric=True)]
     body = [
-        [
-            pair.collective,
-            Cell(format_size(pair.size_bytes), pair.size_bytes),
-            *_side(pair.first),
-            *_side(pair.second),
-            _ratio(pair, names),
-        ]
+        [pair.collective, Cell(format_size(pair.size_bytes), pair.size_bytes), *_side(pair.first), *_side(pair.second),
+         _ratio(pair, names)]
         for pair in pairs
-    ]
+    ]  # fmt: skip
     return Table("Every collective and size", [*columns, Column("Faster", numeric=True)], body)
 
 
