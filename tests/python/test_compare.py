@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linkwright.base import registry
 from linkwright.base.stats.grade import FAIR, precision
 from linkwright.base.stats.interval import median_interval
-from linkwright.session.compare import runs
+from linkwright.session.compare import machines, runs
 from linkwright.session.compare.verdict import Verdict, Why, exact, judged, measured
 from linkwright.store import run, schema
 from linkwright.store.record import Record
@@ -246,3 +247,88 @@ def test_runs_without_a_common_experiment_are_refused(tmp_path):
         assert result.status == 2
         assert result.out == ""
         assert "have no experiment in common that has a value; compare two runs of one suite" in result.err
+
+
+# Two described machines.
+
+
+@pytest.fixture
+def halved(tmp_path):
+    """`loggp` with half of its bandwidth, 12.5 GB/s."""
+    text = (registry.machine_path("loggp")).read_text(encoding="utf-8")
+    assert text.count("bandwidth = { value = 12.5,") == 1
+    path = tmp_path / "halved.toml"
+    changed = text.replace("bandwidth = { value = 12.5,", "bandwidth = { value = 6.25,")
+    path.write_text(changed.replace('name = "loggp"', 'name = "halved"'), encoding="utf-8")
+    return path
+
+
+def test_two_machines_are_compared_at_every_size(tmp_path, halved):
+    """Half of the bandwidth costs nothing at 8 B, and nearly twice the time where the bytes are most of it."""
+    page = tmp_path / "page.html"
+    done = invoke(
+        "compare", "loggp", str(halved), "-p", "4", "--collectives", "broadcast,alltoall", "--sizes", "8,64M", "--json",
+        "--report", str(page),
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["machines"] == ["loggp", "halved"]
+    ratios = {(pair["collective"], pair["size_bytes"]): pair["ratio"] for pair in found["pairs"]}
+    assert ratios["broadcast", 8] == pytest.approx(1, abs=0.01)
+    assert ratios["alltoall", 1 << 26] == pytest.approx(2, rel=0.01)
+    assert found["said"] == [
+        "alltoall: 8, equal within 10%; 64M, loggp is 2.00 times as fast.",
+        "broadcast: 8, equal within 10%; 64M, loggp is 2.00 times as fast.",
+    ]
+    text = page.read_text(encoding="utf-8")
+    for part in (
+        "loggp against halved",
+        "loggp: limit",
+        "Time on halved over time on loggp",
+        "2.00 ×",
+        found["said"][0],
+    ):
+        assert part in text
+    plain = invoke("compare", "loggp", str(halved), "-p", "4", "--collectives", "broadcast", "--sizes", "64M")
+    assert plain.out.splitlines()[1].split()[-2:] == ["2.00", "loggp"]
+
+
+def test_sizes_that_ranks_round_are_those_that_were_asked_for():
+    """Over 8 ranks, 8 B are 32 B of an alltoall of f32; over 64 they are 256 B, which is something else."""
+    done = invoke("compare", "dgx1-p100", "wormhole-n150", "--collectives", "alltoall", "--sizes", "8,64K", "--json")
+    found = json.loads(done.out)
+    assert [pair["size_bytes"] for pair in found["pairs"]] == [64 << 10]
+    assert found["said"][1].startswith("alltoall, 8: left out, because the ranks of the two machines round it to diff")
+
+
+def test_where_one_machine_overtakes_the_other_is_said():
+    def pair(size, first, second):
+        rows = ({"value": ns, "ranks": 8, "launch_ns": None, "algorithm": "ring"} for ns in (first, second))
+        return machines.Pair("allreduce", size, *rows)
+
+    pairs = [pair(8, 10.0, 20.0), pair(64, 10.0, 15.0), pair(512, 10.0, 10.9), pair(4096, 30.0, 10.0)]
+    assert machines.sentences(pairs, ["a", "b"]) == [
+        "allreduce: 8 to 64, a is up to 2.00 times as fast; 512, equal within 10%; 4K, b is 3.00 times as fast."
+    ]
+    assert machines.notes(pairs, ["a", "b"]) == []
+    other = machines.Pair("allreduce", 8, pairs[0].first | {"launch_ns": 5.0}, pairs[0].second | {"ranks": 72})
+    assert machines.notes([other], ["a", "b"]) == [
+        "a has 8 ranks and b 72; --ranks gives both as many.",
+        "Times of a include starting its library; those of b, which names none, are of the fastest algorithm alone.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("hgx-h100", "mi300x", "--fail-slower"), "hgx-h100 and mi300x are machines; leave out '--fail-slower'"),
+        (("latest~1", "latest", "--nodes", "2"), "latest~1 and latest are runs; leave out '--nodes'"),
+        (("hgx-h100", "mi300x", "--report", "page.txt"), "choose a name that ends in .html"),
+        (("hgx-h100", "mi300x", "--collectives", "nope"), "unknown collective `nope`"),
+        (("hgx-h100", "latest"), "hgx-h100 and latest: one is a machine; name two (a path ends in .toml), or two runs"),
+    ],
+)
+def test_compare_refuses_a_mixture(arguments, why):
+    done = invoke("compare", *arguments)
+    assert done.status == 2
+    assert why in done.err

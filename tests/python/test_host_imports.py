@@ -1,5 +1,7 @@
 """What hosts with GPUs say about themselves, as machine files: by hand, and bad input."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,7 @@ def imported(tmp_path, name: str, **how):
         ("two_l40s.hwloc.xml", "hwloc"),
         ("tray.nccl.xml", "nccl-topology"),
         ("bridged.hwloc.xml", "hwloc"),
+        ("cores.hwloc.xml", "hwloc"),
     ],
 )
 def test_a_format_is_recognised_by_one_importer(name, key):
@@ -115,6 +118,58 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
     assert not found.peers
 
 
+def test_hwloc_describes_a_host_without_gpus(tmp_path):
+    path = imported(tmp_path, "cores.hwloc.xml")
+    machine = lw.machine(path)
+    assert [(level["name"], level["count"]) for level in tomllib.loads(path.read_text())["level"]] == [
+        ("CPU", 2), ("L3", 2), ("core", 2),
+    ]  # fmt: skip
+    schedule = lw.schedule("broadcast", "linear", ranks=2, size="8")
+    # Start 300 ns, the links' latencies, 8 B at 8 GB/s, 300 ns to match. Cores of one cache: 2 x 20 ns; of two
+    # processors: 20 + 20 + 60 + 20 + 20.
+    assert lw.simulate(schedule, machine, placement=[0, 1]).time_us == pytest.approx(0.300 + 0.040 + 0.001 + 0.300)
+    assert lw.simulate(schedule, machine, placement=[0, 7]).time_us == pytest.approx(0.300 + 0.140 + 0.001 + 0.300)
+    # The port of PCIe Gen4 x16 joins hosts; a port of Ethernet has no network of hosts.
+    assert lw.machine(path, nodes=2).ranks == 16
+    numbers = {number["key"]: number for number in machine.numbers()}
+    assert (numbers["fabric.links.nic.bandwidth"]["value"], numbers["facts.l3_size"]["value"]) == ("31.508", "33554432")
+    assert numbers["fabric.links.core.bandwidth"]["status"] == "assumed"
+
+
+def test_hwloc_groups_cores_as_both_versions_nest_them():
+    """Version 1 has cores inside NUMA nodes; where a cache or a memory divides nothing, it is left out."""
+    core = '<object type="Core"><object type="PU"/></object>'
+    inside = f'<object type="NUMANode"><object type="Cache" depth="3" cache_size="9">{core * 2}</object></object>'
+    old = f'<topology><object type="Machine"><object type="Socket">{inside * 2}</object></object></topology>'
+    near = f'<object type="Group"><object type="NUMANode"/>{core * 2}</object>'
+    new = f'<topology><object type="Machine"><object type="Package">{near}{near}</object></object></topology>'
+    uneven = f'<topology><object type="Machine"><object type="Package">{near}{core}</object></object></topology>'
+    no_cores = '<topology><object type="Machine"><object type="PU"/><object type="PU"/></object></topology>'
+    for text_, levels in (
+        (old, [("memory", 2), ("core", 2)]), (new, [("memory", 2), ("core", 2)]), (uneven, [("core", 3)]),
+        (no_cores, [("core", 2)]),
+    ):  # fmt: skip
+        made = tomllib.loads(importing.machine_file(text_, "x.xml", name="x"))
+        assert [(level["name"], level["count"]) for level in made["level"]] == levels, text_
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "how", "message"),
+    [
+        ("0300 [1a03:2000]", "0302 [10de:ffff]", {}, "line 34: unknown GPU 10de:ffff; known: V100"),
+        ("", "", {"gpu": "H100"}, "lists no known GPU; omit --gpu"),
+        ("", "", {"logs": [Log("a.log", "x")]}, "--fit a.log: cores.hwloc.xml describes no GPUs"),
+        ("", "", {"rates": ["port=1Gb/s"]}, "--rate port=1Gb/s: cores.hwloc.xml does not describe a network"),
+        ('"33554432"', '"-1"', {}, "line 9: cache_size='-1' is not in bytes"),
+        ('"Machine"', '"Core"', {}, "lists 1 core; a machine"),
+    ],
+)
+def test_a_host_without_gpus_is_refused(old, new, how, message):
+    changed = text("cores.hwloc.xml").replace(old, new) if old else text("cores.hwloc.xml")
+    with pytest.raises(LinkwrightError, match=re.escape(message)):
+        importing.machine_file(changed, "cores.hwloc.xml", name="x", **how)
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
@@ -137,7 +192,7 @@ def test_hwloc_finds_gpus_by_their_class_and_leaves_the_console_out():
         ("quad.nvidia.txt", "GPU2\tNV4\tNV4", "GPU2\tNV4\tNW4", "`NW4` is not a connection"),
         ("line.rocm.txt", "GPU2   30", "GPU7   30", "no row of 3 GPUs"),
         ("two_l40s.hwloc.xml", "0000:03:00.0", "0000:02:00.0", "two GPUs with bus id"),
-        ("two_l40s.hwloc.xml", "[10de:26b9]", "[10de:0000]", "lists no known GPU"),
+        ("two_l40s.hwloc.xml", "[10de:26b9]", "[10de:0000]", "line 9: unknown GPU 10de:0000; known: V100"),
         ("two_l40s.hwloc.xml", '"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY b "c">]>', "document type"),
         ("two_l40s.hwloc.xml", 'version="2.0"', 'version="&b;"', "not valid XML"),
         ("two_l40s.hwloc.xml", "</topology>", "", "not valid XML"),

@@ -68,6 +68,7 @@ SIBLINGS: dict[str, str] = {
     "libraries/library": "nccl rccl tolerance",
     "libraries/rccl": "nccl",
     "libraries/times": "library mpi questions settings",
+    "session/compare": "suite",
     "session/insight": "timeline",
     "show/explanations": "picture report",
     "show/report": "picture shown",

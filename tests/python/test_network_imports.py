@@ -1,12 +1,15 @@
 """Machine files made of descriptions of networks: what a message costs by hand, what is refused, and how."""
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from linkwright.base.errors import FileError
-from linkwright.formats.discovery import hostlists, network_rates, networks, planes
+import linkwright as lw
+from linkwright import _native
+from linkwright.base.errors import FileError, UsageError
+from linkwright.formats.discovery import hostlists, importing, network_rates, networks, planes
 from network_cases import SIZE, Folder, time_us
 
 FILES = Folder(Path(__file__).parent.parent / "networks", networks.NETWORKS)
@@ -43,6 +46,61 @@ def test_every_number_says_how_it_is_known():
     numbers = FILES.machine("fat_tree.ibnetdiscover").numbers()
     assert {n["status"] for n in numbers if "bandwidth" in n["key"]} == {"documented", "derived"}
     assert all(n["status"] == "assumed" for n in numbers if "latency" in n["key"])
+
+
+def rated(*rates, name="tree.topology.conf"):
+    found = networks.described(networks.find("slurm"), FILES.texts[name], name, rates)
+    return {key: (str(links.bandwidth.value), links.bandwidth.unit, links.bandwidth.status, links.edges)
+            for key, links in found.links.items()}  # fmt: skip
+
+
+def test_rates_that_slurm_does_not_state_are_given():
+    """Two leaves of two ports each, below one plane of two spines."""
+    ports = [(leaf, f"node0{i}") for leaf, i in (("leaf1", 1), ("leaf1", 2), ("leaf2", 3), ("leaf2", 4))]
+    trunks = [("spine1", "leaf1"), ("spine1", "leaf2")]
+    assert rated("port=200Gb/s") == {
+        "port": ("200", "Gb/s", "documented", ports), "trunk 2": ("400", "Gb/s", "assumed", trunks),
+    }  # fmt: skip
+    assert rated("leaf*=300 Gb/s", "leaf2=25GB/s") == {
+        "port": ("50", "GB/s", "assumed", ports),
+        "trunk leaf*": ("300", "Gb/s", "documented", trunks[:1]),
+        "trunk leaf2": ("25", "GB/s", "documented", trunks[1:]),
+    }
+    made = importing.machine_file(
+        FILES.texts["tree.topology.conf"], "tree.topology.conf", name="x", rates=["port=200Gb/s", "leaf*=100Gb/s"]
+    )
+    machine = _native.Machine.parse(made, "x.toml")
+    schedule = lw.schedule("broadcast", "linear", ranks=2, size="1G")
+    # Behind the trunk of 100 Gb/s, half of a port.
+    near, far = (lw.simulate(schedule, machine, placement=[0, to]).time_us for to in (1, 3))
+    assert (near, far) == (pytest.approx(2**30 / 25e3, rel=1e-3), pytest.approx(2**30 / 12.5e3, rel=1e-3))
+    joined = importing.machine_file(
+        FILES.texts["tree.topology.conf"], "tree.topology.conf", name="x", node="hgx-h100", rates=["port=200Gb/s"]
+    )
+    assert '{ value = 200, unit = "Gb/s", status = "documented", source = "--rate port=200Gb/s" }' in joined
+    # Of 8 ports of 200 Gb/s for each of 2 nodes, a leaf has 16 upwards; stated, 1600 Gb/s are 8 ports in all.
+    assert [line for line in joined.splitlines() if "trunk 16" in line]
+    stated = importing.machine_file(
+        FILES.texts["tree.topology.conf"], "tree.topology.conf", name="x", node="hgx-h100",
+        rates=["port=200Gb/s", "leaf*=1600Gb/s"],
+    )  # fmt: skip
+    assert [line for line in stated.splitlines() if "trunk 8" in line]
+
+
+@pytest.mark.parametrize(
+    ("rate", "name", "message"),
+    [
+        ("port", "tree.topology.conf", "--rate port: is not a name and a rate; write `port=400Gb/s`"),
+        ("port=0Gb/s", "tree.topology.conf", "is not a name and a rate"),
+        ("port=400G", "tree.topology.conf", "is not a name and a rate"),
+        ("leaf3=1Gb/s", "tree.topology.conf", "has no switch of that name below another one"),
+        ("spine1=1Gb/s", "tree.topology.conf", "has no switch of that name below another one"),
+        ("port=1Gb/s", "fat_tree.ibnetdiscover", "fat_tree.ibnetdiscover states rates; omit it"),
+    ],
+)
+def test_rates_that_nothing_takes_are_refused(rate, name, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        importing.machine_file(FILES.texts[name], name, name="x", rates=[rate])
 
 
 def test_trees_are_short():

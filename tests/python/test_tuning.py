@@ -1,6 +1,7 @@
 """Tables for runtimes: each format is read back by a small reader of its own, written from the runtime's source."""
 
 import json
+import random
 import re
 
 import pytest
@@ -231,6 +232,48 @@ def test_noise_switches_nothing(runtime):
     ]
     (table,) = tuning.tables_of(runtime, rows)
     assert [rule.why for rule in table.rules] == ["nothing is separable"]
+
+
+def single(collective, algorithm, size, ns):
+    """A measured row that has no interval."""
+    return row(collective, algorithm, size, ns, spread=0.1) | {"ci_low": None, "ci_high": None}
+
+
+def test_single_values_decide_where_they_are_far_apart():
+    """At 8 B the ring is 15 % behind, which ±10 % on both sides covers; at 1 MiB it leads by 203 / 154 - 1 = 32 %."""
+    rows = [
+        single("allreduce", name, size, ns)
+        for size, doubling, ring in ((8, 100.0, 115.0), (1 << 20, 203.0, 154.0))
+        for name, ns in (("recursive_doubling_latency", doubling), ("ring", ring), ("linear", 9000.0))
+    ]
+    (table,) = tuning.tables_of(tuning.find("ucc"), rows)
+    assert [(rule.size_bytes, rule.algorithm, rule.why) for rule in table.rules] == [
+        (0, "ring", "separably faster than 1 of 1 others, by imprecise values")
+    ]
+    rows = [one if one["size_bytes"] > 8 or one["algorithm"] != "ring" else one | {"value": 130.0} for one in rows]
+    (table,) = tuning.tables_of(tuning.find("ucc"), rows)
+    assert [(rule.size_bytes, rule.algorithm, rule.why) for rule in table.rules] == [
+        (0, "recursive_doubling_latency", "separably faster than 1 of 1 others, by imprecise values"),
+        (1 << 20, "ring", "32% faster than recursive_doubling_latency, by imprecise values"),
+    ]
+
+
+def test_no_measured_size_contradicts_its_rule():
+    """Whatever the values and their intervals: no choice is slower than the fastest by more than 1.1 / 0.9."""
+    draw = random.Random(7)
+    for _ in range(300):
+        rows = [
+            row("allreduce", name, size, ns := draw.uniform(100, 300), spread=0.01)
+            | {"ci_low": spread and ns * (1 - spread), "ci_high": spread and ns * (1 + spread)}
+            for size in SIZES
+            for name in tuning.find("openmpi").algorithms["allreduce"]
+            for spread in (draw.choice((None, 0.03, 0.1, 0.4)),)
+        ]
+        (table,) = tuning.tables_of(tuning.find("openmpi"), rows)
+        for rule in table.rules:
+            for size in rule.sizes:
+                best = min(time.value for time in table.times[size].values())
+                assert table.times[size][rule.algorithm].value <= best * 1.1 / 0.9 * 1.000001
 
 
 def test_an_algorithm_that_the_runtime_lacks_is_left_out():

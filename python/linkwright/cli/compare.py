@@ -1,24 +1,33 @@
-"""`linkwright compare A B`: which experiments became faster or slower, and which are undecided."""
+"""`linkwright compare A B`: what became faster or slower between two runs, or which of two machines is faster."""
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from linkwright.base import units
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.columns import Styled, aligned, terminal_columns
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from linkwright.advise.explain.imported import LogJudged
+    from linkwright.machines import Variant
+    from linkwright.session.compare.machines import Pair
     from linkwright.session.compare.runs import Key, RunComparison
     from linkwright.session.compare.verdict import Comparison
 
+COLLECTIVES = "allreduce,reduce_scatter,allgather,alltoall,broadcast"
+SIZES = "1K,8K,64K,512K,4M,32M,256M"
+# Parameters of the verb: of both, and of machines.
+_ALWAYS = ("first", "second", "as_json", "color")
+_OF_MACHINES = ("nodes", "fabric", "without", "degrade", "collectives", "sizes", "ranks", "report", "seed")
 COLOURS = {"FASTER": "green", "SLOWER": "red"}
 
 
@@ -28,18 +37,55 @@ COLOURS = {"FASTER": "green", "SLOWER": "red"}
 @options.as_json
 @click.option("--all", "everything", is_flag=True, help="List every experiment, with the numbers behind its verdict.")
 @click.option("--fail-slower", is_flag=True, help="Exit status 1 if anything is SLOWER, or if nothing can be judged.")
+@options.variant
+@click.option(
+    "--collectives", default=COLLECTIVES, show_default=True, metavar="A,B", help="With machines: what to simulate."
+)
+@click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With machines: message sizes.")
+@click.option(
+    "--ranks", "-p", type=options.RANKS, metavar="N", help="With machines: ranks on each; default: all that each has."
+)
+@click.option(
+    "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
+    help="With machines: write a page with ratios, crossovers, limits and every number.",
+)  # fmt: skip
+@options.seed
 @options.colour
 @options.runs
-def command(first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path) -> int:
-    """The verdict follows from the 95 % interval of the ratio, second over first. FASTER and SLOWER: it lies beyond
-    1 by more than 3 %, or by more than the precision of the less precise value. SAME: it lies within 10 % of 1 if
-    both values are tight, within 20 % if one is fair. Everything else is UNKNOWN, with the reason. Changes are
+def command(
+    first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path, **asked: Any
+) -> int:
+    """FIRST and SECOND are runs, named by id, path, `latest` or `latest~1`, or described machines.
+
+    Of runs, the verdict follows from the 95 % interval of the ratio, second over first. FASTER and SLOWER: it lies
+    beyond 1 by more than 3 %, or by more than the precision of the less precise value. SAME: it lies within 10 % of 1
+    if both values are tight, within 20 % if one is fair. Everything else is UNKNOWN, with the reason. Changes are
     listed, worst first; experiments that cannot be judged are counted by reason. Values of imported logs that have
     no interval are judged with the tolerances of `expect`, and each such run is also compared with its healthy
-    machine. Name a run by its id, its path, `latest` or `latest~1`.
+    machine.
+
+    On machines the same collectives are simulated, as their libraries would choose or by the fastest algorithm.
+    Machines within 10 % are called equal.
+
+    \b
+    linkwright compare latest~1 latest
+    linkwright compare hgx-h100 mi300x --nodes 4 --report page.html
     """
+    from linkwright.machines import is_name
+
+    both = f"{first} and {second} are"
+    are_machines = {is_name(name) or name.endswith(".toml") for name in (first, second)}
+    if len(are_machines) > 1:
+        raise UsageError(f"{first} and {second}: one is a machine; name two (a path ends in .toml), or two runs")
+    if True in are_machines:
+        options.refuse_others(f"{both} machines", {*_ALWAYS, *_OF_MACHINES})
+        return _machines(first, second, as_json, **asked)
+    options.refuse_others(f"{both} runs", {*_ALWAYS, "everything", "fail_slower", "root_folder"})
+    return _runs(first, second, as_json, everything, fail_slower, root_folder)
+
+
+def _runs(first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path) -> int:
     from linkwright.advise.explain import imported
-    from linkwright.base.errors import UsageError
     from linkwright.session.compare.runs import compare_runs
     from linkwright.session.compare.verdict import Verdict
     from linkwright.store import run as runs
@@ -65,6 +111,62 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
     if fail_slower and not decided:
         click.echo("linkwright: --fail-slower: no experiment could be judged, so status 1", err=True)
     return 1 if fail_slower and (counts[Verdict.SLOWER] or not decided) else 0
+
+
+def _machines(
+    first: str, second: str, as_json: bool, *, variant: Variant, collectives: str, sizes: str, ranks: int | None,
+    report: Path | None, seed: int,
+) -> int:  # fmt: skip
+    """Simulate, print and write the page."""
+    from linkwright.base.files import check_page, write_text
+    from linkwright.cli.progress import Progress
+    from linkwright.executors import ModelledTarget, resolve
+    from linkwright.session.compare import machines
+    from linkwright.session.suite.expand import expand
+    from linkwright.session.suite.load import one_part
+
+    if report:
+        check_page(report, "--report")
+    targets = [one for one in resolve(f"{first},{second}", ranks, variant=variant) if isinstance(one, ModelledTarget)]
+    suite = one_part(
+        "compare", f"{first} against {second}", collectives=tuple(collectives.split(",")), algorithms=("default",),
+        sizes=options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes), ranks=(ranks,) if ranks else None,
+    )  # fmt: skip
+    progress = Progress(sum(len(expand(suite, target.extent)) for target in targets), "simulating")
+    done = itertools.count(1)
+    try:
+        pairs, left = machines.compare_machines(targets, suite, seed, lambda key: progress.show(next(done), key))
+    finally:
+        progress.close()
+    names = [target.machine_name for target in targets]
+    told = [*machines.sentences(pairs, names), *left, *machines.notes(pairs, names), *machines.doubts(targets)]
+    if as_json:
+        print_json({"machines": names, "said": told, "pairs": [_of_pair(pair) for pair in pairs]})
+    else:
+        rows = [
+            [pair.collective, units.format_size(pair.size_bytes), *(units.format_time(row["value"]) for row in (
+                pair.first, pair.second)), f"{pair.ratio:.2f}", "-" if pair.faster is None else names[pair.faster]]
+            for pair in pairs
+        ]  # fmt: skip
+        head = ["collective", "size", *names, "ratio", "faster"]
+        for line in aligned([head], rows, (0, 5), terminal_columns(), kept=(0,)):
+            click.echo(line)
+        for sentence in ("", *told):
+            click.echo(textwrap.fill(sentence, terminal_columns(), subsequent_indent="    ", break_on_hyphens=False))
+    if report:
+        from linkwright.show.report import html
+        from linkwright.show.report import machines as page
+
+        write_text(report, html.page(page.against(pairs, names, told)))
+    return 0
+
+
+def _of_pair(pair: Pair) -> dict[str, object]:
+    sides = {
+        f"{side}_{key}": row[key] for side, row in (("first", pair.first), ("second", pair.second))
+        for key in ("algorithm", "ranks", "value", "limit", "launch_ns")
+    }  # fmt: skip
+    return {"collective": pair.collective, "size_bytes": pair.size_bytes, "ratio": pair.ratio, **sides}
 
 
 def _print_json(found: RunComparison, judged: dict[str, LogJudged]) -> None:

@@ -121,6 +121,11 @@ _out = click.option("--out", type=click.Path(path_type=Path), metavar="FILE", he
     "--fabric", metavar="NETWORK", shell_complete=options.completed("networks"),
     help="With --node: network whose software and latencies are used.  [default: that of the node]",
 )  # fmt: skip
+@click.option(
+    "--rate", "rates", multiple=True, metavar="NAME=RATE",
+    help="With a topology of Slurm: `port=400Gb/s` for each port of a node, or `leaf*=1600Gb/s` for all links "
+    "of these switches upwards. May be repeated.",
+)  # fmt: skip
 @_fits
 @_collective
 @_out
@@ -132,6 +137,7 @@ def import_(
     gpu: str | None,
     node: str | None,
     fabric: str | None,
+    rates: tuple[str, ...],
     fits: tuple[Path, ...],
     collective: str | None,
     out: Path | None,
@@ -152,7 +158,7 @@ def import_(
     made = importing.machine_file(
         text, shown_name(file.name), name=_named(name), format_key=format_key, gpu=gpu, graph=channels,
         graph_file=shown_name(graph.name) if graph else "", node=node, fabric=fabric, logs=_logs(fits),
-        collective=collective,
+        collective=collective, rates=rates,
     )  # fmt: skip
     _write(made, out or Path(f"{name}.toml"))
 
@@ -166,9 +172,8 @@ def import_(
 def discover(name: str, gpu: str | None, fits: tuple[Path, ...], collective: str | None, out: Path | None) -> None:
     """Describe this host from the output of nvidia-smi, rocm-smi or lstopo.
 
-    Rates of network ports are those of /sys/class/infiniband.
-
-    Measure a host without GPUs instead: `linkwright dissect`, then `linkwright fit latest`.
+    Rates of network ports are those of /sys/class/infiniband. Rates between the cores of a host without GPUs are
+    assumed; to measure them, run `linkwright dissect`, then `linkwright fit latest`.
     """
     from linkwright.formats.discovery import live
 

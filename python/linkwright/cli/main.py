@@ -41,7 +41,7 @@ GROUPS = {
         "dissect": "Measure what a machine can do, and rate the results.",
         "run": "Run COLLECTIVE, a traffic pattern, a probe or the schedule of SOURCE on hardware, checked and timed.",
         "cluster": "Make a cluster of network namespaces on this host, to try things on.",
-        "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
+        "compare": "Compare two runs, experiment by experiment, or two described machines.",
     },
     "Improve": {
         "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",

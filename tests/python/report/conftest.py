@@ -9,6 +9,7 @@ import pytest
 
 from linkwright.show import report
 from linkwright.show.report import model
+from linkwright_cases import invoke
 
 FLAGS = [
     "--no-sandbox",
@@ -31,6 +32,15 @@ def run_page(tmp_path_factory) -> Path:
 def study_page(tmp_path_factory) -> Path:
     """The report of a made-up study, with a box plot and hostile names."""
     return pages.study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="session")
+def machines_page(tmp_path_factory) -> Path:
+    """Two described machines."""
+    path = tmp_path_factory.mktemp("machines") / "two.html"
+    done = invoke("compare", "hgx-h100", "mi300x", "--sizes", "1K,64K,4M,256M", "--report", str(path))
+    assert done.status == 0, done.err
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ window.probes = {
 
   // Charts that say they are not drawn, or whose canvas holds fewer than three colours.
   emptyCharts() {
-    return [...document.querySelectorAll("[data-chart]")].filter((chart) => {
+    return [...document.querySelectorAll("figure:not([hidden]) [data-chart]")].filter((chart) => {
       const size = (c) => c.width * c.height;
       const canvas = [...chart.querySelectorAll("canvas")].sort((a, b) => size(b) - size(a))[0];
       if (!canvas || chart.dataset.drawn !== "true") return true;

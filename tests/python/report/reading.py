@@ -1,4 +1,5 @@
-"""A page as a reader sees it: one line per heading, paragraph or table row, folded parts left out."""
+"""A page as a reader sees it who has opened its sections: one line per heading, paragraph or table row; other folded
+parts are left out."""
 
 from __future__ import annotations
 
@@ -15,16 +16,19 @@ class _Words(HTMLParser):
         super().__init__()
         self.lines: list[str] = [""]
         self.hidden = 0
+        self.sections: list[bool] = []  # whether an open <details> is that of a section
 
     def handle_starttag(self, tag: str, attrs: list) -> None:
-        self.hidden += tag in _HIDDEN
+        if tag == "details":
+            self.sections.append(("class", "folded") in attrs)
+        self.hidden += tag in _HIDDEN and not (tag == "details" and self.sections[-1])
         if tag in _LINES:
             self.lines.append("")
         elif tag in _CELLS:
             self.lines[-1] += " | " if tag in ("td", "th") else " "
 
     def handle_endtag(self, tag: str) -> None:
-        self.hidden -= tag in _HIDDEN
+        self.hidden -= tag in _HIDDEN and not (tag == "details" and self.sections.pop())
 
     def handle_data(self, data: str) -> None:
         if not self.hidden:

@@ -28,7 +28,7 @@ def opened(browser):
         if message.type in ("error", "warning"):
             errors.append(message.text)
 
-    def open_page(path, scheme="light", width=1280):
+    def open_page(path, scheme="light", width=1280, unfold=True):
         page = browser.new_page()
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
@@ -37,6 +37,11 @@ def opened(browser):
         page.goto(path.as_uri())
         page.wait_for_selector("body[data-ready]", timeout=30_000)
         page.evaluate(PROBES)
+        if unfold:
+            page.evaluate("document.querySelectorAll('details.folded').forEach((box) => { box.open = true; })")
+            page.wait_for_function(
+                "[...document.querySelectorAll('[data-chart]')].every((c) => LW.unseen(c) || c.dataset.drawn)"
+            )
         pages.append(page)
         return page
 
@@ -47,7 +52,7 @@ def opened(browser):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["run_page", "study_page"])
+@pytest.mark.parametrize("name", ["run_page", "study_page", "machines_page"])
 def test_drawn_and_legible(opened, request, name, scheme):
     page = opened(request.getfixturevalue(name), scheme)
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
@@ -56,12 +61,30 @@ def test_drawn_and_legible(opened, request, name, scheme):
 
 
 @pytest.mark.parametrize("width", [1400, 800, 420])
-@pytest.mark.parametrize("name", ["run_page", "study_page"])
+@pytest.mark.parametrize("name", ["run_page", "study_page", "machines_page"])
 def test_nothing_overflows(opened, request, name, width):
     page = opened(request.getfixturevalue(name), width=width)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     if width > 420:  # there, a table scrolls inside its box
         assert page.evaluate("probes.wideTables()") == []
+
+
+def test_a_long_page_is_folded_and_a_link_opens_a_section(opened, run_page):
+    page = opened(run_page, unfold=False)
+    height = "document.documentElement.scrollHeight"
+    folded = page.evaluate(height)
+    assert folded <= 8000
+    is_open = "document.querySelector('#environment > details').open"
+    assert not page.evaluate(is_open)
+    page.click("nav a[href='#environment']")
+    page.wait_for_function(is_open)
+    whole = opened(run_page).evaluate(height)
+    assert whole > 1.5 * folded
+
+
+def test_a_heat_map_of_ratios_says_what_its_colours_mean(opened, machines_page):
+    told = opened(machines_page).locator("figure.heat .scale span").all_inner_texts()
+    assert (told[0].startswith("mi300x faster 0."), told[1].endswith(" hgx-h100 faster")) == (True, True)
 
 
 def test_theme_button_cycles_and_redraws(opened, run_page):
@@ -145,7 +168,7 @@ def test_a_choice_shows_one_chart_and_draws_it_when_chosen(opened, choice_page):
     page.select_option(".choice select", "plot 2")
     page.wait_for_function("document.querySelectorAll('[data-chart]')[2].dataset.drawn")
     assert page.evaluate(seen) == [False, False, True]
-    assert page.evaluate("probes.emptyCharts().length") == 1  # the second one was never chosen
+    assert page.evaluate("probes.emptyCharts()") == []
     page.set_viewport_size({"width": 700, "height": 900})
     page.select_option(".choice select", "plot 0")
     widths = page.evaluate(

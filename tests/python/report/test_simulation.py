@@ -8,6 +8,7 @@ import poison
 import pytest
 
 from linkwright.base import registry
+from linkwright.show.report import simulation
 from linkwright_cases import invoke, status_of
 
 RING = ("simulate", "allreduce", "--algorithm", "ring", "--sizes", "64K")
@@ -90,3 +91,16 @@ def test_a_path_that_repeats_the_schedule_says_what_the_picture_shows(tmp_path):
     arguments = ("simulate", "allreduce", "-a", "swing_latency", "--sizes", "1K", "--on", "wormhole-n150")
     assert "This path runs the schedule several times" in of_page(written(tmp_path / "a.html", *arguments))
     assert "several times" not in of_page(written(tmp_path / "b.html", *RING, "--on", "loggp", "-p", "4"))
+
+
+def test_rounds_of_the_critical_path_are_one_row(tmp_path):
+    """A ring of 8 sends 14 times: 7 that combine, 7 that only pass on."""
+    assert list(simulation._turns("xababababyyyyz")) == [(0, 1, 1), (1, 2, 4), (9, 1, 4), (13, 1, 1)]
+    assert list(simulation._turns("aabb")) == [(0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 1)]
+    text = written(tmp_path / "a.html", *RING, "--on", "loggp", "-p", "8")
+    table = text.partition("Its operations</summary>")[2].partition("</table>")[0]
+    counts = [
+        int(row) for row in re.findall(r'<tr><td class="n "[^>]*>.*?</td><td class="n " data-sort="(\d+)"', table)
+    ]
+    assert sum(counts) >= 14
+    assert len(counts) < 14

@@ -12,6 +12,7 @@ Ranks lie on the squarest rectangle of cores, or on the `--grid` of the schedule
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -20,10 +21,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright import _native
+from linkwright import _native, machines
 from linkwright.ask import schedules
 from linkwright.ask.question import Scheduled
 from linkwright.base.errors import WaivedError
+from linkwright.base.units import parse_size
 
 from ..program import Program
 from . import launch
@@ -31,8 +33,7 @@ from .image import Image, Timing, rectangle
 from .lower import Place, exchange, lower
 from .runtime import KERNEL, defines
 
-# Columns and lines of workers of a Wormhole n150, and the bytes of L1 that no core of a known chip exceeds.
-_COLUMNS, _LINES, _MOST_L1 = 8, 9, 1536 << 10
+_BOARD = "wormhole-n150"  # whose workers and L1 a folder must fit
 _HERE = Path(__file__).parent
 _README = """# {count} for tt-metalium
 
@@ -100,16 +101,16 @@ def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
     """Return what the host program needs to know about a schedule, and its arrays."""
     if question.ranks < 2:
         raise WaivedError(f"{question.key}: a single rank sends nothing; ask for at least 2")
-    if question.ranks > _COLUMNS * _LINES:
+    columns, lines, l1_bytes = _board()
+    if question.ranks > columns * lines:
         raise WaivedError(
-            f"{question.key}: {question.ranks} ranks, and a Wormhole n150 has {_COLUMNS * _LINES} workers; "
-            "ask for fewer"
+            f"{question.key}: {question.ranks} ranks, and a Wormhole n150 has {columns * lines} workers; ask for fewer"
         )
     schedule = _native.without_aggregations(schedules.of(question))
     program = Program(schedule, dtype=question.dtype, op=question.op)
     at = places(question)
-    image = Image.of(lower(program, at), at, _MOST_L1)
-    clocks = Image.of(exchange(at), at, _MOST_L1)
+    image = Image.of(lower(program, at), at, l1_bytes)
+    clocks = Image.of(exchange(at), at, l1_bytes)
     nothing = Timing(1, launch.MARGIN * program.ranks, 0, [0] * program.ranks)
     case = {
         "name": question.key.partition("/")[2],
@@ -141,14 +142,24 @@ def _layout(image: Image) -> dict:
     }
 
 
+@functools.cache
+def _board() -> tuple[int, int, int]:
+    """Return columns and lines of workers of the board, and the bytes of L1 of each, as its machine file has them."""
+    numbers = {one["key"]: one for one in machines.load(_BOARD).numbers()}
+    columns, lines = (int(numbers[f"facts.worker_{side}"]["value"]) for side in ("columns", "lines"))
+    memory = numbers["endpoints.capacity"]
+    return columns, lines, parse_size(f"{memory['value']}{memory['unit']}")
+
+
 def places(question: Scheduled) -> list[Place]:
     """The core of each rank: line by line of its grid, or of the squarest rectangle that holds so many."""
     grid = question.grid if question.grid and len(question.grid) == 2 else None
-    sides = grid or rectangle(question.ranks, _COLUMNS, _LINES) or (_COLUMNS, _LINES)
-    if sides[0] > _COLUMNS or sides[1] > _LINES:
+    columns, lines, _ = _board()
+    sides = grid or rectangle(question.ranks, columns, lines) or (columns, lines)
+    if sides[0] > columns or sides[1] > lines:
         raise WaivedError(
-            f"{question.key}: a grid of {sides[0]} x {sides[1]}, and a Wormhole n150 has {_COLUMNS} columns and "
-            f"{_LINES} lines of workers; ask for fewer"
+            f"{question.key}: a grid of {sides[0]} x {sides[1]}, and a Wormhole n150 has {columns} columns and "
+            f"{lines} lines of workers; ask for fewer"
         )
     return [(rank % sides[0], rank // sides[0]) for rank in range(question.ranks)]
 

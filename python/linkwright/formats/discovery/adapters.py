@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from linkwright.formats.discovery.node import Nic, Node
+from linkwright.formats.discovery.node import CpuHost, Nic, Node
 
 FOLDER = Path("/sys/class/infiniband")
 _RATE = re.compile(r"(\d{1,5}(?:\.\d)?) Gb/sec\b.*", re.S)
@@ -43,7 +43,7 @@ def found(folder: Path = FOLDER) -> list[Adapter]:
     return adapters
 
 
-def add(node: Node, adapters: Sequence[Adapter]) -> None:
+def add(node: Node | CpuHost, adapters: Sequence[Adapter]) -> None:
     """State the rates of the node's ports; a node that names no port gets all adapters, below their processors."""
     rates = {adapter.name: adapter.mbps for adapter in adapters}
     for nic in node.nics:

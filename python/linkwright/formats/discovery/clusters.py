@@ -101,8 +101,8 @@ def _listed(
                 ends = [f"node {i} {one}" for one in (ports if alone else [ports[k]])]
                 listed.append((kind, float(width), ends, a))
             elif b not in known:  # an endpoint is left out
-                # Where an endpoint is a whole computer, all of its ports stand behind it.
-                wide = width * (len(ports) if alone else 1)
+                # Where an endpoint is a whole computer, all of its ports stand behind it; a stated rate is of all.
+                wide = width * (len(ports) if alone and (links.ports or not wiring.rateless) else 1)
                 listed.append((f"trunk {wide.normalize():f}", float(wide), [b], a))
     return file, rate, len(ports), list(wiring.switches), listed
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from linkwright.base.errors import UsageError
 from linkwright.formats.discovery import hwloc_topology, nccl_topology, nvidia_topology, rocm_topology
-from linkwright.formats.discovery.node import Node
+from linkwright.formats.discovery.node import CpuHost, Node
 from linkwright.machines.gpus import GpuKind
 
 
@@ -22,7 +22,7 @@ class Host:
     key: str
     summary: str
     recognises: Callable[[str], bool]
-    read: Callable[[str, str, GpuKind | None], Node]
+    read: Callable[[str, str, GpuKind | None], Node | CpuHost]
     links: str | None = None  # class of the links of the only maker's GPUs that it describes
 
     def check(self, gpu: GpuKind, file: str) -> GpuKind:

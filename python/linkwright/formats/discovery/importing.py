@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from linkwright.base import extras
 from linkwright.base.errors import FileError, LinkwrightError, PluginError, UsageError, unknown
-from linkwright.formats.discovery import adapters, clusters, fitted, hosts, nccl_graph, networks, node_file
+from linkwright.formats.discovery import adapters, clusters, cpu_file, fitted, hosts, nccl_graph, networks, node_file
+from linkwright.formats.discovery.node import CpuHost
 from linkwright.machines import gpus
 
 MOST_BYTES = 1 << 26
@@ -48,6 +49,7 @@ def machine_file(
     fabric: str | None = None,
     logs: Sequence[fitted.Log] = (),
     collective: str | None = None,
+    rates: Sequence[str] = (),
 ) -> str:
     """The machine file that `text`, read from `file`, describes.
 
@@ -62,6 +64,7 @@ def machine_file(
         fabric: the network whose software and latencies the computers have; by default that of the node.
         logs: what benchmarks printed on a host, to which its start-ups and rates are fitted.
         collective: what the logs measured, where they do not say.
+        rates: of links of a network that states none, such as `port=400Gb/s`.
 
     Raises:
         UsageError: an unknown format or GPU, or a GPU for a file that is of no host.
@@ -81,6 +84,8 @@ def machine_file(
         raise UsageError(f"--node {node}: {file} does not describe a network of computers; omit --node")
     if fabric and not node:
         raise UsageError(f"--fabric {fabric}: is the network between nodes; name their machine with --node")
+    if rates and not network:
+        raise UsageError(f"--rate {rates[0]}: {file} does not describe a network of computers; omit --rate")
     if collective and not logs:
         raise UsageError(f"--collective {collective}: names what a log measured; give the log with --fit")
     if not host and not network and nccl_graph.recognises(text):
@@ -92,6 +97,12 @@ def machine_file(
         raise UsageError(f"--fit {logs[0].file}: {file} does not describe a host with GPUs; omit --fit")
     if host:
         found = host.read(text, file, host.check(gpus.called(gpu), file) if gpu else None)
+        if isinstance(found, CpuHost):
+            if graph is not None or logs:
+                what = f"--fit {logs[0].file}" if logs else graph_file
+                raise UsageError(f"{what}: {file} describes no GPUs, which it is about; omit it. {cpu_file.MEASURE}")
+            adapters.add(found, ports)
+            return _checked(cpu_file.text(found, name), file)
         if graph is not None:
             found.channels = nccl_graph.channels(graph, graph_file), "NCCL: the ring of its graph, doubled"
         adapters.add(found, ports)
@@ -102,10 +113,10 @@ def machine_file(
     if gpu:
         raise UsageError(f"--gpu {gpu}: {file} does not describe a host with GPUs; omit --gpu")
     if network and node:
-        described = networks.described(network, text, file)
+        described = networks.described(network, text, file, rates)
         return networks.checked(clusters.machine_text(described, node, fabric, name, file), file)
     if network:
-        return networks.machine_file(network, text, file, name)
+        return networks.machine_file(network, text, file, name, rates)
     raise _unrecognised(file, problems)
 
 

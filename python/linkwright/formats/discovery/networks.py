@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from linkwright import _native
@@ -93,19 +93,20 @@ def recognised(text: str) -> tuple[Network | None, list[PluginError]]:
     return None, problems
 
 
-def described(network: Network, text: str, file: str) -> Wiring:
-    """The network of a text, which is in one piece."""
+def described(network: Network, text: str, file: str, rates: Sequence[str] = ()) -> Wiring:
+    """The network of a text, which is in one piece, with rates as `wiring.rate` takes them."""
     if strange := _CONTROL.search(text):
         line = text.count("\n", 0, strange.start()) + 1
         raise FileError(f"{file}: line {line}: a control character; give the file as the program wrote it")
     found = network.read(text, file)
     wiring.check(found, file)
+    wiring.rate(found, rates, file)
     return found
 
 
-def machine_file(network: Network, text: str, file: str, name: str | None = None) -> str:
+def machine_file(network: Network, text: str, file: str, name: str | None = None, rates: Sequence[str] = ()) -> str:
     """The machine file of a text, checked; `name` is that of the machine, by default that of the file."""
-    found = described(network, text, file)
+    found = described(network, text, file, rates)
     found.name = name or wiring.key(found.name)
     return checked(wiring_text.text(found, file), file)
 

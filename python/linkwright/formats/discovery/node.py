@@ -67,6 +67,33 @@ class Node:
         return ((child, *up) for child, up in self.tree.items() if child.startswith(prefix))
 
 
+@dataclass(frozen=True)
+class Core:
+    """A core of a host without GPUs: the numbers of its processor, of its memory there, and of its last cache."""
+
+    cpu: int
+    memory: int
+    cache: int | None
+
+
+@dataclass
+class CpuHost:
+    """A host without GPUs, as MPI uses it. Names are `core i`, `NIC i`, `PCIe i`, `L3 i`, `memory i` and `CPU i`."""
+
+    source: str
+    cores: list[Core]
+    cpus: int
+    caches: dict[str, int]  # level, such as `L2` -> bytes of the largest
+    vendor: str = ""
+    model: str = ""  # of the processors
+    nics: list[Nic] = field(default_factory=list)
+    switches: list[str] = field(default_factory=list)  # of PCIe
+    hosts: list[str] = field(default_factory=list)
+    tree: dict[str, tuple[str, Lanes | None]] = field(default_factory=dict)
+
+    parts = Node.parts
+
+
 def checked(node: Node, file: str) -> Node:
     """The node, whose description must make sense; a `FileError` says what does not."""
     if not 1 <= node.gpus <= MOST_GPUS:

@@ -15,7 +15,7 @@ from typing import Any
 from linkwright._native import runs_of_names
 from linkwright.base import registry, toml
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery.node import SWITCH, Lanes, Node
+from linkwright.formats.discovery.node import SWITCH, CpuHost, Lanes, Node
 from linkwright.machines import gpus, writer
 
 Table = dict[str, Any]
@@ -58,7 +58,7 @@ def _channels(node: Node, parts: list[Table]) -> Table:
         return {}
     count, source = node.channels
     counted = [name for part in parts for name, path in part.get("path", {}).items() if "channels" in path]
-    return {"path": {name: {"channels": _number(count, "count", "measured", source)} for name in counted}}
+    return {"path": {name: {"channels": number(count, "count", "measured", source)} for name in counted}}
 
 
 def _about(node: Node, name: str) -> Table:
@@ -97,7 +97,7 @@ def _part(name: str) -> Table:
 
 def _fabric(node: Node, parts: list[Table]) -> Table:
     known = {name for part in parts for name in part.get("fabric", {}).get("links", {})}
-    links = {**_peers(node, parts), **_tree(node), **_sockets(node)}
+    links = {**_peers(node, parts), **_tree(node), **sockets(node)}
     for name in sorted(known - set(links)):
         links[name] = {"edges": [], "source": NO_EDGES}
     switches = [SWITCH] if any(SWITCH in pair for pair in node.peers) else []
@@ -127,12 +127,12 @@ def _peers(node: Node, parts: list[Table]) -> dict[str, Table]:
     named = [links for part in parts if device.links in (links := part.get("fabric", {}).get("links", {}))]
     share = named[0][device.links].get("share") if named else None
     if device.share is not None:
-        share = _number(device.share, "ratio", "documented", device.source)
+        share = number(device.share, "ratio", "documented", device.source)
     usual = 1 if f"{device.links}_2" in (named[0] if named else {}) else counts.most_common(1)[0][0]
     found: dict[str, Table] = {}
     for count in sorted(counts):
         pairs = [pair for pair, links in node.peers.items() if links == count]
-        rate = _number(
+        rate = number(
             count * device.link_gb_per_s, "GB/s", "derived", f"{count} x {device.link_gb_per_s:g} GB/s: {device.source}"
         )
         name = device.links if count == usual else f"{device.links}_{count}"
@@ -147,8 +147,8 @@ def _tree(node: Node) -> dict[str, Table]:
     up = [*node.parts("GPU"), *node.parts("PCIe")]
     nics = list(node.parts("NIC"))
     roots = [(child, _root(node, child), lanes) for child, _, lanes in nics]
-    found = _classes("pcie", up, node) | _classes("nic", nics, node)
-    return found | _classes("host", [(child, root, lanes) for child, root, lanes in roots if root], node, alone=True)
+    found = classes("pcie", up, node) | classes("nic", nics, node)
+    return found | classes("host", [(child, root, lanes) for child, root, lanes in roots if root], node, alone=True)
 
 
 def _root(node: Node, name: str) -> str | None:
@@ -159,10 +159,10 @@ def _root(node: Node, name: str) -> str | None:
     return name if name.startswith("CPU") else None
 
 
-def _classes(
-    base: str, links: list[tuple[str, str, Lanes | None]], node: Node, alone: bool = False
+def classes(
+    base: str, links: list[tuple[str, str, Lanes | None]], node: Node | CpuHost, alone: bool = False
 ) -> dict[str, Table]:
-    """Classes of these links by rate; the most frequent rate has the plain name. `alone`: one class for all."""
+    """Return classes of these links by rate; the most frequent rate has the plain name. `alone`: one class for all."""
     rates = Counter(round(lanes.gbps, 3) if lanes else None for _, _, lanes in links)
     if not rates:
         return {}
@@ -174,21 +174,22 @@ def _classes(
         found[name] = {"edges": _edges([(parent, child) for child, parent, _ in its]), "source": node.source}
         lanes = its[0][2]
         if rate is not None and lanes:
-            found[name]["bandwidth"] = _number(rate, "GB/s", "derived", lanes.source)
+            found[name]["bandwidth"] = number(rate, "GB/s", "derived", lanes.source)
         elif rate != usual:
-            found[name]["bandwidth"] = _number(GENERATIONS["pcie-gen4"], "GB/s", "assumed", "the file states no rate")
+            found[name]["bandwidth"] = UNSTATED
     return found
 
 
-def _sockets(node: Node) -> dict[str, Table]:
+def sockets(node: Node | CpuHost) -> dict[str, Table]:
+    """Return the links between the processors of each host."""
     hosts = node.hosts or [""] * node.cpus
     pairs = [(f"CPU {a}", f"CPU {b}") for b in range(node.cpus) for a in range(b) if hosts[a] == hosts[b]]
     rate = SOCKETS.get(node.vendor)
     source = (
         f"NCCL 2.27: between processors of {node.vendor}" if rate else "the file does not name the processors; as AMD's"
     )
-    number = _number(rate or SOCKETS["AuthenticAMD"], "GB/s", "documented" if rate else "assumed", source)
-    return {"socket": {"edges": _edges(pairs), "source": node.source, "bandwidth": number}}
+    bandwidth = number(rate or SOCKETS["AuthenticAMD"], "GB/s", "documented" if rate else "assumed", source)
+    return {"socket": {"edges": _edges(pairs), "source": node.source, "bandwidth": bandwidth}}
 
 
 def _cluster(node: Node) -> Table:
@@ -241,5 +242,9 @@ def _edges(pairs: list[tuple[str, str]]) -> list[str]:
     return [f"{parent} - {run}" for parent, children in by_parent.items() for run in runs_of_names(children)]
 
 
-def _number(value: float, unit: str, status: str, source: str) -> Table:
+def number(value: float, unit: str, status: str, source: str) -> Table:
+    """Return a number as a machine file has it."""
     return {"value": round(value, 4), "unit": unit, "status": status, "source": source}
+
+
+UNSTATED = number(GENERATIONS["pcie-gen4"], "GB/s", "assumed", "the file states no rate")

@@ -5,7 +5,8 @@
     SwitchName=s2 Switches=s[0-1]              BlockSizes=4,8
 
 The file says which nodes are near each other and nothing of rates: `LinkSpeed` has arbitrary units, and Slurm ignores
-it, too. So ports have an assumed rate, and trunks are as wide as the ports below them: a tree without taper. Switches
+it, too. So ports have an assumed rate, and trunks are as wide as the ports below them: a tree without taper, unless
+`--rate` states them. Switches
 above the same switches, as the spines of a fat tree, stand as one. Blocks have a switch each, and those of one block of
 the next size have one above them.
 
@@ -36,6 +37,7 @@ from linkwright.formats.discovery.wiring import (
     bounded,
     distinct,
     plain,
+    trunk,
 )
 
 KEYS = {
@@ -287,6 +289,7 @@ def _wired(found: list[Switch], nodes: list[str], apart: int, file: str, what: s
         levels=[("node", len(nodes))],
         switches=list(names.values()),
         without=without,
+        rateless=True,
     )
     edges = [(names[switch.name], plain(node)) for switch in found for node in switch.nodes]
     wiring.links["port"] = Links(port, network_rates.number("network", "port_latency"), source, edges)
@@ -296,7 +299,7 @@ def _wired(found: list[Switch], nodes: list[str], apart: int, file: str, what: s
             if not used[lower]:
                 continue
             count = used[lower]
-            rate = port.times(count, f"as wide as the {count} ports below: no taper, which is assumed")
-            links = wiring.links.setdefault(f"trunk {count}", Links(rate, latency, source))
+            trunks = Links(trunk(port, count), latency, source, ports=count)
+            links = wiring.links.setdefault(f"trunk {count}", trunks)
             links.edges.append((names[switch.name], names[lower]))
     return wiring

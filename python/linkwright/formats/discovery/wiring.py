@@ -9,12 +9,13 @@ each whether the description stated it or nobody did.
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from linkwright.base.errors import FileError
+from linkwright.base.errors import FileError, UsageError
 
 # Beyond these, a file is a mistake or the work of somebody who wants to fill a memory.
 MOST_ENDPOINTS = 1 << 15
@@ -50,6 +51,7 @@ class Links:
     latency: Number | None
     source: str
     edges: list[Edge] = field(default_factory=list)
+    ports: int = 0  # below a trunk that is as wide as they are, because nothing states its rate
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Wiring:
     routes: dict[Edge, Detour] = field(default_factory=dict)
     rate: Number | None = None
     relays: bool = False
+    rateless: bool = False  # the description states no rates, so `rate` may
     without: str = ""  # what the description lists and the network does not hold, such as `2 nodes without a link`
 
 
@@ -124,6 +127,55 @@ def bounded(count: int, most: int, where: str, what: str) -> int:
             f"{where}: {shown} {what}; at most {most:,} fit into a machine file, so shorten the description"
         )
     return count
+
+
+_RATE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?(G[bB]/s)", re.ASCII)
+
+
+def rate(w: Wiring, given: Iterable[str], file: str) -> None:
+    """State rates that the description leaves open: `port=400Gb/s` or `leaf*=1600Gb/s`.
+
+    Args:
+        w: the network.
+        given: of each port of a node (`port`), whose trunks grow with it, or of all links of a switch upwards together;
+            `*` stands for any letters. What comes later wins.
+        file: the name of the description, for messages.
+
+    Raises:
+        UsageError: the description states rates, nothing has the name, or a rate is none.
+
+    """
+    for setting in given:
+        name, _, text = setting.rpartition("=")
+        match = _RATE.fullmatch(text)
+        if not name or not match or not Decimal(match[1]):
+            raise UsageError(f"--rate {setting}: is not a name and a rate; write `port=400Gb/s` or `leaf*=1600Gb/s`")
+        number = Number(Decimal(match[1]), match[2], "documented", f"--rate {setting}")
+        if not w.rateless:
+            raise UsageError(
+                f"--rate {setting}: {file} states rates; omit it, and use --degrade where links are slower"
+            )
+        if name == "port":
+            w.links["port"].bandwidth = number
+            for links in w.links.values():
+                links.bandwidth = trunk(number, links.ports) if links.ports else links.bandwidth
+            continue
+        moved: list[Edge] = []
+        for key, links in w.links.items():
+            its = {edge for edge in links.edges if key != "port" and fnmatch.fnmatchcase(edge[1], name)}
+            moved += [edge for edge in links.edges if edge in its]
+            links.edges = [edge for edge in links.edges if edge not in its]
+        if not moved:
+            raise UsageError(f"--rate {setting}: {file} has no switch of that name below another one; correct the name")
+        some = next(links for key, links in w.links.items() if key != "port")
+        w.links = {key: links for key, links in w.links.items() if links.edges}
+        w.links[f"trunk {name}"] = Links(number, some.latency, some.source, moved)
+
+
+def trunk(port: Number, count: int) -> Number:
+    """Return the rate of a trunk as wide as the ports below it."""
+    rate = port.times(count, f"as wide as the {count} ports below: no taper, which is assumed")
+    return replace(rate, status="assumed")
 
 
 def check(w: Wiring, file: str) -> None:

@@ -35,8 +35,8 @@ def document(w: Wiring, file: str) -> Table:
         "path": {"message": PATH},
     }
     fabric = found["fabric"]
-    edges = sum(len(links["edges"]) for links in fabric.get("links", {}).values())
-    listed = edges + len(fabric.get("switches", [])) + len(found["endpoints"].get("names", []))
+    joined = sum(len(links["edges"]) for links in fabric.get("links", {}).values())
+    listed = joined + len(fabric.get("switches", [])) + len(found["endpoints"].get("names", []))
     bounded(listed, MOST_LISTED, file, "names and links that are not numbered consecutively")
     return found
 
@@ -58,9 +58,9 @@ def _endpoints(w: Wiring) -> Table:
     """Their names: by a pattern if they count up from 0."""
     if w.torus:
         return {"grid": [axis.side for axis in w.torus], "name": w.endpoints[0]}
-    runs = list(_runs(w.endpoints))
-    found = re.fullmatch(r"(|.*[^0-9])0\.\.(\d+)", runs[0])
-    if len(runs) == 1 and found:
+    listed = list(runs(w.endpoints))
+    found = re.fullmatch(r"(|.*[^0-9])0\.\.(\d+)", listed[0])
+    if len(listed) == 1 and found:
         return {"count": len(w.endpoints), "name": found[1] + "{i}"}
     return {"names": w.endpoints}
 
@@ -68,7 +68,7 @@ def _endpoints(w: Wiring) -> Table:
 def _fabric(w: Wiring) -> Table:
     fabric: Table = {"kind": "flow"}
     if w.switches:
-        fabric["switches"] = list(_runs(w.switches))
+        fabric["switches"] = list(runs(w.switches))
     if w.torus:
         fabric["torus"] = _torus(w.torus, w.endpoint_source)
     if w.links:
@@ -77,7 +77,7 @@ def _fabric(w: Wiring) -> Table:
                 "source": links.source,
                 "bandwidth": stated(links.bandwidth),
                 **({"latency": stated(links.latency)} if links.latency is not None else {}),
-                "edges": list(_edges(links.edges)),
+                "edges": list(edges(links.edges)),
             }
             for name, links in w.links.items()
         }
@@ -124,8 +124,8 @@ def _split(name: str) -> tuple[str, int] | None:
     return (found[1], int(found[2])) if found else None
 
 
-def _runs(names: Sequence[str]) -> Iterator[str]:
-    """The names, those that count up by one written as `leaf 0..31`."""
+def runs(names: Sequence[str]) -> Iterator[str]:
+    """Yield the names, those that count up by one written as `leaf 0..31`."""
     at = 0
     while at < len(names):
         end, split = at + 1, _split(names[at])
@@ -135,21 +135,21 @@ def _runs(names: Sequence[str]) -> Iterator[str]:
         at = end if end - at >= 3 else at + 1
 
 
-def _edges(edges: Sequence[Edge]) -> Iterator[str]:
-    """The edges, those written as one that join a node and a run of names, or two runs name by name."""
-    split = {name: _split(name) for edge in edges for name in edge}
+def edges(pairs: Sequence[Edge]) -> Iterator[str]:
+    """Yield the edges, those written as one that join a node and a run of names, or two runs name by name."""
+    split = {name: _split(name) for edge in pairs for name in edge}
     at = 0
-    while at < len(edges):
-        a, b = edges[at]
-        stars = _following(edges, at, split, 0, 1), _following(edges, at, split, 1, 0)
-        pairs = _following(edges, at, split, 1, 1)
-        longest = max(*stars, pairs)
+    while at < len(pairs):
+        a, b = pairs[at]
+        stars = _following(pairs, at, split, 0, 1), _following(pairs, at, split, 1, 0)
+        twins = _following(pairs, at, split, 1, 1)
+        longest = max(*stars, twins)
         if longest < 3:
             # The other node comes first, because a file is read fast where the node before the sign has few links.
             yield f"{b} - {a}"
             at += 1
             continue
-        left, right = (_run(*ends, split) for ends in zip((a, b), edges[at + longest - 1], strict=True))
+        left, right = (_run(*ends, split) for ends in zip((a, b), pairs[at + longest - 1], strict=True))
         yield f"{right} - {left}" if longest in stars else f"{left} = {right}"
         at += longest
 

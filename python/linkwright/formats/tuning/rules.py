@@ -3,6 +3,10 @@
 There are as few rules as the times allow. At each size, every algorithm qualifies that is not *separably* slower than
 the fastest: slower by `LEAST_GAIN` or more and, where both were measured, with disjoint intervals. A rule goes on
 while one algorithm qualifies at all of its sizes, so noise never switches.
+
+A measured value without an interval, or with a wide one, counts as one of grade `fair`. So no rule names an algorithm
+that was measured slower than another one by more than (1 + FAIR) / (1 - FAIR), 22 %, and a rule that rests on such
+values says so.
 """
 
 from __future__ import annotations
@@ -12,19 +16,23 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Any
 
+from linkwright.base.stats.grade import FAIR, precision
 from linkwright.executors import is_modelled
 
 # A smaller gain is not worth a rule, however exact the values are.
 LEAST_GAIN = 0.02
+# What a reason adds where values have no interval, or a wide one.
+ROUGHLY = ", by imprecise values"
 
 
 @dataclass(frozen=True)
 class Time:
-    """A time with its 95 % interval, all in ns; a measured time without an interval is separable from none."""
+    """A time with its 95 % interval, all in ns; `rough` if the interval is assumed, because none is as narrow."""
 
     value: float
     low: float
     high: float
+    rough: bool = False
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Time:
@@ -32,8 +40,9 @@ class Time:
         value = row["value"]
         if is_modelled(row["executor"]):
             return cls(value, value, value)
-        if row["ci_low"] is None or row["ci_high"] is None:
-            return cls(value, 0.0, float("inf"))
+        precise = precision(value, row["ci_low"], row["ci_high"])
+        if precise is None or precise > FAIR:
+            return cls(value, value * (1 - FAIR), value * (1 + FAIR), rough=True)
         return cls(value, row["ci_low"], row["ci_high"])
 
     def separably_faster(self, other: Time) -> bool:
@@ -133,11 +142,13 @@ def _first(stretch: list[dict[str, Time]], name: str) -> str:
         return "the only one with a time"
     if not beaten:
         return "nothing is separable"
-    return f"separably faster than {len(beaten)} of {len(others)} others"
+    rough = any(t[o].rough or t[name].rough for o in beaten for t in stretch if o in t)
+    return f"separably faster than {len(beaten)} of {len(others)} others{ROUGHLY * rough}"
 
 
 def _gain(times: dict[str, Time], name: str, before: str) -> str:
     """What speaks for a switch."""
     if before not in times:
         return f"{before} was not timed here"
-    return f"{times[before].value / times[name].value - 1:.0%} faster than {before}"
+    rough = times[before].rough or times[name].rough
+    return f"{times[before].value / times[name].value - 1:.0%} faster than {before}{ROUGHLY * rough}"

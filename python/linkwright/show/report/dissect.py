@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linkwright.base import studies
 
 from .first import overview
-from .model import Report, Section
+from .model import Report
 from .runs import Run
 from .sections import (
     collectives,
@@ -39,6 +41,8 @@ SECTIONS = (
     status.section,
     environment.section,
 )
+# Of a page with more sections than these, the others are folded, so that it is read in one go.
+OPEN = (picture.section, headline.section, matrices.section, curves.by_size, collectives.section)
 
 
 def report(run: Run) -> Report:
@@ -46,7 +50,9 @@ def report(run: Run) -> Report:
     if run.study is not None and not len(run.rows):
         about = [section for section in (environment.section(run),) if section]
         return studies.module("report").page(run.study, about, environment.facts(run))
-    built: list[Section] = [section for section in (build(run) for build in SECTIONS) if section]
+    found = [(build, section) for build in SECTIONS if (section := build(run))]
+    many = len(found) > len(OPEN)
+    built = [replace(section, folded=many and build not in OPEN) for build, section in found]
     if run.study is not None:
         built[-1:-1] = studies.module("report").sections(run.study)
     return Report(

@@ -267,7 +267,7 @@ def _drawable(plot: Plot, row: tuple) -> bool:
 def _heat(heat: HeatMap) -> dict[str, Any]:
     fields = ("title", "unit", "rows_title", "columns_title", "scale", "missing")
     data: dict[str, Any] = {name: getattr(heat, name) for name in fields}
-    data |= {"rows": list(heat.rows), "columns": list(heat.columns)}
+    data |= {"rows": list(heat.rows), "columns": list(heat.columns), "ends": list(heat.ends)}
     for part in ("values", "low", "high"):
         matrix = getattr(heat, part)
         data[part] = None if matrix is None else _packed(matrix)

@@ -126,7 +126,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A matrix: row = source, column = destination, diagonal = self. NaN is a missing cell, `missing` its reason."""
+    """A matrix: row = source, column = destination, diagonal = self. NaN is a missing cell, `missing` its reason.
+
+    `ends` are what the lowest and highest colours mean where values are ratios: the scale is then logarithmic with 1 in
+    its middle.
+    """
 
     title: str
     unit: str
@@ -141,6 +145,7 @@ class HeatMap:
     missing: str = "no result"
     how_to_read: str = ""
     wide: bool = False
+    ends: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.rows), len(self.columns))
@@ -251,6 +256,7 @@ class Section:
     items: Sequence[Item] = ()
     intro: str = ""
     parts: Sequence[Section] = ()  # one level of sub-sections
+    folded: bool = False  # until the reader opens it
 
 
 @dataclass(frozen=True)

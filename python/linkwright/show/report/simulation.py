@@ -5,7 +5,7 @@ Every number is modelled and exact for the machine as described.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _SEVERAL = 1.5  # times as long as one run: several
 BUSIEST, MOST_LINKS, MOST_STEPS = 20, 1000, 500  # rows of tables: the busiest links, and the first operations
+MOST_ROUND = 8  # operations of a round that repeats
 
 
 def simulation(machine: _native.Machine, answer: ask.Answer, question: Scheduled, rows: Sequence[Row]) -> Report:
@@ -153,19 +154,45 @@ def _causes(insight: Insight) -> Table:
 
 
 def _path(insight: Insight) -> list[Table]:
-    """Its operations, in order."""
+    """Its operations, in order; repetition is one row."""
     found = insight.critical_path
     if not len(found):
         return []
     names = ["operation", "kind", "from", "to", "bytes", "start_us", "end_us", *(f"{name}_us" for name in SPENT)]
-    body = [
-        [*_operation(values[:5]), *(_time(NS_PER_US * float(value)) for value in values[5:])]
-        for values in list(zip(*(found.columns[name] for name in names), strict=True))[:MOST_STEPS]
-    ]
-    heads = [Column("Operation", numeric=True), Column("Kind"), Column("From", numeric=True)]
-    heads += [Column("To", numeric=True), Column("Bytes", numeric=True)]
+    steps = list(zip(*(found.columns[name] for name in names), strict=True))
+    turns = list(_turns([(step[1], step[4], *(f"{time_us:.3g}" for time_us in step[7:])) for step in steps]))
+    body = [_turn(steps[at : at + length * times], times) for at, length, times in turns[:MOST_STEPS]]
+    heads = [Column("Operation", numeric=True), Column("Times", numeric=True), Column("Kind")]
+    heads += [Column("From", numeric=True), Column("To", numeric=True), Column("Bytes", numeric=True)]
     heads += [Column(name, "s", numeric=True) for name in ("Start", "End", *(name.capitalize() for name in SPENT))]
-    return [Table(f"Its operations{_first(len(found), MOST_STEPS)}", heads, body, collapsed=True)]
+    read = "Rounds that take the same kinds, bytes and times are one row, with the first ranks and the times of all."
+    title = f"Its operations{_first(len(turns), MOST_STEPS)}"
+    return [Table(title, heads, body, read if len(turns) < len(steps) else "", collapsed=True)]
+
+
+def _turns(keys: Sequence[object]) -> Iterator[tuple[int, int, int]]:
+    """(place, length, times) of rounds of equal keys that follow each other; where nothing repeats, 1 and 1."""
+    at = 0
+    while at < len(keys):
+        length, times = 1, 1
+        for period in range(1, MOST_ROUND + 1):
+            count = 1
+            while keys[at : at + period] == keys[at + period * count : at + period * (count + 1)]:
+                count += 1
+            if count > 2 and period * count > length * times:
+                length, times = period, count
+        yield at, length, times
+        at += length * times
+
+
+def _turn(steps: Sequence[Sequence[Any]], times: int) -> list[Cell | str]:
+    round_ = steps[: len(steps) // times]
+    first, last = steps[0], steps[-1]
+    number, kind, *others = _operation(first[:5])
+    kinds = ", ".join(str(step[1]) for step in round_) if times > 1 else kind
+    spent = [sum(float(step[i]) for step in steps) for i in range(7, 7 + len(SPENT))]
+    whole = [float(first[5]), float(last[6]), *spent]
+    return [number, _count(times), kinds, *others, *(_time(NS_PER_US * time_us) for time_us in whole)]
 
 
 def _operation(values: Sequence[Any]) -> list[Cell | str]:

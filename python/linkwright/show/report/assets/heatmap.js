@@ -2,13 +2,14 @@
 // frame copies only the visible part, enlarged. The scroll bars are native: an empty block as large as the whole map sets
 // their length, and a canvas as large as the viewport sticks in front of it.
 LW.anchors = ["#2a1a4f", "#3b3f8f", "#2f6f9f", "#25998f", "#5bbf6f", "#bcd94a", "#fdf0a0"];
-LW.lut = (() => {
-  const rgb = LW.anchors.map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
+LW.aroundOne = ["#8c3b12", "#d07a3a", "#f0c9a0", "#f2f2ee", "#a8cfe0", "#4a90b8", "#1d4f7a"];
+LW.lutOf = (anchors) => {
+  const rgb = anchors.map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
   return Array.from({ length: 256 }, (_, i) => {
     const at = (i / 255) * (rgb.length - 1), k = Math.min(rgb.length - 2, Math.floor(at));
     return rgb[k].map((v, j) => Math.round(v + (rgb[k + 1][j] - v) * (at - k)));
   });
-})();
+};
 
 LW.unpack = async (text) => {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -21,11 +22,14 @@ LW.heat = async (target, data) => {
   const rows = data.rows.length, columns = data.columns.length;
   let least = Infinity, most = -Infinity;
   for (const v of values) if (v === v) { if (v < least) least = v; if (v > most) most = v; }
-  const log = data.scale === "log10" && least > 0 && most > least;
+  const ratios = data.ends.length > 0 && least > 0;
+  if (ratios) { most = Math.max(most, 1 / least, 1.1); least = 1 / most; } // 1 in the middle
+  const log = (ratios || data.scale === "log10") && least > 0 && most > least;
+  const anchors = ratios ? LW.aroundOne : LW.anchors, lut = LW.lutOf(anchors);
   if (!log && least > 0 && most > least) most = Math.max(most, 1.1 * least); // do not stretch a difference below 10 % to the full colour scale
   const span = log ? Math.log(most / least) : most - least;
   const level = (v) => (span > 0 ? Math.round(255 * (log ? Math.log(v / least) : v - least) / span) : 128);
-  const image = LW.heatImage(values, rows, columns, level);
+  const image = LW.heatImage(values, rows, columns, level, lut);
 
   const tools = LW.element("div", target, "tools"), port = LW.element("div", target, "port");
   const spacer = LW.element("i", port), canvas = LW.element("canvas", port), readout = LW.element("div", target, "readout", "Hover over a cell to read it.");
@@ -78,7 +82,7 @@ LW.heat = async (target, data) => {
     c.imageSmoothingEnabled = cell < 1; // several cells per pixel: average them, so that no row is lost
     c.drawImage(image, sx, sy, wide, tall, gutter.left, gutter.top, wide * cell, tall * cell);
     if (cell >= 8) LW.heatLines(c, gutter, sx, sy, wide, tall, cell);
-    if (cell >= 46) LW.heatText(c, gutter, sx, sy, wide, tall, cell, columns, values, data.unit, level);
+    if (cell >= 46) LW.heatText(c, gutter, sx, sy, wide, tall, cell, columns, values, data.unit, level, lut);
     if (at) {
       c.strokeStyle = LW.colour("--ink"); c.lineWidth = 2;
       c.strokeRect(gutter.left + (at.column - sx) * cell - 1, gutter.top + (at.row - sy) * cell - 1, cell + 2, cell + 2);
@@ -112,7 +116,7 @@ LW.heat = async (target, data) => {
     return inside && row >= 0 && column >= 0 && row < rows && column < columns ? { row, column } : null;
   };
 
-  LW.heatTools(tools, zoom, () => { cell = size; layout(); }, LW.text(least, data.unit, 3), LW.text(most, data.unit, 3), log, most >= least);
+  LW.heatTools(tools, zoom, () => { cell = size; layout(); }, [data.ends[0], LW.text(least, data.unit, 3)], [LW.text(most, data.unit, 3), data.ends[1] || (log ? "(log)" : "")], anchors, most >= least);
   LW.heatInput(port, canvas, { zoom, under, point, ask, move: (dy, dx) => {
     const next = at ? { row: Math.max(0, Math.min(rows - 1, at.row + dy)), column: Math.max(0, Math.min(columns - 1, at.column + dx)) } : { row: 0, column: 0 };
     const x = gutter.left + next.column * cell, y = gutter.top + next.row * cell;
@@ -127,9 +131,9 @@ LW.heat = async (target, data) => {
   return { redraw: ask, resize };
 };
 
-LW.heatImage = (values, rows, columns, level) => {
+LW.heatImage = (values, rows, columns, level, lut) => {
   const image = new OffscreenCanvas(columns, rows), c = image.getContext("2d"), made = c.createImageData(columns, rows);
-  const bytes = new Uint32Array(made.data.buffer), packed = LW.lut.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
+  const bytes = new Uint32Array(made.data.buffer), packed = lut.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
   for (let i = 0; i < values.length; i++) bytes[i] = values[i] === values[i] ? packed[level(values[i])] : 0; // missing: transparent
   c.putImageData(made, 0, 0);
   return image;
@@ -143,12 +147,12 @@ LW.heatLines = (c, gutter, sx, sy, wide, tall, cell) => {
   c.stroke();
 };
 
-LW.heatText = (c, gutter, sx, sy, wide, tall, cell, columns, values, unit, level) => {
+LW.heatText = (c, gutter, sx, sy, wide, tall, cell, columns, values, unit, level, lut) => {
   c.font = "12px system-ui, sans-serif"; c.textAlign = "center"; c.textBaseline = "middle";
   for (let row = Math.floor(sy); row < sy + tall; row++) for (let column = Math.floor(sx); column < sx + wide; column++) {
     const v = values[row * columns + column];
     if (v !== v) continue;
-    const [r, g, b] = LW.lut[level(v)];
+    const [r, g, b] = lut[level(v)];
     c.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 125 ? "#111" : "#fff";
     const text = LW.text(v, unit, 3);
     c.fillText(c.measureText(text).width < cell - 6 ? text : text.split(" ")[0], gutter.left + (column + 0.5 - sx) * cell, gutter.top + (row + 0.5 - sy) * cell);
@@ -173,7 +177,7 @@ LW.heatNames = (c, gutter, sx, sy, wide, tall, cell, data) => {
   }
 };
 
-LW.heatTools = (tools, zoom, reset, least, most, log, any) => {
+LW.heatTools = (tools, zoom, reset, least, most, anchors, any) => {
   for (const [label, title, act] of [["+", "Zoom in", () => zoom(1.6)], ["−", "Zoom out", () => zoom(1 / 1.6)], ["Fit", "Show all cells", reset]]) {
     const button = LW.element("button", tools, "", label);
     button.type = "button"; button.title = title; button.setAttribute("aria-label", title);
@@ -181,9 +185,9 @@ LW.heatTools = (tools, zoom, reset, least, most, log, any) => {
   }
   if (!any) return;
   const scale = LW.element("span", tools, "scale", "");
-  LW.element("span", scale, "", least);
-  LW.element("i", scale).style.background = `linear-gradient(90deg, ${LW.anchors.join(",")})`;
-  LW.element("span", scale, "", most + (log ? " (log)" : ""));
+  LW.element("span", scale, "", least.filter(Boolean).join(" "));
+  LW.element("i", scale).style.background = `linear-gradient(90deg, ${anchors.join(",")})`;
+  LW.element("span", scale, "", most.filter(Boolean).join(" "));
 };
 
 LW.heatInput = (port, canvas, map) => {

@@ -13,18 +13,37 @@ LW.draw = async (target) => {
   chart.redraw();
 };
 
+// What is not seen has no size to draw in: a chart that is not chosen, or in a section that is folded.
+LW.unseen = (target) => target.closest("[hidden], details.folded:not([open])");
+
+LW.unfold = (box) => {
+  if (box.open) for (const target of box.querySelectorAll("[data-chart]")) if (!LW.unseen(target)) {
+    const drawn = LW.charts.find((chart) => chart.target === target);
+    if (drawn) drawn.resize(); else LW.draw(target);
+  }
+};
+
+// A link to a section opens it.
+LW.reveal = (hash) => {
+  for (let box = document.getElementById(hash.slice(1))?.querySelector("details.folded"); box; box = box.parentElement.closest("details.folded")) box.open = true;
+};
+
 LW.start = async () => {
   document.querySelectorAll("table.sortable").forEach(LW.sortable);
   document.querySelectorAll(".choice").forEach(LW.choice);
   document.querySelectorAll(".whatif").forEach(LW.whatIf);
   document.getElementById("theme").addEventListener("click", () => LW.theme.next());
-  for (const target of document.querySelectorAll("[data-chart]")) if (!target.closest("[hidden]")) await LW.draw(target);
+  for (const target of document.querySelectorAll("[data-chart]")) if (!LW.unseen(target)) await LW.draw(target);
+  document.querySelectorAll("details.folded").forEach((box) => box.addEventListener("toggle", () => LW.unfold(box)));
+  document.addEventListener("click", (event) => { const link = event.target.closest('a[href^="#"]'); if (link) LW.reveal(link.hash); });
+  addEventListener("beforeprint", () => document.querySelectorAll("details.folded").forEach((box) => { box.open = true; }));
+  LW.reveal(location.hash);
   LW.theme.apply();
   let width = innerWidth;
   addEventListener("resize", () => {
     if (innerWidth === width) return;
     width = innerWidth;
-    for (const chart of LW.charts) if (!chart.target.closest("[hidden]")) chart.resize();
+    for (const chart of LW.charts) if (!LW.unseen(chart.target)) chart.resize();
   });
   LW.follow();
   document.body.dataset.ready = "true";

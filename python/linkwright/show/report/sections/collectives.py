@@ -31,6 +31,7 @@ MEASURED = (
 )
 MODELLED = "Solid lines are models. The limit holds for every algorithm: no schedule for this problem is faster."
 HANDLING = "Click a name to hide its curve; drag to zoom, double-click to see everything again."
+_MOST_OPEN = 2  # collectives; of more, one
 _MOST_CURVES = 8  # that are told apart in one chart; the others are grey
 _SIZE = Axis("message size", "B", "log2")
 
@@ -40,6 +41,8 @@ def section(run: Run) -> Section | None:
     parts = [part for part in (_collective(run, kind) for kind in run.collectives) if part]
     if not parts:
         return None
+    first = next((part for part in parts if part.title == "allreduce"), parts[0])
+    parts = [part if part is first or len(parts) <= _MOST_OPEN else replace(part, folded=True) for part in parts]
     intro = [INTRO, MEASURED if run.has_measured else "", MODELLED if run.has_modelled else "", HANDLING]
     return Section("Collectives", intro=" ".join(filter(None, intro)), parts=parts)
 
