@@ -161,10 +161,13 @@ def how(question: Scheduled, **more: Any) -> How:
     return How(**fields | more)
 
 
-def time(question: Scheduled, machine: _native.Machine, **more: Any) -> Time:
-    """Return the simulated time of a question; of a schedule that represents a longer one, that of the longer one."""
+def time(question: Scheduled, machine: _native.Machine, longer: Answer | None = None, **more: Any) -> Time:
+    """Return the simulated time of a question; of a schedule that represents a longer one, that of the longer one.
+
+    `longer` is the answer to its schedule, where that was asked for already.
+    """
     own, options = question.own, how(question, **more)
-    longer = ask(machine, of(question), options)
+    longer = longer or ask(machine, of(question), options)
     if own is None or own.continued is None:
         return longer.time
     return line(own.continued, ask(machine, own.continued.shorter, options), longer)

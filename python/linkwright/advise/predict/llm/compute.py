@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # Share of the memory's rate that streaming kernels reach (assumed), and of products that NVFP4 leaves in bf16.
 STREAMED, LEFT_IN_BF16 = 0.7, 0.15
+GIVEN = "given"  # the basis of a share that the user states
 # Operations of attention backward over forward, which computes the scores once more.
 ATTENTION_BACKWARD = 2.5
 
@@ -82,7 +83,7 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         raise UsageError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
     reached, basis, assumed = EFFICIENCY[1], "assumed: half of the peak, from a quarter to three quarters", True
     if efficiency:
-        reached, basis, assumed = efficiency, "given", False
+        reached, basis, assumed = efficiency, GIVEN, False
     elif row and row.reached:
         assumed = row.reached["status"] == "assumed"  # such as that of a sister: the step then has a range
         reached, basis = row.reached["value"], row.reached["source"]
