@@ -44,7 +44,7 @@ __all__ = [
     "read",
 ]
 
-# Steps nearer than this are ties: the median error of study `training` is 8.4 %.
+# Steps nearer than this are ties: the median error of study `training` is 8.8 %.
 TIE = 0.1
 ORDER = "tp, cp, dp (ep across them), pp; the first are neighbours"
 NOT_MODELLED = (

@@ -67,18 +67,18 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         UsageError: neither its file nor the table of GPUs states a peak in that precision.
     """
     name = Path(machine.file.removeprefix("composed ")).stem
-    if name.startswith(ASSUMED) and not gpu:
+    row = gpus.called(gpu) if gpu else gpus.of_machine(name)
+    if name.startswith(ASSUMED) and not gpu and not (row and "bf16" in row.tensor_tflops):
         raise UsageError(
             f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
             "with `tensor_bf16` (docs/machines.md)"
         )
-    row = gpus.called(gpu) if gpu else gpus.of_machine(name)
     bf16 = stated(machine, "bf16")
     if bf16 is None:
         raise UsageError(f"{machine.name}: its file states no `tensor_bf16`, so no product has a rate; add the fact")
     peaks = {"bf16": bf16.flops_per_s}
     if row:
-        peaks |= {key: value * TERA for key, value in row.tensor_tflops.items()}
+        peaks |= {key: value * TERA for key, value in row.tensor_tflops.items() if key != "bf16"}
     if precision not in peaks:
         raise UsageError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
     reached, basis, assumed = EFFICIENCY[1], "assumed: half of the peak, from a quarter to three quarters", True
