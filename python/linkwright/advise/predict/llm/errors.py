@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from linkwright.libraries import tolerance
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -45,9 +47,19 @@ def of_step(experts: bool, per_node: int) -> Spread:
     return spread("step", "dense" if not experts else "experts" if per_node <= 8 else "experts_in_a_rack")
 
 
+def bands() -> list[float]:
+    """Return the largest bytes of each band of all-reduces."""
+    return [row.get("up_to", float("inf")) for row in _table()["allreduce"]]
+
+
 def of_allreduce(size_bytes: int, known: bool) -> Spread:
-    """Return the spread of an engine's all-reduce; unless it is `known` to run over NVLink, up to the library's own."""
-    bands = [Spread(**{key: value for key, value in row.items() if key != "up_to"}) for row in _table()["allreduce"]]
-    size = next(place for place, row in enumerate(_table()["allreduce"]) if size_bytes <= row.get("up_to", size_bytes))
-    own, library = bands[size], bands[-1]
+    """Return the spread of an engine's all-reduce on one node; a wide one unless its kernels there are `known`."""
+    rows = [Spread(**{key: value for key, value in row.items() if key != "up_to"}) for row in _table()["allreduce"]]
+    own, library = rows[next(place for place, most in enumerate(bands()) if size_bytes <= most)], rows[-1]
     return own if known else Spread(library.usual, own.low, library.high, 0, "assumed", library.source)
+
+
+def of_library(nodes: int, size_bytes: int) -> Spread:
+    """Return the spread of the library's own collectives on several nodes: eight published times in ten."""
+    low, high = tolerance.spread(nodes, size_bytes)
+    return Spread(1.0, low, high, 0, "derived", "study `modern`: published healthy systems")

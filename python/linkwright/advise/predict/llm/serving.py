@@ -377,8 +377,10 @@ class _Pass:
 
     def _kernel(self, kind: str, group: Sequence[int], size: int) -> errors.Spread:
         """How the kernel of an engine compares with the library's choice."""
-        near = self._exchanges.joined(group)
+        nodes = self._exchanges.nodes(group)
         if kind == "alltoall":
-            return errors.spread("experts", "one_node" if near else "several_nodes")
+            return errors.spread("experts", "one_node" if nodes == 1 else "several_nodes")
         # Across nodes, and for logits, engines call the library.
-        return errors.of_allreduce(size if near and kind == "allreduce" else 1 << 30, near)
+        if nodes > 1 or kind != "allreduce":
+            return errors.of_library(nodes, size)
+        return errors.of_allreduce(size, self._exchanges.has_engines(group))

@@ -87,10 +87,15 @@ class GroupExchanges:
             self._known[key] = max(found, key=lambda one: one.time_ns)
         return self._known[key]
 
-    def joined(self, group: Sequence[int]) -> bool:
-        """Whether these ranks share a node, and links of their own join its GPUs."""
+    def nodes(self, group: Sequence[int]) -> int:
+        """Nodes on which these ranks are."""
+        return len({self._places[rank] // self._per_node for rank in group})
+
+    def has_engines(self, group: Sequence[int]) -> bool:
+        """Whether kernels of inference engines were published for such a node: NCCL's, with links between its GPUs."""
+        library = self._machine.library()
         places = tuple(self._places[rank] for rank in group)
-        return len({place // self._per_node for place in places}) == 1 and bool(hardware(self._machine, places).peer)
+        return bool(library and library["name"] == "nccl" and hardware(self._machine, places).peer)
 
     def messages(self, pairs: Sequence[tuple[int, int]], size_bytes: int) -> GroupExchange:
         """Return the time of one message for every pair of ranks, all at once, in ns; by LL or Simple."""
