@@ -211,6 +211,11 @@ def test_the_verb_refuses_what_is_not_about_serving(capsys, more, words):
     assert words in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_machine_without_a_rate_of_memory_is_refused(capsys):
+    assert status_of(["predict", "llm", "llama3-8b", "--on", "gaudi3", "--serve"]) == 2
+    assert "states no rate of the memory" in " ".join(capsys.readouterr().err.split())
+
+
 def test_options_of_serving_need_serve(capsys):
     assert status_of(["predict", "llm", "llama3-70b", "--on", "hgx-h100", "--prompt", "2K"]) == 2
     assert "add --serve" in capsys.readouterr().err

@@ -83,7 +83,7 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
               "[default: 1]")  # fmt: skip
 @click.option("--fsdp", is_flag=True, help="Share parameters too: the same as --zero 3.")
 @_degree("microbatch", "Sequences of a microbatch.")
-@_degree("batch", "Sequences of a step on all GPUs.", "four microbatches for each stage")
+@_degree("batch", "Sequences of a step, or requests under way, on all GPUs.", "four microbatches a stage, or a request")
 @_degree("sequence", "Tokens of a sequence: `8192` or `8K`.", "that of the model", _LENGTH)
 @click.option("--precision", type=click.Choice(PRECISIONS), help="Precision of the products.  [default: bf16]")
 @click.option(
@@ -109,8 +109,8 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
     "--batch.",
 )  # fmt: skip
 @click.option("--serve", is_flag=True, help="Serve requests instead of training: --batch of them at once.")
-@_degree("context", "Tokens of each request when its next one is made (--serve).", "the model's sequence", _LENGTH)
-@_degree("prompt", "Tokens before the first answered one (--serve).", "--context", _LENGTH)
+@_degree("context", "Tokens that each request holds, its prompt included (--serve).", "the model's sequence", _LENGTH)
+@_degree("prompt", "Tokens of a prompt (--serve).", "--context", _LENGTH)
 @click.option("--cache", type=click.Choice(("bf16", "fp8")), help="Precision of keys and values (--serve).  "
               "[default: bf16]")  # fmt: skip
 @click.option(
@@ -118,7 +118,7 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
     help="Nodes that only compute prompts, the first ones, and send keys and values to the others (--serve).",
 )  # fmt: skip
 @click.option("--watts", type=options.Watts(), metavar="W", help="Power of a GPU: adds the energy of --tokens, or of a "
-              "million answered tokens (--serve).")  # fmt: skip
+              "million output tokens (--serve).")  # fmt: skip
 @click.option("--price", type=click.FloatRange(0, min_open=True), metavar="PRICE", help="Price of a GPU and hour: adds "
               "the cost of the same.")  # fmt: skip
 @options.as_json

@@ -54,7 +54,7 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
     say(f"serving {model.name} ({model.parameters / GIGA:,.1f} B parameters{active}) on {one.machine}")
     say(f"{one.layout.ranks} GPUs: {one.layout.words()}; batch {load.batch}, context {load.context:,} tokens, prompt "
         f"{load.prompt:,}; {one.chip.precision}, keys and values {load.cache}\n")  # fmt: skip
-    rows = [[name, f"{size / GIGA:,.1f} GB"] for name, size in vars(held).items()]
+    rows = [[name.replace("cache", "KV cache"), f"{size / GIGA:,.1f} GB"] for name, size in vars(held).items()]
     print_table(["memory of a GPU", ""], [*rows, ["total", f"{held.total / GIGA:,.1f} GB"]])
     say(_room(one))
     if one.first is None or one.token is None:

@@ -21,6 +21,7 @@ compressed keys); Williams et al., *Roofline*, 2009.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -248,10 +249,15 @@ def forecast_serving(
         prefill: other GPUs that compute the prompts.
 
     Raises:
-        UsageError: the layout does not divide the model, or the load does not suit it.
+        UsageError: the layout does not divide the model, the load does not suit it, or no rate of memory is known.
     """
     if layout.ep > 1 and not model.experts:
         raise UsageError(f"--ep {layout.ep}: {model.name} has no experts; omit --ep")
+    if math.isinf(chip.memory_bytes_per_s):
+        raise UsageError(
+            f"{machine}: its file states no rate of the memory, which decides serving; add `path.copy.combine_rate`, a "
+            "third of it"
+        )
     found = replace(layout, batch=0, zero=0).checked(model, ranks)
     asked = load.checked(model, found)
     memory = held(model, found, asked, chip.precision)
