@@ -347,6 +347,14 @@ def test_the_first_steps_of_a_ring_stand_for_all(kind, size, monkeypatch):
     assert part.time_ns == pytest.approx(whole.time_ns, rel=0.02)
 
 
+def test_the_answer_says_that_rings_were_simulated_in_part(monkeypatch):
+    monkeypatch.setattr(together, "MOST_OPERATIONS", 0)
+    machine = machines.load("hgx-h100", Variant(8))
+    chip = compute.chip(machine, "bf16")
+    made = llm.forecast_model(model("llama3-8b"), P(zero=3, batch=64), machine, range(64), chip)
+    assert made.sampled == ["16 of 63 steps of the dp rings were simulated"]
+
+
 def test_the_verb_says_by_how_much_it_does_not_fit(capsys):
     assert status_of(["predict", "llm", "llama3-70b", "--on", "hgx-h100"]) == 1
     assert "or compute again (--recompute full)" in " ".join(capsys.readouterr().out.split())
@@ -363,6 +371,17 @@ def test_the_verb_says_by_how_much_it_does_not_fit(capsys):
     assert "states tp twice" in capsys.readouterr().err
     assert status_of(["predict", "llm", "llama3-8b", "--on", "assumed-t4"]) == 2
     assert "those of another GPU" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "tflops", "gb_per_s"),
+    [("assumed-a40", 149.7, 696), ("assumed-h100-pcie", 756, 2000), ("gb200-nvl72", 2500, 8000), ("b200", 2250, 8000)],
+)
+def test_products_and_memory_are_those_of_the_card(name, tflops, gb_per_s):
+    """Data sheets, dense; a card does not have the rates of the first GPU of its generation."""
+    found = compute.chip(machines.load(name), "bf16")
+    assert found.peak_flops_per_s == pytest.approx(tflops * 1e12)
+    assert found.memory_bytes_per_s == pytest.approx(gb_per_s * GB, rel=1e-3)
 
 
 def test_volta_has_no_bf16():

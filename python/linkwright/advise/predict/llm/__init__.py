@@ -81,11 +81,17 @@ class ModelForecast:
         """What was simulated in part and stands for the rest."""
         stages = [f"{self.stages} of {self.layout.pp} pipeline stages were simulated"] if self.stages else []
         groups = [group.as_dict() for group in self.step.groups] if self.step else []
-        return stages + [
-            f"{one['compared']} of {one['groups_at_once']} {one['group']} groups were looked at for shared links"
-            for one in groups
-            if int(str(one["compared"])) < int(str(one["groups_at_once"]))
-        ]
+        choices = ((one["group"], str(one["choice"]).partition("; ")[2]) for one in groups)
+        rings = [f"{steps} of the {kind} rings were simulated" for kind, steps in choices if steps]
+        return (
+            stages
+            + rings
+            + [
+                f"{one['compared']} of {one['groups_at_once']} {one['group']} groups were looked at for shared links"
+                for one in groups
+                if int(str(one["compared"])) < int(str(one["groups_at_once"]))
+            ]
+        )
 
     @property
     def tokens(self) -> int:
