@@ -161,10 +161,13 @@ def how(question: Scheduled, **more: Any) -> How:
     return How(**fields | more)
 
 
-def time(question: Scheduled, machine: _native.Machine, **more: Any) -> Time:
-    """Return the simulated time of a question; of a schedule that represents a longer one, that of the longer one."""
+def time(question: Scheduled, machine: _native.Machine, answered: Answer | None = None, **more: Any) -> Time:
+    """Return the simulated time of a question; of a schedule that represents a longer one, that of the longer one.
+
+    `answered` is the answer to its schedule, where that was asked for already.
+    """
     own, options = question.own, how(question, **more)
-    answer = ask(machine, of(question), options)
+    answer = answered or ask(machine, of(question), options)
     if own is None or own.continued is None:
         return answer.time
     return line(own.continued, answer, [ask(machine, other, options) for other in own.continued.others])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The only factors between units of time, and the only prefixes of rates and counts.
 PS_PER_NS, PS_PER_US, PS_PER_MS, PS_PER_S = 1e3, 1e6, 1e9, 1e12
 NS_PER_US, NS_PER_MS, NS_PER_S = 1e3, 1e6, 1e9
-US_PER_S, S_PER_NS = 1e6, 1e-9
+US_PER_S, S_PER_NS, S_PER_H = 1e6, 1e-9, 3600.0
 KILO, MEGA, GIGA, TERA = 1e3, 1e6, 1e9, 1e12
 
 _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

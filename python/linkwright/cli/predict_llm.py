@@ -18,14 +18,32 @@ if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.advise.predict import Program
     from linkwright.advise.predict.llm import ModelForecast, ParallelLayout, Transformer, compute
+    from linkwright.advise.predict.llm.serving import ServingForecast
     from linkwright.cli.predict_shown import Shown
     from linkwright.machines import Variant
 
 _DEGREE = click.IntRange(1, 1 << 20)
+# Options of training alone, and of serving alone.
+TRAINS = (
+    "vpp", "cp", "zero", "fsdp", "microbatch", "sequence", "recompute", "sequence_parallel", "overlap_dp", "overlap_tp",
+    "overlap_ep", "tokens", "search",
+)  # fmt: skip
+SERVES = ("context", "prompt", "cache", "prefill_nodes")
 # Rows of a search.
 SHOWN = 12
 _UNITS = {"": 1.0, "K": KILO, "M": MEGA, "B": GIGA, "T": TERA}
 PRECISIONS, RECOMPUTE = ("bf16", "fp8", "mxfp8", "nvfp4"), ("none", "full")
+
+
+class Length(click.IntRange):
+    """A number of tokens of one sequence: `8192`, or `8K` of 1,024."""
+
+    name = "TOKENS"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """8192 from `8K`."""
+        match = re.fullmatch(r"(\d{1,7})K", str(value).strip(), re.ASCII)
+        return super().convert(int(match[1]) << 10 if match else value, param, ctx)
 
 
 class TokenCount(click.ParamType):
@@ -41,8 +59,11 @@ class TokenCount(click.ParamType):
         return float(match[1]) * _UNITS[match[2]]
 
 
-def _degree(name: str, text: str, usual: str = "1") -> object:
-    return click.option(f"--{name}", type=_DEGREE, help=f"{text}  [default: {usual}]")
+_LENGTH = Length(1, 1 << 24)
+
+
+def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEGREE) -> object:
+    return click.option(f"--{name}", type=kind, help=f"{text}  [default: {usual}]")
 
 
 @click.command(name="llm")
@@ -62,8 +83,8 @@ def _degree(name: str, text: str, usual: str = "1") -> object:
               "[default: 1]")  # fmt: skip
 @click.option("--fsdp", is_flag=True, help="Share parameters too: the same as --zero 3.")
 @_degree("microbatch", "Sequences of a microbatch.")
-@_degree("batch", "Sequences of a step on all GPUs.", "four microbatches for each stage")
-@_degree("sequence", "Tokens of a sequence.", "that of the model")
+@_degree("batch", "Sequences of a step, or requests under way, on all GPUs.", "four microbatches a stage, or a request")
+@_degree("sequence", "Tokens of a sequence: `8192` or `8K`.", "that of the model", _LENGTH)
 @click.option("--precision", type=click.Choice(PRECISIONS), help="Precision of the products.  [default: bf16]")
 @click.option(
     "--recompute", type=click.Choice(RECOMPUTE),
@@ -87,12 +108,26 @@ def _degree(name: str, text: str, usual: str = "1") -> object:
     help="Find the fastest layouts that fit: --tp, --pp, --vpp, --ep, --zero and --recompute where not given. Needs "
     "--batch.",
 )  # fmt: skip
+@click.option("--serve", is_flag=True, help="Serve requests instead of training: --batch of them at once.")
+@_degree("context", "Tokens that each request holds, its prompt included (--serve).", "the model's sequence", _LENGTH)
+@_degree("prompt", "Tokens of a prompt (--serve).", "--context", _LENGTH)
+@click.option("--cache", type=click.Choice(("bf16", "fp8")), help="Precision of keys and values (--serve).  "
+              "[default: bf16]")  # fmt: skip
+@click.option(
+    "--prefill-nodes", type=click.IntRange(1), metavar="N",
+    help="Nodes that only compute prompts, the first ones, and send keys and values to the others (--serve).",
+)  # fmt: skip
+@click.option("--watts", type=options.Watts(), metavar="W", help="Power of a GPU: adds the energy of --tokens, or of a "
+              "million output tokens (--serve).")  # fmt: skip
+@click.option("--price", type=click.FloatRange(0, min_open=True), metavar="PRICE", help="Price of a GPU and hour: adds "
+              "the cost of the same.")  # fmt: skip
 @options.as_json
 def command(
     model: str, machines: str, variant: Variant, efficiency: float | None, tokens: float | None, fsdp: bool,
-    compare: tuple[str, ...], search: bool, as_json: bool, **degrees: object,
+    compare: tuple[str, ...], search: bool, serve: bool, prefill_nodes: int | None, watts: float | None,
+    price: float | None, as_json: bool, **degrees: object,
 ) -> int:  # fmt: skip
-    """Forecast the training of MODEL: a shipped one (`linkwright list workloads`), or a file of kind transformer.
+    """Forecast training of MODEL, or serving with --serve: a shipped one (`linkwright list workloads`), or a file.
 
     The answer says first whether a GPU can hold its share. All collectives of all groups are simulated on the machine,
     as its library would send them. Ranks are numbered tp, cp, dp, pp, the first fastest, and sit on the GPUs in that
@@ -103,7 +138,8 @@ def command(
 
     if fsdp and degrees["zero"] not in (None, 3):
         raise UsageError(f"--fsdp is --zero 3, and --zero {degrees['zero']} is given; omit one of them")
-    given = {name: value for name, value in degrees.items() if value is not None} | ({"zero": 3} if fsdp else {})
+    given = {name: value for name, value in degrees.items() if value is not None and name not in SERVES}
+    given |= {"zero": 3} if fsdp else {}
     if efficiency is not None and not 0 < efficiency <= 1:
         raise UsageError(f"--efficiency {efficiency:.0%}: give more than 0 and at most 100 %")
     if search and compare:
@@ -114,10 +150,23 @@ def command(
         llm.ParallelLayout(**given),
         *(replace(llm.ParallelLayout(**given), **_layout(text)) for text in compare),
     ]
+    _one_kind(serve)
+    if (watts or price) and not (serve or tokens):
+        raise UsageError("--watts and --price are for a whole training; give its --tokens, or --serve")
     found = predict.read(predict.find(model))
     if found.kind != "transformer":
         raise UsageError(f"{found.head.where} has kind {found.kind}; use `linkwright predict {model}` without `llm`")
     trained = llm.read(found.document, found.head)
+    if serve:
+        from linkwright.cli import serving_table
+
+        load = {name: degrees[name] for name in ("batch", "context", "prompt", "cache") if degrees[name]}
+        served = [
+            _Forecaster(trained, name.strip(), variant, efficiency).serve(layout, load, prefill_nodes or 0)
+            for name in machines.split(",")
+            for layout in layouts
+        ]
+        return serving_table.show(served, watts, price, as_json)
     made, unseen = [], 0
     for name in (one.strip() for one in machines.split(",")):
         forecaster = _Forecaster(trained, name, variant, efficiency)
@@ -127,15 +176,23 @@ def command(
         else:
             made += [forecaster.forecast(layout) for layout in layouts]
     if as_json:
-        plain = [one.as_dict() | ({"training_s": one.training_s(tokens)} if tokens else {}) for one in made]
+        plain = [one.as_dict() | (one.whole(tokens, watts, price) if tokens else {}) for one in made]
         many = {"forecasts": plain} | ({"not_simulated": unseen} if search else {})
         print_json(plain[0] if len(plain) == 1 and not search else many)
     else:
-        _print(made, tokens, search)
+        _print(made, (tokens, watts, price), search)
         if unseen:
             say(f"{unseen:,} other layouts could be as fast, by what wires allow, and were not simulated; give "
                 "some degrees to search among fewer")  # fmt: skip
     return 1 if all(one.fits is False for one in made) else 0
+
+
+def _one_kind(serve: bool) -> None:
+    """Refuse options of training when serving, and those of serving when training."""
+    for name in TRAINS if serve else SERVES:
+        if options.given(name):
+            word = "is about training; omit it, or --serve" if serve else "is about serving; add --serve"
+            raise UsageError(f"--{name.replace('_', '-')} {word}")
 
 
 def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: Shown) -> int:
@@ -179,6 +236,29 @@ class _Forecaster:
         made = llm.forecast_model(self._model, layout, machine, places, chip, exchanges=known, ranks=self._ranks)
         return replace(made, machine=self._machine.name)
 
+    def serve(self, layout: ParallelLayout, load: dict, prefill_nodes: int) -> ServingForecast:
+        """The forecast of one layout that serves."""
+        from linkwright.advise.predict.llm import GroupExchanges, serving
+        from linkwright.advise.predict.rates import capacity_bytes
+
+        places = self._variant.places(self._machine, None) or tuple(range(self._machine.ranks))
+        nodes = self._variant.nodes or 1
+        if prefill_nodes >= nodes:
+            raise UsageError(
+                f"--prefill-nodes {prefill_nodes} of {nodes} leaves no node to serve; "
+                + (f"use at most {nodes - 1}, or more --nodes" if nodes > 1 else "give --nodes 2 or more")
+            )
+        first = prefill_nodes * len(places) // nodes
+        apart = None
+        if first:
+            whole, own = GroupExchanges(self._machine, places), GroupExchanges(self._machine, places[:first])
+            apart = serving.Prefill(first, own, whole)
+        return serving.forecast_serving(
+            self._model, layout, serving.ServingLoad(**load), self._chip(layout.precision),
+            GroupExchanges(self._machine, places[first:]), machine=self._machine.name, ranks=len(places) - first,
+            capacity=capacity_bytes(self._machine), prefill=apart,
+        )  # fmt: skip
+
     def search(self, given: dict[str, object]) -> tuple[list[ModelForecast], int]:
         """The forecasts of the fastest layouts, and how many others could be as fast."""
         from linkwright.advise.predict.llm import TIE
@@ -221,13 +301,13 @@ def _layout(text: str) -> dict[str, object]:
     return found
 
 
-def _print(made: list[ModelForecast], tokens: float | None, search: bool) -> None:
+def _print(made: list[ModelForecast], asked: tuple[float | None, ...], search: bool) -> None:
     from linkwright.advise.predict.llm import TIE
 
     ranked = sorted((one for one in made if one.step), key=lambda one: one.step.time_ns / one.tokens)
     for number, one in enumerate(ranked[:1] if search else made):
         click.echo("\n" if number else "", nl=False)
-        _print_one(one, tokens)
+        _print_one(one, *asked)
     if len(made) == 1:
         return
     rows = []
@@ -241,7 +321,9 @@ def _print(made: list[ModelForecast], tokens: float | None, search: bool) -> Non
     say("the model's own errors are in docs/studies/training.md")
 
 
-def _print_one(one: ModelForecast, tokens: float | None) -> None:
+def _print_one(one: ModelForecast, tokens: float | None, watts: float | None, price: float | None) -> None:
+    from linkwright.advise.predict.llm import NOT_MODELLED
+
     model, held = one.model, one.memory
     active = f", {model.active / GIGA:,.1f} B of them active" if model.experts else ""
     click.echo(f"{model.name} ({model.parameters / GIGA:,.1f} B parameters{active}) on {one.machine}")
@@ -254,22 +336,34 @@ def _print_one(one: ModelForecast, tokens: float | None) -> None:
         return
     made = one.step
     click.echo("")
-    ends = "" if one.low_ns == one.high_ns else f" ({format_time(one.low_ns)} to {format_time(one.high_ns)})"
-    say(f"step {format_time(made.time_ns)}{ends}: {one.tokens_per_s_per_gpu:,.0f} tokens/s/GPU, "
+    rate, usual = one.tokens_per_s_per_gpu or 0.0, made.time_ns
+    say(f"step {format_time(usual)} ({format_time(one.low_ns)} to {format_time(one.high_ns)}): {rate:,.0f} "
+        f"tokens/s/GPU ({rate * usual / one.high_ns:,.0f} to {rate * usual / one.low_ns:,.0f}), "
         f"{(one.flops_per_s or 0) / TERA:,.0f} TFlop/s/GPU, MFU {one.mfu:.1%}")  # fmt: skip
+    if one.spread:
+        wider = "; wider here, as the share of the peak is assumed" if one.chip.assumed else ""
+        say(f"range: nine in ten of {one.spread.rows} published runs ({one.spread.source}){wider}")
     say(f"compute {made.compute_ns / made.time_ns:.1%}, bubble {made.bubble_ns / made.time_ns:.1%}, optimizer "
         f"{made.optimizer_ns / made.time_ns:.1%}; products reach {one.chip.reached:.1%} of "
         f"{one.chip.peak_flops_per_s / TERA:,.0f} TFlop/s ({one.chip.basis})")  # fmt: skip
     if tokens:
         from linkwright.show.shown import duration
 
-        say(f"{tokens / TERA:g} T tokens: {duration(one.training_s(tokens))}, without restarts")
+        whole = one.whole(tokens, watts, price)
+        say(f"{tokens / TERA:g} T tokens: {duration(whole['training_s'])} ({duration(whole['low_s'])} to "
+            f"{duration(whole['high_s'])}), without restarts")  # fmt: skip
+        if watts:
+            say(f"energy {whole['energy_kwh'] / KILO:,.4g} MWh: {one.layout.ranks} GPUs at {watts:g} W all the time")
+        if price:
+            say(f"cost {whole['cost']:,.0f}: {one.layout.ranks} GPUs at {price:g} an hour")
     if made.groups:
         click.echo("")
         rows = [_group(group.as_dict(), made.time_ns) for group in made.groups]
         print_table(["group", "ranks", "busy", "exposed", "busiest link", "by", "at once"], rows, left=(0, 4, 5))
     click.echo()
-    say("not modelled: " + "; ".join(one.not_modelled))
+    if one.sampled:
+        say("simulated in part: " + "; ".join(one.sampled) + "; the others are taken to be alike")
+    say("not modelled: " + "; ".join(NOT_MODELLED))
 
 
 def _group(group: dict, step_ns: float) -> list[str]:

@@ -39,6 +39,8 @@ def text(node: Node, name: str) -> str:
     """The machine file of a node."""
     parts = list(_parts(node))
     tables = [_part(part) for part in parts]
+    own = gpus.own_rates(node.device)
+    paths = {**own.get("path", {}), **_channels(node, tables)}
     document = {
         "parts": parts,
         "machine": _about(node, name),
@@ -46,7 +48,8 @@ def text(node: Node, name: str) -> str:
         "endpoints": {"count": node.gpus, "name": "GPU {i}", "source": node.source},
         **_cluster(node),
         "fabric": _fabric(node, tables),
-        **_channels(node, tables),
+        **own,
+        **({"path": paths} if paths else {}),
         "library": {"hardware": {"gpu": node.device.library_generation, "host": HOSTS.get(node.vendor, "other")}},
     }
     return writer.text(document)
@@ -58,7 +61,7 @@ def _channels(node: Node, parts: list[Table]) -> Table:
         return {}
     count, source = node.channels
     counted = [name for part in parts for name, path in part.get("path", {}).items() if "channels" in path]
-    return {"path": {name: {"channels": number(count, "count", "measured", source)} for name in counted}}
+    return {name: {"channels": number(count, "count", "measured", source)} for name in counted}
 
 
 def _about(node: Node, name: str) -> Table:

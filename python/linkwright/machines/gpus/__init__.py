@@ -25,6 +25,7 @@ TABLE = Path(__file__).parent / "gpus.toml"
 LIBRARIES = {"nvlink": "nccl", "xgmi": "rccl"}
 CARDS = "pcie-8"  # the box of cards, of which a node mostly has one port
 NONE = "assumed: no such links"
+WITHOUT = "data sheet: BF16 tensor cores, without sparsity"
 LANES = 16  # of the parts pcie-gen3 to pcie-gen6
 NO_PEERS = ", no peer access: data between GPUs is staged through host memory"
 # Without peer access data is staged through host memory; the part has the rates.
@@ -63,6 +64,7 @@ class GpuKind:
     box: str = ""
     bridged: int = 0
     why: str = ""
+    memory_gb_per_s: float = 0.0
     # Tables do not hash, and the name of a row is enough.
     tensor_tflops: Mapping[str, float] = field(default_factory=dict, hash=False)
     reached: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -185,6 +187,7 @@ def text(gpu: GpuKind) -> str:
             },
             "endpoints": {"capacity": _number(gpu.memory_gb, "GB", "documented", gpu.source)},
             "cluster": {"network": gpu.fabric, **({"ports": "NIC 0"} if gpu.box == CARDS else {})},
+            **own_rates(gpu),
             "fabric": {"links": _links(gpu), **staged(gpu)},
             "library": {
                 "hardware": {"gpu": gpu.library_generation, "host": "intel" if gpu.links == "nvlink" else "amd"}
@@ -226,6 +229,17 @@ def _links(gpu: GpuKind) -> Table:
         }
         found[gpu.links]["edges"] = [f"GPU {a} - GPU {b}" for group in groups for b in group for a in group if a < b]
         found[gpu.links]["source"] = "assumed: bridges between neighbours" if groups else NONE
+    return found
+
+
+def own_rates(gpu: GpuKind) -> dict[str, Table]:
+    """Return what a GPU computes and reads where its part is that of another GPU: tables of a machine file."""
+    found: dict[str, Table] = {}
+    if "bf16" in gpu.tensor_tflops:
+        found["facts"] = {"tensor_bf16": _number(gpu.tensor_tflops["bf16"], "TFLOP/s", "documented", WITHOUT)}
+    if gpu.memory_gb_per_s:
+        source = f"data sheet: memory of {gpu.memory_gb_per_s:g} GB/s; two reads and a write"
+        found["path"] = {"copy": {"combine_rate": _number(gpu.memory_gb_per_s / 3, "GB/s", "derived", source)}}
     return found
 
 

@@ -1,4 +1,4 @@
-"""`kind = "transformer"`: training a large language model with any layout, memory first.
+"""`kind = "transformer"`: training and serving a large language model with any layout, memory first.
 
     model      parameters, operations and bytes of one token        model.py
     layout     degrees of parallelism, groups of ranks              layout.py
@@ -7,6 +7,8 @@
     together   collectives of all groups at once, simulated         together.py
     step       all of it                                            step.py
     search     the fastest layouts that fit                         search.py
+    serving    first token and output tokens of requests            serving.py
+    errors     how far published runs are from all this             errors.py, errors.toml
 
 A forecast says first whether the model fits. Every time of a message is simulated, as the machine's library would send
 it; every time of arithmetic comes from a peak and one share of it that the chip reaches.
@@ -18,15 +20,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwright.advise.predict.llm import compute
+from linkwright.advise.predict.llm import compute, errors
 from linkwright.advise.predict.llm.layout import ParallelLayout
 from linkwright.advise.predict.llm.memory import GpuMemory, memory
 from linkwright.advise.predict.llm.model import PROGRAM, Transformer, read
 from linkwright.advise.predict.llm.step import StepTime, step
-from linkwright.advise.predict.llm.together import GroupExchanges
+from linkwright.advise.predict.llm.together import GroupExchanges, per_node
 from linkwright.advise.predict.rates import capacity_bytes
 from linkwright.base.errors import UsageError
-from linkwright.base.units import NS_PER_S
+from linkwright.base.units import KILO, NS_PER_S, S_PER_H
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -42,7 +44,7 @@ __all__ = [
     "read",
 ]
 
-# Steps nearer than this are ties: the median error of study `training` is 8.4 %.
+# Steps nearer than this are ties: the median error of study `training` is 8.8 %.
 TIE = 0.1
 ORDER = "tp, cp, dp (ep across them), pp; the first are neighbours"
 NOT_MODELLED = (
@@ -51,8 +53,6 @@ NOT_MODELLED = (
     "groups of different kinds that meet on links: each kind is simulated with its own groups",
     "checkpoints, data loading and restarts",
 )  # fmt: skip
-# Study `training`: medians of 34 to 39 % on H100, B200 and B300.
-EXPERTS_DOUBTED = "what slows experts on nodes of eight GPUs: half of such published runs are a third off or more"
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class ModelForecast:
     step: StepTime | None = None
     low_ns: float = 0.0
     high_ns: float = 0.0
+    spread: errors.Spread | None = None  # of published runs, from which the range is
+    stages: int = 0  # simulated, which stand for all; 0: all were
 
     @property
     def fits(self) -> bool | None:
@@ -75,9 +77,21 @@ class ModelForecast:
         return None if self.capacity_bytes is None else self.memory.total <= self.capacity_bytes
 
     @property
-    def not_modelled(self) -> list[str]:
-        """What the time leaves out."""
-        return [*NOT_MODELLED, *([EXPERTS_DOUBTED] if self.model.experts else [])]
+    def sampled(self) -> list[str]:
+        """What was simulated in part and stands for the rest."""
+        stages = [f"{self.stages} of {self.layout.pp} pipeline stages were simulated"] if self.stages else []
+        groups = [group.as_dict() for group in self.step.groups] if self.step else []
+        choices = ((one["group"], str(one["choice"]).partition("; ")[2]) for one in groups)
+        rings = [f"{steps} of the {kind} rings were simulated" for kind, steps in choices if steps]
+        return (
+            stages
+            + rings
+            + [
+                f"{one['compared']} of {one['groups_at_once']} {one['group']} groups were looked at for shared links"
+                for one in groups
+                if int(str(one["compared"])) < int(str(one["groups_at_once"]))
+            ]
+        )
 
     @property
     def tokens(self) -> int:
@@ -100,10 +114,25 @@ class ModelForecast:
         """Model FLOP utilisation, of the peak of the precision; None without a time."""
         return self.flops_per_s / self.chip.peak_flops_per_s if self.flops_per_s else None
 
-    def training_s(self, tokens: float) -> float | None:
-        """Seconds to train on so many tokens; None without a time."""
+    def whole(self, tokens: float, watts: float | None, price: float | None) -> dict[str, float | None]:
+        """Return what training on so many tokens takes: seconds, and energy and cost of its GPUs where those are given.
+
+        Args:
+            tokens: of the whole training.
+            watts: power of a GPU; None leaves out the energy.
+            price: of a GPU and hour; None leaves out the cost.
+        """
         rate = self.tokens_per_s_per_gpu
-        return tokens / (rate * self.layout.ranks) if rate else None
+        seconds = tokens / (rate * self.layout.ranks) if rate and self.step else None
+        known = seconds is not None and self.step
+        hours = seconds * self.layout.ranks / S_PER_H if known else None
+        return {
+            "training_s": seconds,
+            "low_s": seconds * self.low_ns / self.step.time_ns if known else None,
+            "high_s": seconds * self.high_ns / self.step.time_ns if known else None,
+            **({"energy_kwh": hours * watts / KILO if known else None} if watts else {}),
+            **({"cost": hours * price if known else None} if price else {}),
+        }
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
@@ -123,6 +152,7 @@ class ModelForecast:
             "step_ns": made.time_ns if made else None,
             "low_ns": self.low_ns if made else None,
             "high_ns": self.high_ns if made else None,
+            "range": vars(self.spread) if self.spread else None,
             "compute_ns": made.compute_ns if made else None,
             "bubble_ns": made.bubble_ns if made else None,
             "optimizer_ns": made.optimizer_ns if made else None,
@@ -134,7 +164,8 @@ class ModelForecast:
             "peak_flops_per_s": self.chip.peak_flops_per_s,
             "reached": self.chip.reached,
             "calibration": self.chip.basis,
-            "not_modelled": self.not_modelled,
+            "sampled": self.sampled,
+            "not_modelled": list(NOT_MODELLED),
         }
 
 
@@ -175,5 +206,7 @@ def forecast_model(
         return bare
     exchanges = exchanges or GroupExchanges(machine, places)
     slow, fast = (step(model, found, compute.at(chip, end), exchanges).time_ns for end in chip.ends)
-    made = step(model, found, chip, exchanges)
-    return ModelForecast(model, machine.name, found, chip, held, room, made, fast, slow)
+    made, spread = step(model, found, chip, exchanges), errors.of_step(bool(model.experts), per_node(machine))
+    low, high = min(fast, made.time_ns / spread.high), max(slow, made.time_ns / spread.low)
+    stages = 2 if ranks > len(places) else 0
+    return ModelForecast(model, machine.name, found, chip, held, room, made, low, high, spread, stages)

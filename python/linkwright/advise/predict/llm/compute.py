@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # Share of the memory's rate that streaming kernels reach (assumed), and of products that NVFP4 leaves in bf16.
 STREAMED, LEFT_IN_BF16 = 0.7, 0.15
+GIVEN = "given"  # the basis of a share that the user states
 # Operations of attention backward over forward, which computes the scores once more.
 ATTENTION_BACKWARD = 2.5
 
@@ -66,23 +67,23 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         UsageError: neither its file nor the table of GPUs states a peak in that precision.
     """
     name = Path(machine.file.removeprefix("composed ")).stem
-    if name.startswith(ASSUMED) and not gpu:
+    row = gpus.called(gpu) if gpu else gpus.of_machine(name)
+    if name.startswith(ASSUMED) and not gpu and not (row and "bf16" in row.tensor_tflops):
         raise UsageError(
             f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
             "with `tensor_bf16` (docs/machines.md)"
         )
-    row = gpus.called(gpu) if gpu else gpus.of_machine(name)
     bf16 = stated(machine, "bf16")
     if bf16 is None:
         raise UsageError(f"{machine.name}: its file states no `tensor_bf16`, so no product has a rate; add the fact")
     peaks = {"bf16": bf16.flops_per_s}
     if row:
-        peaks |= {key: value * TERA for key, value in row.tensor_tflops.items()}
+        peaks |= {key: value * TERA for key, value in row.tensor_tflops.items() if key != "bf16"}
     if precision not in peaks:
         raise UsageError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
     reached, basis, assumed = EFFICIENCY[1], "assumed: half of the peak, from a quarter to three quarters", True
     if efficiency:
-        reached, basis, assumed = efficiency, "given", False
+        reached, basis, assumed = efficiency, GIVEN, False
     elif row and row.reached:
         assumed = row.reached["status"] == "assumed"  # such as that of a sister: the step then has a range
         reached, basis = row.reached["value"], row.reached["source"]

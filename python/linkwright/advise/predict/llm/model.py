@@ -43,6 +43,7 @@ MODEL = {
     "tied": Key(FLAG, "whether the output shares the matrix of the embedding", default=False),
     "positions": Key(whole(0, 1 << 24), "learned positions", default=0),
     "sequence": Key(_WIDTH, "tokens of a sequence, unless --sequence says otherwise", required=True),
+    "context": Key(_WIDTH, "tokens that one request may hold when serving; default: `sequence`"),
     "window": Key(_WIDTH, "tokens that windowed layers attend to"),
     "windowed_layers": Key(whole(0, 1 << 16), "layers that attend to a window", default=0),
     "experts": Key(whole(0, 1 << 16), "experts of a layer; 0: dense", default=0),
@@ -81,6 +82,7 @@ class Transformer:
     tied: bool
     positions: int
     sequence: int
+    context: int
     window: int
     windowed_layers: int
     experts: int
@@ -162,6 +164,16 @@ class Transformer:
         whole, windowed = sequence / 2, min(self.window or sequence, sequence / 2)
         return (whole * (self.layers - self.windowed_layers) + windowed * self.windowed_layers) / self.layers
 
+    def reach(self, context: int) -> float:
+        """Tokens that the last token of a context attends to, on average over layers."""
+        near = min(self.window or context, context) * self.windowed_layers
+        return (context * (self.layers - self.windowed_layers) + near) / self.layers
+
+    @property
+    def cached_width(self) -> int:
+        """Numbers of a token that a layer keeps for later tokens: keys and values, or what latent attention keeps."""
+        return self.kv_rank + self.rope_dim if self.kv_rank else self.kv_width
+
     def attention_flops(self, sequence: int) -> float:
         """Operations of a token between queries, keys and values in one layer, forward."""
         return 2 * self.span(sequence) * self.heads * (self.head_dim + self.value_dim)
@@ -196,6 +208,7 @@ def read(document: Table, head: Table) -> Transformer:
     given["head_dim"] = given["head_dim"] or hidden // heads
     given["value_dim"] = given["value_dim"] or given["head_dim"]
     given["expert_ffn"] = given["expert_ffn"] or given["ffn"]
+    given["context"] = max(given["context"] or 0, given["sequence"])
     made = Transformer(head["name"], **{key: value or 0 for key, value in given.items()})
     if heads % made.kv_heads:
         raise model.error(f"heads {heads} is not a multiple of kv_heads {made.kv_heads}; correct one of them")

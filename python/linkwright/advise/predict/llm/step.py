@@ -64,6 +64,7 @@ class GroupTime:
             "choice": slowest.choice,
             "groups_at_once": slowest.groups,
             "simulated_together": slowest.beside,
+            "compared": slowest.looked,
         }
 
 

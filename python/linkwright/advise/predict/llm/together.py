@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from linkwright import _native
 from linkwright.ask import schedules
-from linkwright.ask.answer import How, ask
+from linkwright.ask.answer import Answer, How, ask
 from linkwright.base.units import NS_PER_S
 from linkwright.libraries import library
 from linkwright.libraries.nccl.hardware import hardware
@@ -30,6 +30,8 @@ Group = tuple[int, ...]
 # Groups that are compared with the first one and simulated with it; and ways of occupying nodes.
 MOST_BESIDE, MOST_SHAPES = 16, 3
 ELEMENT_BYTES = 4
+# Operations above which a ring is simulated by its first steps; the most of them, twice over.
+MOST_OPERATIONS, MOST_STEPS = 100_000, 8
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class GroupExchange:
     link: str  # the busiest
     groups: int  # all that run at once
     beside: int  # simulated as one schedule, because they share links
+    looked: int = 1  # compared with the slowest for shared links, itself among them
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,17 @@ class _Alone:
     link: str
 
 
+def per_node(machine: _native.Machine) -> int:
+    """Return the GPUs of a node; of a rack in one NVLink domain, those of the rack."""
+    return max(1, machine.ranks // next((count for name, count in machine.levels() if name == "node"), 1))
+
+
 class GroupExchanges:
     """Collectives on one machine; `places` are the endpoints of the ranks. What was simulated is kept."""
 
     def __init__(self, machine: _native.Machine, places: Sequence[int]):
         self._machine, self._places = machine, places
-        nodes = next((count for name, count in machine.levels() if name == "node"), 1)
-        self._per_node = max(1, machine.ranks // nodes)
+        self._per_node = per_node(machine)
         self._alone = functools.cache(self._simulated)
         self._known: dict[tuple, GroupExchange] = {}
 
@@ -80,8 +87,18 @@ class GroupExchanges:
             self._known[key] = max(found, key=lambda one: one.time_ns)
         return self._known[key]
 
+    def nodes(self, group: Sequence[int]) -> int:
+        """Nodes on which these ranks are."""
+        return len({self._places[rank] // self._per_node for rank in group})
+
+    def has_engines(self, group: Sequence[int]) -> bool:
+        """Whether kernels of inference engines were published for such a node: NCCL's, with links between its GPUs."""
+        library = self._machine.library()
+        places = tuple(self._places[rank] for rank in group)
+        return bool(library and library["name"] == "nccl" and hardware(self._machine, places).peer)
+
     def messages(self, pairs: Sequence[tuple[int, int]], size_bytes: int) -> GroupExchange:
-        """Return the time of one message from rank to rank for every pair, all at once, in ns."""
+        """Return the time of one message for every pair of ranks, all at once, in ns; by LL or Simple."""
         key = ("messages", tuple(pairs), size_bytes)
         if key not in self._known:
             first = self._places[pairs[0][0]] // self._per_node
@@ -95,11 +112,15 @@ class GroupExchanges:
             body = ["spec pattern", "buffer input 1", "buffer output 1", "edges given", "step 1", *lines, "end"]
             schedule = _native.Schedule.parse("\n".join([*head, *body]) + "\n", "stage to stage")
             how = How(placement=[self._places[rank] for rank in ranks], links=True)
+            ways = [how]
             if stated := self._machine.library():
-                how = how.but(launch_ps=stated["launch_ps"], path=next(iter(stated["modes"].values())))
-            answer = ask(self._machine, schedule, how)
+                modes = {mode: path for mode, path in stated["modes"].items() if mode in ("ll", "simple")}
+                ways = [
+                    how.but(launch_ps=stated["launch_ps"], path=path) for path in (modes or stated["modes"]).values()
+                ]
+            answer = min((ask(self._machine, schedule, way) for way in ways), key=lambda one: one.time)
             link = _busiest(answer)[1]
-            self._known[key] = GroupExchange(answer.time.ns, "messages", link, len(pairs), len(near))
+            self._known[key] = GroupExchange(answer.time.ns, "messages", link, len(pairs), len(near), len(near))
         return self._known[key]
 
     def _beside(self, kind: str, first: Group, groups: Sequence[Group], size: int) -> GroupExchange:
@@ -111,7 +132,7 @@ class GroupExchanges:
         far = [group for group in others if group not in near]
         looked = [*near, *far[:: max(1, len(far) // 4)][:4]][:MOST_BESIDE]
         meeting = [one for one in (self._alone(kind, group, size) for group in looked) if one.used & alone.used]
-        made = GroupExchange(alone.time_ns, alone.choice, alone.link, len(groups), 1 + len(meeting))
+        made = GroupExchange(alone.time_ns, alone.choice, alone.link, len(groups), 1 + len(meeting), 1 + len(looked))
         if not meeting:
             return made
         joined = side_by_side([alone.schedule, *(one.schedule for one in meeting)])
@@ -130,10 +151,41 @@ class GroupExchanges:
             plan = library.plan(self._machine, asked)
             asked, words = plan.question, plan.words
         schedule, how = schedules.of(asked), schedules.how(asked, links=True)
-        answer = ask(self._machine, schedule, how)
-        time = schedules.time(asked, self._machine).ns
+        if words.startswith("Ring") and len(schedule) > MOST_OPERATIONS and not (asked.own and asked.own.continued):
+            schedule, answer, time, steps = self._ring(schedule, how)
+            words = f"{words}; {steps}"
+        else:
+            answer = ask(self._machine, schedule, how)
+            time = schedules.time(asked, self._machine, answer).ns
         used, link = _busiest(answer)
         return _Alone(schedule, how, time, answer.time.ns, words, used, link)
+
+    def _ring(self, schedule: _native.Schedule, how: How) -> tuple[_native.Schedule, Answer, float, str]:
+        """The first steps of a large ring, whose steps are alike: (they, their answer, time of all, words).
+
+        Data crosses a slow link once in as many steps as a node has GPUs, so the difference is of so many, if few.
+        """
+        some = self._per_node if self._per_node <= MOST_STEPS else MOST_STEPS // 2
+        fewer, more = begun(schedule, some), begun(schedule, 2 * some)
+        steps = schedule.text().count("\nstep ")
+        first, answer = ask(self._machine, fewer, how).time.ns, ask(self._machine, more, how)
+        time = answer.time.ns + (steps / some - 2) * (answer.time.ns - first)
+        return more, answer, time, f"{2 * some} of {steps} steps"
+
+
+def begun(schedule: _native.Schedule, steps: int) -> _native.Schedule:
+    """Return the first steps of a schedule, which then only moves data.
+
+    Example:
+        >>> from linkwright import _native
+        >>> len(begun(_native.Schedule.build("allgather/ring", 8, 64), 2))
+        16
+    """
+    head, mark, body = schedule.text().partition("edges given\n")
+    kept, last, _ = body.partition(f"step {steps + 1}\n")
+    lines = ["spec pattern" if line.startswith("spec ") else line for line in head.splitlines()]
+    text = "\n".join(lines) + f"\n{mark}{kept}" + ("end\n" if last else "")
+    return _native.Schedule.parse(text, "first steps")
 
 
 def _busiest(answer: object) -> tuple[frozenset[str], str]:

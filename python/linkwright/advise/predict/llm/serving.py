@@ -1,0 +1,392 @@
+"""Serving: what a GPU holds, the time to the first token, and the time of each token after it.
+
+    first token    one pass over `prompt` tokens of one sequence a copy         arithmetic decides
+    output token   one pass over a token of every sequence                      memory and communication decide
+
+    pass = layers x (roofline of products + roofline of attention + collectives + starts of kernels) + output
+    roofline(operations, bytes) = max(operations / (peak x share), bytes / (memory's rate x share))
+
+Weights are read once a pass, keys and values of the whole context once a token. Of `E` experts a GPU reads those that
+its tokens choose: E (1 - (1 - topk / E)^tokens), if every expert is as likely.
+
+Collectives, for one layer: two all-reduces of a token's vector over tp (one with --ep), and a dispatch and a combine
+over ep. All groups are simulated at once by the library's choice; kernels of inference engines take a multiple of that
+(`errors.toml`). Shares of the peak and of the memory's rate are assumed, so every time is a range: all of them at their
+better ends, and all at their worse. With `pp` stages a token passes all of them, and as many parts of the batch are
+under way.
+
+Sources: Pope et al., *Efficiently Scaling Transformer Inference*, 2022; DeepSeek-AI, *DeepSeek-V2*, 2024 (attention on
+compressed keys); Williams et al., *Roofline*, 2009.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from linkwright.advise.predict.llm import compute, errors
+from linkwright.advise.predict.llm.memory import RUNTIME_BYTES, WEIGHT
+from linkwright.advise.predict.llm.model import DENSE, EXPERT
+from linkwright.advise.predict.llm.step import GroupTime
+from linkwright.base.errors import UsageError
+from linkwright.base.units import KILO, MEGA, NS_PER_S, NS_PER_US, S_PER_H
+
+if TYPE_CHECKING:
+    from linkwright.advise.predict.llm.compute import ChipRates
+    from linkwright.advise.predict.llm.layout import ParallelLayout
+    from linkwright.advise.predict.llm.model import Transformer
+    from linkwright.advise.predict.llm.together import GroupExchanges
+
+# Bytes of a number, with the scales of its block.
+WIDTH = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1 + 1 / 32, "nvfp4": 0.5 + 1 / 16}
+CACHES = ("bf16", "fp8")
+# Kernels of a layer besides its collectives, and tokens of a prompt that are in memory at once: assumptions.
+KERNELS = {DENSE: 9, EXPERT: 14}
+CHUNK = 8192
+ENDS = ("usual", "low", "high")
+PARTS = ("arithmetic", "memory", "communication", "kernel starts")
+TRANSFER = "keys and values"  # sent from the nodes that compute prompts
+NOT_MODELLED = (
+    "arithmetic and starts of kernels are assumed shares, not simulated", "imbalance of experts",
+    "queues, scheduling and batches of requests of different lengths", "sampling, tokenizers and the network to users",
+    "speculative tokens and prompts in the cache",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ServingLoad:
+    """What is asked of a model: `batch` sequences on all GPUs, each of `context` tokens, after prompts of `prompt`."""
+
+    batch: int = 0  # 0: one for each copy and stage
+    context: int = 0  # 0: the sequence of the model
+    prompt: int = 0  # 0: as long as the context
+    cache: str = "bf16"
+
+    def checked(self, model: Transformer, layout: ParallelLayout) -> ServingLoad:
+        """Return the load with its defaults, or raise one message with the nearest that works."""
+        context = self.context or min(model.sequence, model.context)
+        if context > model.context:
+            raise UsageError(
+                f"--context {context:,}: {model.name} is stated for at most {model.context:,} tokens; use that"
+            )
+        prompt = self.prompt or context
+        if prompt > context:
+            raise UsageError(f"--prompt {prompt:,} is longer than --context {context:,}; use at most {context:,}")
+        parts = layout.dp * layout.pp
+        batch = self.batch or parts
+        if batch % parts:
+            near = max(1, round(batch / parts)) * parts
+            raise UsageError(
+                f"--batch {batch} is not a multiple of dp {layout.dp} x pp {layout.pp} = {parts}; use {near}"
+            )
+        return replace(self, batch=batch, context=context, prompt=prompt)
+
+
+@dataclass(frozen=True)
+class ServingMemory:
+    """Bytes on one GPU by what holds them."""
+
+    weights: int
+    cache: int
+    buffers: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.weights + self.cache + self.buffers
+
+
+@dataclass(frozen=True)
+class PassTime:
+    """One pass through all layers, in ns by what takes the time; `low_ns` and `high_ns` are of the sum."""
+
+    parts: dict[str, float]
+    low_ns: float
+    high_ns: float
+    groups: list[GroupTime]
+
+    @property
+    def time_ns(self) -> float:
+        """All of it."""
+        return sum(self.parts.values())
+
+    @property
+    def largest(self) -> str:
+        """What takes most."""
+        return max(self.parts, key=self.parts.__getitem__)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "time_ns": self.time_ns,
+            "low_ns": self.low_ns,
+            "high_ns": self.high_ns,
+            "parts_ns": self.parts,
+            "groups": [group.as_dict() for group in self.groups],
+        }
+
+
+@dataclass(frozen=True)
+class Prefill:
+    """GPUs that only compute prompts: the first `ranks` of all."""
+
+    ranks: int
+    exchanges: GroupExchanges  # among them
+    all: GroupExchanges  # and with those that serve
+
+
+@dataclass(frozen=True)
+class ServingForecast:
+    """A model served with one layout on one machine; without times if it does not fit."""
+
+    model: Transformer
+    machine: str
+    layout: ParallelLayout
+    load: ServingLoad
+    chip: ChipRates
+    memory: ServingMemory
+    capacity_bytes: int | None
+    largest_batch: int | None  # that fits; None if the machine states no capacity
+    first: PassTime | None = None
+    token: PassTime | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """None if the machine states no capacity."""
+        return None if self.capacity_bytes is None else self.memory.total <= self.capacity_bytes
+
+    @property
+    def not_modelled(self) -> list[str]:
+        """What the times leave out."""
+        return list(NOT_MODELLED)
+
+    def tokens_per_s_per_gpu(self, time_ns: float) -> float:
+        """Tokens per second and GPU, if an output token takes so long."""
+        return self.load.batch / self.layout.ranks / time_ns * NS_PER_S
+
+    def per_million(self, watts: float | None, price: float | None) -> dict[str, float]:
+        """Return energy and cost of a million output tokens, for GPUs of so many watts at such a price an hour."""
+        if self.token is None:
+            return {}
+        hours = MEGA / self.tokens_per_s_per_gpu(self.token.time_ns) / S_PER_H
+        energy = {"energy_kwh": hours * watts / KILO} if watts else {}
+        return energy | ({"cost": hours * price} if price else {})
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        ends = {"low": "high_ns", "usual": "time_ns", "high": "low_ns"}
+        token = self.token
+        return {
+            "app": self.model.name,
+            "kind": "transformer",
+            "serving": vars(self.load),
+            "machine": self.machine,
+            "gpus": self.layout.ranks,
+            "layout": {name: getattr(self.layout, name) for name in ("tp", "pp", "dp", "ep")},
+            "fits": self.fits,
+            "memory_bytes": {**vars(self.memory), "total": self.memory.total},
+            "memory_capacity_bytes": self.capacity_bytes,
+            "largest_batch": self.largest_batch,
+            "first_token": self.first.as_dict() if self.first else None,
+            "output_token": token.as_dict() if token else None,
+            "tokens_per_s_per_gpu": {
+                end: self.tokens_per_s_per_gpu(getattr(token, name)) for end, name in ends.items()
+            } if token else None,
+            "precision": self.chip.precision,
+            "peak_flops_per_s": self.chip.peak_flops_per_s,
+            "reached": self.chip.reached,
+            "calibration": self.chip.basis,
+            "not_modelled": self.not_modelled,
+        }  # fmt: skip
+
+
+def held(model: Transformer, layout: ParallelLayout, load: ServingLoad, precision: str) -> ServingMemory:
+    """Return what one GPU of the fullest stage holds, with its share of the batch."""
+    layers = -(-model.layers // layout.pp)
+    mixed = layers * model.expert_layers / model.layers
+    dense = (layers - mixed) * model.dense(DENSE) + mixed * model.dense(EXPERT)
+    experts = mixed * model.experts * model.expert / (layout.ep if layout.ep > 1 else layout.tp)
+    ends = model.embedding + model.output if layout.pp == 1 else max(model.embedding, model.output)
+    weights = (dense / layout.tp + experts) * WIDTH[precision] + ends / layout.tp * WEIGHT
+    inner = max(model.ffn, model.topk * model.expert_ffn) * model.matrices / layout.tp
+    chunk = min(CHUNK, load.prompt) * WEIGHT * (4 * model.hidden + inner)
+    sequences = load.batch // layout.dp
+    cached = _cached(model, layout, load.cache, load.context)
+    return ServingMemory(round(weights), sequences * cached * layers, round(RUNTIME_BYTES + chunk))
+
+
+def _cached(model: Transformer, layout: ParallelLayout, cache: str, context: int) -> int:
+    """Bytes that a layer keeps of a sequence on one GPU; heads of keys are copied where tp is more than there are."""
+    shared = 1 if model.kv_rank else min(layout.tp, model.kv_heads)
+    return round(model.reach(context) * model.cached_width / shared * WIDTH[cache])
+
+
+def forecast_serving(
+    model: Transformer,
+    layout: ParallelLayout,
+    load: ServingLoad,
+    chip: ChipRates,
+    exchanges: GroupExchanges,
+    *,
+    machine: str,
+    ranks: int,
+    capacity: int | None,
+    prefill: Prefill | None = None,
+) -> ServingForecast:
+    """Return the forecast of a model that serves requests.
+
+    Args:
+        model: what is served.
+        layout: its tp, pp and ep; copies are what the ranks leave.
+        load: sequences and their lengths.
+        chip: rates of a GPU.
+        exchanges: of the GPUs that serve.
+        machine: its name.
+        ranks: all GPUs that serve.
+        capacity: bytes of a GPU; None lets everything fit.
+        prefill: other GPUs that compute the prompts.
+
+    Raises:
+        UsageError: the layout does not divide the model, the load does not suit it, or no rate of memory is known.
+    """
+    if layout.ep > 1 and not model.experts:
+        raise UsageError(f"--ep {layout.ep}: {model.name} has no experts; omit --ep")
+    if math.isinf(chip.memory_bytes_per_s):
+        raise UsageError(
+            f"{machine}: its file states no rate of the memory, which decides serving; add `path.copy.combine_rate`, a "
+            "third of it"
+        )
+    found = replace(layout, batch=0, zero=0).checked(model, ranks)
+    asked = load.checked(model, found)
+    memory = held(model, found, asked, chip.precision)
+    parts = found.dp * found.pp
+    largest = None
+    if capacity is not None:
+        one = held(model, found, replace(asked, batch=parts), chip.precision)
+        largest = max(0, (capacity - one.weights - one.buffers) // one.cache) * parts
+    made = ServingForecast(model, machine, found, asked, chip, memory, capacity, largest)
+    if made.fits is False:
+        return made
+    serving = _Pass(model, found, asked, chip, exchanges)
+    token = serving.time(1, asked.batch // parts, asked.context)
+    if prefill is None:
+        return replace(made, first=serving.time(asked.prompt, 1, asked.prompt), token=token)
+    apart = replace(layout, batch=0).checked(model, prefill.ranks)
+    first = _Pass(model, apart, asked, chip, prefill.exchanges).time(asked.prompt, 1, asked.prompt)
+    return replace(made, first=_sent(model, apart, asked, prefill, first, ranks), token=token)
+
+
+def _sent(
+    model: Transformer, layout: ParallelLayout, load: ServingLoad, prefill: Prefill, first: PassTime, ranks: int
+) -> PassTime:
+    """The first token with keys and values on their way: at best layer by layer behind the prompt, else after it."""
+    layers = -(-model.layers // layout.pp)
+    size = _cached(model, layout, load.cache, load.prompt) * layers
+    pairs = [(rank, prefill.ranks + rank) for rank in range(min(prefill.ranks, ranks))]
+    found = prefill.all.messages(pairs, size)
+    group = GroupTime("kv", 2)
+    group.add(found, 1)
+    return PassTime(
+        first.parts | {TRANSFER: found.time_ns}, first.low_ns + found.time_ns / layers, first.high_ns + found.time_ns,
+        [*first.groups, group],
+    )  # fmt: skip
+
+
+class _Pass:
+    """Passes of one model on one layout; what was simulated serves all ends."""
+
+    def __init__(
+        self, model: Transformer, layout: ParallelLayout, load: ServingLoad, chip: ChipRates, exchanges: GroupExchanges
+    ):
+        self._model, self._layout, self._load, self._chip, self._exchanges = model, layout, load, chip, exchanges
+
+    def time(self, tokens: int, sequences: int, context: int) -> PassTime:
+        """Return the time of a pass over the last `tokens` of a context, of each of so many sequences of a copy."""
+        usual, low, high = (self._at(tokens, sequences, context, end) for end in ENDS)
+        groups = [group for group in usual[1].values() if group.exchanges]
+        return PassTime(usual[0], sum(low[0].values()), sum(high[0].values()), groups)
+
+    def _at(self, tokens: int, sequences: int, context: int, end: str) -> tuple[dict[str, float], dict[str, GroupTime]]:
+        """What takes the time, with all that is uncertain at one end."""
+        model, layout, rows = self._model, self._layout, tokens * sequences
+        other = {"usual": "usual", "low": "high", "high": "low"}[end]  # a higher share is a shorter time
+        known = self._chip
+        reached = {"low": known.ends[0], "usual": known.reached, "high": known.ends[1]}[other]
+        if not known.assumed and known.basis != compute.GIVEN:
+            reached = min(1.0, reached * getattr(errors.spread("products"), other))
+        chip = compute.at(known, reached)
+        rate = chip.memory_bytes_per_s * getattr(errors.spread("memory"), other)
+        start_ns = getattr(errors.spread("start_us"), end) * NS_PER_US
+        spent = dict.fromkeys(PARTS, 0.0)
+        groups = {kind: GroupTime(kind, getattr(layout, kind)) for kind in ("tp", "ep", "pp")}
+
+        def roofline(times: float, arithmetic_ns: float, moved: float) -> None:
+            memory_ns = moved / rate * NS_PER_S
+            spent["memory" if memory_ns >= arithmetic_ns else "arithmetic"] += times * max(memory_ns, arithmetic_ns)
+
+        def exchange(times: float, group: str, kind: str, size: float) -> None:
+            if times and getattr(layout, group) > 1:
+                found = self._exchanges.collective(kind, layout.groups(group), round(size))
+                kernel = getattr(self._kernel(kind, layout.groups(group)[0], round(size)), end)
+                found = replace(found, time_ns=found.time_ns * kernel)
+                spent["communication"] += times * groups[group].add(found, times)
+
+        wide, tp = WIDTH[chip.precision], layout.tp
+        for kind, layers in ((DENSE, model.layers - model.expert_layers), (EXPERT, model.expert_layers)):
+            if not layers:
+                continue
+            dense, routed = model.layer_flops(kind)
+            roofline(layers, compute.products_ns(chip, rows * dense / tp), dense / 2 * wide / tp)
+            if routed:
+                moved = self._experts_read(rows) * model.expert * wide
+                roofline(layers, compute.products_ns(chip, rows * routed / tp), moved)
+            attention = rows * self._attention_flops(tokens, context) / tp
+            roofline(
+                layers,
+                attention / (chip.bf16_flops_per_s * reached) * NS_PER_S,
+                sequences * _cached(model, layout, self._load.cache, context),
+            )
+            inside, outside = compute.moved_bytes(model, chip.precision, kind)
+            roofline(layers, 0.0, rows * (inside / tp + outside))
+            spent["kernel starts"] += layers * KERNELS[kind] * start_ns
+            apart = kind == EXPERT and layout.ep > 1
+            exchange(layers * (1 if apart else 2), "tp", "allreduce", rows * model.hidden * WEIGHT)
+            if apart:
+                sent = rows * model.topk * model.hidden / tp
+                exchange(layers, "ep", "alltoall", sent * (1 if wide < WEIGHT else WEIGHT))
+                exchange(layers, "ep", "alltoall", sent * WEIGHT)
+        output = sequences * model.output_flops / tp / (chip.bf16_flops_per_s * reached) * NS_PER_S
+        roofline(1, output, model.vocabulary * model.hidden * WEIGHT / tp)
+        exchange(1, "tp", "allgather", sequences * model.vocabulary * WEIGHT)
+        if layout.pp > 1:
+            pairs = [(rank, rank + layout.stage) for rank in range(layout.stage)]
+            found = self._exchanges.messages(pairs, rows * model.hidden * WEIGHT // tp)
+            spent["communication"] += (layout.pp - 1) * groups["pp"].add(found, layout.pp - 1)
+        return spent, groups
+
+    def _attention_flops(self, tokens: int, context: int) -> float:
+        """Operations of a token in attention; a single one attends to the whole context, on compressed keys if kept."""
+        model = self._model
+        if tokens > 1:
+            return model.attention_flops(tokens)
+        width = 2 * model.kv_rank + model.rope_dim if model.kv_rank else model.head_dim + model.value_dim
+        return 2 * model.reach(context) * model.heads * width
+
+    def _experts_read(self, rows: int) -> float:
+        """Experts whose weights a GPU reads, in whole experts; --tp splits each where --ep is not given."""
+        model, layout = self._model, self._layout
+        tokens = rows * layout.ep / layout.tp if layout.ep > 1 else rows
+        chosen = 1 - (1 - model.topk / model.experts) ** max(1.0, tokens)
+        return chosen * model.experts / (layout.ep if layout.ep > 1 else layout.tp)
+
+    def _kernel(self, kind: str, group: Sequence[int], size: int) -> errors.Spread:
+        """How the kernel of an engine compares with the library's choice."""
+        nodes = self._exchanges.nodes(group)
+        if kind == "alltoall":
+            return errors.spread("experts", "one_node" if nodes == 1 else "several_nodes")
+        # Across nodes, and for logits, engines call the library.
+        if nodes > 1 or kind != "allreduce":
+            return errors.of_library(nodes, size)
+        return errors.of_allreduce(size, self._exchanges.has_engines(group))
