@@ -37,11 +37,12 @@ class NextTest:
 
 @dataclass(frozen=True)
 class _Likely:
-    """Faults as columns: (fault, first or second) place and share, -1 for none; their weights."""
+    """Faults as columns: (fault, first or second) place and share, -1 for none; their weights, and what all rates are."""
 
     places: npt.NDArray[np.int64]
     shares: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64]
+    scales: npt.NDArray[np.float64]
 
     def which(self) -> Codes:
         """A number for each set of slow places."""
@@ -79,7 +80,9 @@ class RoundChooser:
 
     def next(self, known: Posterior, done: Sequence[Test]) -> NextTest:
         """Return the most informative test; one that was run before counts less each time."""
-        likely = _Likely(known.places[:MOST_FAULTS], known.shares[:MOST_FAULTS], known.chances[:MOST_FAULTS])
+        likely = _Likely(
+            *(one[:MOST_FAULTS] for one in (known.places, known.shares, known.chances, known.scales - known.scales[0]))
+        )
         ran = [frozenset(one.cells) for one in done]  # logs list the pairs of a round in another order
         found = []
         for test, effects in zip(self.model.library, self.model.effects, strict=True):
@@ -90,14 +93,15 @@ class RoundChooser:
 
     def _codes(self, effects: Effects, likely: _Likely) -> Codes:
         """The outcome of each fault; of two places that slow the same cell, the slower one counts."""
-        levels, width = np.zeros((len(likely.weights), len(effects.base))), self._width(effects)
+        width, common = self._width(effects), likely.scales[:, None] / (_APART * self.noise)
+        levels = np.zeros((len(likely.weights), len(effects.base)))
         for row, fault in zip(levels, zip(likely.places.tolist(), likely.shares.tolist(), strict=True), strict=True):
             for place, share in zip(*fault, strict=True):
                 if place >= 0:
                     its = effects.of(place)
                     cell = effects.cell[its]
                     row[cell] = np.minimum(row[cell], effects.drop[its, share] / width[its])
-        found: Codes = (-levels).round().astype(np.uint64) @ _draw(effects)
+        found: Codes = (-levels - common).round().astype(np.int64).astype(np.uint64) @ _draw(effects)
         return found
 
     def _width(self, effects: Effects) -> npt.NDArray[np.float64]:
@@ -111,7 +115,8 @@ class RoundChooser:
         slow = np.concatenate([[-1], np.repeat(np.arange(places), len(shares))])
         none = np.full(len(slow), -1)
         left_of = np.concatenate([[-1], np.tile(shares, places)])
-        likely = _Likely(np.stack([slow, none], 1), np.stack([left_of, none], 1), np.ones(len(slow)))
+        likely = _Likely(np.stack([slow, none], 1), np.stack([left_of, none], 1), np.ones(len(slow)),
+                         np.zeros(len(slow)))  # fmt: skip
         joint = np.zeros(len(slow), np.uint64)
         found: list[NextTest] = []
         left = list(range(len(self.model.library)))
