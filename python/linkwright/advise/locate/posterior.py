@@ -40,6 +40,7 @@ FOLLOWED = 12  # first faults that second ones are searched for
 _STRAY_SPAN = 4.0  # of the logarithm of a rate
 _NEGLIGIBLE = 14.0  # below the largest logarithm of a probability
 _LEAST_CELLS = 4  # of a test whose median gives the scale
+_NARROWER = -2 * UNEVEN  # logarithm of a rate: below that, a slow link decides instead of one that is shared
 _SLOW_ONCE = 4.0  # logarithm of the odds of one test by which a place may be slow in it, and not in others
 Fault = tuple[tuple[int, int], ...]  # (place, number in SHARES), by place; empty if healthy
 
@@ -98,6 +99,10 @@ class Posterior:
         chances = np.bincount(at.ravel(), self.chances)
         order = np.argsort(-chances, kind="stable")[:most]
         return [(tuple(place for place in which[at].tolist() if place >= 0), float(chances[at])) for at in order]
+
+    def of_places(self, count: int) -> Floats:
+        """Probability that each of `count` places is slow, alone or not."""
+        return sum((np.bincount(its + 1, self.chances, count + 1)[1:] for its in self.places.T), np.zeros(count))
 
     def share(self, which: Sequence[int]) -> tuple[float, ...]:
         """What is left of the rates of some places if they are the slow ones: the mean of the logarithm."""
@@ -215,7 +220,8 @@ class _Rows:
         if first == (-1, -1):
             nothing = np.full((1, 2), -1)
             return cls(nothing, nothing, weights[0])
-        at = np.argwhere(weights > weights.max(initial=-np.inf) - _NEGLIGIBLE)
+        # The healthy machine has 1 - FAULTY.
+        at = np.argwhere(weights > max(weights.max(initial=-np.inf), math.log(1 - FAULTY)) - _NEGLIGIBLE)
         other = np.broadcast_to(np.array(first or (-1, -1)), at.shape)
         places = np.stack([at[:, 0], other[:, 0]], axis=1)
         shares = np.stack([at[:, 1], other[:, 1]], axis=1)
@@ -318,8 +324,10 @@ class _Terms:
     def _gain(self, entries: slice | Ints, drop: Floats, before: Floats) -> Floats:
         """What slower cells add, over what their density was before."""
         cell = self.effects.cell[entries]
-        # Where a link is wide enough for all, their shares do not matter.
-        shared = np.where(drop < 0, self.effects.shared[entries][:, None], self.effects.base_shared[cell][:, None])
+        # Where a link is wide enough for all, their shares do not matter; nor those of another link, once the slow one
+        # gives a message much less than it could have there.
+        contended = self.effects.base_shared[cell][:, None]
+        shared = np.where(drop < 0, self.effects.shared[entries][:, None] | (contended & (drop > _NARROWER)), contended)
         found: Floats = self.density(self.residual[cell][:, None] - drop, shared) - before[cell][:, None]
         return found * self.weight[cell][:, None]
 

@@ -49,6 +49,10 @@ class _Likely:
         found: Codes = self.places[:, 0].astype(np.uint64) * _MIX + self.places[:, 1].astype(np.uint64)
         return found
 
+    def joined(self, other: _Likely) -> _Likely:
+        """These and others."""
+        return _Likely(*(np.concatenate(both) for both in zip(vars(self).values(), vars(other).values(), strict=True)))
+
     def codes(self, table: Codes) -> Codes:
         """The outcome of each fault."""
         its = np.where(self.places >= 0, table[self.places, self.shares], np.uint64(0))
@@ -83,13 +87,31 @@ class RoundChooser:
         likely = _Likely(
             *(one[:MOST_FAULTS] for one in (known.places, known.shares, known.chances, known.scales - known.scales[0]))
         )
+        # Many places that are each hardly likely, as those without a test, together may be what is not known.
+        spread = self._spread(likely, known.of_places(len(self.model.places)))
+        every = likely.joined(spread)
         ran = [frozenset(one.cells) for one in done]  # logs list the pairs of a round in another order
         found = []
-        for test, effects in zip(self.model.library, self.model.effects, strict=True):
+        for test, effects, table in zip(self.model.library, self.model.effects, self._tables, strict=True):
             times = ran.count(frozenset(test.cells))
-            bits = _information(likely, self._codes(effects, likely))
+            bits = _information(every, np.concatenate([self._codes(effects, likely), spread.codes(table)]))
             found.append(NextTest(test, bits / (1 + times) - REPEATED * times))
         return max(found, key=lambda one: one.bits)
+
+    def _spread(self, listed: _Likely, chances: npt.NDArray[np.float64]) -> _Likely:
+        """Every place alone, at a quarter and at three quarters of its rate, with the probability that listed faults leave of it."""
+        left = chances.copy()
+        for its in listed.places.T:
+            np.subtract.at(left, its[its >= 0], listed.weights[its >= 0])
+        left = np.maximum(left, 0.0)
+        places = np.arange(len(left))
+        shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
+        slow, of = np.repeat(places, len(shares)), np.tile(shares, len(left))
+        none = np.full(len(slow), -1)
+        return _Likely(
+            np.stack([slow, none], 1), np.stack([of, none], 1), np.repeat(left / len(shares), len(shares)),
+            np.zeros(len(slow)),
+        )  # fmt: skip
 
     def _codes(self, effects: Effects, likely: _Likely) -> Codes:
         """The outcome of each fault; of two places that slow the same cell, the slower one counts."""
@@ -110,14 +132,10 @@ class RoundChooser:
 
     def first(self, count: int) -> list[NextTest]:
         """Return tests that together tell places apart, as far as `count` of them can."""
-        shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
-        places = len(self.model.places)
-        slow = np.concatenate([[-1], np.repeat(np.arange(places), len(shares))])
-        none = np.full(len(slow), -1)
-        left_of = np.concatenate([[-1], np.tile(shares, places)])
-        likely = _Likely(np.stack([slow, none], 1), np.stack([left_of, none], 1), np.ones(len(slow)),
-                         np.zeros(len(slow)))  # fmt: skip
-        joint = np.zeros(len(slow), np.uint64)
+        none = np.full((1, 2), -1)
+        sound = _Likely(none, none, np.ones(1), np.zeros(1))
+        likely = sound.joined(self._spread(sound, np.full(len(self.model.places), 2.0)))
+        joint = np.zeros(len(likely.weights), np.uint64)
         found: list[NextTest] = []
         left = list(range(len(self.model.library)))
         known = 0.0
