@@ -105,9 +105,11 @@ def systems(folder: Path, large: bool) -> Iterator[tuple[str, str, Variant]]:
     yield "NVL72", "gb200-nvl72", Variant()
     if large:
         yield "torus 8x8x8", torus(folder, (8, 8, 8)), Variant()
-        yield "fat tree, 1024 hosts", _written(
-            folder, "tree-1024", spec.shaped("tree", "fat_tree", 1024, 12.5e9, 200e9, 32)
-        ), Variant()
+        yield (
+            "fat tree, 1024 hosts",
+            _written(folder, "tree-1024", spec.shaped("tree", "fat_tree", 1024, 12.5e9, 200e9, 32)),
+            Variant(),
+        )
         yield "rails, 1024 GPUs", "hgx-h100", Variant(nodes=128, fabric="ndr-fat-tree")
 
 
@@ -174,7 +176,9 @@ def search(
         planted, place = felt[0][0], model.places[found.which[0]]
         error = abs(known.share(found.which)[0] * _rate(model, place.part) / felt[0][1] / _rate(model, planted) - 1)
     said = f"{' + '.join(f'{part.name} at {share:.0%}' for part, share in true)} => {_words(model, known, found.which)}"
-    return Case(tuple(wanted), bool(felt), named, len(seen), found.word, found.chance, right, error, longest, stated, said)
+    return Case(
+        tuple(wanted), bool(felt), named, len(seen), found.word, found.chance, right, error, longest, stated, said
+    )
 
 
 def _rate(model: FaultModel, part: Component) -> float:
@@ -270,7 +274,8 @@ def main() -> None:
             its = [one for one in stated if low <= one[0] < high]
             if its:
                 mean = sum(chance for chance, _ in its) / len(its)
-                print(f"{what}: {low:.0%} to {min(high, 1):.0%}, mean {mean:.1%}: {_share([good for _, good in its])} true")
+                true = _share([good for _, good in its])
+                print(f"{what}: {low:.0%} to {min(high, 1):.0%}, mean {mean:.1%}: {true} true")
 
 
 def real(shapes: Sequence[str], sizes: Sequence[int], count: int, healthy: int, draw: random.Random) -> None:

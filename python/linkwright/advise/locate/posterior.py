@@ -178,7 +178,9 @@ def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[list[_Rows], Floats]
     alone = math.log(FAULTY * (1 - TWO))
     rows = [_Rows.of(np.array([[math.log(1 - FAULTY)]]), (-1, -1)),
             _Rows.of(single + alone + math.log(1 - PASSING))]  # fmt: skip
-    slow = np.flatnonzero([gain > _SLOW_ONCE for gain in np.max([one.max(axis=1) for one in each], axis=0)] if each else [])
+    slow = np.flatnonzero(
+        [gain > _SLOW_ONCE for gain in np.max([one.max(axis=1) for one in each], axis=0)] if each else []
+    )
     for share in OFTEN[1:] if len(slow) and len(each) > 1 else ():
         gains = np.full(likely.shape, -np.inf)
         gains[slow] = likely[slow] + alone + math.log(PASSING / len(OFTEN[1:]))

@@ -37,7 +37,7 @@ class NextTest:
 
 @dataclass(frozen=True)
 class _Likely:
-    """Faults as columns: (fault, first or second) place and share, -1 for none; their weights, and what all rates are."""
+    """Faults as columns: (fault, first or second) place and share, -1 for none; their weights and scales."""
 
     places: npt.NDArray[np.int64]
     shares: npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ class RoundChooser:
         return max(found, key=lambda one: one.bits)
 
     def _spread(self, listed: _Likely, chances: npt.NDArray[np.float64]) -> _Likely:
-        """Every place alone, at a quarter and at three quarters of its rate, with the probability that listed faults leave of it."""
+        """Every place alone, at two shares of its rate, with the probability that the listed faults leave to it."""
         left = chances.copy()
         for its in listed.places.T:
             np.subtract.at(left, its[its >= 0], listed.weights[its >= 0])
