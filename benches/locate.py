@@ -49,7 +49,7 @@ class Case:
 
     Attributes:
         true: the planted parts that a test of the library feels, by the referee; empty if healthy.
-        felt: whether there are any.
+        felt: whether there are any, and they were there in a test.
         named: rank of the true set among the answers, from 1; 0 if it is not among them.
         tests: tests that were run.
         word, chance: the verdict.
@@ -125,11 +125,13 @@ class Referee:
                 factors[one] = factors.get(one, 1.0) * share
         self._slow = machines.load(name, Variant.of(variant.nodes, variant.fabric, (), factors))
         self._sound = machines.load(name, variant) if often < 1 else self._slow
-        self._draw, self._often = draw, often
+        self._draw, self._often, self.were_slow = draw, often, False
 
     def run(self, test: Test, noise: float) -> Observation:
         """Simulate a test."""
-        self.machine = self._slow if self._often == 1 or self._draw.random() < self._often else self._sound
+        slow = self._often == 1 or self._draw.random() < self._often
+        self.were_slow |= slow
+        self.machine = self._slow if slow else self._sound
         program = as_goal(dict.fromkeys(test.flows, SIZE), self.machine.ranks)
         answer = ask(self.machine, _native.read_schedule(program, "test.goal"), How(messages=True))
         operations = answer.schedule.operations()
@@ -177,7 +179,17 @@ def search(
         error = abs(known.share(found.which)[0] * _rate(model, place.part) / felt[0][1] / _rate(model, planted) - 1)
     said = f"{' + '.join(f'{part.name} at {share:.0%}' for part, share in true)} => {_words(model, known, found.which)}"
     return Case(
-        tuple(wanted), bool(felt), named, len(seen), found.word, found.chance, right, error, longest, stated, said
+        tuple(wanted),
+        bool(felt) and referee.were_slow,
+        named,
+        len(seen),
+        found.word,
+        found.chance,
+        right,
+        error,
+        longest,
+        stated,
+        said,
     )
 
 

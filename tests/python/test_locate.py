@@ -417,6 +417,20 @@ def test_a_message_whose_acknowledgements_queue_is_contended(tmp_path):
     assert contended.tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize(("shape", "hosts", "count"), [("ring", 8, 2), ("ring", 7, 3), ("star", 8, None)])
+def test_where_no_switch_joins_ranks_neighbours_meet(tmp_path, shape, hosts, count):
+    layout = HostLayout(machines.load(written(tmp_path, shape, hosts)))
+    tests = rounds.library(layout, "each")
+    near = [test for test in tests if test.name.startswith("next")]
+    if count is None:
+        assert near == []
+    else:
+        assert len(near) == len(tests) == count  # the links of an even ring are two matchings, of an odd one three
+        assert sorted(flow for test in tests for flow in test.flows if flow[0] < flow[1]) == sorted(
+            (min(a, b), max(a, b)) for a, b in ((at, (at + 1) % hosts) for at in range(hosts))
+        )
+
+
 def test_a_ring_has_quiet_tests_for_every_link(tmp_path):
     model = modelled(written(tmp_path, "ring", 8), "one")
     quiet = [link for test, effects in zip(model.library, model.effects, strict=True)
@@ -427,8 +441,10 @@ def test_a_ring_has_quiet_tests_for_every_link(tmp_path):
 
 def test_repeats_of_a_contended_cell_count_once(tmp_path):
     model = modelled(written(tmp_path, "ring", 8), "one")
-    at = next(at for at, effects in enumerate(model.effects) if effects.base_shared.all())
-    seen = Observation(model.library[at], tuple(0.75 * np.exp(model.effects[at].base)))
+    across = rounds.Test("across", tuple(((at, (at + 3) % 8),) for at in range(8)))  # three messages on every link
+    model = FaultModel(model.layout, model.library, [across])
+    assert model.of(across).base_shared.all()
+    seen = Observation(across, tuple(0.75 * np.exp(model.of(across).base)))
     once, often = (posterior(model, [seen] * count).healthy for count in (1, 5))
     assert often == pytest.approx(once)
 
@@ -490,3 +506,64 @@ def test_options_of_watch_that_make_no_sense(tree, words, said):
     done = invoke("locate", "--on", tree[0], *words)
     assert done.status == 2
     assert said in done.err
+
+
+# ---- faults that come and go
+
+
+def repeated(model, slow, share=0.4, number=0):
+    """Results of the same test, in some of which host 5 sends more slowly."""
+    base = np.exp(model.effects[number].base)
+    cells = model.library[number].cells
+    return [
+        Observation(
+            model.library[number],
+            tuple(
+                float(rate) * (share if there and cell[0][0] == 5 else 1)
+                for cell, rate in zip(cells, base, strict=True)
+            ),
+            f"test {at}",
+        )
+        for at, there in enumerate(slow)
+    ]
+
+
+def test_a_fault_that_comes_and_goes_is_found_and_named_so(tree):
+    _, model = tree
+    seen = repeated(model, [1, 0, 1, 0, 0, 1, 0, 1]) + repeated(model, [0, 1, 1, 0], number=1)
+    known = posterior(model, seen)
+    (which, chance), *_ = known.sets()
+    assert [model.places[at].part.name for at in which] == ["n5 -> leaf 1"]
+    assert chance > 0.8
+    assert known.share(which)[0] == pytest.approx(0.4, rel=0.1)
+    assert known.passing(which) > 0.95
+    assert known.active == tuple(map(bool, [1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0]))
+    assert known.strays == ()  # each test is explained: with the fault, or without it
+
+
+def test_a_fault_that_stays_is_not_intermittent(tree):
+    _, model = tree
+    seen = repeated(model, [1, 1, 1]) + repeated(model, [1, 1], number=1)
+    known = posterior(model, seen)
+    assert known.passing(known.sets()[0][0]) < 0.2
+    assert all(known.active)
+
+
+def test_one_slow_test_of_many_is_no_fault(tree):
+    _, model = tree
+    known = posterior(model, repeated(model, [0, 0, 0, 1, 0, 0]))
+    assert known.sets()[0][0] == ()
+    assert [source for source, _, _ in known.strays] == ["test 3"]
+
+
+def test_the_verb_says_that_a_fault_comes_and_goes(tree, tmp_path):
+    name, _ = tree
+    model = modelled(name, "one")
+    path = tmp_path / "r.jsonl"
+    first, other = [at for at, test in enumerate(model.library) if any(cell[0][0] == 5 for cell in test.cells)][:2]
+    seen = repeated(model, [1, 0, 1, 0, 1, 0, 1], number=first) + repeated(model, [0, 1, 0, 1], number=other)
+    path.write_text("".join(results.line("lab", 16, one, 1000) for one in seen))
+    said = invoke("locate", "--on", name, "--results", str(path)).out
+    assert "comes and goes" in said
+    assert "slow in 6 of 11 tests" in said
+    assert "the same test: both count; a fault may come and go" in said

@@ -161,7 +161,8 @@ def posterior(
     terms = [_Terms(*its, noise) for its in zip(effects, residuals, repeats, strict=True)]
     active = tuple(often[best] == 1 or one.is_slow(likeliest) for one in terms)
     strays = _strays(seen, terms, [likeliest if there else () for there in active])
-    known = np.logaddexp.reduce(tested, axis=0) - np.logaddexp.reduce(odds)
+    with np.errstate(invalid="ignore"):  # of places that no test shows
+        known = np.logaddexp.reduce(tested, axis=0) - np.logaddexp.reduce(odds)
     known[crossed & possible.any(axis=1)] = 0.0
     return Posterior(
         places[order], shares[order], often[order], scales[order], chances / chances.sum(), math.exp(scales[best]),
