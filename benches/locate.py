@@ -31,7 +31,7 @@ from linkwright.advise.locate.effects import FaultModel
 from linkwright.advise.locate.parts import Component, HostLayout
 from linkwright.advise.locate.posterior import NOISE, Observation
 from linkwright.advise.locate.rounds import Test, library
-from linkwright.advise.locate.search import RoundChooser, verdict
+from linkwright.advise.locate.search import MOST_WAITS, RoundChooser, verdict
 from linkwright.advise.plans.traffic import as_goal
 from linkwright.ask.answer import How, ask
 from linkwright.executors.cluster import spec
@@ -166,7 +166,7 @@ def search(
         known = beliefs.posterior(model, seen)
         found = verdict(known, seen)
         stated.append((found.chance, _is(model, found.which, wanted)))
-        if found.word != "open" or len(seen) >= MOST_TESTS:
+        if found.word != "open" or len(seen) >= MOST_TESTS or (known.waits(found.which) or 0) >= MOST_WAITS:
             break
         test = chooser.next(known, [one.test for one in seen]).test
         longest = max(longest, time.process_time() - begin)

@@ -3,12 +3,14 @@
 import json
 import math
 import random
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import mutants
-from linkwright import machines
+from linkwright import executors, machines
 from linkwright.advise.locate import fault, pair_map, results, rounds, watch
 from linkwright.advise.locate.effects import SHARES, FaultModel, fair_shares
 from linkwright.advise.locate.parts import HostLayout
@@ -16,6 +18,8 @@ from linkwright.advise.locate.posterior import Observation, posterior
 from linkwright.advise.locate.rounds import tournament
 from linkwright.advise.locate.search import RoundChooser, verdict
 from linkwright.base.errors import FileError, LinkwrightError, UsageError
+from linkwright.cli import locate as cli_locate
+from linkwright.cli import locate_job
 from linkwright.executors.cluster import spec
 from linkwright.machines import Variant, writer
 from linkwright_cases import invoke
@@ -222,6 +226,18 @@ def test_a_cut_line_is_named_and_left_out(tree, lines):
     found = results.read([lines], layout, layout.hosts, NOISE)
     assert len(found.seen) == 1
     assert "cut off" in found.remarks[0]
+
+
+def test_logs_of_some_hosts_only_say_nothing_about_the_others(tree, tmp_path):
+    _, model = tree
+    for round_, a, b in ((1, 0, 1), (2, 0, 4), (3, 1, 4)):
+        (tmp_path / f"r{round_}.n{a}+n{b}.log").write_text(OSU.format(rate=99))
+    found = results.read(sorted(tmp_path.glob("*.log")), model.layout, model.layout.hosts, NOISE)
+    assert sorted(cell for one in found.seen for cell in one.test.cells) == [((0, 1),), ((0, 4),), ((1, 4),)]
+    ours = FaultModel(model.layout, model.library, [one.test for one in found.seen])
+    known = posterior(ours, found.seen)
+    assert known.untested > 0.9  # such as the port of n9
+    assert verdict(known, found.seen, 0.3).word == "open"
 
 
 def test_a_vanished_host_leaves_the_other_rates(tree, lines):
@@ -549,6 +565,23 @@ def test_a_fault_that_stays_is_not_intermittent(tree):
     assert all(known.active)
 
 
+def test_a_fault_that_went_is_found_only_when_it_has_come_back(tree):
+    _, model = tree
+    seen = repeated(model, [1, 1, 1, 0, 0])
+    known = posterior(model, seen)
+    assert known.passing(known.sets()[0][0]) > 0.5
+    assert known.waits(known.sets()[0][0]) == 2
+    assert verdict(known, seen, 0.5).word == "open"
+    (which, *_) = known.sets()[0]
+    test = RoundChooser(model).next(known, [one.test for one in seen]).test
+    effects = model.of(test)
+    assert len(effects.cell[effects.of(which[0])])  # the next test would show it again
+    seen += repeated(model, [1])
+    known = posterior(model, seen)
+    assert known.waits(known.sets()[0][0]) is None
+    assert verdict(known, seen, 0.5).word == "found"
+
+
 def test_one_slow_test_of_many_is_no_fault(tree):
     _, model = tree
     known = posterior(model, repeated(model, [0, 0, 0, 1, 0, 0]))
@@ -565,5 +598,51 @@ def test_the_verb_says_that_a_fault_comes_and_goes(tree, tmp_path):
     path.write_text("".join(results.line("lab", 16, one, 1000) for one in seen))
     said = invoke("locate", "--on", name, "--results", str(path)).out
     assert "comes and goes" in said
-    assert "slow in 6 of 11 tests" in said
+    assert "slow in 6 of 11 tests of it" in said
     assert "the same test: both count; a fault may come and go" in said
+
+
+# ---- a job, with a stand-in for its ranks
+
+
+@pytest.fixture
+def job(monkeypatch, tree):
+    """Search a job; a function of a message and of how many tests were repeated gives shares of the healthy rates."""
+    name, _ = tree
+
+    def started(rate):
+        asked = cli_locate.LocateTask(name, Variant(), None, NOISE, 0.95, "mpirun")
+        ran = []
+
+        def measured(asked, world, test, log):
+            ran.append(test)
+            repeats = len(ran) - len(set(ran))
+            rates = zip(test.cells, np.exp(asked.model.of(test).base).tolist(), strict=True)
+            return Observation(
+                test, tuple(healthy * rate(cell[0], repeats) for cell, healthy in rates), f"turn {len(ran)}"
+            )
+
+        ranks = SimpleNamespace(job=lambda *_: nullcontext(True), resolve=lambda *_: SimpleNamespace(handle=None))
+        monkeypatch.setattr(executors, "EXECUTORS", {"mpi": ranks})
+        monkeypatch.setattr(locate_job, "check_job", lambda *_: None)
+        monkeypatch.setattr(locate_job, "measured", measured)
+        locate_job.search(asked, (), None, 60.0, None, False)
+        return ran
+
+    return started
+
+
+def test_what_is_named_was_slow_again_when_its_tests_were_repeated(job, capsys):
+    ran = job(lambda flow, repeats: 0.3 if 5 in flow else 1.0)
+    assert "found     n5" in capsys.readouterr().out
+    slow = {test for test in ran if any(5 in cell[0] for cell in test.cells)}
+    assert all(ran.count(test) == 2 for test in slow)
+
+
+def test_a_host_that_was_busy_for_a_while_is_not_found(job, capsys):
+    ran = job(lambda flow, repeats: 0.3 if 5 in flow and not repeats else 1.0)
+    said = capsys.readouterr().out
+    assert "\nfound" not in said
+    assert "the same test: both count; a fault may come and go" in said
+    assert "it was not slow again in" in said
+    assert len(ran) < 30

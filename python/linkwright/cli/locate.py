@@ -315,8 +315,8 @@ class LocateTask:
             yield f"          the engine with this fault is {apart:.1%} from the slow rates (median)"
         passing = known.passing(found.which) if found.which else 0.0
         if passing > 0.5:
-            there = sum(known.active)
-            yield f"          comes and goes, probability {passing:.1%}: slow in {there} of {len(known.active)} tests"
+            felt = [one for one in known.active if one is not None]
+            yield f"          comes and goes, probability {passing:.1%}: slow in {sum(felt)} of {len(felt)} tests of it"
         for which, chance in known.sets(SHOWN)[1:]:
             if chance >= 1e-3:
                 yield f"or        {self._set(which, known.share(which))}, probability {chance:.1%}"

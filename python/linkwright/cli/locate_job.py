@@ -31,6 +31,7 @@ def search(
 ) -> None:
     """Run tests in this MPI job, until the verdict."""
     from linkwright.advise.locate.results import contradictions
+    from linkwright.advise.locate.search import MOST_WAITS
     from linkwright.executors import EXECUTORS
 
     mpi = EXECUTORS["mpi"]
@@ -58,6 +59,9 @@ def search(
                 seen += [measured(asked, world, one, log) for one in tests]
                 known, found = asked.judge(seen)
             if found.word != "open":
+                break
+            if (waits := known.waits(found.which) or 0) >= MOST_WAITS:
+                ended = f"it was not slow again in {waits} tests; something else may have kept a host busy. Use --watch"
                 break
             if time.monotonic() + longest > end:
                 ended = "the budget is spent; give more with --budget, or repeat with --baseline"

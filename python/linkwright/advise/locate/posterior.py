@@ -17,6 +17,7 @@ A fault whose effect no test shows, or all tests alike, is not a hypothesis; `un
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -71,7 +72,8 @@ class Posterior:
         scales: logarithms of rates of the results over those of the model, with each fault.
         chances: probability of each fault.
         scale: rates of the results over those of the model, with the most likely fault.
-        active: of each result, whether the most likely fault was there; an intermittent one is not in all.
+        active: of each result, whether the most likely fault was there; an intermittent one is not in all. None where
+            the result would be the same without it.
         strays: cells that the most likely fault does not explain: source, message, measured over expected.
         unseen: pairs of place and share that no test of the library shows.
         untested: how much more or less likely than before the place is slow about which results say least.
@@ -83,7 +85,7 @@ class Posterior:
     scales: Floats
     chances: Floats
     scale: float
-    active: tuple[bool, ...]
+    active: tuple[bool | None, ...]
     strays: tuple[tuple[str, Pair, float], ...]
     unseen: int
     untested: float
@@ -113,6 +115,16 @@ class Posterior:
         """Probability that a fault of some places comes and goes, if they are the slow ones."""
         its, weights = self._weights(which)
         return float(weights[self.often[its] < 1].sum())
+
+    def waits(self, which: Sequence[int]) -> int | None:
+        """Return since how many tests a fault that comes and goes has not come back; None if it has, or stays."""
+        if not which or self.passing(which) <= 0.5:
+            return None
+        states = [one for one in self.active if one is not None]
+        slow = [at for at, one in enumerate(states) if one]
+        if any(b - a > 1 for a, b in itertools.pairwise(slow)):
+            return None
+        return len(states) - 1 - slow[-1] if slow else len(states)
 
     def _weights(self, which: Sequence[int]) -> tuple[Flags, Floats]:
         """The rows of a set of slow places, and the probability of each of them within the set."""
@@ -159,7 +171,7 @@ def posterior(
     residuals = [one - scales[best] * own for one, own in zip(apart, free, strict=True)]
     likeliest = _fault(places[best], shares[best])
     terms = [_Terms(*its, noise) for its in zip(effects, residuals, repeats, strict=True)]
-    active = tuple(often[best] == 1 or one.is_slow(likeliest) for one in terms)
+    active = tuple(one.is_slow(likeliest, often[best] == 1) for one in terms)
     strays = _strays(seen, terms, [likeliest if there else () for there in active])
     with np.errstate(invalid="ignore"):  # of places that no test shows
         known = np.logaddexp.reduce(tested, axis=0) - np.logaddexp.reduce(odds)
@@ -305,9 +317,11 @@ class _Terms:
             found[places] = np.add.reduceat(self._gain(slice(None), one.drop, self.healthy), first, axis=0)
         return found
 
-    def is_slow(self, fault: Fault) -> bool:
-        """Whether a fault explains the results better than the healthy machine does."""
+    def is_slow(self, fault: Fault, always: bool) -> bool | None:
+        """Whether a fault was there: always, or where it explains the results better; None if it changes none."""
         lower = drops(self.effects, fault)
+        if always or not (lower < -self.noise).any():
+            return True if (lower < 0).any() else None
         gain = self.density(self.residual - lower, self.effects.base_shared) - self.healthy
         return bool(self.weight @ gain > 0)
 

@@ -19,6 +19,7 @@ from .posterior import NOISE, UNEVEN, Observation, Posterior
 from .rounds import Test
 
 SURE = 0.95  # probability of a verdict
+MOST_WAITS = 8  # tests in which a fault that went may come back; after that it is not waited for
 TESTED = 0.25  # a machine is healthy once every place is so much less likely to be slow than before, or less
 REPEATED = 1e-3  # bits by which a test that was run before counts less, where none tells anything
 MOST_FAULTS = 300  # that a choice looks at
@@ -83,7 +84,10 @@ class RoundChooser:
         return found
 
     def next(self, known: Posterior, done: Sequence[Test]) -> NextTest:
-        """Return the most informative test; one that was run before counts less each time."""
+        """Return the most informative test; one that was run before counts less each time.
+
+        While a fault that went may come back, only tests that it would slow are considered.
+        """
         likely = _Likely(
             *(one[:MOST_FAULTS] for one in (known.places, known.shares, known.chances, known.scales - known.scales[0]))
         )
@@ -91,8 +95,12 @@ class RoundChooser:
         spread = self._spread(likely, known.of_places(len(self.model.places)))
         every = likely.joined(spread)
         ran = [frozenset(one.cells) for one in done]  # logs list the pairs of a round in another order
+        which = known.sets()[0][0]
+        waits = known.waits(which) is not None
         found = []
         for test, effects, table in zip(self.model.library, self.model.effects, self._tables, strict=True):
+            if waits and not any(len(effects.cell[effects.of(place)]) for place in which):
+                continue
             times = ran.count(frozenset(test.cells))
             bits = _information(every, np.concatenate([self._codes(effects, likely), spread.codes(table)]))
             found.append(NextTest(test, bits / (1 + times) - REPEATED * times))
@@ -175,7 +183,8 @@ class SearchState:
     """The state of a search.
 
     Attributes:
-        word: `found`, `healthy` or `open`.
+        word: `found`, `healthy` or `open`. A fault that went is not found before it has come back: something else may
+            have kept a host busy for a while.
         which: the slow places of the most likely answer; empty if healthy.
         chance: its probability.
     """
@@ -188,6 +197,6 @@ class SearchState:
 def verdict(known: Posterior, seen: Sequence[Observation], sure: float = SURE) -> SearchState:
     """Return whether the search can end."""
     which, chance = known.sets()[0]
-    tested = bool(which) or known.untested <= TESTED
+    tested = known.waits(which) is None if which else known.untested <= TESTED
     word = "open" if chance < sure or not seen or not tested else "found" if which else "healthy"
     return SearchState(word, which, chance)
