@@ -4,7 +4,8 @@
     .venv/bin/python benches/locate.py --real 5 --healthy 5 [--only ring --hosts 8]   namespaces, a real MPI job; root
 
 The search predicts by fair shares of one test at a time. The referee has the machine with the fault (`--degrade`,
-through the composer), simulates all messages of a test with start-ups and latencies, and multiplies each rate by noise.
+through the composer), simulates all messages of a test with start-ups, latencies and ranks that start up to 0.1 ms
+apart, and multiplies each rate by the share that software gets and by noise.
 Faults are drawn over links, switches and hosts of the described machine; one in three is a pair of them.
 """
 
@@ -39,6 +40,8 @@ from linkwright.machines import Variant, writer
 
 SIZE = 256 << 20  # bytes of a message
 MOST_TESTS = 20
+# What the search does not know: the part of the described rates that software gets, and how far apart ranks start.
+SOFTWARE, START_NS = (0.85, 1.0), 100_000
 Fault = tuple[Component, float]  # and the share of its rate that is left
 BANDS = ((0.0, 0.5), (0.5, 0.85), (0.85, 0.95), (0.95, 0.99), (0.99, 1.01))
 
@@ -126,19 +129,22 @@ class Referee:
         self._slow = machines.load(name, Variant.of(variant.nodes, variant.fabric, (), factors))
         self._sound = machines.load(name, variant) if often < 1 else self._slow
         self._draw, self._often, self.were_slow = draw, often, False
+        self._software = draw.uniform(*SOFTWARE)
 
     def run(self, test: Test, noise: float) -> Observation:
-        """Simulate a test."""
+        """Simulate a test; without noise, ranks start together and software gets all of the rates."""
         slow = self._often == 1 or self._draw.random() < self._often
         self.were_slow |= slow
         self.machine = self._slow if slow else self._sound
         program = as_goal(dict.fromkeys(test.flows, SIZE), self.machine.ranks)
-        answer = ask(self.machine, _native.read_schedule(program, "test.goal"), How(messages=True))
+        starts = ",".join(f"{self._draw.uniform(0, START_NS):.0f}ns" for _ in range(self.machine.ranks))
+        how = How(messages=True, skew=f"list:{starts}" if noise else None)
+        answer = ask(self.machine, _native.read_schedule(program, "test.goal"), how)
         operations = answer.schedule.operations()
         times = zip(
             operations["from"].tolist(), operations["to"].tolist(), answer.messages.latency_ps.tolist(), strict=True
         )
-        rates = {(a, b): SIZE / (ps * 1e-12) for a, b, ps in times}
+        rates = {(a, b): (self._software if noise else 1.0) * SIZE / (ps * 1e-12) for a, b, ps in times}
         slowest = (min(rates[flow] for flow in cell) for cell in test.cells)
         return Observation(test, tuple(rate * self._draw.lognormvariate(0, noise) for rate in slowest))
 

@@ -334,8 +334,9 @@ class _Terms:
         shared[one.cell[its]] |= one.shared[its] & (one.drop[its, share] < 0)
         both = np.flatnonzero(base[one.cell] < 0)
         alone = self._gain(both, one.drop[both], self.healthy)
-        lower = np.minimum(one.drop[both], base[one.cell[both]][:, None])
-        added = self._gain(both, lower, self.density(self.residual - base, shared))
+        added = self._gain(both, one.drop[both], self.density(self.residual - base, shared))
+        # The slower of the two decides.
+        added[one.drop[both] >= base[one.cell[both]][:, None]] = 0.0
         np.add.at(gains, one.place[both], added - alone)
 
     def _gain(self, entries: slice | Ints, drop: Floats, before: Floats) -> Floats:
