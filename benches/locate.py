@@ -106,6 +106,7 @@ def systems(folder: Path, large: bool) -> Iterator[tuple[str, str, Variant]]:
         yield f"rails, {8 * nodes} GPUs", "hgx-h100", Variant(nodes=nodes, fabric=network)
     yield "torus 4x4x4", torus(folder, (4, 4, 4)), Variant()
     yield "NVL72", "gb200-nvl72", Variant()
+    yield "4 NVL72, 288 GPUs", "gb200-nvl72", Variant(nodes=4, fabric="ndr-fat-tree")
     if large:
         yield "torus 8x8x8", torus(folder, (8, 8, 8)), Variant()
         yield (

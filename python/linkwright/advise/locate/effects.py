@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from .parts import Component, Flags, Floats, HostLayout, Ints, Pair, RouteTable
 from .rounds import Cell, Test
@@ -75,6 +76,7 @@ class FaultModel:
         others: tests that were run, of any messages.
     Attributes:
         deepest: of each place and each of `SHARES`, the least of `Effects.drop` in any test of the library.
+        powers: what tests can say of each place and share, by test, repeats and noise; kept by `posterior`.
         everywhere: whether all cells of the library feel a place, as the only switch of a star.
     """
 
@@ -91,6 +93,7 @@ class FaultModel:
         self._of_link = links[:, 1]
         self._link_first = np.searchsorted(links[:, 0], np.arange(len(self.routes.rates) + 1))
         self._of: dict[Test, Effects] = {}
+        self.powers: dict[tuple[Test, int, float], npt.NDArray[np.float32]] = {}
         self.library += self._quiet_tests()
         self.effects = [self.of(test) for test in self.library]
         self.deepest = np.zeros((len(self.places), len(SHARES)))

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from .effects import SHARES, Effects, FaultModel
 from .parts import Flags, Floats, Ints, Pair
@@ -76,7 +77,8 @@ class Posterior:
             the result would be the same without it.
         strays: cells that the most likely fault does not explain: source, message, measured over expected.
         unseen: pairs of place and share that no test of the library shows.
-        untested: how much more or less likely than before the place is slow about which results say least.
+        untested: of the place about which these tests can say least, how much more or less likely than before it is
+            slow if its rates are those of a healthy machine.
     """
 
     places: Ints
@@ -152,14 +154,12 @@ def posterior(
     likely = _prior(model, possible)
     ran = Counter(one.test for one in seen)
     repeats = [ran[one.test] for one in seen]
-    found, tested, odds = [], [], []
+    found = []
     for scale in _scales(apart, free, noise):
         residuals = [one - scale * own for one, own in zip(apart, free, strict=True)]
         terms = [_Terms(*its, noise) for its in zip(effects, residuals, repeats, strict=True)]
-        odds.append(sum(float(one.weight @ one.healthy) for one in terms) - 0.5 * (scale / USUAL_SCALE) ** 2)
-        rows, its = _rows(terms, likely)
-        tested.append(its + odds[-1])
-        found += [replace(one, weights=one.weights + odds[-1], scale=scale) for one in rows]
+        odds = sum(float(one.weight @ one.healthy) for one in terms) - 0.5 * (scale / USUAL_SCALE) ** 2
+        found += [replace(one, weights=one.weights + odds, scale=scale) for one in _rows(terms, likely)]
     places, shares = (np.concatenate([getattr(one, key) for one in found]) for key in ("places", "shares"))
     weights = np.concatenate([one.weights for one in found])
     often, scales = (np.repeat([getattr(one, key) for one in found], [len(one.weights) for one in found])
@@ -173,17 +173,32 @@ def posterior(
     terms = [_Terms(*its, noise) for its in zip(effects, residuals, repeats, strict=True)]
     active = tuple(one.is_slow(likeliest, often[best] == 1) for one in terms)
     strays = _strays(seen, terms, [likeliest if there else () for there in active])
-    with np.errstate(invalid="ignore"):  # of places that no test shows
-        known = np.logaddexp.reduce(tested, axis=0) - np.logaddexp.reduce(odds)
-    known[crossed & possible.any(axis=1)] = 0.0
+    raw = sum((_power(model, *its, noise) for its in zip(seen, effects, repeats, strict=True)), np.zeros(likely.shape))
+    shown = possible.any(axis=1)
+    power = np.logaddexp.reduce((raw + likely)[shown], axis=1) - np.logaddexp.reduce(likely[shown], axis=1)
+    power[crossed[shown]] = 0.0
     return Posterior(
         places[order], shares[order], often[order], scales[order], chances / chances.sum(), math.exp(scales[best]),
-        active, tuple(strays), int((~possible).sum()), float(np.exp(min(0.0, np.nanmax(known)))) if seen else 1.0,
+        active, tuple(strays), int((~possible).sum()), float(np.exp(power.max(initial=-np.inf))),
     )  # fmt: skip
 
 
-def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[list[_Rows], Floats]:
-    """Faults with the logarithms of their probabilities; and of each place, those of its odds by the results."""
+def _power(
+    model: FaultModel, one: Observation, effects: Effects, repeats: int, noise: float
+) -> npt.NDArray[np.float32]:
+    """What the healthy rates of a test would add to the logarithm of the likelihood, by place and share."""
+    absent = np.isnan(one.rates)
+    key = (one.test, repeats, noise)
+    if not absent.any() and key in model.powers:
+        return model.powers[key]
+    found = _Terms(effects, np.where(absent, np.nan, 0.0), repeats, noise).gains(len(model.places)).astype(np.float32)
+    if not absent.any():
+        model.powers[key] = found
+    return found
+
+
+def _rows(terms: Sequence[_Terms], likely: Floats) -> list[_Rows]:
+    """Faults with the logarithms of their probabilities."""
     count = len(likely)
     each = [one.gains(count) for one in terms]
     raw = sum(each, np.zeros(likely.shape))
@@ -211,8 +226,7 @@ def _rows(terms: Sequence[_Terms], likely: Floats) -> tuple[list[_Rows], Floats]
                 one.correct(gains, first, share)
             gains[firsts[: number + 1]] = -np.inf
             rows.append(_Rows.of(gains, (first, share)))
-    with np.errstate(invalid="ignore"):
-        return rows, np.logaddexp.reduce(single, axis=1) - np.logaddexp.reduce(likely, axis=1)
+    return rows
 
 
 def _fault(places: Ints, shares: Ints) -> Fault:
