@@ -173,9 +173,12 @@ def search(
         known = beliefs.posterior(model, seen)
         found = verdict(known, seen)
         stated.append((found.chance, _is(model, found.which, wanted)))
-        if found.word != "open" or len(seen) >= MOST_TESTS or (known.waits(found.which) or 0) >= MOST_WAITS:
-            break
         test = chooser.next(known, [one.test for one in seen]).test
+        again = test in {one.test for one in seen}
+        if found.word == "healthy" or (found.word == "found" and (found.covered or again)):
+            break
+        if len(seen) >= MOST_TESTS or (known.waits(found.which) or 0) >= MOST_WAITS:
+            break
         longest = max(longest, time.process_time() - begin)
     ranked = [which for which, _ in known.sets()]
     named = next((at for at, which in enumerate(ranked[:10], 1) if _is(model, which, wanted)), 0)

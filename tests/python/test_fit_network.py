@@ -1,17 +1,19 @@
 """A machine of switches and links from a map of hosts."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 
 import linkwright as lw
+import mutants
 from linkwright import _native
 from linkwright.advise.fit import network
 from linkwright.advise.locate import pair_map
 from linkwright.advise.plans.traffic import as_goal
 from linkwright.ask.answer import How, ask
-from linkwright.base.errors import FileError
+from linkwright.base.errors import FileError, LinkwrightError
 from linkwright.executors.cluster import spec
 from linkwright.machines import writer
 
@@ -149,6 +151,43 @@ def mapped(machine, path, size=1 << 20, noise=0.0):
                 for key, table in (("rates", rates), ("alone", alone))}}  # fmt: skip
     path.write_text(json.dumps(value))
     return path
+
+
+TIMED = {"sizes_bytes": [1, 1024, 4096], "one_us": [100, 200, 500], "both_us": [100, 200, 500], "send_us": 10,
+         "receive_us": 10}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_mutants_of_a_map_are_read_or_refused(tmp_path, seed):
+    value = json.loads(written(tmp_path / "map.json").read_text()) | {"messages": TIMED}
+    path = tmp_path / "mutant.json"
+    path.write_text(json.dumps(mutants.tree(random.Random(seed), value)))
+    try:
+        said = f"mutant.json: {network.read(path, 'lab', 'cluster').machine().ranks} ranks"
+    except LinkwrightError as error:
+        said = str(error)
+    assert "mutant.json" in said
+    assert len(said) < 1000
+
+
+@pytest.mark.parametrize("change", [
+    {"sizes_bytes": [1, 1024]}, {"sizes_bytes": [1, 1024, 1024]}, {"sizes_bytes": [2, 1024, 4096]},
+    {"sizes_bytes": [1, 1024, 1e300]}, {"one_us": [0, 200, 500]}, {"both_us": None}, {"send_us": -1},
+    {"receive_us": float("nan")},
+])  # fmt: skip
+def test_times_of_messages_that_cannot_be_are_refused(tmp_path, change):
+    path = written(tmp_path / "map.json", lambda value: value.update(messages=TIMED | change))
+    with pytest.raises(FileError, match="not a map of hosts"):
+        network.read(path, "lab", "cluster")
+
+
+def test_both_ends_by_hand():
+    # Ends of 90 us each would be more than all of a message of 100 us: half of it each, and no start.
+    timed = pair_map.MessageTimes((1, 1024, 4096), (100, 200, 500), (100, 200, 1000), 90, 90)
+    costs = network._costs(1.0, timed)
+    assert (costs.send_us, costs.receive_us, costs.start_us) == pytest.approx((50, 50, 0))
+    assert costs.both == 0.5
+    assert costs.long_bytes == 0  # 100 and 400 us more for 1 and 4 KiB
 
 
 @pytest.mark.parametrize("both", [1.0, 0.6])

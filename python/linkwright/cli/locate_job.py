@@ -58,15 +58,17 @@ def search(
                 tests = dict.fromkeys(one.test for one in seen if asked.feels(one.test, found.which))
                 seen += [measured(asked, world, one, log) for one in tests]
                 known, found = asked.judge(seen)
-            if found.word != "open":
+            test = asked.search.next(known, [one.test for one in seen]).test
+            again = test in {one.test for one in seen}
+            if found.word == "healthy" or (found.word == "found" and (found.covered or again)):
                 break
             if (waits := known.waits(found.which) or 0) >= MOST_WAITS:
                 ended = f"it was not slow again in {waits} tests; something else may have kept a host busy. Use --watch"
                 break
             if time.monotonic() + longest > end:
-                ended = "the budget is spent; give more with --budget, or repeat with --baseline"
+                if found.word == "open":
+                    ended = "the budget is spent; give more with --budget, or repeat with --baseline"
                 break
-            test = asked.search.next(known, [one.test for one in seen]).test
         asked.show(seen, contradictions(seen, asked.layout, asked.noise), out, as_json, ended)
 
 

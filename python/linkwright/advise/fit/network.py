@@ -17,7 +17,6 @@ A map of a ring or a mesh has no groups, but messages that are slow under load o
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from linkwright.advise.locate import pair_map
 from linkwright.advise.locate.parts import Floats
 from linkwright.base import files
 from linkwright.base.errors import FileError
-from linkwright.base.units import GIGA, MEGA, NS_PER_US, US_PER_S
+from linkwright.base.units import GIGA, MAX_BYTES, MEGA, NS_PER_US, US_PER_S
 from linkwright.executors.cluster import spec
 from linkwright.machines import writer
 
@@ -156,11 +155,8 @@ def _message_times(value: Any) -> pair_map.MessageTimes:
     sizes, one, both = ([float(number) for number in value[key]] for key in ("sizes_bytes", "one_us", "both_us"))
     send, receive = float(value["send_us"]), float(value["receive_us"])
     fits = len(sizes) == len(one) == len(both) >= 3 and sizes[0] == 1 and sorted(set(sizes)) == sizes
-    if (
-        not fits
-        or not all(0 < us < math.inf for us in (*one, *both))
-        or not all(0 <= us < math.inf for us in (send, receive))
-    ):
+    good = all(0 < us < US_PER_S**2 for us in (*one, *both)) and all(0 <= us < US_PER_S for us in (send, receive))
+    if not (fits and good and sizes[-1] <= MAX_BYTES):
         raise ValueError("times are positive, sizes rise")
     return pair_map.MessageTimes(tuple(map(int, sizes)), tuple(one), tuple(both), send, receive)
 

@@ -22,6 +22,7 @@ SURE = 0.95  # probability of a verdict
 MOST_WAITS = 8  # tests in which a fault that went may come back; after that it is not waited for
 TESTED = 0.25  # a machine is healthy once every place is so much less likely to be slow than before, or less
 REPEATED = 1e-3  # bits by which a test that was run before counts less, where none tells anything
+UNLIKELY = 1e-9  # probability of each place at least, as of a second fault that no test has shown
 MOST_FAULTS = 300  # that a choice looks at
 _APART = 4.0  # times the noise: outcomes closer than that are one
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -111,7 +112,7 @@ class RoundChooser:
         left = chances.copy()
         for its in listed.places.T:
             np.subtract.at(left, its[its >= 0], listed.weights[its >= 0])
-        left = np.maximum(left, 0.0)
+        left = np.maximum(left, UNLIKELY)
         places = np.arange(len(left))
         shares = [int(np.abs(SHARES - share).argmin()) for share in (0.25, 0.75)]
         slow, of = np.repeat(places, len(shares)), np.tile(shares, len(left))
@@ -187,16 +188,19 @@ class SearchState:
             have kept a host busy for a while.
         which: the slow places of the most likely answer; empty if healthy.
         chance: its probability.
+        covered: whether the tests can have shown every place. A second fault may be where they cannot.
     """
 
     word: str
     which: tuple[int, ...]
     chance: float
+    covered: bool
 
 
 def verdict(known: Posterior, seen: Sequence[Observation], sure: float = SURE) -> SearchState:
     """Return whether the search can end."""
     which, chance = known.sets()[0]
-    tested = known.waits(which) is None if which else known.untested <= TESTED
+    covered = known.untested <= TESTED
+    tested = known.waits(which) is None if which else covered
     word = "open" if chance < sure or not seen or not tested else "found" if which else "healthy"
-    return SearchState(word, which, chance)
+    return SearchState(word, which, chance, covered)
