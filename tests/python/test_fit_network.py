@@ -182,10 +182,12 @@ def test_times_of_messages_that_cannot_be_are_refused(tmp_path, change):
 
 
 def test_both_ends_by_hand():
-    # Ends of 90 us each would be more than all of a message of 100 us: half of it each, and no start.
-    timed = pair_map.MessageTimes((1, 1024, 4096), (100, 200, 500), (100, 200, 1000), 90, 90)
-    costs = network._costs(1.0, timed)
-    assert (costs.send_us, costs.receive_us, costs.start_us) == pytest.approx((50, 50, 0))
+    for bursts, ends in (((10, 70), (10, 70, 20)),
+                         ((90, 90), (50, 50, 0)),  # more than all of a message of 100 us: half of it each, and no start
+                         ((2, 900), (2, 98, 0))):  # fmt: skip
+        timed = pair_map.MessageTimes((1, 1024, 4096), (100, 200, 500), (100, 200, 1000), *bursts)
+        costs = network._costs(1.0, timed)
+        assert (costs.send_us, costs.receive_us, costs.start_us) == pytest.approx(ends)
     assert costs.both == 0.5
     assert costs.long_bytes == 0  # 100 and 400 us more for 1 and 4 KiB
 

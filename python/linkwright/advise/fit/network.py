@@ -37,7 +37,6 @@ from .regimes import Fit
 _LIKE = 0.1  # of the usual rate: ports that differ less are alike
 _MOST_CONTENDED = 0.1  # of all messages slow under load without groups: a network of other shape
 _BOTH = 0.95  # of the rate one way: more is as fast both ways
-_LEAST_US = 1e-6
 _LONG_SHARE = 0.1  # of a message's time: long ones that start by less later are not told from others
 _LATENCY_SHARE = 0.2  # of the smallest message's time, of all its links: transfers do not tell them from the start
 
@@ -165,9 +164,11 @@ def _costs(short_us: float, timed: pair_map.MessageTimes | None) -> MessageCosts
     if timed is None:
         return MessageCosts(short_us)
     short = timed.one_us[0]
-    # Both ends are parts of a message alone.
-    shrink = min(1.0, short / max(timed.send_us + timed.receive_us, _LEAST_US))
-    send, receive = shrink * timed.send_us, shrink * timed.receive_us
+    # Both ends are parts of a message alone; on a busy host a burst may seem to take longer.
+    send, receive = (
+        min(one, max(short / 2, short - other))
+        for one, other in ((timed.send_us, timed.receive_us), (timed.receive_us, timed.send_us))
+    )
     size, late = np.array(timed.sizes_bytes[1:]), np.array(timed.one_us[1:]) - short
     weight = 1 / np.array(timed.one_us[1:])
     none, _ = _by_size(size, late, weight, np.zeros(len(size)))

@@ -271,7 +271,7 @@ def _prior(model: FaultModel, possible: np.ndarray) -> Floats:
 
 
 def _crossed_by_all(model: FaultModel, effects: Sequence[Effects], free: Sequence[Flags]) -> Flags:
-    """Whether all results that give the scale cross a place: then its fault and the scale look the same."""
+    """Places that all results cross which give the scale: a fault there and the scale look the same."""
     count = np.zeros(len(model.places))
     for one, own in zip(effects, free, strict=True):
         count += np.bincount(one.place, own[one.cell], len(model.places))
@@ -332,7 +332,7 @@ class _Terms:
         return found
 
     def is_slow(self, fault: Fault, always: bool) -> bool | None:
-        """Whether a fault was there: always, or where it explains the results better; None if it changes none."""
+        """Return whether a fault was there: always, or if it explains the results better; None if it changes none."""
         lower = drops(self.effects, fault)
         if always or not (lower < -self.noise).any():
             return True if (lower < 0).any() else None
