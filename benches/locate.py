@@ -173,7 +173,7 @@ def search(
         known = beliefs.posterior(model, seen)
         found = verdict(known, seen)
         stated.append((found.chance, _is(model, found.which, wanted)))
-        test = chooser.next(known, [one.test for one in seen]).test
+        test = chooser.next(known, [one.test for one in seen], found.word == "found").test
         again = test in {one.test for one in seen}
         if found.word == "healthy" or (found.word == "found" and (found.covered or again)):
             break

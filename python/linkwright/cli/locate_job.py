@@ -58,7 +58,7 @@ def search(
                 tests = dict.fromkeys(one.test for one in seen if asked.feels(one.test, found.which))
                 seen += [measured(asked, world, one, log) for one in tests]
                 known, found = asked.judge(seen)
-            test = asked.search.next(known, [one.test for one in seen]).test
+            test = asked.search.next(known, [one.test for one in seen], found.word == "found").test
             again = test in {one.test for one in seen}
             if found.word == "healthy" or (found.word == "found" and (found.covered or again)):
                 break

@@ -77,8 +77,8 @@ class Posterior:
             the result would be the same without it.
         strays: cells that the most likely fault does not explain: source, message, measured over expected.
         unseen: pairs of place and share that no test of the library shows.
-        untested: of the place about which these tests can say least, how much more or less likely than before it is
-            slow if its rates are those of a healthy machine.
+        untested: of each place, how much more or less likely than before it is slow if its rates in these tests are
+            those of a healthy machine; 0 if no test of the library shows it.
     """
 
     places: Ints
@@ -90,7 +90,7 @@ class Posterior:
     active: tuple[bool | None, ...]
     strays: tuple[tuple[str, Pair, float], ...]
     unseen: int
-    untested: float
+    untested: Floats
 
     @property
     def healthy(self) -> float:
@@ -177,9 +177,11 @@ def posterior(
     shown = possible.any(axis=1)
     power = np.logaddexp.reduce((raw + likely)[shown], axis=1) - np.logaddexp.reduce(likely[shown], axis=1)
     power[crossed[shown]] = 0.0
+    untested = np.zeros(len(model.places))
+    untested[shown] = np.exp(power)
     return Posterior(
         places[order], shares[order], often[order], scales[order], chances / chances.sum(), math.exp(scales[best]),
-        active, tuple(strays), int((~possible).sum()), float(np.exp(power.max(initial=-np.inf))),
+        active, tuple(strays), int((~possible).sum()), untested,
     )  # fmt: skip
 
 

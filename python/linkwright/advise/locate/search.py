@@ -84,16 +84,22 @@ class RoundChooser:
             found[places] = np.add.reduceat(draw[effects.cell][:, None] * level, first, axis=0)
         return found
 
-    def next(self, known: Posterior, done: Sequence[Test]) -> NextTest:
+    def next(self, known: Posterior, done: Sequence[Test], sure: bool = False) -> NextTest:
         """Return the most informative test; one that was run before counts less each time.
 
         While a fault that went may come back, only tests that it would slow are considered.
+
+        Args:
+            known: what is known.
+            done: tests that were run.
+            sure: whether a fault has been found: then places that no test has shown count most.
         """
         likely = _Likely(
             *(one[:MOST_FAULTS] for one in (known.places, known.shares, known.chances, known.scales - known.scales[0]))
         )
         # Many places that are each hardly likely, as those without a test, together may be what is not known.
-        spread = self._spread(likely, known.of_places(len(self.model.places)))
+        chances = known.of_places(len(self.model.places))
+        spread = self._spread(likely, chances + (known.untested > TESTED) if sure else chances)
         every = likely.joined(spread)
         ran = [frozenset(one.cells) for one in done]  # logs list the pairs of a round in another order
         which = known.sets()[0][0]
@@ -200,7 +206,7 @@ class SearchState:
 def verdict(known: Posterior, seen: Sequence[Observation], sure: float = SURE) -> SearchState:
     """Return whether the search can end."""
     which, chance = known.sets()[0]
-    covered = known.untested <= TESTED
+    covered = bool((known.untested <= TESTED).all())
     tested = known.waits(which) is None if which else covered
     word = "open" if chance < sure or not seen or not tested else "found" if which else "healthy"
     return SearchState(word, which, chance, covered)
