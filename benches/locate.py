@@ -4,7 +4,8 @@
     .venv/bin/python benches/locate.py --real 5 --healthy 5 [--only ring --hosts 8]   namespaces, a real MPI job; root
 
 The search predicts by fair shares of one test at a time. The referee has the machine with the fault (`--degrade`,
-through the composer), simulates all messages of a test with start-ups and latencies, and multiplies each rate by noise.
+through the composer), simulates all messages of a test with start-ups, latencies and ranks that start up to 0.1 ms
+apart, and multiplies each rate by the share that software gets and by noise.
 Faults are drawn over links, switches and hosts of the described machine; one in three is a pair of them.
 """
 
@@ -31,7 +32,7 @@ from linkwright.advise.locate.effects import FaultModel
 from linkwright.advise.locate.parts import Component, HostLayout
 from linkwright.advise.locate.posterior import NOISE, Observation
 from linkwright.advise.locate.rounds import Test, library
-from linkwright.advise.locate.search import RoundChooser, verdict
+from linkwright.advise.locate.search import MOST_WAITS, RoundChooser, verdict
 from linkwright.advise.plans.traffic import as_goal
 from linkwright.ask.answer import How, ask
 from linkwright.executors.cluster import spec
@@ -39,8 +40,10 @@ from linkwright.machines import Variant, writer
 
 SIZE = 256 << 20  # bytes of a message
 MOST_TESTS = 20
+# What the search does not know: the part of the described rates that software gets, and how far apart ranks start.
+SOFTWARE, START_NS = (0.85, 1.0), 100_000
 Fault = tuple[Component, float]  # and the share of its rate that is left
-BANDS = ((0.0, 0.5), (0.5, 0.9), (0.9, 0.99), (0.99, 1.01))
+BANDS = ((0.0, 0.5), (0.5, 0.85), (0.85, 0.95), (0.95, 0.99), (0.99, 1.01))
 
 
 @dataclass
@@ -49,13 +52,14 @@ class Case:
 
     Attributes:
         true: the planted parts that a test of the library feels, by the referee; empty if healthy.
-        felt: whether there are any.
+        felt: whether there are any, and they were there in a test.
         named: rank of the true set among the answers, from 1; 0 if it is not among them.
         tests: tests that were run.
         word, chance: the verdict.
         right: whether the verdict holds.
         error: of the found rate, relative.
-        seconds: of the longest update.
+        seconds: processor time of the longest update.
+        stated: the probability of the likeliest answer after each test, and whether it was right.
         said: what was planted, and what was answered.
     """
 
@@ -68,6 +72,7 @@ class Case:
     right: bool
     error: float
     seconds: float
+    stated: list[tuple[float, bool]]
     said: str
 
 
@@ -101,30 +106,46 @@ def systems(folder: Path, large: bool) -> Iterator[tuple[str, str, Variant]]:
         yield f"rails, {8 * nodes} GPUs", "hgx-h100", Variant(nodes=nodes, fabric=network)
     yield "torus 4x4x4", torus(folder, (4, 4, 4)), Variant()
     yield "NVL72", "gb200-nvl72", Variant()
+    yield "4 NVL72, 288 GPUs", "gb200-nvl72", Variant(nodes=4, fabric="ndr-fat-tree")
     if large:
+        yield "torus 8x8x8", torus(folder, (8, 8, 8)), Variant()
+        yield (
+            "fat tree, 1024 hosts",
+            _written(folder, "tree-1024", spec.shaped("tree", "fat_tree", 1024, 12.5e9, 200e9, 32)),
+            Variant(),
+        )
         yield "rails, 1024 GPUs", "hgx-h100", Variant(nodes=128, fabric="ndr-fat-tree")
 
 
 class Referee:
-    """The machine as it is."""
+    """The machine as it is; faults are there in a share `often` of the tests."""
 
-    def __init__(self, name: str, variant: Variant, faults: Sequence[Fault], draw: random.Random) -> None:
+    def __init__(
+        self, name: str, variant: Variant, faults: Sequence[Fault], draw: random.Random, often: float = 1.0
+    ) -> None:
         factors: dict[str, float] = {}
         for part, share in faults:
             for one in part.degrade:
                 factors[one] = factors.get(one, 1.0) * share
-        self.machine = machines.load(name, Variant.of(variant.nodes, variant.fabric, (), factors))
-        self._draw = draw
+        self._slow = machines.load(name, Variant.of(variant.nodes, variant.fabric, (), factors))
+        self._sound = machines.load(name, variant) if often < 1 else self._slow
+        self._draw, self._often, self.were_slow = draw, often, False
+        self._software = draw.uniform(*SOFTWARE)
 
     def run(self, test: Test, noise: float) -> Observation:
-        """Simulate a test."""
+        """Simulate a test; without noise, ranks start together and software gets all of the rates."""
+        slow = self._often == 1 or self._draw.random() < self._often
+        self.were_slow |= slow
+        self.machine = self._slow if slow else self._sound
         program = as_goal(dict.fromkeys(test.flows, SIZE), self.machine.ranks)
-        answer = ask(self.machine, _native.read_schedule(program, "test.goal"), How(messages=True))
+        starts = ",".join(f"{self._draw.uniform(0, START_NS):.0f}ns" for _ in range(self.machine.ranks))
+        how = How(messages=True, skew=f"list:{starts}" if noise else None)
+        answer = ask(self.machine, _native.read_schedule(program, "test.goal"), how)
         operations = answer.schedule.operations()
         times = zip(
             operations["from"].tolist(), operations["to"].tolist(), answer.messages.latency_ps.tolist(), strict=True
         )
-        rates = {(a, b): SIZE / (ps * 1e-12) for a, b, ps in times}
+        rates = {(a, b): (self._software if noise else 1.0) * SIZE / (ps * 1e-12) for a, b, ps in times}
         slowest = (min(rates[flow] for flow in cell) for cell in test.cells)
         return Observation(test, tuple(rate * self._draw.lognormvariate(0, noise) for rate in slowest))
 
@@ -136,24 +157,29 @@ def search(
     chooser: RoundChooser,
     true: Sequence[Fault],
     draw: random.Random,
+    often: float = 1.0,
 ) -> Case:
     """Search one drawn fault."""
-    referee = Referee(name, variant, true, draw)
+    referee = Referee(name, variant, true, draw, often)
     # A fault that no test of the library feels, as of a link that is never full, is none.
     felt = [one for one in true if _felt(name, variant, model, true, one)]
     seen: list[Observation] = []
     test = chooser.first(1)[0].test
-    longest = 0.0
+    longest, wanted = 0.0, {part for part, _ in felt}
+    stated: list[tuple[float, bool]] = []
     while True:
         seen.append(referee.run(test, NOISE))
-        begin = time.perf_counter()
+        begin = time.process_time()
         known = beliefs.posterior(model, seen)
         found = verdict(known, seen)
-        if found.word != "open" or len(seen) >= MOST_TESTS:
+        stated.append((found.chance, _is(model, found.which, wanted)))
+        test = chooser.next(known, [one.test for one in seen], found.word == "found").test
+        again = test in {one.test for one in seen}
+        if found.word == "healthy" or (found.word == "found" and (found.covered or again)):
             break
-        test = chooser.next(known, [one.test for one in seen]).test
-        longest = max(longest, time.perf_counter() - begin)
-    wanted = {part for part, _ in felt}
+        if len(seen) >= MOST_TESTS or (known.waits(found.which) or 0) >= MOST_WAITS:
+            break
+        longest = max(longest, time.process_time() - begin)
     ranked = [which for which, _ in known.sets()]
     named = next((at for at, which in enumerate(ranked[:10], 1) if _is(model, which, wanted)), 0)
     right = _is(model, found.which, wanted)
@@ -162,7 +188,19 @@ def search(
         planted, place = felt[0][0], model.places[found.which[0]]
         error = abs(known.share(found.which)[0] * _rate(model, place.part) / felt[0][1] / _rate(model, planted) - 1)
     said = f"{' + '.join(f'{part.name} at {share:.0%}' for part, share in true)} => {_words(model, known, found.which)}"
-    return Case(tuple(wanted), bool(felt), named, len(seen), found.word, found.chance, right, error, longest, said)
+    return Case(
+        tuple(wanted),
+        bool(felt) and referee.were_slow,
+        named,
+        len(seen),
+        found.word,
+        found.chance,
+        right,
+        error,
+        longest,
+        stated,
+        said,
+    )
 
 
 def _rate(model: FaultModel, part: Component) -> float:
@@ -216,6 +254,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--drawn", type=int, default=30)
     parser.add_argument("--healthy", type=int, default=30)
+    parser.add_argument("--intermittent", type=int, default=0, help="single faults that are there in a share of tests")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--real", type=int, help="faults drawn for each shape of real clusters")
@@ -233,20 +272,32 @@ def main() -> None:
             if asked.only not in title:
                 continue
             draw = random.Random(asked.seed)
-            begin = time.perf_counter()
+            begin = time.process_time()
             layout = HostLayout(machines.load(name, variant))
             model = FaultModel(layout, library(layout, "each"))
             chooser = RoundChooser(model)
             chooser.first(3)
-            plan = time.perf_counter() - begin
+            plan = time.process_time() - begin
             cases = [search(name, variant, model, chooser, drawn(model, draw), draw) for _ in range(asked.drawn)]
             sound = [search(name, variant, model, chooser, [], draw) for _ in range(asked.healthy)]
             everything += [*cases, *sound]
             _row(title, layout, plan, cases, sound)
-    for low, high in BANDS:
-        its = [one for one in everything if low <= one.chance < high]
-        if its:
-            print(f"stated {low:.0%} to {min(high, 1):.0%}: {_share([one.right for one in its])} true")
+            if asked.intermittent:
+                passing = [
+                    search(name, variant, model, chooser, drawn(model, draw)[:1], draw, draw.choice((0.3, 0.5, 0.7)))
+                    for _ in range(asked.intermittent)
+                ]
+                _row(f"{title}, come and go", layout, plan, passing, ())
+    for what, stated in (
+        ("after each test", [one for case in everything for one in case.stated]),
+        ("verdicts", [(case.chance, case.right) for case in everything if case.word != "open"]),
+    ):
+        for low, high in BANDS:
+            its = [one for one in stated if low <= one[0] < high]
+            if its:
+                mean = sum(chance for chance, _ in its) / len(its)
+                true = _share([good for _, good in its])
+                print(f"{what}: {low:.0%} to {min(high, 1):.0%}, mean {mean:.1%}: {true} true")
 
 
 def real(shapes: Sequence[str], sizes: Sequence[int], count: int, healthy: int, draw: random.Random) -> None:
@@ -313,15 +364,19 @@ def _row(title: str, layout: HostLayout, plan: float, cases: Sequence[Case], sou
     cells = [title, f"{len(felt)}/{len(cases)}"]
     for number in (1, 2):
         cells.append(_share([0 < one.named <= 3 for one in felt if len(one.true) == number]))
-    cells += [_share([one.named == 1 for one in felt]), f"{statistics.median(one.tests for one in felt):g}"]
+    cells += [_share([one.named == 1 for one in felt]), f"{_middle([one.tests for one in felt])}"]
     cells += [f"{bisection(hosts):g}", f"{hosts * (hosts - 1) // 2}"]
     cells += [_share([one.word == word for one in sound]) for word in ("found", "healthy")]
-    cells += [f"{statistics.median(one.tests for one in sound):g}", f"{statistics.median(errors or [0]):.1%}"]
+    cells += [_middle([one.tests for one in sound]), f"{statistics.median(errors or [0]):.1%}"]
     cells += [f"{plan:.1f} s", f"{max(one.seconds for one in cases):.2f} s"]
     print(f"| {' | '.join(cells)} |", flush=True)
     for one in felt:
         if not one.right:
             print("    not first:", one.named, one.said, "|", one.word, f"{one.chance:.2f}", one.tests, flush=True)
+
+
+def _middle(counts: Sequence[int]) -> str:
+    return f"{statistics.median(counts):g}" if counts else "-"
 
 
 def _share(holds: Sequence[bool]) -> str:

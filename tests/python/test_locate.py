@@ -3,12 +3,14 @@
 import json
 import math
 import random
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import mutants
-from linkwright import machines
+from linkwright import executors, machines
 from linkwright.advise.locate import fault, pair_map, results, rounds, watch
 from linkwright.advise.locate.effects import SHARES, FaultModel, fair_shares
 from linkwright.advise.locate.parts import HostLayout
@@ -16,6 +18,8 @@ from linkwright.advise.locate.posterior import Observation, posterior
 from linkwright.advise.locate.rounds import tournament
 from linkwright.advise.locate.search import RoundChooser, verdict
 from linkwright.base.errors import FileError, LinkwrightError, UsageError
+from linkwright.cli import locate as cli_locate
+from linkwright.cli import locate_job
 from linkwright.executors.cluster import spec
 from linkwright.machines import Variant, writer
 from linkwright_cases import invoke
@@ -224,6 +228,18 @@ def test_a_cut_line_is_named_and_left_out(tree, lines):
     assert "cut off" in found.remarks[0]
 
 
+def test_logs_of_some_hosts_only_say_nothing_about_the_others(tree, tmp_path):
+    _, model = tree
+    for round_, a, b in ((1, 0, 1), (2, 0, 4), (3, 1, 4)):
+        (tmp_path / f"r{round_}.n{a}+n{b}.log").write_text(OSU.format(rate=99))
+    found = results.read(sorted(tmp_path.glob("*.log")), model.layout, model.layout.hosts, NOISE)
+    assert sorted(cell for one in found.seen for cell in one.test.cells) == [((0, 1),), ((0, 4),), ((1, 4),)]
+    ours = FaultModel(model.layout, model.library, [one.test for one in found.seen])
+    known = posterior(ours, found.seen)
+    assert known.untested.max() > 0.9  # such as the port of n9
+    assert verdict(known, found.seen, 0.3).word == "open"
+
+
 def test_a_vanished_host_leaves_the_other_rates(tree, lines):
     rows = [json.loads(row) for row in lines.read_text().splitlines()]
     rows[0]["bytes_per_s"][0] = None
@@ -417,6 +433,20 @@ def test_a_message_whose_acknowledgements_queue_is_contended(tmp_path):
     assert contended.tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize(("shape", "hosts", "count"), [("ring", 8, 2), ("ring", 7, 3), ("star", 8, None)])
+def test_where_no_switch_joins_ranks_neighbours_meet(tmp_path, shape, hosts, count):
+    layout = HostLayout(machines.load(written(tmp_path, shape, hosts)))
+    tests = rounds.library(layout, "each")
+    near = [test for test in tests if test.name.startswith("next")]
+    if count is None:
+        assert near == []
+    else:
+        assert len(near) == len(tests) == count  # the links of an even ring are two matchings, of an odd one three
+        assert sorted(flow for test in tests for flow in test.flows if flow[0] < flow[1]) == sorted(
+            (min(a, b), max(a, b)) for a, b in ((at, (at + 1) % hosts) for at in range(hosts))
+        )
+
+
 def test_a_ring_has_quiet_tests_for_every_link(tmp_path):
     model = modelled(written(tmp_path, "ring", 8), "one")
     quiet = [link for test, effects in zip(model.library, model.effects, strict=True)
@@ -427,8 +457,10 @@ def test_a_ring_has_quiet_tests_for_every_link(tmp_path):
 
 def test_repeats_of_a_contended_cell_count_once(tmp_path):
     model = modelled(written(tmp_path, "ring", 8), "one")
-    at = next(at for at, effects in enumerate(model.effects) if effects.base_shared.all())
-    seen = Observation(model.library[at], tuple(0.75 * np.exp(model.effects[at].base)))
+    across = rounds.Test("across", tuple(((at, (at + 3) % 8),) for at in range(8)))  # three messages on every link
+    model = FaultModel(model.layout, model.library, [across])
+    assert model.of(across).base_shared.all()
+    seen = Observation(across, tuple(0.75 * np.exp(model.of(across).base)))
     once, often = (posterior(model, [seen] * count).healthy for count in (1, 5))
     assert often == pytest.approx(once)
 
@@ -490,3 +522,129 @@ def test_options_of_watch_that_make_no_sense(tree, words, said):
     done = invoke("locate", "--on", tree[0], *words)
     assert done.status == 2
     assert said in done.err
+
+
+# ---- faults that come and go
+
+
+def repeated(model, slow, share=0.4, number=0):
+    """Results of the same test, in some of which host 5 sends more slowly."""
+    base = np.exp(model.effects[number].base)
+    cells = model.library[number].cells
+    return [
+        Observation(
+            model.library[number],
+            tuple(
+                float(rate) * (share if there and cell[0][0] == 5 else 1)
+                for cell, rate in zip(cells, base, strict=True)
+            ),
+            f"test {at}",
+        )
+        for at, there in enumerate(slow)
+    ]
+
+
+def test_a_fault_that_comes_and_goes_is_found_and_named_so(tree):
+    _, model = tree
+    seen = repeated(model, [1, 0, 1, 0, 0, 1, 0, 1]) + repeated(model, [0, 1, 1, 0], number=1)
+    known = posterior(model, seen)
+    (which, chance), *_ = known.sets()
+    assert [model.places[at].part.name for at in which] == ["n5 -> leaf 1"]
+    assert chance > 0.8
+    assert known.share(which)[0] == pytest.approx(0.4, rel=0.1)
+    assert known.passing(which) > 0.95
+    assert known.active == tuple(map(bool, [1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0]))
+    assert known.strays == ()  # each test is explained: with the fault, or without it
+
+
+def test_a_fault_that_stays_is_not_intermittent(tree):
+    _, model = tree
+    seen = repeated(model, [1, 1, 1]) + repeated(model, [1, 1], number=1)
+    known = posterior(model, seen)
+    assert known.passing(known.sets()[0][0]) < 0.2
+    assert all(known.active)
+
+
+def test_a_fault_that_went_is_found_only_when_it_has_come_back(tree):
+    _, model = tree
+    seen = repeated(model, [1, 1, 1, 0, 0])
+    known = posterior(model, seen)
+    assert known.passing(known.sets()[0][0]) > 0.5
+    assert known.waits(known.sets()[0][0]) == 2
+    assert verdict(known, seen, 0.5).word == "open"
+    (which, *_) = known.sets()[0]
+    test = RoundChooser(model).next(known, [one.test for one in seen]).test
+    effects = model.of(test)
+    assert len(effects.cell[effects.of(which[0])])  # the next test would show it again
+    seen += repeated(model, [1])
+    known = posterior(model, seen)
+    assert known.waits(known.sets()[0][0]) is None
+    assert verdict(known, seen, 0.5).word == "found"
+
+
+def test_one_slow_test_of_many_is_no_fault(tree):
+    _, model = tree
+    known = posterior(model, repeated(model, [0, 0, 0, 1, 0, 0]))
+    assert known.sets()[0][0] == ()
+    assert [source for source, _, _ in known.strays] == ["test 3"]
+
+
+def test_the_verb_says_that_a_fault_comes_and_goes(tree, tmp_path):
+    name, _ = tree
+    model = modelled(name, "one")
+    path = tmp_path / "r.jsonl"
+    first, other = [at for at, test in enumerate(model.library) if any(cell[0][0] == 5 for cell in test.cells)][:2]
+    seen = repeated(model, [1, 0, 1, 0, 1, 0, 1], number=first) + repeated(model, [0, 1, 0, 1], number=other)
+    path.write_text("".join(results.line("lab", 16, one, 1000) for one in seen))
+    said = invoke("locate", "--on", name, "--results", str(path)).out
+    assert "comes and goes" in said
+    assert "slow in 6 of 11 tests of it" in said
+    assert "the same test: both count; a fault may come and go" in said
+
+
+# ---- a job, with a stand-in for its ranks
+
+
+@pytest.fixture
+def job(monkeypatch, tree):
+    """Search a job; a function of a message and of how many tests were repeated gives shares of the healthy rates."""
+    name, _ = tree
+
+    def started(rate):
+        asked = cli_locate.LocateTask(name, Variant(), None, NOISE, 0.95, "mpirun")
+        ran = []
+
+        def measured(asked, world, test, log):
+            ran.append(test)
+            repeats = len(ran) - len(set(ran))
+            rates = zip(test.cells, np.exp(asked.model.of(test).base).tolist(), strict=True)
+            return Observation(
+                test, tuple(healthy * rate(cell[0], repeats) for cell, healthy in rates), f"turn {len(ran)}"
+            )
+
+        ranks = SimpleNamespace(job=lambda *_: nullcontext(True), resolve=lambda *_: SimpleNamespace(handle=None))
+        monkeypatch.setattr(executors, "EXECUTORS", {"mpi": ranks})
+        monkeypatch.setattr(locate_job, "check_job", lambda *_: None)
+        monkeypatch.setattr(locate_job, "measured", measured)
+        locate_job.search(asked, (), None, 60.0, None, False)
+        return ran
+
+    return started
+
+
+def test_what_is_named_was_slow_again_when_its_tests_were_repeated(job, capsys):
+    ran = job(lambda flow, repeats: 0.3 if 5 in flow else 1.0)
+    assert "found     n5" in capsys.readouterr().out
+    named = next(at for at, test in enumerate(ran) if test in ran[:at])  # then tests are repeated
+    slow = {test for test in ran[:named] if any(5 in cell[0] for cell in test.cells)}
+    assert slow
+    assert all(ran.count(test) == 2 for test in slow)
+
+
+def test_a_host_that_was_busy_for_a_while_is_not_found(job, capsys):
+    ran = job(lambda flow, repeats: 0.3 if 5 in flow and not repeats else 1.0)
+    said = capsys.readouterr().out
+    assert "\nfound" not in said
+    assert "the same test: both count; a fault may come and go" in said
+    assert "it was not slow again in" in said
+    assert len(ran) < 30

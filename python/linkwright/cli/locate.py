@@ -263,10 +263,11 @@ class LocateTask:
         known, found = self.judge(seen)
         again = self.search.next(known, [one.test for one in seen])
         shares = known.share(found.which)
-        apart = self._apart(found, shares, seen)
+        apart = self._apart(found, shares, [one for one, there in zip(seen, known.active, strict=True) if there])
         sets = [
             {"places": [[part.name for part in self.model.places[at].parts] for at in which],
-             "probability": round(chance, 4), "shares": [round(share, 3) for share in known.share(which)]}
+             "probability": round(chance, 4), "shares": [round(share, 3) for share in known.share(which)],
+             "intermittent": round(known.passing(which), 4)}
             for which, chance in known.sets(SHOWN)
         ]  # fmt: skip
         if as_json:
@@ -312,6 +313,10 @@ class LocateTask:
                 yield f"          in line with {place.part.name}, and as likely: {', '.join(names[:SHOWN])}"
         if apart is not None:
             yield f"          the engine with this fault is {apart:.1%} from the slow rates (median)"
+        passing = known.passing(found.which) if found.which else 0.0
+        if passing > 0.5:
+            felt = [one for one in known.active if one is not None]
+            yield f"          comes and goes, probability {passing:.1%}: slow in {sum(felt)} of {len(felt)} tests of it"
         for which, chance in known.sets(SHOWN)[1:]:
             if chance >= 1e-3:
                 yield f"or        {self._set(which, known.share(which))}, probability {chance:.1%}"
@@ -327,7 +332,7 @@ class LocateTask:
             f"{self.model.places[at].part.name} at {share:.0%} of its rate"
             for at, share in zip(which, shares, strict=True)
         ]
-        return " and ".join(names) or "nothing is slow by more than 10 %"
+        return " and ".join(names) or "in these tests nothing was slow by more than 10 %"
 
     def _unexplained(self, known: Posterior) -> Iterator[str]:
         for source, (a, b), ratio in known.strays[:SHOWN]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from linkwright.cli.locate import LocateTask
 
 _SHOWN_HOSTS = 16  # in a map
+_TIMED_ROUNDS = 22
 _SECONDS = 0.25  # that a message of a test takes
 _LEAST, _FIRST, _MOST = 64 << 10, 1 << 20, 256 << 20  # bytes of a message
 
@@ -29,6 +30,8 @@ def search(
     asked: LocateTask, baseline: Sequence[Path], log: Path | None, budget: float, out: Path | None, as_json: bool
 ) -> None:
     """Run tests in this MPI job, until the verdict."""
+    from linkwright.advise.locate.results import contradictions
+    from linkwright.advise.locate.search import MOST_WAITS
     from linkwright.executors import EXECUTORS
 
     mpi = EXECUTORS["mpi"]
@@ -55,13 +58,18 @@ def search(
                 tests = dict.fromkeys(one.test for one in seen if asked.feels(one.test, found.which))
                 seen += [measured(asked, world, one, log) for one in tests]
                 known, found = asked.judge(seen)
-            if found.word != "open":
+            test = asked.search.next(known, [one.test for one in seen], found.word == "found").test
+            again = test in {one.test for one in seen}
+            if found.word == "healthy" or (found.word == "found" and (found.covered or again)):
+                break
+            if (waits := known.waits(found.which) or 0) >= MOST_WAITS:
+                ended = f"it was not slow again in {waits} tests; something else may have kept a host busy. Use --watch"
                 break
             if time.monotonic() + longest > end:
-                ended = "the budget is spent; give more with --budget, or repeat with --baseline"
+                if found.word == "open":
+                    ended = "the budget is spent; give more with --budget, or repeat with --baseline"
                 break
-            test = asked.search.next(known, [one.test for one in seen]).test
-        asked.show(seen, (), out, as_json, ended)
+        asked.show(seen, contradictions(seen, asked.layout, asked.noise), out, as_json, ended)
 
 
 def check_job(asked: LocateTask, world) -> None:
@@ -137,8 +145,18 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
                 size = _size(usual)
             for (a, b), rate in zip(pairs, exchange.rates(world, flows, size), strict=True):
                 rates[a, b] = rate
-            if time.monotonic() + (time.monotonic() - begin) > end:
+            longest = time.monotonic() - begin
+            if begin + 2 * longest > end:
                 break
+        # Messages of all sizes between neighbours take about as long as so many rounds.
+        timed = None
+        if time.monotonic() + _TIMED_ROUNDS * longest < end:
+            timed = pair_map.message_times(
+                count, size, lambda pairs, size: [
+                    size / rate for rate in exchange.rates(world, [(leaders[a], leaders[b]) for a, b in pairs], size)
+                ],
+            )  # fmt: skip
+        longest = 0.0
         # Messages alone, the slowest under load first: what is slow alone as well is no matter of shared links.
         order = [at for at in np.argsort(rates, axis=None).tolist() if rates.flat[at] == rates.flat[at]]
         for a, b in (divmod(at, count) for at in order):
@@ -150,16 +168,17 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
         # The smallest message, between neighbours in the order of the job.
         short = [1 / exchange.rates(world, [pair], 1)[0] for pair in itertools.pairwise(leaders)]
         found = pair_map.judged(list(first), rates, alone)
-        _show_map(found, size, float(np.median(short)), as_json)
+        _show_map(found, size, float(np.median(short)), timed, as_json)
 
 
-def _show_map(found, size: int, short_s: float, as_json: bool) -> None:
+def _show_map(found, size: int, short_s: float, timed, as_json: bool) -> None:
     if as_json:
         maps = {
             key: [[None if rate != rate else round(rate) for rate in row] for row in getattr(found, key).tolist()]
             for key in ("rates", "alone")
         }
-        print_json({**vars(found), **maps, "size_bytes": size, "short_us": round(short_s * US_PER_S, 3)})
+        costs = {"messages": vars(timed)} if timed else {}
+        print_json({**vars(found), **maps, "size_bytes": size, "short_us": round(short_s * US_PER_S, 3), **costs})
         return
     single = (found.alone == found.alone).sum() / max(1, (found.rates == found.rates).sum())
     click.echo(

@@ -4,6 +4,12 @@
     switches  one for each group of hosts that the map found, and a spine that joins several
     uplinks   of a group, the most that its messages to others got together in a round under load
     start     of the smallest message between neighbours, less the latency of its links
+    ends      what each further small message costs its sender and its receiver (`send`, `receive`)
+    long      messages from some size on start later, if that halves the error of their times by size
+    both      where data go both ways at once more slowly than one way, a switch before each host limits their sum
+
+The last three need times of messages by size, which maps of earlier versions lack. Ends and starts are taken from one
+message alone and from bursts of one byte; nothing of a collective is fitted.
 
 A map of a ring or a mesh has no groups, but messages that are slow under load only: it is refused.
 """
@@ -11,7 +17,7 @@ A map of a ring or a mesh has no groups, but messages that are slow under load o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +27,7 @@ from linkwright.advise.locate import pair_map
 from linkwright.advise.locate.parts import Floats
 from linkwright.base import files
 from linkwright.base.errors import FileError
-from linkwright.base.units import GIGA, NS_PER_US, US_PER_S
+from linkwright.base.units import GIGA, MAX_BYTES, MEGA, NS_PER_US, US_PER_S
 from linkwright.executors.cluster import spec
 from linkwright.machines import writer
 
@@ -30,7 +36,28 @@ from .regimes import Fit
 
 _LIKE = 0.1  # of the usual rate: ports that differ less are alike
 _MOST_CONTENDED = 0.1  # of all messages slow under load without groups: a network of other shape
+_BOTH = 0.95  # of the rate one way: more is as fast both ways
+_LONG_SHARE = 0.1  # of a message's time: long ones that start by less later are not told from others
 _LATENCY_SHARE = 0.2  # of the smallest message's time, of all its links: transfers do not tell them from the start
+
+
+@dataclass(frozen=True)
+class MessageCosts:
+    """What a message costs, whatever the network.
+
+    Attributes:
+        start_us: of the smallest message, without its ends.
+        send_us, receive_us: of the rank that sends, and of that which receives.
+        long_bytes, long_us: messages of at least this size start so much later than smaller ones; 0 if none do.
+        both: share of a rate one way that each of two ways has at once.
+    """
+
+    start_us: float
+    send_us: float = 0.0
+    receive_us: float = 0.0
+    long_bytes: int = 0
+    long_us: float = 0.0
+    both: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +67,7 @@ class NetworkModel(MachineFile):
     Attributes:
         name, of: of the machine file, and of what was measured.
         cluster: hosts, switches and links.
-        short_us: time of the smallest message, in us.
+        costs: of messages.
         spread: of each class of links, the rates behind it in bytes per second.
         source: the file of the map.
     """
@@ -48,25 +75,48 @@ class NetworkModel(MachineFile):
     name: str
     of: str
     cluster: spec.LabCluster
-    short_us: float
+    costs: MessageCosts
     spread: dict[str, Floats]
     source: str
     kind: str = "flow"
 
     def text(self, open_size: bool = True) -> str:
         """The machine file; its size is that of the map."""
-        links = 2 if len(self.cluster.switches) == 1 else 4
+        costs = self.costs
+        links = 2 if len({a for kind, a, _, _ in self.cluster.links if kind.startswith("uplink")}) == 0 else 4
+        links += 2 * (costs.both < _BOTH)
         source = f"map of all pairs of hosts, {self.source}"
-        return writer.text(
-            spec.machine(
-                self.cluster, summary="hosts of a map of their pairs", status="fitted", source=source,
-                start_us=(1 - _LATENCY_SHARE) * self.short_us, latency_us=_LATENCY_SHARE * self.short_us / links,
-            )
+
+        def stated(value: float, unit: str) -> dict[str, object]:
+            return {"value": float(f"{value:.6g}"), "unit": unit, "status": "fitted", "source": source}
+
+        start_us = (1 - _LATENCY_SHARE) * costs.start_us
+        document: dict[str, Any] = spec.machine(
+            self.cluster, summary="hosts of a map of their pairs", status="fitted", source=source,
+            start_us=start_us, latency_us=_LATENCY_SHARE * costs.start_us / links,
         )  # fmt: skip
+        document["path"]["put"] |= {
+            key: stated(us, "us") for key, us in (("start", costs.send_us), ("receive", costs.receive_us)) if us
+        }
+        if costs.long_bytes:
+            document["fabric"]["transport"]["tcp"] |= {
+                "long": stated(costs.long_bytes, "B"), "long_start": stated(start_us + costs.long_us, "us")
+            }  # fmt: skip
+        if costs.both < _BOTH:
+            # A switch counts what it receives and what it sends: four times the rate of each of two ways.
+            rates = {b: 4 * costs.both * rate for kind, _, b, rate in self.cluster.links if kind.startswith("nic")}
+            document["fabric"]["switch"] = {
+                name: {"throughput": stated(rate / MEGA, "MB/s")} for name, rate in rates.items()
+            }
+        return writer.text(document)
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number, with the range of what it is from."""
-        found = [("short message", Fit(*(self.short_us * NS_PER_US,) * 3), "ns")]
+        costs = self.costs
+        numbers = [("start", costs.start_us * NS_PER_US, "ns"), ("send", costs.send_us * NS_PER_US, "ns"),
+                   ("receive", costs.receive_us * NS_PER_US, "ns"), ("long", costs.long_bytes, "B"),
+                   ("long start", costs.long_us * NS_PER_US, "ns"), ("both", costs.both, "of one way")]  # fmt: skip
+        found = [(key, Fit(value, value, value), unit) for key, value, unit in numbers if value]
         for kind, rates in self.spread.items():
             inverse = GIGA / rates
             found.append((f"bandwidth {kind}", Fit(float(np.median(inverse)), inverse.min(), inverse.max()), "ns/B"))
@@ -85,6 +135,7 @@ def read(path: Path, name: str, of: str) -> NetworkModel:
         value: Any = json.loads(text)
         hosts, rates, alone = value["hosts"], *(_table(value[key]) for key in ("rates", "alone"))
         short_us = float(value["short_us"])
+        timed = _message_times(value["messages"]) if "messages" in value else None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FileError(wrong) from None
     count = len(hosts) if isinstance(hosts, list) else 0
@@ -95,7 +146,47 @@ def read(path: Path, name: str, of: str) -> NetworkModel:
     gaps = (np.isnan(rates) | np.isnan(alone)) & ~np.eye(count, dtype=bool)
     if gaps.any():
         raise FileError(f"{path}: {int(gaps.sum())} messages were not measured; measure again with a longer --budget")
-    return _fitted(pair_map.judged(hosts, rates, alone), name, of, short_us, path)
+    return _fitted(pair_map.judged(hosts, rates, alone), name, of, _costs(short_us, timed), path)
+
+
+def _message_times(value: Any) -> pair_map.MessageTimes:
+    """The times of messages in a map."""
+    sizes, one, both = ([float(number) for number in value[key]] for key in ("sizes_bytes", "one_us", "both_us"))
+    send, receive = float(value["send_us"]), float(value["receive_us"])
+    fits = len(sizes) == len(one) == len(both) >= 3 and sizes[0] == 1 and sorted(set(sizes)) == sizes
+    good = all(0 < us < US_PER_S**2 for us in (*one, *both)) and all(0 <= us < US_PER_S for us in (send, receive))
+    if not (fits and good and sizes[-1] <= MAX_BYTES):
+        raise ValueError("times are positive, sizes rise")
+    return pair_map.MessageTimes(tuple(map(int, sizes)), tuple(one), tuple(both), send, receive)
+
+
+def _costs(short_us: float, timed: pair_map.MessageTimes | None) -> MessageCosts:
+    if timed is None:
+        return MessageCosts(short_us)
+    short = timed.one_us[0]
+    # Both ends are parts of a message alone; on a busy host a burst may seem to take longer.
+    send, receive = (
+        min(one, max(short / 2, short - other))
+        for one, other in ((timed.send_us, timed.receive_us), (timed.receive_us, timed.send_us))
+    )
+    size, late = np.array(timed.sizes_bytes[1:]), np.array(timed.one_us[1:]) - short
+    weight = 1 / np.array(timed.one_us[1:])
+    none, _ = _by_size(size, late, weight, np.zeros(len(size)))
+    fits = [(*_by_size(size, late, weight, (size >= edge).astype(float)), edge) for edge in size[1:].tolist()]
+    error, extra, edge = min(fits)
+    found = MessageCosts(
+        short - send - receive, send, receive, both=min(1.0, max(0.5, timed.one_us[-1] / timed.both_us[-1]))
+    )
+    if error < none / 2 and extra > _LONG_SHARE * float(timed.one_us[1 + size.tolist().index(edge)]):
+        found = replace(found, long_bytes=int(edge), long_us=extra)
+    return found
+
+
+def _by_size(size: Floats, late: Floats, weight: Floats, long: Floats) -> tuple[float, float]:
+    """Least squares of relative errors of times by size: their sum, and what long messages take more."""
+    columns = np.stack([size, long], axis=1) * weight[:, None]
+    found = np.linalg.lstsq(columns, late * weight, rcond=None)[0]
+    return float(((columns @ found - late * weight) ** 2).sum()), float(found[1])
 
 
 def _table(rows: Any) -> Floats:
@@ -105,7 +196,7 @@ def _table(rows: Any) -> Floats:
     return found
 
 
-def _fitted(found: pair_map.PairMap, name: str, of: str, short_us: float, path: Path) -> NetworkModel:
+def _fitted(found: pair_map.PairMap, name: str, of: str, costs: MessageCosts, path: Path) -> NetworkModel:
     ports = np.array([min(np.nanquantile(found.alone[at], 0.75), np.nanquantile(found.alone[:, at], 0.75))
                       for at in range(len(found.hosts))])  # fmt: skip
     usual = float(np.median(ports))
@@ -130,8 +221,18 @@ def _fitted(found: pair_map.PairMap, name: str, of: str, short_us: float, path: 
                 f"{path}: {slow:.0%} of its messages are slow under load only, and its hosts form no groups: a network "
                 "that is no tree; describe the machine in a file"
             )
-    cluster = spec.LabCluster(name, found.hosts, 1, (*switches, *(("spine",) if several else ())), tuple(links), {})
-    return NetworkModel(name, of, cluster, short_us, spread, files.shown_name(path.name))
+    nics: tuple[str, ...] = ()
+    if costs.both < _BOTH:
+        nics = tuple(f"{host} NIC" for host in found.hosts)
+        ports = {a: rate for _, a, _, rate in links}
+        links = [(kind, f"{a} NIC" if a in found.hosts else a, b, rate) for kind, a, b, rate in links]
+        links += [
+            ("nic" + links[at][0].removeprefix("port"), host, f"{host} NIC", ports[host])
+            for at, host in enumerate(found.hosts)
+        ]
+    every = (*nics, *switches, *(("spine",) if several else ()))
+    cluster = spec.LabCluster(name, found.hosts, 1, every, tuple(links), {})
+    return NetworkModel(name, of, cluster, costs, spread, files.shown_name(path.name))
 
 
 def _uplink(found: pair_map.PairMap, its: set[int]) -> float:

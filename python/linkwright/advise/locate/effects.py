@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from .parts import Component, Flags, Floats, HostLayout, Ints, Pair, RouteTable
 from .rounds import Cell, Test
@@ -73,6 +74,10 @@ class FaultModel:
         layout: of the machine.
         library: tests that may be run.
         others: tests that were run, of any messages.
+    Attributes:
+        deepest: of each place and each of `SHARES`, the least of `Effects.drop` in any test of the library.
+        powers: what tests can say of each place and share, by test, repeats and noise; kept by `posterior`.
+        everywhere: whether all cells of the library feel a place, as the only switch of a star.
     """
 
     def __init__(self, layout: HostLayout, library: Sequence[Test], others: Sequence[Test] = ()) -> None:
@@ -88,8 +93,17 @@ class FaultModel:
         self._of_link = links[:, 1]
         self._link_first = np.searchsorted(links[:, 0], np.arange(len(self.routes.rates) + 1))
         self._of: dict[Test, Effects] = {}
+        self.powers: dict[tuple[Test, int, float], npt.NDArray[np.float32]] = {}
         self.library += self._quiet_tests()
         self.effects = [self.of(test) for test in self.library]
+        self.deepest = np.zeros((len(self.places), len(SHARES)))
+        felt = np.zeros(len(self.places))
+        for one in self.effects:
+            places, first, count = np.unique(one.place, return_index=True, return_counts=True)
+            felt[places] += count
+            if len(places):
+                self.deepest[places] = np.minimum(self.deepest[places], np.minimum.reduceat(one.drop, first))
+        self.everywhere = felt == sum(len(one.base) for one in self.effects)
 
     def of(self, test: Test) -> Effects:
         """The effects on a test of the library or of the others."""

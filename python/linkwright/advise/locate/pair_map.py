@@ -9,18 +9,21 @@ usual rate under load are groups, as behind uplinks. A pair that is slow under l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.base.units import format_rate
+from linkwright.base.units import US_PER_S, format_rate
 
 from .parts import Floats
 from .rounds import tournament, xor_rounds
 
 SLOW = 0.8  # of the usual rate
 MOST_PATHS = 10  # that are named
+MOST_TIMED = 8  # pairs of neighbours whose messages are timed by size
+_HUBS = 3  # hosts that send to all others
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,53 @@ def rounds(count: int) -> list[tuple[tuple[int, int], ...]]:
     """
     every = xor_rounds(count) if count & (count - 1) == 0 else tournament(count)
     return [one for pairs in every for one in (pairs, tuple((b, a) for a, b in pairs))]
+
+
+@dataclass(frozen=True)
+class MessageTimes:
+    """What messages cost, as medians over neighbours in the order of the job.
+
+    Attributes:
+        sizes_bytes: from one byte to the size of the map.
+        one_us: time of a message alone, of each size.
+        both_us: the same while a message of the same size goes the other way.
+        send_us, receive_us: time by which each further message of one byte, from one host to others and from others to
+            one, arrives later.
+    """
+
+    sizes_bytes: tuple[int, ...]
+    one_us: tuple[float, ...]
+    both_us: tuple[float, ...]
+    send_us: float
+    receive_us: float
+
+
+def message_times(
+    count: int, largest: int, times: Callable[[list[tuple[int, int]], int], Sequence[float]]
+) -> MessageTimes:  # fmt: skip
+    """Time messages by size, one way and both ways, and small ones from one host and to one.
+
+    Args:
+        count: hosts, three or more.
+        largest: bytes of the largest message.
+        times: messages, (from, to) of hosts, that go at the same time, and bytes of each -> seconds of each.
+    """
+    sizes = [1]
+    while (size := max(1 << 10, 4 * sizes[-1])) < largest:
+        sizes.append(size)
+    sizes.append(max(largest, 2))
+    pairs = list(itertools.pairwise(range(count)))[:MOST_TIMED]
+    one = [float(np.median([times([pair], size)[0] for pair in pairs])) for size in sizes]
+    both = [float(np.median([max(times([pair, pair[::-1]], size)) for pair in pairs])) for size in sizes]
+    gaps: tuple[list[float], list[float]] = ([], [])
+    for hub in range(_HUBS):
+        others = [at for at in range(count) if at != hub]
+        for found, flows in zip(gaps, ([(hub, at) for at in others], [(at, hub) for at in others]), strict=True):
+            found += np.diff(np.sort(times(flows, 1))).tolist()
+    out, into = (US_PER_S * float(np.median(its)) for its in gaps)
+    return MessageTimes(
+        tuple(sizes), tuple(US_PER_S * s for s in one), tuple(US_PER_S * s for s in both), out, into
+    )  # fmt: skip
 
 
 def judged(hosts: Sequence[str], rates: Floats, alone: Floats | None = None) -> PairMap:

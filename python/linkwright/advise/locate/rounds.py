@@ -3,6 +3,8 @@
     tournament   each host meets each other one once, n - 1 rounds (n if it is odd, and one host rests in each)
     XOR          host i meets host i ^ m: for powers of two the same, and near hosts meet first
     inside       ranks of one host meet, in all hosts at once
+    next         where no switch joins ranks, as in a torus: those that a link joins meet, so that each message has its
+                 links to itself. Messages over several links would share them, and slow or speed each other up
 
 What a tool reports one number for is a *cell*; the number is that of its slowest message:
 
@@ -67,6 +69,9 @@ def library(layout: HostLayout, ways: Ways) -> list[Test]:
         for number, pairs in enumerate(_spread(list(inner), 8)):
             its = [(ranks[a], ranks[b]) for ranks in layout.ranks_of for a, b in pairs]
             found.append((f"inside {number + 1}", its))
+    near = _neighbours(layout)
+    if 0 < len(near) <= MOST_ROUNDS:
+        found = [(f"next {number + 1}", pairs) for number, pairs in enumerate(near)]
     made = []
     for name, pairs in found:
         if ways == "pair":
@@ -94,6 +99,19 @@ def xor_rounds(count: int) -> Iterator[tuple[Pair, ...]]:
         pairs = tuple((at, at ^ mask) for at in range(count) if at < at ^ mask < count)
         if 2 * len(pairs) >= count - 1:
             yield pairs
+
+
+def _neighbours(layout: HostLayout) -> list[list[Pair]]:
+    """Pairs of ranks that one link joins, each in the first round in which both its ends rest; none if one has not."""
+    found: list[dict[int, int]] = []
+    for a, b in sorted(dict.fromkeys(layout.edges)):
+        if max(a, b) >= layout.machine.ranks:
+            return []
+        one = next((one for one in found if a not in one and b not in one), None)
+        if one is None:
+            found.append(one := {})
+        one |= {a: b, b: a}
+    return [sorted((a, b) for a, b in one.items() if a < b) for one in found]
 
 
 def _spread(rounds: Sequence[tuple[Pair, ...]], most: int) -> list[tuple[Pair, ...]]:
