@@ -49,7 +49,7 @@ mod _native {
         dma_chip::DmaChip,
         errors::kinds,
         how::How,
-        ladder::{chip_route, device_of, devices},
+        ladder::{device_of, devices},
         limits::limits,
         links::pcie_link,
         machine::{Draft, Machine},
