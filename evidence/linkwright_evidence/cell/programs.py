@@ -127,7 +127,7 @@ class _Stage:
         self._runners: list[_Runner] = []
         self._registers = [_Registers() for _ in chip.elements]
         self._flights: list[tuple[_Runner, int, str, int, int]] = []  # runner, line, purpose, element or tag, bits
-        self._done: list[tuple[int, int, list[int]]] = []  # program, line, moments
+        self._done: list[tuple[_Runner, int, list[int]]] = []  # program, line, moments
 
     def enter(self, element: str, lines: Sequence[str]) -> None:
         """Read one program."""
