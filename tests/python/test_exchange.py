@@ -232,14 +232,6 @@ def test_order_of_messages_does_not_matter(order, seed):
     assert time_ns(load_server(), flows) == time_ns(load_server(), [flows[index] for index in order])
 
 
-def test_routes_turn_at_the_source_board(server):
-    assert _native.chip_route(server, 1, 14) == [1, 0, 2, 4, 6, 8, 10, 12, 14]
-    assert _native.chip_route(server, 6, 3) == [6, 7, 5, 3]
-    assert _native.chip_route(server, 4, 5) == [4, 5]
-    with pytest.raises(LinkwrightError, match=r"no chip at position 16; positions are 0\.\.15"):
-        _native.chip_route(server, 0, 16)
-
-
 def test_devices_are_computed_from_the_ladder(server):
     rows = devices.rows(server)
     assert len(rows) == 31

@@ -19,8 +19,8 @@ SHARED_IN_PYTHON: dict[str, int] = {
 SHARED_IN_RUST: dict[str, int] = {
     "Answer": 4, "Axis": 2, "Buffers": 2, "Cache": 2, "Chip": 2, "Clock": 2, "Completion": 2, "Config": 2,
     "Demand": 2, "Draft": 2, "Edge": 2, "Fill": 2, "Found": 3, "Group": 3, "Kind": 2, "Layout": 2, "Library": 2,
-    "Message": 2, "Method": 2, "Outcome": 2, "Passage": 2, "Phase": 2, "Plan": 3, "Precision": 2, "Prepared": 2,
-    "Program": 3, "Random": 2, "Recipe": 2, "Result": 5, "Search": 2, "Source": 2, "Step": 2, "Stream": 2, "Tree": 2,
+    "Message": 2, "Method": 2, "Passage": 2, "Phase": 2, "Plan": 3, "Precision": 2, "Prepared": 2,
+    "Program": 2, "Random": 2, "Recipe": 2, "Result": 5, "Search": 2, "Source": 2, "Stream": 2, "Tree": 2,
     "Way": 3, "Wish": 2, "Written": 2,
 }  # fmt: skip
 

@@ -181,7 +181,7 @@ hints! {
 rows! {
     AlgorithmRow AxisRow CacheRow CollectiveRow DescribedRow DeviceRow EndpointRow ErrorRow FormatRow KeyRow LaunchColumns LayerRow
     LibraryRow MachineNumbers MeasuredColumns MetricRow MemoryColumns ModelledRow NetworkColumns NumberRow OperationColumns
-    PatternRow PcieLinkRow ProbeRow ProgramColumns ProvedRow RankLaunchColumns RankProgramColumns RouteColumns RuleRow
+    PatternRow PcieLinkRow ProbeRow ProvedRow RankLaunchColumns RankProgramColumns RouteColumns RuleRow
     SampledColumns StreamColumns
 }
 

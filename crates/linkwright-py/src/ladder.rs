@@ -1,6 +1,6 @@
 //! Devices and routes of machines whose chips form a ladder.
 
-use linkwright_sim::fabrics::exchange::{self, ladder::Device, ladder::Route};
+use linkwright_sim::fabrics::exchange::{self, ladder::Device};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -32,25 +32,4 @@ pub fn device_of<'py>(
 ) -> PyResult<Typed<'py, hints::DeviceRow>> {
     let ladder = exchange::ladder(&machine.described).map_err(errors::sim)?;
     row(py, &ladder.device_of(&ids).map_err(errors::sim)?)
-}
-
-/// Positions of the chips on the way from one position to another, both ends included.
-#[pyfunction]
-#[pyo3(signature = (machine, start, end, /))]
-pub fn chip_route(machine: &Machine, start: u32, end: u32) -> PyResult<Vec<u32>> {
-    let ladder = exchange::ladder(&machine.described).map_err(errors::sim)?;
-    let chips = ladder.chips();
-    if start.max(end) >= chips {
-        let message = format!(
-            "there is no chip at position {}; positions are 0..{}",
-            start.max(end),
-            chips - 1
-        );
-        return Err(errors::raise("UsageError", message));
-    }
-    let route = Route {
-        from: start,
-        to: end,
-    };
-    Ok(route.positions())
 }

@@ -6,6 +6,7 @@
 mod answer;
 mod ask;
 mod builder;
+mod dma_chip;
 mod errors;
 mod hints;
 mod how;
@@ -22,7 +23,6 @@ mod out_of_memory;
 mod plans;
 mod probes;
 mod program;
-mod programs;
 mod registry;
 mod sampling;
 mod schedule;
@@ -46,9 +46,10 @@ mod _native {
         },
         ask::{ask, check_how, fabrics, lower, quiet},
         builder::Builder,
+        dma_chip::DmaChip,
         errors::kinds,
         how::How,
-        ladder::{chip_route, device_of, devices},
+        ladder::{device_of, devices},
         limits::limits,
         links::pcie_link,
         machine::{Draft, Machine},
@@ -63,7 +64,6 @@ mod _native {
             check_memory, combine, initial_memory, moment_codes, rank_programs,
             without_aggregations,
         },
-        programs::dma_programs,
         registry::{algorithms, bus_factor, collectives, pattern_bytes, patterns},
         sampling::{sample_work, Measurement},
         schedule::{proof_key, Schedule},

@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use linkwright_core::machine::{Engine, Path};
-use linkwright_core::{Bytes, EndpointId, TimePs};
+use linkwright_core::{EndpointId, TimePs};
 use linkwright_sim::fabric::{Conditions, Msg, MsgKind};
 use linkwright_sim::fabrics::{self, AnyFabric};
 use linkwright_sim::network::Wire;
@@ -71,12 +71,6 @@ impl Graph {
     /// What a put in one run costs its initiator before it leaves, and its receiver, combining not included.
     pub fn software(&self) -> (TimePs, TimePs) {
         (self.path.start + self.path.per_run, self.path.receive)
-    }
-
-    /// How long a rank combines `bytes` into its buffer. A rank has one arithmetic unit, and arrivals that combine wait
-    /// for each other, too.
-    pub fn combine(&self, bytes: u64) -> TimePs {
-        self.path.combine_time(Bytes(bytes), true)
     }
 
     /// Whether all lanes of a rank are one, because it does one thing at a time.

@@ -103,11 +103,6 @@ impl Problem {
         let least = ranks.iter().filter_map(|endpoint| endpoint.capacity).min();
         least.map(|bytes| bytes.0)
     }
-
-    /// Bytes of the vector.
-    pub fn bytes(&self) -> u64 {
-        self.shape.elements * u64::from(self.shape.element_bytes)
-    }
 }
 
 fn few_enough(ranks: u32) -> Result<()> {

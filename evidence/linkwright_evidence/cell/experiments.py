@@ -9,18 +9,12 @@ from __future__ import annotations
 from linkwright import _native
 from linkwright.base.errors import LinkwrightError
 from linkwright_evidence.cell.chip import SPES
-
-Programs = list[tuple[str, list[str]]]
+from linkwright_evidence.cell.programs import run
 
 
 def spe(number: int) -> str:
     """Name of an SPE."""
     return f"SPE{number}"
-
-
-def run(machine, programs: Programs, **options) -> dict:
-    """Columns of one run."""
-    return _native.dma_programs(machine, programs, **options)
 
 
 def finish_ns(found: dict, program: int = 0) -> float:

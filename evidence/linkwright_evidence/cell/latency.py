@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from linkwright import _native
 from linkwright_evidence.cell.chip import SPES
+from linkwright_evidence.cell.programs import run
 
 CLOCKS = {"issue": "issued_ps", "selection": "selected_ps", "first request": "requested_ps"}
 WARM, COUNTED = 100, 512
@@ -24,7 +24,7 @@ def hot_spot(machine, get: bool, counted: int = COUNTED) -> dict[str, np.ndarray
     """Clock -> nanoseconds of every counted DMA, shape (SPEs, DMAs)."""
     step = f"{'get' if get else 'put'} MIC 16384"
     lines = [step] * (WARM + counted) + ["wait"]
-    found = _native.dma_programs(machine, [(f"SPE{i}", lines) for i in range(SPES)])
+    found = run(machine, [(f"SPE{i}", lines) for i in range(SPES)])
     order = np.lexsort((found["line"], found["program"]))
     times = {}
     for name, column in CLOCKS.items():

@@ -365,21 +365,6 @@ class RankProgramColumns(TypedDict):
     buffers: list[str]
 
 
-class ProgramColumns(TypedDict):
-    """The life of DMA commands."""
-
-    program: _U32  # by command, as all but the last two
-    line: _U32
-    issued_ps: _U64
-    queued_ps: _U64
-    selected_ps: _U64
-    requested_ps: _U64
-    data_ps: _U64
-    complete_ps: _U64
-    retries: _U64  # by program
-    lines_ps: list[_U64]  # by program, then by line
-
-
 class KeyRow(TypedDict):
     """A key of machine files."""
 

@@ -44,7 +44,7 @@ class Time:
         >>> time = Time(1_500_000)
         >>> time.us, time.ns, str(time)
         (1.5, 1500.0, '1.50 us')
-        >>> Time.of_us(2) - time, time * 2, time / Time.of_us(3)
+        >>> Time(2_000_000) - time, time * 2, time / Time(3_000_000)
         (Time(500000), Time(3000000), 0.5)
     """
 
@@ -53,16 +53,6 @@ class Time:
     def __post_init__(self) -> None:
         """Refuse what is not a whole number."""
         operator.index(self.ps)
-
-    @classmethod
-    def of_ns(cls, ns: float) -> Time:
-        """Return the time of `ns` nanoseconds, rounded to a picosecond."""
-        return cls(round(ns * PS_PER_NS))
-
-    @classmethod
-    def of_us(cls, us: float) -> Time:
-        """Return the time of `us` microseconds, rounded to a picosecond."""
-        return cls(round(us * PS_PER_US))
 
     @property
     def ns(self) -> float:

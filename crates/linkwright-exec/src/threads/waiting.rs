@@ -131,11 +131,6 @@ impl Waiters {
         }
     }
 
-    /// Whether waiters park.
-    pub fn parks(&self) -> bool {
-        self.parks
-    }
-
     /// How many ranks may wait here.
     pub fn ranks(&self) -> usize {
         self.places.len()

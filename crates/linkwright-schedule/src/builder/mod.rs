@@ -328,15 +328,8 @@ impl Builder {
 
     /// Everything earlier of `rank` is complete before anything later of it starts.
     pub fn fence(&mut self, rank: u32) {
-        self.fences(&[rank]);
-    }
-
-    /// A separate fence for each of `ranks`; they do not wait for each other.
-    pub fn fences(&mut self, ranks: &[u32]) {
         self.step();
-        for &rank in ranks {
-            self.control(OpKind::Fence, rank, rank, 0);
-        }
+        self.control(OpKind::Fence, rank, rank, 0);
         self.step();
     }
 

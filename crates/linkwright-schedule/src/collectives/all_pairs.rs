@@ -11,11 +11,7 @@
 //! memory besides the vectors: in the first half each rank writes the part that no other rank reads.
 //! No rank asks whether a vector is ready: the caller ensures that all are when the collective begins.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// every rank sums its part of all vectors in place, then reads the other parts

@@ -19,12 +19,8 @@
 //! A rank sends D (sum of the sides - D) messages instead of p-1 and each block travels the same way as directly, with
 //! a stop at each turn. On rings of n places, links carry S n/8 in all: what the halves of the torus must exchange.
 
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, Axis};
-use crate::error::Result;
-use crate::ir::{Buffer, Hint, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// blocks go along one axis of a torus after the other, on all axes at once

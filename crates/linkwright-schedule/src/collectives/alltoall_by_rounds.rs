@@ -19,12 +19,8 @@
 //! that go either way where both are as short. First fit needs about a tenth more than the fewest and serves any sides
 //! and any number of axes.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, distance, shifted, shifts, Axis};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -12,12 +12,8 @@
 //!
 //! Rounds stay together while a lane has one message under way (issue policy `blocking`).
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, distance, length, shifted, shifts, Axis, Shift};
-use crate::error::Result;
-use crate::ir::{Buffer, Hint, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// rounds of equal shifts and their opposites, each straight over a torus

@@ -10,12 +10,8 @@
 //! (transform `pipeline`), the time of a large vector tends to 2 S over the rate of a link, in fewer rounds than
 //! a chain has. Each stream has its own lane. The reduce is the broadcast backwards.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// every rank passes the vector on to two others

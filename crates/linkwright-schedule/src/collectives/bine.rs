@@ -16,13 +16,12 @@
 //!
 //! Whole vectors are exchanged as in `allreduce/swing_latency`, which others call Bine's allreduce for small vectors.
 
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::bine::bine;
 use crate::collectives::common::butterfly::Partners::Bine;
 use crate::collectives::common::butterfly_runs as runs;
 use crate::collectives::common::butterfly_schedules as folded;
 use crate::collectives::common::tree;
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "De Sensi and others, \"Bine trees: enhancing collective operations by optimizing communication locality\" (SC \

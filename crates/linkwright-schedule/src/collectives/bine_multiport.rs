@@ -10,12 +10,10 @@
 //! Each of the 2D copies carries 1/(2D) of the vector along a tree of its own: the meetings of
 //! [`super::swing_multiport`] from the farthest on; see `common/ports.rs`. The reduce is the broadcast backwards.
 
-use crate::builder::Shape;
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::butterfly::Partners::Swing;
 use crate::collectives::common::line::Line;
 use crate::collectives::common::ports::{Pace, Ports};
-use crate::error::Result;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "De Sensi and others, \"Bine trees: enhancing collective operations by optimizing communication locality\" (SC \

@@ -25,14 +25,10 @@
 //!
 //! The broadcast of a large vector is also called van de Geijn's.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::ring::{self, Blocks, Ring};
 use crate::collectives::common::tree::{self, binomial};
 use crate::collectives::common::Phase;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA 2005)";

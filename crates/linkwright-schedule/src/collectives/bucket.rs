@@ -9,12 +9,8 @@
 //! One of the copies of [`super::bucket_multiport`]: all messages go to neighbours, in as many rounds as the sides
 //! are long.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::axis::{axes, Axis};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Jain and Sabharwal, \"Optimal bucket algorithms for large MPI collectives on torus interconnects\" (ICS 2010)";

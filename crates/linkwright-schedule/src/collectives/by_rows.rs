@@ -11,10 +11,7 @@
 //! one row.
 
 use crate::builder::{Builder, Chunks, Shape, Slot};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// the rows of a grid are collected in parallel

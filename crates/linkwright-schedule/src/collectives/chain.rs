@@ -10,12 +10,8 @@
 //! place sends on the first slice while the second arrives: p-2+k slices one after another, so
 //! that for large vectors the time tends to S over the slowest hop, whatever p.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::ring;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// the vector passes from the root once around a ring

@@ -14,14 +14,10 @@
 //! rounds between nodes do not grow with them. It needs switches that combine, such as InfiniBand with SHARP.
 //! Every stream has its own lane, so that slices (`pipeline`) overlap.
 
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::direct::{self, Cut, Group};
 use crate::collectives::common::forest::{self, First, Lanes};
 use crate::collectives::common::nodes::{chain, Nodes};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// parts straight to their heads, combined by the network, straight to everyone

@@ -18,11 +18,7 @@
 //! and receives one in every step, so no port is fought for: a rank begins a step when its message
 //! of the step before has arrived (a fence before each but the first).
 
-use crate::builder::{Shape, Slot};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::spec::Collective;
-use crate::symmetric::{Group, Program};
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA 2005)";

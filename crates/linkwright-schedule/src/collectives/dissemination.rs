@@ -21,11 +21,7 @@
 //! Bruck's allgather was published with a rotation of the result at the end; here blocks lie where
 //! they belong from the start, so a message wraps round the end of the vector as two runs instead.
 
-use crate::builder::{Shape, Slot};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::spec::Collective;
-use crate::symmetric::{Group, Program};
+use crate::collectives::prelude::*;
 
 const BRUCK: &str =
     "Bruck, Ho, Kipnis, Upfal and Weathersby, \"Efficient algorithms for all-to-all communications in multiport \

@@ -17,14 +17,10 @@
 //! algorithm suits middling sizes on many nodes. The vector should be cut into slices (`pipeline`), which
 //! then flow up and down at once: each stream has its own lane.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::binary;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
 use crate::collectives::common::nodes::{Chains, Nodes};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// two complementary binary trees over the nodes, a chain inside each node

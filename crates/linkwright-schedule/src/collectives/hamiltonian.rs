@@ -19,13 +19,10 @@
 //! rule and its proof are in `common/hamiltonian.rs`.
 
 use crate::builder::{by, Builder, Shape};
-use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::hamiltonian::cycles;
 use crate::collectives::common::phases;
 use crate::collectives::common::ring::{rounds, Blocks, Ring};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Trotter and Erdos, \"When the Cartesian product of directed cycles is Hamiltonian\" (Journal of Graph Theory \

@@ -18,11 +18,7 @@
 //!
 //! so that what is sent is one run of memory.
 
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 use std::ops::Range;
 
 algorithm! {

@@ -11,13 +11,10 @@
 //! All NICs of a node work, and a block crosses to each other node once: S (rows-1)/p bytes per rank between
 //! nodes, the least possible. Rail and ring have lanes of their own.
 
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::ring::sent;
 use crate::collectives::common::Phase;
 use crate::collectives::pat;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Jia and others, \"Highly scalable deep learning training system with mixed-precision\" (2018), section 3.3, \

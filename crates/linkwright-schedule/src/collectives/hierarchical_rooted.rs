@@ -12,13 +12,10 @@
 //! S/columns bytes pass each NIC instead of S through one. The three phases have lanes of their own, so that
 //! slices (transform `pipeline`) overlap.
 
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::ring::sent;
 use crate::collectives::common::tree::binomial;
 use crate::collectives::common::Phase;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Jia and others, \"Highly scalable deep learning training system with mixed-precision\" (2018), section 3.3, for \

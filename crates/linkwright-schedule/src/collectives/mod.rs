@@ -32,6 +32,7 @@ mod neighbor_exchange;
 mod nvls;
 mod nvls_tree;
 mod pat;
+mod prelude;
 mod rails;
 mod recursive_doubling;
 mod ring;

@@ -9,11 +9,7 @@
 //! Only neighbours talk, as in a ring, but both ways and with two blocks: half of the rounds for the same bytes.
 //! It needs an even number of ranks.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// ranks exchange two blocks with either neighbour in turns

@@ -19,14 +19,10 @@
 //! whole vector combined, has one latency and a barrier for n times the reading:
 //! nothing may be overwritten before everyone has read it.
 
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::nodes::Nodes;
 use crate::collectives::common::ring::sent;
 use crate::collectives::common::Phase;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Klenk, Jiang, Thorson and Dennison, \"An in-network architecture for accelerating shared-memory multiprocessor \

@@ -11,15 +11,11 @@
 //! What [`super::nvls`] does where the network cannot combine: each part has its own rail, so all NICs work.
 //! Each stream has its own lane, so that slices (`pipeline`) go up, down and out at once.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
 use crate::collectives::common::nodes::Nodes;
 use crate::collectives::double_binary_tree::tree;
 use crate::collectives::nvls::{combine, copy};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// switches combine inside the nodes, double binary trees between them

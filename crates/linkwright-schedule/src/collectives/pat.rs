@@ -17,11 +17,7 @@
 //!
 //! The same allgather has been published for MPI as Sparbit, stripe parallel binomial trees.
 
-use crate::builder::Shape;
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::spec::Collective;
-use crate::symmetric::{Group, Program};
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Jeaugey, \"PAT: a new algorithm for all-gather and reduce-scatter operations at scale\" (2025); Loch and \

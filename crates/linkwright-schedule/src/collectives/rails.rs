@@ -11,11 +11,7 @@
 //! rail, which crosses no spine; the price is a second way inside the node. Known from NCCL as PXN, proxies that
 //! cross NVLink. Blocks for the own node go straight.
 
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// blocks gather on the GPU of their rail, then cross to the other nodes in one message each

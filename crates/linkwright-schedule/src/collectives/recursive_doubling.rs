@@ -29,15 +29,11 @@
 //!
 //! Allreduce and reduce of blocks are also called Rabenseifner's.
 
-use crate::builder::Shape;
-use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::butterfly::Partners::{self, Doubling};
 use crate::collectives::common::butterfly_schedules as folded;
 use crate::collectives::common::cube::Cube;
 use crate::collectives::common::phases;
-use crate::error::{Result, ScheduleError};
-use crate::ir::Schedule;
-use crate::symmetric::Program;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA 2005)";

@@ -16,13 +16,9 @@
 //! Several orders of the ranks may be given; each ring then carries its part of the vector, and
 //! all rings run at once.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::{algorithm, Algorithm};
 use crate::collectives::common::phases;
 use crate::collectives::common::ring::{self, Blocks};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::symmetric::Program;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Patarasuk and Yuan, \"Bandwidth optimal all-reduce algorithms for clusters of workstations\" (JPDC 2009)";

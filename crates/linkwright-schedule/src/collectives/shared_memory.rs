@@ -11,11 +11,7 @@
 //! where the other algorithms move 2 S per rank in parallel. A program without communication would
 //! do this, so it shows what communication gains.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Hint, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// every rank writes to a common memory, sums its part of all vectors, reads the result

@@ -11,13 +11,9 @@
 //! nobody waits for a barrier; `all_pairs` is the two-shot that reads, between barriers, and needs no places.
 //! With a switch that combines and copies, `one_shot_multimem` and `nvls` do the same.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::direct::{self, Cut, Group};
 use crate::collectives::common::forest::Lanes;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 algorithm! {
     /// every rank sends its vector to every other rank and adds up what arrives

@@ -20,11 +20,7 @@
 //! executor sends p-1 messages and it is the linear broadcast. The barrier is the counter that
 //! everyone increments, written as messages.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const OVERVIEW: &str =
     "Chan, Heimlich, Purkayastha and van de Geijn, \"Collective communication: theory, practice, and experience\" \

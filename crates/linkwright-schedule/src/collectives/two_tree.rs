@@ -11,13 +11,9 @@
 //! `pipeline`), a large vector takes S over the rate of a port, in the rounds of a tree. Each stream has its own lane.
 //! The reduce is the broadcast backwards.
 
-use crate::builder::{Builder, Shape};
-use crate::collectives::algorithm::algorithm;
 use crate::collectives::common::binary;
 use crate::collectives::common::forest::{self, First, Lanes, Tree};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const SOURCE: &str =
     "Sanders, Speck and Träff, \"Two-tree algorithms for full bandwidth broadcast, reduction and scan\" (Parallel \

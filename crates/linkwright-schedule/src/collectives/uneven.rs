@@ -16,12 +16,8 @@
 //!
 //! Nothing is sent where there is nothing to send. [`crate::classes`] says how tokens become blocks.
 
-use crate::builder::{Builder, Shape, Slot};
 use crate::classes::{Class, Classes, Copies, Places};
-use crate::collectives::algorithm::{algorithm, Algorithm};
-use crate::error::{Result, ScheduleError};
-use crate::ir::Schedule;
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 const DEEPEP: &str =
     "Zhao and others, \"DeepEP: an efficient expert-parallel communication library\" (2025)";

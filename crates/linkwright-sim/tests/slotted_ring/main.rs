@@ -5,5 +5,4 @@ mod common;
 #[path = "../files/mod.rs"]
 mod files;
 mod invariants;
-mod programs;
 mod timing;

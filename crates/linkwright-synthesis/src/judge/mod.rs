@@ -21,7 +21,7 @@ pub use crate::verdict::{Control, Report, Verdict, Winner};
 use crate::Result;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::{verify, Schedule};
-use linkwright_sim::{ask, Answer, How, Pricer};
+use linkwright_sim::{ask, Pricer};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -396,19 +396,6 @@ impl Judge {
             tried: self.tried,
             elapsed: self.begun.elapsed(),
         })
-    }
-
-    /// `candidate` simulated with its critical path, the load of every link and the times of every operation.
-    pub fn explain(&self, candidate: &Candidate) -> Result<Answer> {
-        let schedule = self.lower(&candidate.schedule, candidate.path.as_deref())?;
-        let options = self
-            .problem
-            .options(candidate.issue, candidate.path.as_deref());
-        let options = How {
-            operations: true,
-            ..options
-        };
-        ask(&self.problem.machine, &schedule, &options)
     }
 
     fn accept(&mut self, winner: Winner) {

@@ -326,7 +326,8 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(small.shape.grid, [8, 8]);
-        assert_eq!((small.machine.ranks(), small.bytes()), (64, 1 << 18));
+        let bytes = small.shape.elements * u64::from(small.shape.element_bytes);
+        assert_eq!((small.machine.ranks(), bytes), (64, 1 << 18));
         assert!(rehearsal(&problem(Collective::Allreduce, &[16, 16], 4096))
             .unwrap()
             .is_none());

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from linkwright.base.toml import (
     whole,
 )
 from linkwright.base.units import size_sweep
+from linkwright.machines import writer
 from linkwright.store.schema import METRICS
 
 FORMAT = 1
@@ -205,10 +205,8 @@ class Suite:
     def text(self) -> str:
         """The suite as a file, which `parse` reads back."""
         head = {"format": FORMAT, "name": self.name, "summary": self.summary, "description": self.description}
-        lines = ["[suite]", *_lines({**head, "machines": list(self.machines) or None})]
-        for part in self.parts:
-            lines += ["", "[[part]]", *_lines(dict(_stated(part)))]
-        return "\n".join(lines) + "\n"
+        stated = {key: value for key, value in {**head, "machines": list(self.machines)}.items() if value}
+        return writer.text({"suite": stated, "part": [dict(_stated(part)) for part in self.parts]})
 
 
 def load(path: Path) -> Suite:
@@ -315,21 +313,3 @@ def _stated(part: Part) -> Iterator[tuple[str, object]]:
             yield axis.name, AXES[axis.name].kind.show(value)
     for kind, changed in part.overrides.items():
         yield kind, {key: AXES[key].kind.show(value) for key, value in changed.items()}
-
-
-def _lines(values: Mapping[str, object]) -> list[str]:
-    return [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
-
-
-def _toml(value: object) -> str:
-    """JSON strings, numbers, booleans and lists of them are TOML; a table has `=`."""
-    if isinstance(value, dict):
-        bare = re.compile("[A-Za-z0-9_-]+")
-        pairs = (f"{key if bare.fullmatch(key) else _toml(key)} = {_toml(one)}" for key, one in value.items())
-        return "{ " + ", ".join(pairs) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    # TOML allows no bare DEL, and no surrogate pairs as escapes.
-    import json
-
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

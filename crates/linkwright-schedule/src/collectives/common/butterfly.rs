@@ -25,9 +25,7 @@
 //! Sources: Thakur, Rabenseifner and Gropp, IJHPCA 2005 (doubling, folding); De Sensi, Bonato,
 //! Saam and Hoefler, "Swing: short-cutting rings for higher bandwidth allreduce" (NSDI 2024).
 
-use crate::builder::Shape;
-use crate::error::Result;
-use crate::ir::Hint;
+use crate::collectives::prelude::*;
 
 /// Who meets whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

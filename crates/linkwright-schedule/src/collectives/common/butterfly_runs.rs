@@ -17,10 +17,7 @@ use super::butterfly_schedules::{
     Owned,
 };
 use super::Phase;
-use crate::builder::{Builder, Shape};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 /// Broadcast: scatter from the root along the meetings, then double.
 pub fn broadcast(shape: &Shape, partners: Partners) -> Result<Schedule> {

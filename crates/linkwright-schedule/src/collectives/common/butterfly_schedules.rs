@@ -15,10 +15,7 @@
 
 use super::butterfly::{Butterfly, Partners};
 use super::Phase;
-use crate::builder::{Builder, Shape, Slot};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 /// Blocks that each rank answers for.
 pub(super) type Owned = Vec<Vec<u32>>;

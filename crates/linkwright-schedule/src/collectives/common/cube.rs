@@ -12,11 +12,7 @@
 
 use super::butterfly::{Butterfly, Partners};
 use super::Phase;
-use crate::builder::{Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
-use crate::error::Result;
-use crate::ir::Hint;
-use crate::symmetric::{Group, Program};
+use crate::collectives::prelude::*;
 
 /// The meetings of rank 0, and with it of everyone: distance and direction.
 pub struct Cube(Vec<(u32, Hint)>);

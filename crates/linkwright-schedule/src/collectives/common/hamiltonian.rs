@@ -25,8 +25,7 @@
 //! (Journal of Graph Theory 1978).
 
 use super::ring::Ring;
-use crate::builder::Shape;
-use crate::ir::Hint;
+use crate::collectives::prelude::*;
 
 /// The first `count` (1 or 2) of cycles A and B on the grid of `shape`, or, where it has none, on
 /// the squarest torus of its ranks that has them.

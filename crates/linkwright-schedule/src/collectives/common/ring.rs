@@ -13,11 +13,7 @@
 //! workstations" (JPDC 2009).
 
 use super::Phase;
-use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::algorithm::Algorithm;
-use crate::error::Result;
-use crate::ir::Hint;
-use crate::symmetric::{Group, Program};
+use crate::collectives::prelude::*;
 
 /// A cycle through all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]

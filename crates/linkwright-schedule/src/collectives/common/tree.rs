@@ -14,9 +14,7 @@
 //! what belongs to a subtree as one piece. [`super::bine`] has other trees of this kind.
 
 use crate::builder::{Builder, Chunks, Shape};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 use std::ops::Range;
 
 /// One branch of the tree.

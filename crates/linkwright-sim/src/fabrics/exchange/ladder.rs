@@ -96,13 +96,6 @@ impl Route {
         });
         rung.into_iter().chain(self.rail_links())
     }
-
-    /// The positions on the way, both ends included.
-    pub fn positions(self) -> Vec<u32> {
-        let source = (self.rungs() == 1).then_some(self.from);
-        let rails = (0..=self.rails()).map(|hop| self.after(hop));
-        source.into_iter().chain(rails).collect()
-    }
 }
 
 /// A device that a program can run on.
@@ -284,7 +277,9 @@ mod tests {
         assert_eq!((seven_eight.rails(), seven_eight.rungs()), (7, 0));
         let farthest = between(&ladder, 7, 10);
         assert_eq!((farthest.rails(), farthest.rungs()), (7, 1));
-        assert_eq!(farthest.positions(), [1, 0, 2, 4, 6, 8, 10, 12, 14]);
+        assert_eq!((farthest.from, farthest.to), (1, 14));
+        let along: Vec<u32> = (0..=7).map(|hop| farthest.after(hop)).collect();
+        assert_eq!(along, [0, 2, 4, 6, 8, 10, 12, 14]);
         let links: Vec<u32> = Route { from: 5, to: 0 }.rail_links().collect();
         assert_eq!(
             links,

@@ -27,6 +27,8 @@ pub enum News {
     Queued(u32),
     /// It is complete; `false` for a conditional write whose reservation was lost.
     Complete(u32, bool, Life),
+    /// A time that [`Chip::wake_at`] was given has come.
+    Woken,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +217,7 @@ impl Chip {
                 Event::Complete(unit, queue, slot, held) => {
                     self.complete(now, unit, queue, slot, held);
                 }
-                Event::Wake => {}
+                Event::Wake => self.news.push(News::Woken),
             }
         }
         for queue in &mut self.coming {
@@ -231,6 +233,19 @@ impl Chip {
         if self.look <= now {
             self.arbitrate(now);
         }
+    }
+
+    /// Go on until there is news: when, and what; nothing if nothing more can happen after the time `from`.
+    pub fn advance(&mut self, from: u64) -> (u64, Vec<News>) {
+        let mut now = from;
+        while let Some(next) = self.next() {
+            now = next;
+            self.step(now);
+            if !self.news.is_empty() {
+                break;
+            }
+        }
+        (now, std::mem::take(&mut self.news))
     }
 
     fn arbitrate(&mut self, now: u64) {

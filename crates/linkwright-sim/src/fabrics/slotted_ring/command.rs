@@ -22,17 +22,6 @@ pub enum Queue {
     Proxy,
 }
 
-/// What a command waits for in its tag group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Nothing.
-    None,
-    /// All earlier commands of the group in the same queue.
-    Fence,
-    /// The same, and later ones of the group wait for it.
-    Barrier,
-}
-
 /// A contiguous piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -44,17 +33,30 @@ pub struct Piece {
     pub bytes: u32,
 }
 
-/// What the bus is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Data out of the local store.
-    Put,
-    /// Data into it.
-    Get,
-    /// Read a lock line and reserve it.
-    Reserve,
-    /// Write it if the reservation still holds.
-    Conditional,
+linkwright_core::words! {
+    /// What a command waits for in its tag group.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Order {
+        /// Nothing.
+        None = "none",
+        /// All earlier commands of the group in the same queue.
+        Fence = "fence",
+        /// The same, and later ones of the group wait for it.
+        Barrier = "barrier",
+    }
+
+    /// What the bus is used for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// Data out of the local store.
+        Put = "put",
+        /// Data into it.
+        Get = "get",
+        /// Read a lock line and reserve it.
+        Reserve = "reserve",
+        /// Write it if the reservation still holds.
+        Conditional = "conditional",
+    }
 }
 
 /// A DMA command.
@@ -99,6 +101,27 @@ impl Command {
             queue: Queue::Spu,
             handle,
         }
+    }
+
+    /// The same as a list of `pieces` pieces, each behind the one before, at most `longest`.
+    pub fn listed(mut self, pieces: u32, longest: usize) -> Result<Self, Refused> {
+        // Checked before the pieces are made: a typing error must not fill the memory.
+        if pieces as usize > longest {
+            return Err(Refused::List(pieces as usize, longest));
+        }
+        let Piece {
+            local,
+            effective,
+            bytes,
+        } = self.piece;
+        let piece = |index: u32| Piece {
+            local: local.wrapping_add(index.wrapping_mul(bytes)),
+            effective: effective + u64::from(index) * u64::from(bytes),
+            bytes,
+        };
+        self.rest = (1..pieces).rev().map(piece).collect();
+        self.list = true;
+        Ok(self)
     }
 
     /// Apply the rules of the hardware.

@@ -31,6 +31,20 @@ pub struct Life {
     pub complete: u64,
 }
 
+impl Life {
+    /// All moments, in the order of the fields.
+    pub fn moments(&self) -> Vec<u64> {
+        vec![
+            self.issued,
+            self.queued,
+            self.selected,
+            self.requested,
+            self.data,
+            self.complete,
+        ]
+    }
+}
+
 /// An entry of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {

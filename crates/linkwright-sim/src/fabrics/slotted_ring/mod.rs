@@ -36,8 +36,6 @@ mod chip;
 pub mod command;
 mod config;
 mod mfc;
-pub mod program;
-pub mod programs;
 mod rings;
 
 use std::collections::VecDeque;
@@ -48,8 +46,7 @@ use crate::fabric::{
     Character, Conditions, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Stuck,
 };
 use crate::network::{Network, NetworkCut, PortRates, Wire, Wiring};
-use chip::News;
-pub use chip::{Chip, Start};
+pub use chip::{Chip, News, Start};
 use command::{sizes, Command, Kind};
 pub use config::{ReceiverOrder, RingConfig, Sees, Tie};
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};

@@ -25,10 +25,7 @@ mod rooted;
 
 use super::line::Line;
 use super::Phase;
-use crate::builder::{Builder, Shape, Slot};
-use crate::error::Result;
-use crate::ir::{Buffer, Hint, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 /// How the steps of a reduce-scatter go over the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

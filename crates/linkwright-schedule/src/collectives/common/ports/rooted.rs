@@ -4,10 +4,7 @@
 //! who have the part to those who do not: a tree. A reduce is the broadcast backwards.
 
 use super::{fold_in, fold_out, Copy, Message, Ports};
-use crate::builder::{Builder, Shape};
-use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
-use crate::spec::Collective;
+use crate::collectives::prelude::*;
 
 impl Ports {
     /// Copy the parts of the root's vector to everyone, along a tree in each copy.
