@@ -100,7 +100,9 @@ def test_more_data_never_takes_less(kind):
     for step in range(0, 15, 2):
         if kind in ("collective", "framework_allreduce"):
             continue
-        times.append(kernels.time_us(exchanged(kind, ops.get(kind, "dispatch"), tokens=2**step, experts=64, topk=4)))
+        times.append(
+            kernels.time_us(exchanged(kind, ops.get(kind, "dispatch"), tokens=2**step, experts=64, topk=4, dtype="fp8"))
+        )
     assert times == sorted(times)
 
 
@@ -130,6 +132,16 @@ def test_switches_name_known_kernels_and_say_what_they_rest_on():
         assert row["kernel"] in {f"{way}_{shots}" for way in (*allreduce.ROUNDS, "store") for shots in ("one", "two")}
         assert row["status"] in ("documented", "post_hoc", "assumed")
         assert row["source"]
+
+
+def test_facts_of_systems_are_those_of_machine_files():
+    """NVLink 5: 18 links of 50 GB/s; ConnectX-7: 400 Gb/s; HBM3e: 8,000 GB/s. PCIe Gen5 x8: 31.5 GB/s; GDDR6: 456."""
+    on = SYSTEMS["b200_sxm"]
+    assert (on.link, on.nic, on.memory, on.sms) == (900_000, 50_000, 8_000_000, 148)
+    on = SYSTEMS["b60"]
+    assert (on.link, on.nic, on.memory, on.sms) == (31_500, 0, 456_000, 0)
+    assert SYSTEMS["gb200"].nic == SYSTEMS["gb200"].link == 900_000
+    assert SYSTEMS["a100_sxm"].memory == 2_039_000
 
 
 def test_few_numbers_are_fitted():
@@ -216,12 +228,32 @@ def test_withheld_systems_and_scales_are_answered_with_their_columns(tmp_path, c
         assert cell["reference"] is None
 
 
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (ASKED[0], ""),
+        (ASKED[0] | {"table": "vllm/0.30.0"}, "no time of vllm/0.30.0 is published: answered by the rules that also "
+         "hold for vllm/0.24.0"),
+        (ASKED[0] | {"table": "vllm/0.1.0"}, "hold for vllm/0.12.0"),
+        (ASKED[0] | {"mode": ""}, "no mode: answered as graph"),
+        (ASKED[1], "no version: answered as sglang/0.5.12"),
+        (ASKED[2], ""),
+        (ASKED[2] | {"reported": "2.31.1"}, "NCCL 2.31.1: answered by the rules of 2.28"),
+    ],
+)  # fmt: skip
+def test_an_answer_for_the_nearest_version_says_so(tmp_path, row, said):
+    cell = studies.reproduce("kernels", Options(conditions=written(tmp_path, row))).cells[0]
+    assert cell.predicted
+    assert str(cell.keys.get("remark", "")).endswith(said)
+    assert bool(cell.keys.get("remark")) == bool(said)
+
+
 def test_a_row_that_no_model_knows_costs_no_other_its_answer(tmp_path):
     file = written(tmp_path, *ASKED, ASKED[0] | {"system": "h100"})
     outcome = studies.reproduce("kernels", Options(conditions=file))
     assert [cell.predicted is None for cell in outcome.cells] == [False] * len(ASKED) + [True]
     assert "line 6: unknown system `h100`" in outcome.cells[-1].keys["remark"]
-    assert "1 row without a prediction" in outcome.remarks[1]
+    assert "1 row without a prediction" in outcome.remarks[-1]
 
 
 @pytest.mark.parametrize(
@@ -245,6 +277,14 @@ def test_a_row_that_no_model_knows_costs_no_other_its_answer(tmp_path):
         ({"gpus": 16, "nodes": 2, "system": "l40s"}, "no network of `l40s`"),
         (ASKED[0] | {"system": "h100_sxm", "gpus": 16, "nodes": 2}, "on one node of `h100_sxm` only"),
         (ASKED[0] | {"mode": "stream"}, "unknown mode of framework_allreduce `stream`"),
+        (ASKED[0] | {"dtype": "fp4"}, "unknown data type of framework_allreduce all_reduce `fp4`"),
+        (ASKED[0] | {"table": ""}, "table is missing; the kernel depends on the version of vllm"),
+        (ASKED[0] | {"table": "vllm"}, "table `vllm` has no library and version"),
+        (ASKED[0] | {"table": "sglang/0.5.14"}, "table `sglang/0.5.14` is not of backend `vllm`"),
+        (ASKED[3] | {"backend": "deepep"}, "unknown backend of moe_alltoall `deepep`"),
+        (ASKED[3] | {"dtype": ""}, "unknown data type of moe_alltoall prepare"),
+        ({"dtype": "fp8"}, "unknown data type of deepep_ht_combine combine `fp8`"),
+        ({"mode": "graph"}, "unknown mode of deepep_ht_combine `graph`"),
     ],
 )
 def test_a_file_of_which_no_model_knows_a_row_is_refused_in_one_message(tmp_path, change, message):

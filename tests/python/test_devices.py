@@ -38,6 +38,7 @@ HOSTS = Path(__file__).parent.parent / "hosts"
         ("Tesla V100-PCIE-16GB", "V100 PCIe", "assumed-v100-pcie"),
         ("NVIDIA A100-SXM4-40GB", "A100", "dgx-a100"),
         ("NVIDIA A100-SXM-64GB", "A100 64GB", "a100-leonardo"),
+        ("NVIDIA A100-SXM4-80GB", "A100 SXM4 80GB", "dgx-a100"),
         ("NVIDIA A100-PCIE-40GB", "A100 PCIe", "assumed-a100-pcie"),
         ("NVIDIA A100 80GB PCIe", "A100 PCIe", "assumed-a100-pcie"),
         ("NVIDIA A800-SXM4-80GB", "A800", "assumed-a800"),

@@ -162,6 +162,7 @@ RIGHT = {
     "plan": "plan io --on vollo-ia420f --in 8 --out 8",
     "plan cost": "plan cost allreduce --on loggp -p 2 --sizes 8,64",
     "plan order": "plan order --on dgx1-p100 --tensor 2:1M --data 2:1M",
+    "plan experts": "plan experts --on dgx1-p100 --tokens 4 --experts 16 --topk 2 --hidden 128",
     "synthesize": "synthesize broadcast --on loggp -p 2 --sizes 8 --budget 1s",
     "tune": "tune --on loggp --for ucc -p 2 --sizes 8",
     "fit": "fit latest --name x",

@@ -247,12 +247,36 @@ def test_ranks_that_do_not_factor_and_more_slices_than_elements(tmp_path):
         (("broadcast", "--on", "dgx1-p100", "--sizes", "1K", "--root", "8"), "root 8"),
         (("allreduce", "--on", "dgx1-p100", "--budget", "0s"), "`0s` is not a positive time"),
         (("allreduce", "--on", "dgx1-p100", "--degrade", "nvlink=0"), "the factor of a rate is above 0"),
+        (("dispatch", "--on", "dgx1-p100"), "dispatch: lacks --tokens, --experts, --topk, --hidden"),
+        (("allreduce", "--on", "dgx1-p100", "--tokens", "8"), "--tokens: only alltoallv, combine, dispatch are uneven"),
     ],
 )
 def test_questions_that_make_no_sense(arguments, why):
     done = invoke("synthesize", *arguments)
     assert done.status == 2, done.err + done.out
     assert why in done.err
+
+
+def test_uneven_exchanges_are_searched_for_their_counts(tmp_path):
+    """What is found is no slower than any algorithm, proved, and on threads the data is right."""
+    moe = ("--tokens", "24", "--experts", "16", "--topk", "4", "--hidden", "128", "--routing", "zipf:1.0", "-d", "u8")
+    (row,), out = found(tmp_path, "dispatch", "--on", str(CROSSBAR), "-p", "4", "--grid", "2x2", *moe, "--budget", "1s")
+    assert row["size_bytes"] == 24 * 128
+    assert row["bound_ns"] <= row["found_ns"] <= row["known_ns"]
+    (file,) = out.glob("*.lw")
+    assert invoke("verify", str(file)).status == 0
+    ran = invoke("run", str(file), "--on", "threads", "--iters", "3", *BRIEF, "--runs", str(tmp_path))
+    assert ran.status == 0, ran.err + ran.out
+
+
+def test_counts_are_for_as_many_ranks(tmp_path):
+    counts = tmp_path / "counts.csv"
+    counts.write_text("0,9\n4,0\n")
+    done = invoke("synthesize", "alltoallv", "--on", "dgx1-p100", "--counts", str(counts), *QUICK)
+    assert done.status == 2
+    assert "--counts: of 2 ranks, not 8; state -p 2" in done.err
+    (row,), _ = found(tmp_path, "alltoallv", "--on", "dgx1-p100", "-p", "2", "--counts", str(counts))
+    assert row["size_bytes"] == 9 * 4
 
 
 def test_a_machine_that_is_not_connected():

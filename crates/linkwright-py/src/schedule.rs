@@ -6,6 +6,7 @@ use crate::errors;
 use crate::hints::{self, row, Column, Typed};
 use crate::html;
 use linkwright_schedule::builder::Shape;
+use linkwright_schedule::classes;
 use linkwright_schedule::exchange::{Routing, UnevenExchange};
 use linkwright_schedule::ir::Hint;
 use linkwright_schedule::own_scratch::own_scratch;
@@ -106,6 +107,8 @@ impl Schedule {
     ///     counts: of an uneven exchange, the elements that each rank has for each rank, row by row.
     ///     routing: of a dispatch or a combine, in place of counts: experts, experts of a token, elements of a token,
     ///         skew of the Zipf distribution in thousandths and seed; a vector is the tokens of one rank.
+    ///     owners: of a routing, the rank that serves each expert to each rank with tokens, row by row; by default each
+    ///         rank owns as many consecutive experts.
     /// Returns:
     ///     The schedule.
     /// Raises:
@@ -117,7 +120,7 @@ impl Schedule {
     ///     >>> lw.Schedule.build("allreduce/ring", 4, 1024)
     ///     <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
     #[staticmethod]
-    #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None, rings=None, counts=None, routing=None))]
+    #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None, rings=None, counts=None, routing=None, owners=None))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn build(
         py: Python<'_>,
@@ -130,10 +133,11 @@ impl Schedule {
         rings: Option<Vec<Vec<u32>>>,
         counts: Option<Vec<u64>>,
         routing: Option<(u32, u32, u64, u32, u64)>,
+        owners: Option<Vec<u32>>,
     ) -> PyResult<Self> {
         let shape = Shape {
             rings: rings.unwrap_or_default(),
-            exchange: exchange(counts, routing),
+            exchange: exchange(counts, routing, owners.unwrap_or_default()),
             ..shape(ranks, elements, element_bytes, root, grid)
         };
         wrap(py.detach(|| collectives::build(key, &shape)))
@@ -577,10 +581,28 @@ pub fn shape(
     }
 }
 
+/// Tokens of each rank (row by row) that want each expert, as a routing draws them; the arguments are those of
+/// `Schedule.build`.
+#[pyfunction]
+pub fn expert_loads(
+    ranks: u32,
+    elements: u64,
+    routing: (u32, u32, u64, u32, u64),
+) -> PyResult<Vec<u64>> {
+    let shape = shape(ranks, elements, 1, 0, None);
+    match exchange(None, Some(routing), Vec::new()).as_deref() {
+        Some(UnevenExchange::Routed(routing)) => {
+            classes::expert_loads(&shape, routing).map_err(errors::schedule)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// The exchange of these keywords of `Schedule.build`.
 pub fn exchange(
     counts: Option<Vec<u64>>,
     routing: Option<(u32, u32, u64, u32, u64)>,
+    owners: Vec<u32>,
 ) -> Option<Arc<UnevenExchange>> {
     let routed = routing.map(|(experts, topk, token_elements, skew_permille, seed)| {
         UnevenExchange::Routed(Routing {
@@ -589,6 +611,7 @@ pub fn exchange(
             token_elements,
             skew_permille,
             seed,
+            owners,
         })
     });
     counts.map(UnevenExchange::Counts).or(routed).map(Arc::new)

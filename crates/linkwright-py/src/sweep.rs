@@ -161,7 +161,11 @@ pub fn shape(given: &mut Options<'_>) -> PyResult<Shape> {
     shape.element_bytes = given.take("element_bytes")?.unwrap_or(shape.element_bytes);
     shape.root = given.take("root")?.unwrap_or(shape.root);
     shape.grid = given.take("grid")?.unwrap_or_default();
-    shape.exchange = exchange(given.take("counts")?, given.take("routing")?);
+    shape.exchange = exchange(
+        given.take("counts")?,
+        given.take("routing")?,
+        given.take("owners")?.unwrap_or_default(),
+    );
     Ok(shape)
 }
 

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::hints::{self, row, Typed};
 use crate::machine::Machine;
-use crate::schedule::Schedule;
+use crate::schedule::{exchange, Schedule};
 
 /// How often a wait looks whether Ctrl-C was pressed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
@@ -129,10 +129,11 @@ impl Drop for Synthesis {
 /// `bytes` is the size of the vector, `budget_s` the time to search, `methods` names some of `synthesis_methods()`
 /// (none: all), `threads` 0 is one for each processor. The same `seed` gives the same winners, whatever `threads` is.
 /// With `serial_starts`, transfers of a rank start one after another, whatever their lanes. With `fastest`, the answer is
-/// the fastest schedule even where its gain does not last.
+/// the fastest schedule even where its gain does not last. `counts` and `routing` are those of `Schedule.build`.
 #[pyfunction]
 #[pyo3(signature = (machine, collective, ranks, bytes, *, element_bytes=4, root=0, grid=None, path=None, seed=0,
-                    budget_s=30.0, methods=None, threads=0, serial_starts=false, fastest=false))]
+                    budget_s=30.0, methods=None, threads=0, serial_starts=false, fastest=false,
+                    counts=None, routing=None))]
 #[allow(clippy::too_many_arguments)] // keywords of Python
 pub fn synthesize(
     machine: &Machine,
@@ -149,6 +150,8 @@ pub fn synthesize(
     threads: usize,
     serial_starts: bool,
     fastest: bool,
+    counts: Option<Vec<u64>>,
+    routing: Option<(u32, u32, u64, u32, u64)>,
 ) -> PyResult<Synthesis> {
     let Some(collective) = Collective::from_name(collective) else {
         let message = format!("unknown collective `{collective}`");
@@ -156,6 +159,7 @@ pub fn synthesize(
     };
     let mut shape = Shape::new(ranks, bytes / u64::from(element_bytes.max(1)));
     (shape.element_bytes, shape.root, shape.grid) = (element_bytes, root, grid.unwrap_or_default());
+    shape.exchange = exchange(counts, routing, Vec::new());
     let budget = Duration::try_from_secs_f64(budget_s).map_err(|_| {
         let message = format!("a budget of {budget_s} s is no time; give 0 or more seconds");
         errors::raise("UsageError", message)

@@ -20,6 +20,7 @@ use crate::builder::Shape;
 use crate::error::{Result, ScheduleError};
 use crate::exchange::{Draw, Routing, UnevenExchange};
 use crate::ir::{Buffer, Owner, Parts, MAX_CHUNKS};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -89,6 +90,19 @@ impl Classes {
             UnevenExchange::Counts(counts) => of_counts(shape, counts),
             UnevenExchange::Routed(routing) => of_routes(shape, routing, copies),
         }
+    }
+
+    /// The same in pieces of at most `most` units, each a class of its own.
+    pub fn cut(self, most: u64) -> Self {
+        let pieces = |class: Class| {
+            let count = class.units.div_ceil(most.max(1));
+            (0..count).map(move |piece| Class {
+                units: class.units * (piece + 1) / count - class.units * piece / count,
+                ..class.clone()
+            })
+        };
+        let all = self.all.into_iter().flat_map(pieces).collect();
+        Classes { all, ..self }
     }
 
     /// The shape whose vector has whole units.
@@ -214,8 +228,29 @@ fn of_counts(shape: &Shape, counts: &[u64]) -> Result<Classes> {
     })
 }
 
+/// Reject owners that are not a rank for each pair of a rank and an expert.
+fn check_owners(shape: &Shape, routing: &Routing) -> Result<()> {
+    let (given, pairs) = (
+        routing.owners.len(),
+        u64::from(shape.ranks) * u64::from(routing.experts),
+    );
+    if given > 0 && given as u64 != pairs {
+        return wrong(format!(
+            "{given} owners of experts; give one for each rank and expert, {pairs} in all"
+        ));
+    }
+    match routing.owners.iter().find(|&&owner| owner >= shape.ranks) {
+        Some(owner) => wrong(format!(
+            "rank {owner} owns an expert; there are ranks 0 to {}",
+            shape.ranks - 1
+        )),
+        None => Ok(()),
+    }
+}
+
 /// The limits of experts, ranks and tokens.
 fn check(shape: &Shape, routing: &Routing) -> Result<u64> {
+    check_owners(shape, routing)?;
     let Routing {
         experts,
         topk,
@@ -223,7 +258,7 @@ fn check(shape: &Shape, routing: &Routing) -> Result<u64> {
         skew_permille,
         ..
     } = *routing;
-    if experts == 0 || experts % shape.ranks != 0 {
+    if experts == 0 || experts % shape.ranks != 0 && routing.owners.is_empty() {
         return wrong(format!(
             "{experts} experts are not divisible by {} ranks; each rank owns as many, use {}",
             shape.ranks,
@@ -256,6 +291,22 @@ fn check(shape: &Shape, routing: &Routing) -> Result<u64> {
     }
 }
 
+/// Tokens of each rank (rows) that want each expert.
+pub fn expert_loads(shape: &Shape, routing: &Routing) -> Result<Vec<u64>> {
+    shape.check()?;
+    let tokens = check(shape, routing)?;
+    let experts = routing.experts as usize;
+    let mut found = vec![0; shape.ranks as usize * experts];
+    let mut draw = Draw::new(routing);
+    for (source, row) in (0..shape.ranks).zip(found.chunks_mut(experts)) {
+        draw.begin(source);
+        for _ in 0..tokens {
+            draw.token().iter().for_each(|&one| row[one as usize] += 1);
+        }
+    }
+    Ok(found)
+}
+
 fn of_routes(shape: &Shape, routing: &Routing, copies: Copies) -> Result<Classes> {
     let tokens = check(shape, routing)?;
     if let Copies::Node(node) = copies {
@@ -269,12 +320,13 @@ fn of_routes(shape: &Shape, routing: &Routing, copies: Copies) -> Result<Classes
     let mut draw = Draw::new(routing);
     for source in 0..shape.ranks {
         let mut counts: HashMap<(u32, u128), u64> = HashMap::new();
-        let (per_rank, mut ranks) = (routing.experts / shape.ranks, Vec::new());
+        let mut ranks = Vec::new();
         let mut even = vec![0u64; shape.ranks as usize];
         draw.begin(source);
         for _ in 0..tokens {
             ranks.clear();
-            ranks.extend(draw.token().iter().map(|expert| expert / per_rank));
+            let owner = |&expert: &u32| routing.owner(shape.ranks, source, expert);
+            ranks.extend(draw.token().iter().map(owner));
             if copies != Copies::Expert {
                 ranks.sort_unstable();
                 ranks.dedup();
@@ -298,8 +350,9 @@ fn of_routes(shape: &Shape, routing: &Routing, copies: Copies) -> Result<Classes
                 let members = (0..node).filter(|member| mask >> member & 1 == 1);
                 (members.map(|member| at * node + member).collect(), units)
             }));
-            // By node, then by members: what goes to one node is contiguous.
-            found.sort_unstable_by(|a, b| (a.0[0] / node, &a.0).cmp(&(b.0[0] / node, &b.0)));
+            // What goes to one node is contiguous, the fullest classes first: in parts, the last ones are small then.
+            let key = |one: &(Vec<u32>, u64)| (one.0[0] / node, Reverse(one.1), one.0.clone());
+            found.sort_by_cached_key(key);
         }
         all.extend(found.into_iter().map(|(targets, units)| Class {
             source,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   counts   elements that rank r has for rank q, a row for each r
-//!   routed   every rank has as many tokens, each for `topk` of `experts`; rank r owns the experts r e/p .. (r+1) e/p
+//!   routed   every rank has as many tokens, each for `topk` of `experts`; rank r owns the experts r e/p .. (r+1) e/p,
+//!            unless `owners` places them
 //! ```
 //!
 //! Experts are drawn without replacement, with probability proportional to 1 / k^s for the k-th most wanted (s = 0: all
@@ -32,6 +33,18 @@ pub struct Routing {
     pub skew_permille: u32,
     /// Other seeds give other draws.
     pub seed: u64,
+    /// Which rank serves each expert, for each rank that has tokens: row by row. Empty: blocks of experts in order.
+    pub owners: Vec<u32>,
+}
+
+impl Routing {
+    /// The rank that serves `expert` to the tokens of `source`, one of `ranks`.
+    pub fn owner(&self, ranks: u32, source: u32, expert: u32) -> u32 {
+        match self.owners.is_empty() {
+            true => expert / (self.experts / ranks),
+            false => self.owners[source as usize * self.experts as usize + expert as usize],
+        }
+    }
 }
 
 /// Draws the experts of one token after the other.

@@ -90,8 +90,11 @@ fn only_cycles_pairs_and_what_needs_a_grid_are_ever_waived() {
             format!("reduce/hierarchical {all:?}"),
             format!("alltoall/rails {all:?}"),
             format!("alltoallv/rails {all:?}"),
+            format!("alltoallv/rails_chunked {all:?}"),
             format!("dispatch/rails {all:?}"),
+            format!("dispatch/rails_chunked {all:?}"),
             format!("combine/rails {all:?}"),
+            format!("combine/rails_chunked {all:?}"),
         ]
     );
 }

@@ -25,6 +25,7 @@ fn routing(experts: u32, topk: u32, skew_permille: u32, seed: u64) -> Routing {
         token_elements: 4,
         skew_permille,
         seed,
+        owners: Vec::new(),
     }
 }
 
@@ -101,7 +102,7 @@ proptest! {
         prop_assume!(fullest > 0);
         let shape = Shape::new(ranks, fullest * 3).with_grid(columns, rows).with_exchange(UnevenExchange::Counts(counts.clone()));
         for (key, schedule) in proved(&shape) {
-            if key.starts_with("alltoallv") && !key.ends_with("rails") {
+            if key.starts_with("alltoallv") && !key.contains("rails") {
                 let moved: u64 = schedule.ops().iter().map(|op| schedule.op_elements(op)).sum();
                 prop_assert_eq!(moved, 3 * counts.iter().sum::<u64>());
             }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from linkwright.base.errors import LinkwrightError, unknown
 from linkwright.base.units import counted
 from linkwright_evidence import Options
-from linkwright_evidence.kernels import cells, claims, condition, holdout, numbers, orders, shown
+from linkwright_evidence.kernels import cells, claims, collective, condition, holdout, numbers, orders, shown
 from linkwright_evidence.kernels.allreduce import switches
 from linkwright_evidence.kernels.predict import Kernels
 from linkwright_evidence.outcome import Cell, Outcome
@@ -35,6 +35,10 @@ def reproduce(options: Options) -> Outcome:
         known = [one for _, one in asked if isinstance(one, condition.Condition)]
         outcome = _outcome(sorted({one.system for one in known}), made)
         outcome.remarks = [f"{counted(len(known), 'row')} predicted"]
+        if said := [cell.keys["remark"] for cell in made if cell.predicted and cell.keys.get("remark")]:
+            outcome.remarks.append(
+                f"{counted(len(said), 'row')} answered as the nearest that is known, `remark` says how; {said[0]}"
+            )
         if refused := [str(one) for _, one in asked if isinstance(one, LinkwrightError)]:
             outcome.remarks.append(
                 f"{counted(len(refused), 'row')} without a prediction, `remark` says why; {refused[0]}"
@@ -89,4 +93,6 @@ def _answer(row: dict[str, str], one: condition.Condition | LinkwrightError, ker
     """A row of `--conditions`, its columns as they stood; without a prediction, `remark` says why."""
     if isinstance(one, LinkwrightError):
         return Cell("no model", row | {"remark": str(one)}, None, None, "us")
-    return Cell(cells.group(one), dict(row), float(f"{kernels.time_us(one):.6g}"), None, "us")
+    said = collective.remark(one) if (one.kind, one.backend) == ("collective", "nccl") else condition.remark(one)
+    keys = row | ({"remark": said} if said else {})
+    return Cell(cells.group(one), keys, float(f"{kernels.time_us(one):.6g}"), None, "us")

@@ -64,7 +64,7 @@ def time(one: Condition, numbers: Numbers, model: Model) -> float:
     spent = _nccl(one, numbers, model) if name == "nccl" else _kernel(one, name, numbers)
     if one.mode == "eager":
         copied = 2 * one.size_bytes / (MEMORY * one.on.memory)
-        return max(one.on.host_us, spent + copied)
+        return max(numbers[f"host.{one.system}"], spent + copied)
     return spent
 
 

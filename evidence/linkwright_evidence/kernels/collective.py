@@ -18,6 +18,15 @@ def nccl_version(version: tuple[int, ...]) -> str:
     return ".".join(map(str, major))
 
 
+def remark(one: Condition) -> str:
+    """The rules that answer for a version of NCCL whose own are not known; empty if they are."""
+    asked = reported(one)
+    used = nccl_version(asked or VERSIONS[0])
+    if asked[:2] == tuple(map(int, used.split("."))):
+        return ""
+    return f"NCCL {'.'.join(map(str, asked)) or 'of unknown version'}: answered by the rules of {used}"
+
+
 def reported(one: Condition) -> tuple[int, ...]:
     """The version that the run printed, else that of the table."""
     text = one.reported or one.table.rpartition("/")[2]

@@ -18,6 +18,8 @@ from pathlib import Path
 from linkwright.base.errors import FileError, LinkwrightError, unknown
 from linkwright.base.units import counted
 from linkwright.libraries.settings import COLLECTIVES
+from linkwright.machines import Variant, load
+from linkwright.machines.gpus import named
 from linkwright_evidence import asked
 
 KINDS = (
@@ -32,7 +34,13 @@ OPS: Mapping[str, Iterable[str]] = {
 }  # fmt: skip
 BACKENDS: Mapping[str, Iterable[str]] = {
     "collective": ("nccl", "oneccl"), "framework_allreduce": ("sglang", "trtllm", "vllm"),
-    **dict.fromkeys(KINDS[2:5], ("deepep",)),
+    **dict.fromkeys(KINDS[2:5], ("deepep",)), "moe_alltoall": ("NVLinkOneSided", "NVLinkTwoSided"),
+}  # fmt: skip
+MODES: Mapping[str, Iterable[str]] = {"collective": ("stream",), "framework_allreduce": ("graph", "eager")}
+# Of DeepEP also by operation: tokens go as fp8 and come back as bf16.
+DTYPES: Mapping[str, Iterable[str]] = {
+    "collective": ("half", "int8"), "framework_allreduce": ("bfloat16",), "dispatch": ("fp8",), "combine": ("bf16",),
+    "moe_alltoall": ("bfloat16", "fp8", "nvfp4"),
 }  # fmt: skip
 RACK_GPUS = 72  # of one NVLink network of trays
 MOST, MOST_EXPERTS = 1 << 40, 1 << 16
@@ -40,36 +48,60 @@ MOST, MOST_EXPERTS = 1 << 40, 1 << 16
 
 @dataclass(frozen=True)
 class System:
-    """A published system: the machine file, its generation, and what kernels need of both.
-
-    `link`, `nic` and `memory` are bytes/us of one GPU and direction (of the memory, both), `sms` its multiprocessors,
-    `host_us` what a host takes for one eager call of a framework.
-    """
+    """A published system: the machine file, its row of `gpus.toml` and its generation."""
 
     machine: str
+    gpu: str
     generation: str
     node_gpus: int
-    link: float
-    nic: float
-    memory: float
-    sms: int
-    host_us: float
     capability: str
+    rack: bool = False  # one NVLink network of several nodes
+
+    @functools.cached_property
+    def _numbers(self) -> Mapping[str, float]:
+        """The numbers of the machine file; two of its nodes have a network."""
+        several = 2 if self.generation != "pcie" and not self.rack else None
+        found = load(self.machine, Variant.of(several, None, (), {})).numbers()
+        return {row["key"]: float(row["value"]) for row in found if row["unit"] in ("GB/s", "Gb/s")}
+
+    @functools.cached_property
+    def link(self) -> float:
+        """Bytes/us from one GPU to others, each direction."""
+        return self._numbers[f"fabric.links.{'pcie' if self.generation == 'pcie' else 'nvlink'}.bandwidth"] * GB
+
+    @functools.cached_property
+    def nic(self) -> float:
+        """Bytes/us of the network port of one GPU, each direction; in a rack its link, 0 where none is modelled."""
+        return self.link if self.rack else self._numbers.get("fabric.links.port.bandwidth", 0.0) * GB / BITS
+
+    @functools.cached_property
+    def memory(self) -> float:
+        """Bytes/us of the memory of one GPU, both directions; of a GPU without a row, what its machine file implies."""
+        row = named(self.gpu)
+        rate = row.memory_gb_per_s if row else READS_AND_WRITE * self._numbers["path.copy.combine_rate"]
+        return rate * GB
+
+    @functools.cached_property
+    def sms(self) -> int:
+        """Multiprocessors of one GPU; 0 of a GPU without a row."""
+        row = named(self.gpu)
+        return row.multiprocessors if row else 0
 
 
 GB = 1000.0  # bytes per us of 1 GB/s
-# Links, ports and memory: data sheets; what was used on hosts is the middle of their eager calls.
+BITS = 8
+READS_AND_WRITE = 3  # what combining two vectors moves
 SYSTEMS: Mapping[str, System] = {
-    "a100_sxm": System("dgx-a100", "ampere", 8, 300 * GB, 25 * GB, 2039 * GB, 108, 44, "8.0"),
-    "h100_sxm": System("hgx-h100", "hopper", 8, 450 * GB, 50 * GB, 3350 * GB, 132, 22, "9.0"),
-    "h200_sxm": System("hgx-h200", "hopper", 8, 450 * GB, 50 * GB, 4800 * GB, 132, 22, "9.0"),
-    "b200_sxm": System("b200", "blackwell", 8, 900 * GB, 100 * GB, 7700 * GB, 148, 21, "10.0"),
-    "b300_sxm": System("b300", "blackwell", 8, 900 * GB, 100 * GB, 7700 * GB, 148, 21, "10.3"),
-    "gb200": System("gb200-nvl72", "blackwell", 4, 900 * GB, 900 * GB, 8000 * GB, 148, 48, "10.0"),
-    "gb300": System("gb200-nvl72", "blackwell", 4, 900 * GB, 900 * GB, 8000 * GB, 148, 48, "10.3"),
-    "l40s": System("l40s", "pcie", 8, 32 * GB, 0.0, 864 * GB, 142, 42, "8.9"),
-    "rtx_pro_6000_server": System("rtx-pro-6000", "pcie", 8, 64 * GB, 0.0, 1792 * GB, 188, 42, "12.0"),
-    "b60": System("arc-b60", "pcie", 8, 28 * GB, 0.0, 456 * GB, 20, 46, "xe2"),
+    "a100_sxm": System("dgx-a100", "A100-SXM4-80GB", "ampere", 8, "8.0"),
+    "h100_sxm": System("hgx-h100", "H100", "hopper", 8, "9.0"),
+    "h200_sxm": System("hgx-h200", "H200", "hopper", 8, "9.0"),
+    "b200_sxm": System("b200", "B200", "blackwell", 8, "10.0"),
+    "b300_sxm": System("b300", "B300", "blackwell", 8, "10.3"),
+    "gb200": System("gb200-nvl72", "GB200", "blackwell", 4, "10.0", rack=True),
+    "gb300": System("gb200-nvl72", "GB300", "blackwell", 4, "10.3", rack=True),
+    "l40s": System("l40s", "L40S", "pcie", 8, "8.9"),
+    "rtx_pro_6000_server": System("rtx-pro-6000", "RTX PRO 6000", "pcie", 8, "12.0"),
+    "b60": System("arc-b60", "Arc Pro B60", "pcie", 8, "xe2"),
 }
 
 
@@ -102,8 +134,12 @@ class Condition:
     @property
     def version(self) -> tuple[int, ...]:
         """The version in the name of the table: `vllm/0.19.0` is (0, 19, 0)."""
-        text = self.table.rpartition("/")[2].replace("rc", ".").replace("post", ".")
-        return tuple(int(part) for part in text.split(".") if part.isdigit())
+        return version_of(self.table.rpartition("/")[2])
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """(1, 3, 0, 10) of `1.3.0rc10`."""
+    return tuple(int(part) for part in text.replace("rc", ".").replace("post", ".").split(".") if part.isdigit())
 
 
 _NUMBERS = tuple(field.name for field in fields(Condition) if field.type == "int")
@@ -134,8 +170,13 @@ def condition(row: Mapping[str, str], where: str) -> Condition:
         raise unknown(what, one.op, OPS[one.kind], where=where)
     if one.backend not in BACKENDS.get(one.kind, (one.backend,)):
         raise unknown(f"backend of {one.kind}", one.backend, BACKENDS[one.kind], where=where)
-    if one.kind == "framework_allreduce" and one.mode not in ("", "graph", "eager"):
-        raise unknown(f"mode of {one.kind}", one.mode, ("graph", "eager"), where=where)
+    if one.mode not in ("", *MODES.get(one.kind, ())):
+        raise unknown(f"mode of {one.kind}", one.mode, MODES.get(one.kind, ()), where=where)
+    dtypes = DTYPES[one.op.partition("_")[0] if one.kind.startswith("deepep") else one.kind]
+    # Only the exchange of experts depends on it.
+    if one.dtype not in (dtypes if one.kind == "moe_alltoall" else ("", *dtypes)):
+        raise unknown(f"data type of {one.kind} {one.op}", one.dtype, dtypes, where=where)
+    _check_version(one, where)
     _check_ranks(one, where)
     if one.kind.startswith(("deepep", "moe")):
         _check_tokens(one, where)
@@ -144,13 +185,52 @@ def condition(row: Mapping[str, str], where: str) -> Condition:
     return one
 
 
+def _check_version(one: Condition, where: str) -> None:
+    library = one.table.rpartition("/")[0]
+    if one.table and not (library and one.version):
+        raise FileError(f"{where}: table `{one.table}` has no library and version; write such as `vllm/0.19.0`")
+    if one.kind != "framework_allreduce":
+        return
+    if not one.table:
+        raise FileError(f"{where}: table is missing; the kernel depends on the version of {one.backend}")
+    if library != one.backend:
+        raise FileError(f"{where}: table `{one.table}` is not of backend `{one.backend}`; give its own version")
+
+
+def remark(one: Condition) -> str:
+    """What was answered in place of what was asked; empty if the very version has published times."""
+    said = []
+    if one.kind == "framework_allreduce" and not one.mode:
+        said.append("no mode: answered as graph")
+    library = one.table.rpartition("/")[0]
+    known = _tables(one.kind, one.backend)
+    if not one.table:
+        said.append(f"no version: answered as {known[-1].table}")
+    elif one.version not in [its.version for its in known if its.table.startswith(f"{library}/")]:
+        its = [its for its in known if its.table.startswith(f"{library}/")] or known
+        near = next((older for older in reversed(its) if older.version <= one.version), its[0])
+        said.append(f"no time of {one.table} is published: answered by the rules that also hold for {near.table}")
+    return "; ".join(said)
+
+
+@functools.cache
+def _tables(kind: str, backend: str) -> tuple[Condition, ...]:
+    """A published condition of each version of a backend, the oldest first."""
+    mine = {
+        one.condition.table: one.condition
+        for one in published()
+        if (one.condition.kind, one.condition.backend) == (kind, backend)
+    }
+    return tuple(sorted(mine.values(), key=lambda one: (one.table.rpartition("/")[0], one.version)))
+
+
 def _check_ranks(one: Condition, where: str) -> None:
     asked = f"{where}: {counted(one.gpus, 'GPU')} on {counted(one.nodes, 'node')}"
     if not one.nodes or one.gpus % one.nodes:
         raise FileError(f"{asked}; every node must have as many")
     if one.gpus < 2:
         raise FileError(f"{asked}; there is nothing to exchange, give at least 2 GPUs")
-    rack = one.on.nic == one.on.link
+    rack = one.on.rack
     each, local = (RACK_GPUS if rack else one.on.node_gpus), one.gpus // one.nodes
     if one.nodes > 1 and not one.on.nic:
         raise FileError(f"{asked}; no network of `{one.system}` is described, give one node")
@@ -166,6 +246,8 @@ def _check_tokens(one: Condition, where: str) -> None:
         raise FileError(f"{where}: {', '.join(missing)} missing or 0; {one.kind} needs them")
     if one.experts > MOST_EXPERTS:
         raise FileError(f"{where}: {one.experts} experts; give at most {MOST_EXPERTS:,}")
+    if not one.on.sms:
+        raise FileError(f"{where}: no {one.kind} is described on `{one.system}`, whose multiprocessors are unknown")
     if one.sms > one.on.sms:
         raise FileError(f"{where}: {one.sms} SMs, but `{one.system}` has {one.on.sms}; lower sms")
     if one.topk > one.experts:

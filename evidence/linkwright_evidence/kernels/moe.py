@@ -28,11 +28,11 @@ def time(one: Condition, numbers: Numbers) -> float:
     base = numbers["moe.graph"] + numbers[f"{name}.rounds"] * numbers[f"{generation}.flag"] * trays
     size = 0.0
     if one.op == "dispatch":
-        size = one.hidden * BYTES.get(one.dtype, 2.0) + one.topk * ROUTE
+        size = one.hidden * BYTES[one.dtype] + one.topk * ROUTE
     elif one.op == "combine":
         size = 2.0 * one.hidden
     elif one.op == "combine_low_precision":
-        size = one.hidden * BYTES.get(one.dtype, 2.0)
+        size = one.hidden * BYTES[one.dtype]
     ranks = min(one.topk, one.gpus)
     others = ranks * (1 - 1 / one.gpus)
     rate = on.link * numbers[f"{generation}.link"] * numbers[f"moe.{name[4:7]}_rate"]

@@ -107,29 +107,34 @@ def exchange_of(stated: Mapping[str, Any]) -> UnevenExchange | None:
     return UnevenExchange(**stated)
 
 
-def read_counts(path: Path) -> tuple[tuple[int, ...], ...]:
+def read_counts(path: Path, square: bool = True) -> tuple[tuple[int, ...], ...]:
     """Read a matrix of counts from a CSV file, a row for each rank that sends."""
     from linkwright.base.files import read_text
 
-    return parse_counts(read_text(path, "a matrix of counts"), path.name)
+    return parse_counts(read_text(path, "a matrix of counts"), path.name, square)
 
 
-def parse_counts(text: str, file: str) -> tuple[tuple[int, ...], ...]:
-    """Read the matrix of `text`: whole numbers with commas between them, as many lines as columns."""
+def parse_counts(text: str, file: str, square: bool = True) -> tuple[tuple[int, ...], ...]:
+    """Read the matrix of `text`: whole numbers with commas between them, if `square` as many lines as columns."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not 0 < len(lines) <= MOST_RANKS:
         raise FileError(
             f"{file}: has {len(lines)} rows of counts; give 1 to {MOST_RANKS}, one for each rank that sends"
         )
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) != len(lines):
+        if square and len(cells) != len(lines):
             raise FileError(
                 f"{file}: row {number} has {len(cells)} counts, and there are {len(lines)} rows; give a count for "
                 "each pair of ranks"
             )
-        rows.append(tuple(_count(cell, file, number, rank) for rank, cell in enumerate(cells)))
+        if rows and len(cells) != len(rows[0]):
+            raise FileError(
+                f"{file}: row {number} has {len(cells)} counts, and row 1 has {len(rows[0])}; give a count for each "
+                "expert"
+            )
+        rows.append(tuple(_count(cell, file, number, column) for column, cell in enumerate(cells, 1)))
         if sum(rows[-1]) > MOST_ELEMENTS:
             raise FileError(f"{file}: row {number} adds up to more than {MOST_ELEMENTS} elements; give fewer")
     if not any(map(any, rows)):
@@ -137,11 +142,11 @@ def parse_counts(text: str, file: str) -> tuple[tuple[int, ...], ...]:
     return tuple(rows)
 
 
-def _count(cell: str, file: str, row: int, rank: int) -> int:
+def _count(cell: str, file: str, row: int, column: int) -> int:
     if not re.fullmatch(r"\d{1,13}", cell, re.ASCII):
         shown = cell[:40] or "nothing"
         raise FileError(
-            f"{file}: row {row}, for rank {rank}: `{shown}` is not a count; write whole elements, 0 or more"
+            f"{file}: row {row}, column {column}: `{shown}` is not a count; write a whole number, 0 or more"
         )
     return int(cell)
 

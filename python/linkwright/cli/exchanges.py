@@ -73,7 +73,7 @@ class Stated:
                     f"--dtype {dtype}: only tokens of a dispatch travel packed; use one of {', '.join(DTYPES)}"
                 )
             return None
-        if options.given("min_bytes", "max_bytes", "factor", "size_list") and given:
+        if options.given("min_bytes", "max_bytes", "factor", "size_list", "sizes") and given:
             raise UsageError(f"{given[0]}: states the size, too; omit the sizes")
         if self.counts is not None:
             if len(given) > 1:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from linkwright.cli import plan_cost, plan_io, plan_order
+from linkwright.cli import plan_cost, plan_experts, plan_io, plan_order
 
 # One file per subject, named after it; the computation is the module of that name in linkwright.advise.plans.
-SUBJECTS = (plan_io.command, plan_cost.command, plan_order.command)
+SUBJECTS = (plan_io.command, plan_cost.command, plan_order.command, plan_experts.command)
 
 
 @click.group(name="plan", subcommand_metavar="SUBJECT [OPTIONS]")

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.ask.exchange import uneven
+from linkwright.base.errors import UsageError
 from linkwright.base.units import format_ps
-from linkwright.cli import options
+from linkwright.cli import exchanges, options
 
 if TYPE_CHECKING:
     from linkwright.advise.synthesis import Outcome, Task
@@ -29,7 +31,8 @@ SIZES = "1K,1M,64M"
 @click.option("--ranks", "-p", type=options.RANKS, help="Number of ranks; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Arrange the ranks in columns x rows.")
 @options.variant
-@options.data
+@exchanges.stated
+@options.packed_data
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option(
     "--budget", "budget_s", type=options.Duration(), default="30s", show_default=True, metavar="TIME",
@@ -84,6 +87,7 @@ def command(
     json_file: Path | None,
     report: Path | None,
     seed: int,
+    exchange: exchanges.Stated,
 ) -> int:
     """For each size: the best known algorithm, the best schedule found, its gain, and the time that no schedule can
     beat. Each winner is proved before it counts. Ctrl-C ends the search with the best so far.
@@ -96,6 +100,9 @@ def command(
     A schedule in --out is a file like any other: `linkwright simulate FILE.lw --on MACHINE --issue POLICY`, with the
     policy that its first lines state, gives the time in the table, and `linkwright run FILE.lw --on threads` runs it.
 
+    An uneven exchange is stated as for `simulate`: --tokens and the options of experts, or --counts; --seed also draws
+    the experts of tokens.
+
     \b
     linkwright synthesize allreduce --on dgx1-p100 --sizes 1K,1M,256M --out found --report found.html
     """
@@ -103,11 +110,18 @@ def command(
     from linkwright.executors import resolve_one
 
     target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))
-    asked = options.chosen_sizes(collective, dtype, 0, 0, 0, sizes)
+    dealt = None
+    if collective in uneven() or exchange != exchanges.NOTHING:
+        dealt = exchange.of(options.subject(collective), dtype, seed)
+    if dealt and dealt.ranks and target.extent.ranks not in dealt.ranks:
+        raise UsageError(f"--counts: of {dealt.ranks[0]} ranks, not {target.extent.ranks}; state -p {dealt.ranks[0]}")
+    dtype = dealt.dtype if dealt else dtype
+    asked = dealt.sizes if dealt else options.chosen_sizes(collective, dtype, 0, 0, 0, sizes)
     wanted = tuple(methods.split(",")) if methods else ()
     tasks = [
         synthesis.task(target, collective, size, dtype=dtype, op=op, root=root, grid=grid, path=path, seed=seed,
-                       budget_s=budget_s, methods=wanted, serial_starts=serial_starts, fastest=fastest)
+                       budget_s=budget_s, methods=wanted, serial_starts=serial_starts, fastest=fastest,
+                       exchange=dealt.exchange if dealt else None)
         for size in asked
     ]  # fmt: skip
     synthesis.check_outputs(out, formats, report, None if str(json_file) == "-" else json_file)

@@ -201,11 +201,16 @@ fn table() -> Vec<Row> {
         ("alltoallv/pairwise", line(32, 320), 31, 32 * 31, (31 * 40, 31 * 40), 0),
         // Blocks of 4 bytes: 4 for each of 2 nodes over the rail, and 3 to others of the node from it and from each of them.
         ("alltoallv/rails", grid(4, 3, 12), 2, 12 * (2 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
+        // Every block is a piece of its own: 8 messages over the rail.
+        ("alltoallv/rails_chunked", grid(4, 3, 12), 2, 12 * (8 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
         ("dispatch/direct", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
         ("dispatch/rails", grid(4, 3, 12), 2, 12 * (2 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
+        ("dispatch/rails_chunked", grid(4, 3, 12), 2, 12 * (8 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
         ("dispatch/low_latency", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
         ("combine/direct", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
         ("combine/rails", grid(4, 3, 12), 2, 12 * (2 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
+        // Each of the 4 parts is added up, and leaves, in a round of its own.
+        ("combine/rails_chunked", grid(4, 3, 12), 1 + 4, 12 * (8 + 3 * 3), (4 * (8 + 9), 4 * (8 + 9)), 0),
         ("combine/low_latency", line(8, 64), 1, 8 * 7, (7 * 32, 7 * 32), 0),
         ("barrier/dissemination", line(1, 100), 0, 0, (0, 0), 0),
         ("barrier/dissemination", line(2, 100), 1, 2, (0, 0), 0),

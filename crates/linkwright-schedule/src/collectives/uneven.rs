@@ -11,6 +11,8 @@
 //!      node 1   4 < 5 > 6 > 7   (2)
 //! ```
 //!
+//!   chunked   rails in parts, with a queue for each target
+//!
 //! A combine goes the same ways back. By rails, the GPUs of a node hand their results to GPU g, each into a place of its
 //! own; it adds them up, and one sum returns to the source. Directly, every result returns by itself.
 //!
@@ -18,6 +20,7 @@
 
 use crate::classes::{Class, Classes, Copies, Places};
 use crate::collectives::prelude::*;
+use crate::ir::COMPUTE_LANE;
 
 const DEEPEP: &str =
     "Zhao and others, \"DeepEP: an efficient expert-parallel communication library\" (2025)";
@@ -51,7 +54,17 @@ algorithm! {
         cost: "2 rounds of at most rows-1 and columns messages; each block crosses the network once",
         needs: GRID,
         source: DEEPEP,
-        build: |shape| dispatch(&ALLTOALLV_RAILS, shape),
+        build: |shape| dispatch(&ALLTOALLV_RAILS, shape, 1),
+    }
+
+    /// as rails, in parts of which one crosses the network while others are handed on
+    ///
+    /// Every node and every GPU of a node has a queue of its own, as in the dispatch of this name.
+    pub ALLTOALLV_RAILS_CHUNKED = Alltoallv "rails_chunked" {
+        cost: "as rails, each message in at most 32 parts",
+        needs: GRID,
+        source: DEEPEP,
+        build: |shape| dispatch(&ALLTOALLV_RAILS_CHUNKED, shape, PARTS),
     }
 
     /// every token goes straight to each rank that owns one of its experts, once
@@ -71,7 +84,19 @@ algorithm! {
         cost: "2 rounds of at most rows-1 and columns messages; a token crosses the network once per node",
         needs: GRID,
         source: DEEPEP,
-        build: |shape| dispatch(&DISPATCH_RAILS, shape),
+        build: |shape| dispatch(&DISPATCH_RAILS, shape, 1),
+    }
+
+    /// as rails, in parts of which one crosses the network while others are handed on
+    ///
+    /// Every node and every GPU of a node has a queue of its own, so that a slow one stops no other: the NICs of the
+    /// fullest node receive all the time. What travels alike is cut in pieces, the largest first, so that parts are
+    /// equal and little is left to hand on at the end.
+    pub DISPATCH_RAILS_CHUNKED = Dispatch "rails_chunked" {
+        cost: "as rails, each message in at most 32 parts",
+        needs: GRID,
+        source: DEEPEP,
+        build: |shape| dispatch(&DISPATCH_RAILS_CHUNKED, shape, PARTS),
     }
 
     /// every token goes straight to each of its experts, once per expert
@@ -100,7 +125,17 @@ algorithm! {
         cost: "2 rounds of at most columns-1 and rows-1 messages; a token crosses the network once per node",
         needs: GRID,
         source: DEEPEP,
-        build: combine,
+        build: |shape| combine(&COMBINE_RAILS, shape, 1),
+    }
+
+    /// as rails, in parts of which one crosses the network while others are added up
+    ///
+    /// Every node and every GPU of a node has a queue of its own, as in the dispatch of this name.
+    pub COMBINE_RAILS_CHUNKED = Combine "rails_chunked" {
+        cost: "as rails, each message in at most 32 parts",
+        needs: GRID,
+        source: DEEPEP,
+        build: |shape| combine(&COMBINE_RAILS_CHUNKED, shape, PARTS),
     }
 
     /// every expert returns its result straight to the source of the token
@@ -166,6 +201,7 @@ fn direct(of: Collective, shape: &Shape, copies: Copies, pairwise: bool) -> Resu
 
 /// Classes of one source for one node, which travel together, and the rank of their rail there; of the own node the
 /// source itself.
+#[derive(Clone, Copy)]
 struct Bundle {
     source: u32,
     relay: u32,
@@ -182,9 +218,13 @@ struct Rails {
 }
 
 impl Rails {
-    fn of(algorithm: &Algorithm, shape: &Shape) -> Result<Self> {
+    fn of(algorithm: &Algorithm, shape: &Shape, parts: u64) -> Result<Self> {
         let (columns, rows) = algorithm.nodes_of(shape)?;
-        let classes = Classes::of(shape, Copies::Node(columns))?;
+        let mut classes = Classes::of(shape, Copies::Node(columns))?;
+        if parts > 1 {
+            let most = classes.of / (2 * parts);
+            classes = classes.cut(most);
+        }
         Ok(Rails {
             columns,
             rows,
@@ -223,6 +263,45 @@ impl Rails {
         found
     }
 
+    /// The bundles in at most `parts` of about as many units each: the first parts of all, then the second ones.
+    fn cut(&self, parts: u64) -> Vec<Vec<Bundle>> {
+        let mut found: Vec<Vec<Bundle>> = vec![Vec::new(); parts as usize];
+        for whole in self.bundles() {
+            let all = whole.first..whole.first + whole.count;
+            let units = |class: u32| self.classes.all[class as usize].units;
+            let total: u64 = all.clone().map(units).sum();
+            let (mut before, mut last) = (0, parts);
+            for first in all {
+                let part = before * parts / total;
+                before += units(first);
+                if part == last {
+                    found[part as usize]
+                        .last_mut()
+                        .expect("a part begins")
+                        .count += 1;
+                } else {
+                    let one = Bundle {
+                        first,
+                        count: 1,
+                        ..whole
+                    };
+                    found[part as usize].push(one);
+                    last = part;
+                }
+            }
+        }
+        found
+    }
+
+    /// The queue of what goes to GPU `gpu` of the node, or to `node`: 0 and 1, or in `parts` one for each.
+    fn queue(&self, parts: u64, gpu: Option<u32>, node: u32) -> u8 {
+        match (parts, gpu) {
+            (1, _) => gpu.is_some().into(),
+            (_, Some(gpu)) => (gpu % u32::from(COMPUTE_LANE)) as u8,
+            _ => ((self.columns + node) % u32::from(COMPUTE_LANE)) as u8,
+        }
+    }
+
     /// Where classes are on their way between nodes.
     fn relayed(&self) -> Places {
         self.classes.at(|class| {
@@ -259,25 +338,25 @@ fn declared(b: &mut Builder, places: &Places, name: &str) -> Result<Option<Slot>
     }
 }
 
-fn dispatch(algorithm: &Algorithm, shape: &Shape) -> Result<Schedule> {
-    let rails = Rails::of(algorithm, shape)?;
+/// Parts of a bundle that overlap its stages.
+const PARTS: u64 = 32;
+
+fn dispatch(algorithm: &Algorithm, shape: &Shape, parts: u64) -> Result<Schedule> {
+    let rails = Rails::of(algorithm, shape, parts)?;
     let (relayed, targets) = (rails.relayed(), rails.classes.at_targets());
     let mut b = Builder::new(algorithm.collective, &rails.classes.shape(shape));
     let input = b.buffer(rails.classes.at_sources().buffer("input")?);
     let output = b.buffer(targets.buffer("output")?);
     let relay = declared(&mut b, &relayed, "relay")?;
-    let bundles = rails.bundles();
+    let bundles = rails.cut(parts).concat();
     b.step();
     for bundle in bundles.iter().filter(|one| one.relay != one.source) {
         let relay = relay.ok_or(ScheduleError::TooLarge(0))?;
         let place = relayed.block(bundle.relay, bundle.first);
         let sent = input.chunks(bundle.first, bundle.count);
-        b.put(
-            bundle.source,
-            sent,
-            bundle.relay,
-            relay.chunks(place, bundle.count),
-        );
+        let there = relay.chunks(place, bundle.count);
+        b.put(bundle.source, sent, bundle.relay, there)
+            .lane(rails.queue(parts, None, bundle.relay / rails.columns));
     }
     b.step();
     for bundle in &bundles {
@@ -298,7 +377,7 @@ fn dispatch(algorithm: &Algorithm, shape: &Shape) -> Result<Schedule> {
                 (_, true) => drop(b.local_runs(member, from, output, &runs)),
                 _ => drop(
                     b.put_runs(bundle.relay, from, member, output, &runs)
-                        .lane(1),
+                        .lane(rails.queue(parts, Some(member % rails.columns), 0)),
                 ),
             }
         }
@@ -306,8 +385,8 @@ fn dispatch(algorithm: &Algorithm, shape: &Shape) -> Result<Schedule> {
     b.finish()
 }
 
-fn combine(shape: &Shape) -> Result<Schedule> {
-    let rails = Rails::of(&COMBINE_RAILS, shape)?;
+fn combine(algorithm: &Algorithm, shape: &Shape, parts: u64) -> Result<Schedule> {
+    let rails = Rails::of(algorithm, shape, parts)?;
     let (relayed, holders) = (rails.relayed(), rails.classes.at_targets());
     // Where the result of each other member of the node lands: the places of one member together.
     let staged: Vec<Places> = (1..rails.columns)
@@ -328,9 +407,9 @@ fn combine(shape: &Shape) -> Result<Schedule> {
     for (k, places) in (1..).zip(&staged) {
         stages.push(declared(&mut b, places, &format!("stage{k}"))?);
     }
-    let bundles = rails.bundles();
+    let bundles = rails.cut(parts);
     b.step();
-    for bundle in &bundles {
+    for bundle in bundles.iter().flatten() {
         for (k, member) in rails.node(bundle.relay).enumerate().skip(1) {
             let run = |c: u32| {
                 (
@@ -346,51 +425,50 @@ fn combine(shape: &Shape) -> Result<Schedule> {
                 .collect();
             if let Some(stage) = stages[k - 1].filter(|_| !runs.is_empty()) {
                 b.put_runs(member, input, bundle.relay, stage, &runs)
-                    .lane(1);
+                    .lane(rails.queue(parts, Some(bundle.relay % rails.columns), 0));
             }
         }
     }
-    for k in 0..rails.columns as usize {
-        b.step();
-        for bundle in &bundles {
-            let member = rails.node(bundle.relay).nth(k).unwrap_or(bundle.relay);
-            let crossed = relay.filter(|_| bundle.relay != bundle.source);
-            let (mut first, mut further) = (Vec::new(), Vec::new());
-            for c in rails.of_member(bundle, member) {
-                let from = match k {
-                    0 => holders.block(member, c),
-                    _ => staged[k - 1].block(bundle.relay, c),
+    for part in &bundles {
+        for k in 0..rails.columns as usize {
+            b.step();
+            for bundle in part {
+                let member = rails.node(bundle.relay).nth(k).unwrap_or(bundle.relay);
+                let crossed = relay.filter(|_| bundle.relay != bundle.source);
+                let (mut first, mut further) = (Vec::new(), Vec::new());
+                for c in rails.of_member(bundle, member) {
+                    let from = match k {
+                        0 => holders.block(member, c),
+                        _ => staged[k - 1].block(bundle.relay, c),
+                    };
+                    let to = crossed.map_or(c, |_| relayed.block(bundle.relay, c));
+                    let targets = &rails.classes.all[c as usize].targets;
+                    let mut before = rails.node(bundle.relay).take(k);
+                    let follows = before.any(|other| targets.binary_search(&other).is_ok());
+                    let list = if follows { &mut further } else { &mut first };
+                    list.push((from, to, 1));
+                }
+                let from = if k == 0 { Some(input) } else { stages[k - 1] };
+                let (Some(from), to) = (from, crossed.unwrap_or(output)) else {
+                    continue;
                 };
-                let to = crossed.map_or(c, |_| relayed.block(bundle.relay, c));
-                let targets = &rails.classes.all[c as usize].targets;
-                let mut before = rails.node(bundle.relay).take(k);
-                let follows = before.any(|other| targets.binary_search(&other).is_ok());
-                let list = if follows { &mut further } else { &mut first };
-                list.push((from, to, 1));
-            }
-            let from = if k == 0 { Some(input) } else { stages[k - 1] };
-            let (Some(from), to) = (from, crossed.unwrap_or(output)) else {
-                continue;
-            };
-            if !first.is_empty() {
-                b.local_runs(bundle.relay, from, to, &first);
-            }
-            if !further.is_empty() {
-                b.local_runs(bundle.relay, from, to, &further).reduce();
+                if !first.is_empty() {
+                    b.local_runs(bundle.relay, from, to, &first);
+                }
+                if !further.is_empty() {
+                    b.local_runs(bundle.relay, from, to, &further).reduce();
+                }
             }
         }
-    }
-    b.step();
-    for bundle in bundles.iter().filter(|one| one.relay != one.source) {
-        let relay = relay.ok_or(ScheduleError::TooLarge(0))?;
-        let place = relayed.block(bundle.relay, bundle.first);
-        let sums = relay.chunks(place, bundle.count);
-        b.put(
-            bundle.relay,
-            sums,
-            bundle.source,
-            output.chunks(bundle.first, bundle.count),
-        );
+        b.step();
+        for bundle in part.iter().filter(|one| one.relay != one.source) {
+            let relay = relay.ok_or(ScheduleError::TooLarge(0))?;
+            let place = relayed.block(bundle.relay, bundle.first);
+            let sums = relay.chunks(place, bundle.count);
+            let there = output.chunks(bundle.first, bundle.count);
+            b.put(bundle.relay, sums, bundle.source, there)
+                .lane(rails.queue(parts, None, bundle.source / rails.columns));
+        }
     }
     b.finish()
 }

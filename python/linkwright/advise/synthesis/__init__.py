@@ -15,7 +15,7 @@ from typing import Any
 
 from linkwright import _native
 from linkwright.ask.answer import How, Limit, ask, limits_of
-from linkwright.ask.exchange import uneven
+from linkwright.ask.exchange import UnevenExchange, uneven
 from linkwright.ask.question import DTYPES, Collective
 from linkwright.base.errors import ScheduleError, UsageError, unknown
 from linkwright.base.files import check_page, check_place, make_folder, write_text
@@ -64,7 +64,7 @@ class Task:
             self.target.machine, asked.collective, asked.ranks, asked.size_bytes or 0,
             element_bytes=asked.element_bytes, root=asked.root, grid=list(asked.grid or ()), path=asked.path,
             seed=self.seed, budget_s=self.budget_s, methods=list(self.methods),
-            serial_starts=self.serial_starts, fastest=self.fastest,
+            serial_starts=self.serial_starts, fastest=self.fastest, **(asked.exchange.shape if asked.exchange else {}),
         )  # fmt: skip
         improvements, interrupted = [], False
         while True:
@@ -83,7 +83,7 @@ class Task:
         assert found.answer, "a search that ends well has found something"
         counts = (found.tried or 0, found.unseen or 0)
         known = self._known(improvements)
-        return Outcome(self, found.answer, known, self.bound(), *counts, interrupted, found.fastest)
+        return Outcome(self, found.answer, known, self.bound(found.answer), *counts, interrupted, found.fastest)
 
     def binds(self, one: Mapping[str, Any]) -> dict[str, object]:
         """What its time goes on: shares of the critical path by cause, and the busiest link with its busy share."""
@@ -101,8 +101,11 @@ class Task:
         """The best known algorithm: known ones are looked at first."""
         return next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
 
-    def bound(self) -> Limit | None:
-        """What no schedule beats; None where nothing is known."""
+    def bound(self, best: Mapping[str, Any]) -> Limit | None:
+        """What no schedule beats, of an uneven exchange none with the copies of `best`; None where nothing is known."""
+        if self.question.exchange:
+            how = How(path=best["path"] or self.question.path, issue=best["issue"])
+            return ask(self.target.machine, best["schedule"], how).bound
         return next(iter(limits_of(self.target.machine, self.question)), None)
 
 
@@ -261,15 +264,13 @@ def described(target: Target) -> ModelledTarget:
 def task(
     target: ModelledTarget, collective: str, size_bytes: int, *, dtype: str, op: str, root: int,
     grid: tuple[int, ...] | None, path: str | None, seed: int, budget_s: float, methods: tuple[str, ...],
-    serial_starts: bool = False, fastest: bool = False,
+    serial_starts: bool = False, fastest: bool = False, exchange: UnevenExchange | None = None,
 ) -> Task:  # fmt: skip
     """A search over all ranks of the target; refuses a collective or a method that does not exist."""
     if collective not in (all_of_them := [row["key"] for row in _native.collectives()]):
         raise unknown("collective", collective, all_of_them, lists="linkwright list collectives")
-    if collective in uneven():
-        raise UsageError(
-            f"{collective}: no method searches for uneven exchanges; compare its algorithms with `simulate`"
-        )
+    if collective in uneven() and exchange is None:
+        raise UsageError(f"{collective}: blocks of any length are searched for their counts; state --counts or tokens")
     known = [method["key"] for method in _native.synthesis_methods()]
     for name in methods:
         if name not in known:
@@ -282,8 +283,9 @@ def task(
         )
     any_of_it = algorithms_of(collective)[0]
     made = collective_question(
-        "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid, path=path
-    )
+        "synthesize", collective, any_of_it, ranks, size_bytes, dtype, op, root=root, grid=grid, path=path,
+        exchange=exchange,
+    )  # fmt: skip
     return Task(target, made, seed, budget_s, methods, serial_starts, fastest)
 
 

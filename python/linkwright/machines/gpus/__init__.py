@@ -52,6 +52,8 @@ class GpuKind:
     lanes: int
     source: str
     fabric: str
+    memory_gb_per_s: float = 0.0
+    multiprocessors: int = 0
     generation: int = 0
     link_gb_per_s: float = 0.0
     most_links: int = 0
