@@ -66,7 +66,6 @@ class GpuKind:
     box: str = ""
     bridged: int = 0
     why: str = ""
-    memory_gb_per_s: float = 0.0
     # Tables do not hash, and the name of a row is enough.
     tensor_tflops: Mapping[str, float] = field(default_factory=dict, hash=False)
     reached: Mapping[str, Any] = field(default_factory=dict, hash=False)
