@@ -170,6 +170,22 @@ def test_what_is_twice_as_good_is_simulated():
     assert not any("pcie" in one.key for one in found)
 
 
+@pytest.mark.parametrize("size", [1 << 13, 1 << 30])
+def test_latencies_are_left_out_only_where_all_together_gain_nothing(size):
+    """A small allreduce lives on latencies, a large one does not; each is as if every number was tried alone."""
+
+    def time(on):
+        return logs._time_on(NODE, on, size)
+
+    machine = NODE.described
+    alone = {}
+    for row in machine.numbers():
+        if (value := sensitivity._better(row)) is not None:
+            alone[row["key"]] = 1 - time(machine.with_value(row["key"], value)) / time(machine)
+    found = {one.key: one.gain for one in sensitivity.effects(machine, time)}
+    assert found == {key: gain for key, gain in alone.items() if gain >= sensitivity.LEAST}
+
+
 def test_a_schedule_has_its_limit_its_parts_and_faster_ones():
     machine = lw.machine("dgx1-p100")
     ring = lw.schedule("allreduce", "ring", ranks=8, size="64M")

@@ -261,6 +261,56 @@ def test_what_the_log_excludes_is_gone(system, facts, gone):
         assert not any("over PCIe" in case.what for case in cases(system, facts))
 
 
+@pytest.mark.parametrize("kind", ["no GPUDirect", "ACS"])
+def test_an_alltoall_without_gpudirect_is_slow(kind):
+    """Each GPU sends on its own port, so no single message shows that all of them share the way through the host.
+
+    A quarter of 55.4 GB/s (63 x 0.88) is left to each port of 48.5, through which 8 of 15 parts of what a GPU sends go,
+    so busbw is 15/8 of 13.9.
+    """
+    healthy = PAIR.having(collective="alltoall")
+    rates = [
+        (1 << 30) / case.system.time(1 << 30).time_us / 1e3 * 15 / 16 for case in cases(healthy) if case.kind == kind
+    ]
+    assert min(rates) == pytest.approx(63 * 0.88 / 4 * 15 / 8, rel=0.03)
+    assert max(rates) > 3 * min(rates)
+
+
+@pytest.mark.parametrize(
+    ("system", "facts", "there"),
+    [
+        (PAIR.having(nodes=4), Facts(), True),
+        (PAIR.having(nodes=4), Facts(version="2.19.3"), True),
+        (PAIR.having(nodes=4), Facts(version="2.27.3"), False),
+        (PAIR.having(nodes=4, collective="allgather"), Facts(), False),
+        (PAIR, Facts(), False),
+        (System("dgx-a100", 4, 8, "hdr-fat-tree", "nccl-2.27", "allreduce"), Facts(), False),
+    ],
+)
+def test_small_chunks_of_nvls_tree_are_tried_where_they_may_be(system, facts, there):
+    assert any("64 KiB" in case.what for case in cases(system, facts) if case.kind == "version") is there
+
+
+def test_a_kind_is_chosen_where_the_log_is_off():
+    """Between the ends, the size that is farthest from the healthy machine shows most."""
+    healthy = dict.fromkeys((1, 2, 4, 8), 1.0)
+    search = suspects.CauseSearch(Observed({1: 1.0, 2: 1.1, 4: 0.5, 8: 1.0}, healthy, 1.0), NODE)
+    assert search.screened == [1, 4, 8]
+    two = suspects.CauseSearch(Observed({1: 1.0, 8: 1.0}, {1: 1.0, 8: 1.0}, 1.0), NODE)
+    assert two.screened == [1, 8]
+
+
+def test_what_two_systems_do_alike_is_simulated_once(monkeypatch):
+    """At 1 GiB four nodes take Ring Simple, whether or not it is forced."""
+    four = PAIR.having(nodes=4)
+    search = suspects.CauseSearch(Observed({1 << 30: 1.0}, {1 << 30: 1.0}, 1.0), four)
+    alike = [four, four.having(algorithm="nccl-2.27/ring"), four.having(algorithm="nccl-2.27/ring/simple")]
+    asked = []
+    monkeypatch.setattr(System, "times", lambda self, sizes: asked.append(self) or {1 << 30: 7.0})
+    assert {search._times(system, [1 << 30])[1 << 30] for system in alike} == {7.0}
+    assert asked == [four]
+
+
 def test_two_faults_are_tried_where_one_leaves_much():
     """A forced algorithm, and one process that starts eight GPUs: neither alone gives the curve."""
     both = NODE.having(algorithm="nccl-2.27/tree/simple", one_process=True)
@@ -354,6 +404,48 @@ def test_more_ranks_than_gpus_are_one_question(tmp_path):
     assert answer.status != 0
     assert "16 ranks on a node, but hgx-h100 has 8 GPUs; how many nodes were there? Give --nodes" in answer.err
     assert invoke("explain", str(file), "--nodes", "2").status == 0
+
+
+# ---- gates
+
+
+@pytest.mark.parametrize(
+    ("fault", "facts", "why"),
+    [
+        (NODE, Facts(), []),
+        # A fine rate passes with a stated fault that costs nothing, but not as a test of something else.
+        (NODE, Facts(per_process=8), []),
+        (NODE, Facts(runs=2), ["2 independent runs of 8 ranks"]),
+        (NODE, Facts(nics={"a": ("x:1/IB",) * 7, "b": ("x:1/IB",) * 8}), ["Nodes differ in their network ports"]),
+        (NODE.having(algorithm="nccl-2.27/ring/ll"), Facts(settings={"NCCL_PROTO": "LL"}),
+         ["The verdict is broken", "The log states a fault: NCCL_PROTO=LL."]),
+    ],
+)  # fmt: skip
+def test_a_gate_fails_by_rates_and_by_facts(fault, facts, why):
+    answer = explained(fault, facts, NODE)
+    assert [part for part in why if not any(part in text for text in answer.failures)] == []
+    assert (len(answer.failures), answer.passes) == (len(why), not why)
+
+
+def test_a_stated_fault_fails_a_gate_where_the_healthy_rate_is_only_assumed():
+    """Where the network is assumed, no fault is looked for but those that the log states."""
+    rows = tuple(LogRow(size, PAIR.having(fabric="sockets").time(size).time_us, 1) for size in SIZES)
+    table = LogTable("nccl-tests", "allreduce", 16, 2, "float", "sum", None, rows)
+    unsure = verdict.LogVerdict("unsure", 0.5, (), False, "the network is assumed", 1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs.verdict, "of", lambda *a, **k: replace(unsure, judged=a[0][-1:]))
+        facts = Facts(transports={"NET/Socket": 4})
+        answers = [logs.explained(table, PAIR, "", one, guessed=True) for one in (facts, Facts())]
+    assert [one.failures for one in answers] == [["The log states a fault: 4 connections via NET/Socket."], []]
+    assert answers[0].suspects[0].stated
+
+
+def test_a_gate_says_on_stderr_why_it_fails(tmp_path):
+    file = tmp_path / "x.log"
+    file.write_text(nccl())
+    answer = invoke("explain", str(file), "--on", "hgx-h100", "--gate", "--json")
+    assert "linkwright: --gate: The verdict is broken: below 50%." in answer.err
+    assert json.loads(answer.out)["failures"] == ["The verdict is broken: below 50%."]
 
 
 # ---- for programs

@@ -789,3 +789,12 @@ def test_a_version_is_the_number_that_nccl_tests_print(read):
     head = "# nccl-tests version 2.17.1 nccl-headers=22703 nccl-library={}\n"
     assert read(head.format("21904") + nccl()).facts.version == "2.19.4"
     assert read(head.format("2.27.3") + nccl()).facts.version is None
+
+
+@pytest.mark.parametrize(
+    ("collective", "ranks", "known"),
+    [("allreduce", 8, 8), ("allgather", 32, 32), ("allreduce", 2, 2), ("broadcast", 8, None), ("alltoall", 16, 16)],
+)
+def test_ranks_are_those_of_the_rates_where_a_log_lists_none(read, collective, ranks, known):
+    """busbw / algbw is 2 (n - 1) / n, or (n - 1) / n; of a broadcast it is 1 on any number."""
+    assert read(nccl(collective, ranks, devices=False)).tables[0].ranks == known

@@ -84,6 +84,25 @@ def test_nothing_is_moved_for_nothing(two_nodes):
     assert found.endpoints == tuple(range(16))
 
 
+def test_ranks_sit_on_the_endpoints_that_take_part(two_nodes):
+    # Two GPUs of each node. Rank r exchanges with r + 2, which plain order puts on the other node: the pair is brought
+    # into one node, over the NVSwitch. A node holds two ranks, and no group is larger, so nothing must cross.
+    seats = (0, 1, 8, 9)
+    flows = traffic.flows_of([traffic.Group("group", (r, r + 2), 64 << 20) for r in range(2)], 4)
+    found = Search(two_nodes, flows, 4, seats=seats).run([])
+    assert sorted(found.endpoints) == list(seats)
+    assert all(found.endpoints[r] // 8 == found.endpoints[r + 2] // 8 for r in range(2))
+    assert found.peak_us == pytest.approx(1e6 * (64 << 20) / rate(two_nodes, "node 0 GPU 0", "node 0 NVSwitch"))
+    assert found.exact
+
+
+def test_plan_order_takes_ranks_per_node():
+    answer = invoke("plan", "order", "--on", "hgx-h100", "--nodes", "2", "--ranks-per-node", "2", "--data", "4:1M")
+    assert answer.out.splitlines()[:4] == [
+        f"{at:>6}  node {at // 2} GPU {at % 2}" for at in range(4)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [

@@ -216,3 +216,10 @@ def test_rules_of_loggp_follow_from_its_parameters():
     assert level.per_message_ns == pytest.approx(200.56)
     assert level.rate == pytest.approx(12.5)
     assert level.half_size_bytes == pytest.approx(1400 * 12.5, rel=0.01)
+
+
+def test_seats_are_refused_by_name():
+    """A program states its endpoints; an option that does nothing would be believed."""
+    answer = invoke("predict", "alexnet", "--on", "hgx-h100", "--ranks-per-node", "4")
+    assert answer.status == 2
+    assert "--ranks-per-node: a program states its own endpoints" in answer.err

@@ -43,7 +43,7 @@ def _checked_name(value: str | None) -> str | None:
 )  # fmt: skip
 @click.option("--ranks", "-p", type=options.RANKS, help="Participating ranks; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, if the machine leaves it open.")
-@options.variant
+@options.seated
 @click.option(
     "--level", type=click.Choice(list(BUDGETS_S)), default="quick", show_default=True,
     help="How much of the suite to run, and for how long: quick 60 s, normal 5 min, full 15 min.",

@@ -41,7 +41,10 @@ class Answered(NamedTuple):
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
-@click.option("--gate", is_flag=True, help="Exit with status 1 if a log is suspicious or broken, or a job hangs.")
+@click.option(
+    "--gate", is_flag=True,
+    help="Exit with status 1 if a log is slow or states a fault, or a job hangs; stderr says why.",
+)  # fmt: skip
 @options.as_json
 @options.seated
 @options.runs
@@ -129,7 +132,10 @@ def command(
         from linkwright.show import report
 
         click.echo(f"\nwrote {report.render(answered.page(), out)}", err=as_json)
-    return 1 if answered.values.get("wrong_results") or (gate and not answered.values.get("passes", True)) else 0
+    failed = gate and not answered.values.get("passes", True)
+    for text in answered.values.get("failures", ()) if failed else ():
+        click.echo(f"linkwright: --gate: {text}", err=True)
+    return 1 if failed or answered.values.get("wrong_results") else 0
 
 
 def _checked(something: str) -> str:

@@ -60,7 +60,7 @@ class Ranks(click.ParamType):
     "--on", "name", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
     help="A described machine, or the path of its file.",
 )  # fmt: skip
-@options.variant
+@options.seated
 @click.option("--grid", type=options.Grid(), help="Arrange the endpoints in columns x rows, for an open grid.")
 @click.option("--tensor", type=AxisSize(), help="Ranks of a tensor group, and bytes of its allreduces in a step.")
 @click.option("--data", type=AxisSize(), help="Ranks of a data group, and bytes of its gradients.")
@@ -83,8 +83,8 @@ def command(
     Ranks are numbered with the tensor group fastest, then data, then pipeline. Load is bytes over the rate of a link,
     for all groups at once. The time of this traffic is simulated in the chosen order and in that of the endpoints.
 
-    Ranks use the first endpoints of the machine. For up to 16 ranks the order is optimal if the search ends;
-    otherwise a bound states how much better another order could be.
+    Ranks use the first endpoints of the machine, or those of --ranks-per-node or --place. For up to 16 ranks the order
+    is optimal if the search ends; otherwise a bound states how much better another order could be.
 
     With --as and --hosts the order becomes a file: a rankfile of Open MPI, a host file of MPICH, or the list that
     Slurm takes by SLURM_HOSTFILE with `--distribution=arbitrary`.
@@ -101,7 +101,8 @@ def command(
     flows = traffic.flows_of(traffic.groups_of(axes) if axes else groups, ranks)
     if not flows:
         raise UsageError("the groups exchange nothing; give one with at least two ranks, and bytes")
-    found = order.Search(machine, flows, ranks, seed).run(traffic.nested_orders(axes) if axes else ())
+    seats = variant.places(machine, ranks) if variant.chooses else None
+    found = order.Search(machine, flows, ranks, seed, seats).run(traffic.nested_orders(axes) if axes else ())
     _show(machine, found, as_json)
     if file:
         _write(found, *file)

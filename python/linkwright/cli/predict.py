@@ -32,8 +32,13 @@ class Predict(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
-        """Hand over to `llm` where that is the first word."""
+        """Hand over to `llm` where that is the first word; name what only that takes."""
         if args[:1] != ["llm"]:
+            if seats := next((word for word in args if word.startswith(("--ranks-per-node", "--place"))), None):
+                raise UsageError(
+                    f"{seats}: a program states its own endpoints, the first ones of a machine; omit it (`predict llm` "
+                    "takes it)"
+                )
             return super().make_context(info_name, args, parent, **extra)
         from linkwright.cli import predict_llm
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from linkwright.base.units import counted
 from linkwright.formats.logs import Log
 
 from . import links, verdict, waiting
@@ -24,11 +25,13 @@ def values(answers: Sequence[Answer], source: str, log: Log, judged: Sequence[Li
 
     Without answers it holds the arrivals of ranks alone, which need no machine.
     """
+    failures = _failures(answers, log, judged)
     return {
         "format": FORMAT,
         "source": source,
         "wrong_results": any(answer.wrong for answer in answers),
-        "passes": _passes(answers, log, judged),
+        "passes": not failures and bool(answers or judged),
+        "failures": failures,
         "tables": [_table(answer) for answer in answers],
         "links": [
             {"test": one.title, "verdict": one.verdict, "rates": [
@@ -55,10 +58,12 @@ def joined(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return first
 
 
-def _passes(answers: Sequence[Answer], log: Log, judged: Sequence[LinkVerdict]) -> bool:
-    """Whether something was judged, all of it is fine, and no row was left unread."""
-    fine = all(answer.passes for answer in answers) and links.verdict(judged) in (None, "fine")
-    return fine and bool(answers or judged) and not log.complaints
+def _failures(answers: Sequence[Answer], log: Log, judged: Sequence[LinkVerdict]) -> list[str]:
+    """Why a gate fails, in sentences; it also fails where nothing was judged."""
+    word, unread = links.verdict(judged), len(log.complaints)
+    slow = [f"Measured links are {word}."] if word not in (None, "fine") else []
+    said = dict.fromkeys(text for answer in answers for text in answer.failures)
+    return [*said, *slow, *([f"{counted(unread, 'line')} could not be read."] if unread else [])]
 
 
 def _table(answer: Answer) -> dict[str, Any]:
@@ -163,6 +168,7 @@ def schema() -> Schema:
         format={"const": FORMAT}, source=_TEXT,
         wrong_results={**_BOOL, "description": "whether the tool counted any, for which the exit status is 1"},
         passes={**_BOOL, "description": "what --gate decides by"},
+        failures={**_TEXTS, "description": "why it does not pass"},
         tables=_list(table), links={**_list(link), "description": "measured links of the log"},
         arrivals=_list(arrival), skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
     )  # fmt: skip

@@ -25,8 +25,6 @@ from linkwright.store.run import Run
 from . import log as logs
 from .log import Answer
 
-SICK = ("suspicious", "broken")
-
 
 @dataclass(frozen=True)
 class LogJudged:
@@ -40,7 +38,7 @@ class LogJudged:
     @property
     def state(self) -> str:
         """One of `healthy`, `suspicious` and `unsure`, as reports have them."""
-        if any(one.wrong or one.verdict.word in SICK or one.verdict.disagrees for one in self.answers):
+        if not all(one.passes for one in self.answers):
             return "suspicious"
         return "healthy" if self.answers and all(one.verdict.word == "fine" for one in self.answers) else "unsure"
 

@@ -25,7 +25,7 @@ from .faster import Faster
 from .findings import Irregularity, findings, sized
 from .posterior import Observed
 from .sensitivity import Effect, effects
-from .suspects import FEW_NODES, LEFT, SURE, CauseSearch, Suspect, suspects
+from .suspects import FEW_NODES, LEFT, SURE, CauseSearch, Suspect, stated, suspects
 from .system import System, few
 from .verdict import LogVerdict, Point
 
@@ -58,12 +58,21 @@ class Answer:
     findings: Sequence[Irregularity] = ()
     remarks: Sequence[str] = ()
     wrong: str | None = None  # what is said first where results were wrong
+    flaws: Sequence[str] = ()  # those of the remarks for which a gate fails
     faster: Faster | None = None  # what a search found at the largest size
 
     @property
+    def failures(self) -> list[str]:
+        """Why a gate does not let it through, in sentences; empty if it does."""
+        judged = self.verdict
+        slow = [] if judged.passes else [f"The verdict is {judged.word}: {judged.rule}."]
+        stated = [f"The log states a fault: {one.stated}." for one in self.suspects if one.stated]
+        return [*([self.wrong] if self.wrong else []), *slow, *(stated if judged.word != "fine" else []), *self.flaws]
+
+    @property
     def passes(self) -> bool:
-        """Whether a gate lets it through: right results, and no size is known to be slow."""
-        return self.wrong is None and self.verdict.word not in ("suspicious", "broken") and not self.verdict.disagrees
+        """Whether a gate lets it through."""
+        return not self.failures
 
     @property
     def worst_size(self) -> int:
@@ -166,17 +175,18 @@ def explained(
     unsure = judged.word == "unsure" and (assumed is not None or guessed or judged.disagrees)
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
-    named, nearest = (
-        ([], [])
-        if not causes or unsure or (well and (assumed or not slow))
-        else suspects(CauseSearch(log, system), facts)
-    )
+    search, named, nearest = CauseSearch(log, system), [], []
+    if causes and unsure:
+        named = list(filter(None, [stated(search, facts)]))
+    elif causes and not (well and (assumed or not slow)):
+        named, nearest = suspects(search, facts)
     guessed &= not any(one.stated for one in named[:1])
     doubted = [remarks.other_ports(system, last, measured[last])] if guessed or other_ports else []
     return Answer(
         table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
         binds, reduced.nodes, findings(measured, curve),
         [*doubted, *remarks.remarks(facts, table, system, binds)], remarks.wrong(table),
+        remarks.flaws(facts, table, system),
     )  # fmt: skip
 
 
@@ -266,7 +276,7 @@ def _rest(answer: Answer) -> list[str]:
 def doubts(answer: Answer) -> list[str]:
     """How sure the first hypothesis is, in sentences."""
     if not answer.suspects:
-        if answer.passes:
+        if answer.verdict.passes:
             return []
         far = "; ".join(f"{one.cases[0].what} ({apart_in_words(one.distance)} away)" for one in answer.nearest)
         nearest = f"The nearest simulated faults are no causes: {far}." if far else "No simulated fault comes near."
@@ -357,6 +367,8 @@ def _system(
         raise UsageError(
             f"{ranks} ranks on {nodes} nodes: every node must have the same number; correct --ranks or --nodes"
         )
+    if ranks > 1 and not (variant.nodes or table.nodes):
+        given.append("one node is assumed, because the log lists no hosts; if there were more, give --nodes")
     facts = log.facts
     names = table.devices or tuple(facts.devices)
     if machine is None and len(names) != 1:

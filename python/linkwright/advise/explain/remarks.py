@@ -33,6 +33,11 @@ def remarks(facts: Facts, table: LogTable, system: System, binds: Sequence[Effec
     ]  # fmt: skip
 
 
+def flaws(facts: Facts, table: LogTable, system: System) -> list[str]:
+    """Return those remarks for which a gate fails, whatever the rates: the log is not a test of the whole machine."""
+    return [*_other_devices(table, facts, system), *_runs(facts, table), *_ports(facts)]
+
+
 def assumed(binds: Sequence[Effect]) -> Effect | None:
     """Return the assumed number on which a healthy rate rests, if it rests on one."""
     return next((one for one in binds[:1] if one.status == "assumed" and one.gain >= MUCH), None)

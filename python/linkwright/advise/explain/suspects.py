@@ -32,7 +32,6 @@ MATTERS = 1.05  # the factor by which what the log states brings the curve neare
 FEW_NODES = 4  # faults of links of a machine with more are simulated on so many
 MOST_NODES = 8  # the same of choices of the library, which depend on how many there are
 BASES = 2  # of the likeliest faults, to have another on top
-SCREENED = 3  # sizes by which kinds are chosen
 BEHIND = 5.0  # ln(probability) of a kind behind the first, whose whole curve is still simulated
 MOST_FAR = 3  # faults to remark where none is a cause
 LEAST = 0.01  # of the probability, to be listed
@@ -83,6 +82,31 @@ class CauseSearch:
         """Those that are simulated."""
         return list(self.log.healthy)
 
+    @property
+    def screened(self) -> list[int]:
+        """The sizes by which kinds are chosen: the ends, and the one between where the log is farthest off."""
+
+        def off(size: int) -> float:
+            return abs(math.log(self.log.measured[size] / self.log.healthy[size]))
+
+        return sorted({*few(self.sizes, 2), max(self.sizes[1:-1], key=off, default=self.sizes[-1])})
+
+    @functools.cached_property
+    def _known(self) -> dict[tuple[object, ...], dict[int, float]]:
+        return {}
+
+    def _times(self, system: System, sizes: Sequence[int]) -> dict[int, float]:
+        """Size -> us; what two systems do alike is simulated once, such as Ring by choice and Ring by force."""
+        own = system.having(algorithm=system.algorithm.partition("/")[0])
+        found: dict[int, float] = {}
+        for size in sizes:
+            chosen = system.choice(size)
+            key = (own, size, chosen) if chosen else (system, size)
+            if key not in self._known:
+                self._known[key] = system.times([size])
+            found |= self._known[key]
+        return found
+
     @functools.cached_property
     def _reduced(self) -> dict[int, System]:
         return {nodes: self.system.having(nodes=nodes) for nodes in (FEW_NODES, MOST_NODES)}
@@ -97,8 +121,8 @@ class CauseSearch:
         choice = set(case.kind.split(" + ")) & {*_OF_A_LAUNCH, "version"}
         nodes = min(self.system.nodes, MOST_NODES if choice and not screening else FEW_NODES)
         if nodes == self.system.nodes:
-            return case.system.times(sizes)
-        slow = case.system.having(nodes=nodes).times(sizes)
+            return self._times(case.system, sizes)
+        slow = self._times(case.system.having(nodes=nodes), sizes)
         whole = self._reduced[nodes].times(sizes)
         return {size: self.log.healthy[size] * slow[size] / whole[size] for size in slow.keys() & whole.keys()}
 
@@ -116,9 +140,7 @@ def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Susp
         facts: what else it says.
     """
     healthy, apart = asked.log.fit(asked.log.healthy)
-    proved = _proved(asked, facts)
-    if proved and proved.distance * MATTERS > apart:
-        proved = None
+    proved = stated(asked, facts)
     if proved and proved.distance <= LEFT:
         return [proved], []
     # What the log states holds for every other fault, which is named with it.
@@ -141,6 +163,12 @@ def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Susp
     listed = [*([proved] if proved else []), *causes]
     far = [] if listed else [one for one in ranked if one.distance < apart and not _two(one)]
     return listed, sorted(far, key=lambda one: one.distance)[:MOST_FAR]
+
+
+def stated(asked: CauseSearch, facts: Facts) -> Suspect | None:
+    """Return all faults that the log states, if they bring the healthy curve nearer to its own."""
+    proved = _proved(asked, facts)
+    return proved if proved and proved.distance * MATTERS <= asked.log.fit(asked.log.healthy)[1] else None
 
 
 def _within(one: Suspect, apart: float) -> float:
@@ -166,12 +194,12 @@ def _proved(asked: CauseSearch, facts: Facts) -> Suspect | None:
     seen: set[str] = set()
     while True:
         base = found.cases[0] if found else None
-        stated = [
+        proving = [
             case
             for case in cases(base.system if base else asked.system, facts)
             if case.stated and case.kind not in seen
         ]
-        likeliest = _likeliest(stated, asked)
+        likeliest = _likeliest(proving, asked)
         if not likeliest:
             return found
         (case,) = likeliest[0].cases
@@ -206,7 +234,7 @@ def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
 
     A kind with many cases fits more logs, so its weight is the mean of its cases, but for those that change nothing.
     """
-    coarse = few(asked.sizes, SCREENED)
+    coarse = asked.screened
     kinds: dict[str, list[Suspect]] = {}
     for case in its:
         curve = asked.simulated(case, coarse, screening=True)

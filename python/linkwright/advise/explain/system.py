@@ -104,7 +104,7 @@ class System(Setup):
             return limits_of(self.described, question(self.described, self, size_bytes))[0].time.us
         return None
 
-    @property
+    @functools.cached_property
     def seen(self) -> Hardware:
         """What the library sees of the devices, links and ways that take part."""
         return hardware(self.described, places(self.described, self) or tuple(range(self.ranks)))

@@ -92,6 +92,11 @@ class LogVerdict:
     scatter: float = 1.0
 
     @property
+    def passes(self) -> bool:
+        """Whether no size is known to be slow, and those that should have one rate do."""
+        return self.word not in ("suspicious", "broken") and not self.disagrees
+
+    @property
     def disagrees(self) -> bool:
         """Whether it is unsure because sizes that should have one rate do not."""
         return self.word == "unsure" and self.scatter > SCATTERS

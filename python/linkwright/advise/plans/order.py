@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -47,12 +48,12 @@ class Order:
     Attributes:
         endpoints: the endpoint of each rank.
         peak_us: load of the busiest link, in microseconds.
-        identity_peak_us: the same of rank i on endpoint i.
+        identity_peak_us: the same of rank i on the i-th endpoint that takes part.
         bound_us: what no order goes below.
         exact: whether no order is better.
         busiest: the name of the busiest link.
         time_us: all flows at once, simulated in this order.
-        identity_time_us: the same of rank i on endpoint i.
+        identity_time_us: the same of rank i on the i-th endpoint that takes part.
     """
 
     endpoints: tuple[int, ...]
@@ -114,10 +115,13 @@ def _stated_us(machine: _native.Machine) -> dict[str, float]:
 
 
 class Search:
-    """The search for one machine and its flows."""
+    """The search for one machine and its flows, over the endpoints `seats`; by default over the first ones."""
 
-    def __init__(self, machine: _native.Machine, flows: Flows, ranks: int, seed: int = 0) -> None:
+    def __init__(
+        self, machine: _native.Machine, flows: Flows, ranks: int, seed: int = 0, seats: Sequence[int] | None = None
+    ) -> None:
         self.machine, self.flows, self.ranks = machine, flows, ranks
+        self._seats = tuple(seats or range(ranks))  # endpoints that take part; an order has their indices
         self.routes = Routes(machine)
         self._random = random.Random(seed)
         self._of_rank: list[list[tuple[int, int, int]]] = [[] for _ in range(ranks)]
@@ -153,7 +157,7 @@ class Search:
     def add(self, load: Load, flows: Iterable[tuple[int, int, int]], order: Sequence[int], sign: int = 1) -> None:
         """Add flows to a load, or take them off."""
         for a, b, moved in flows:
-            links, cost = self.routes.of(order[a], order[b])
+            links, cost = self.routes.of(self._seats[order[a]], self._seats[order[b]])
             load[links] += sign * moved * cost
 
     def peak_us(self, order: Sequence[int]) -> float:
@@ -205,8 +209,9 @@ class Search:
         bound = 0.0
         for block in self._blocks():
             cheapest = self._cheapest(block)
+            room = max(Counter(seat // block for seat in self._seats).values())
             for moved in sorted(set(self.flows.values()), reverse=True):
-                if self._largest_cluster(moved) > block:
+                if self._largest_cluster(moved) > room:
                     bound = max(bound, moved * cheapest)
                     break
         return bound
@@ -244,12 +249,13 @@ class Search:
         peak = float(load.max(initial=0.0))
         busiest = self.routes.names[int(load.argmax())] if len(load) else "-"
         times = [self._simulated_us(order) for order in (endpoints, identity)]
+        endpoints = tuple(self._seats[index] for index in endpoints)
         return Order(endpoints, peak, self.peak_us(identity), peak if exact else bound, exact, busiest, *times)
 
     def _simulated_us(self, order: Sequence[int]) -> float:
         """All flows at once."""
         schedule = _native.read_schedule(as_goal(self.flows, self.ranks), "flows.goal")
-        return ask(self.machine, schedule, How(placement=list(order))).time.us
+        return ask(self.machine, schedule, How(placement=[self._seats[index] for index in order])).time.us
 
 
 def _value(load: Load) -> tuple[float, float]:

@@ -119,6 +119,14 @@ def factors(rows: Sequence[LogRow], collective: str | None, ranks: int | None, u
     return Factors(kept, said, _ranks(collective, [row for row in rated if id(row) not in odd], usual, unit))
 
 
+def ranks_of(rows: Sequence[LogRow], collective: str | None, unit: float = 1.0) -> int | None:
+    """Return the number of ranks that busbw / algbw is of, for a log that lists none; None if it cannot tell."""
+    rated = [row for row in rows if row.algbw and row.busbw and row.algbw >= _RATED * unit]
+    if not rated or _factor(collective, 2) == _factor(collective, 3):
+        return None
+    return _ranks(collective, rated, statistics.median(map(_ratio, rated)), unit)
+
+
 def _ratio(row: LogRow) -> float:
     return (row.busbw or 0) / (row.algbw or 1)
 

@@ -249,6 +249,7 @@ class _Reading:
             self.complaints.add(table.rows[0].line, said)
         if checked.ranks != ranks and (checked.ranks or last + 1 > len(group.places)):
             ranks = checked.ranks  # the lines of some ranks are missing, or are of others
+        ranks = ranks or checks.ranks_of(checked.rows, collective, table.unit)
         if ranks is None or len(group.places) < ranks:
             nodes = group.nodes or (nodes if group.places and group.ranks > last + 1 else None)
         return LogTable(

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from linkwright.libraries.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants, chunks
+from linkwright.libraries.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants, chunks, constants, versions
 from linkwright.libraries.nccl.graphs import Graph, nvls_channels, peer_links, port_rate, ring_channels
 from linkwright.libraries.nccl.hardware import NVL, PATHS, PHB, PXB, Hardware
 
@@ -104,18 +104,21 @@ class Tuner:
     def most_across(self, algorithm: str, protocol: str) -> float:
         """What threads of all channels together carry from node to node, GB/s of the vector; 0 if links alone decide.
 
-        The caps are bus rates, as tests report them: of an allreduce on n ranks, 2 (n - 1) / n of the vector.
+        The caps are bus rates, as tests report them: of an allreduce on n ranks, 2 (n - 1) / n of the vector. Those of
+        the newest version hold for all: threads have not changed between versions, but what is known of them has.
         """
         graph = self.graphs.get(algorithm)
         if graph is None or algorithm not in ("ring", "tree"):
             return 0.0
+        known = replace(self, constants=constants(versions()[0]))
         if algorithm == "ring":
-            return {LL: self._low_latency_cap, LL128: graph.channels * self.cap("ring_line"), SIMPLE: 0.0}[protocol]
-        whole = graph.channels * self.cap("tree")
+            line = graph.channels * known.cap("ring_line")
+            return {LL: self._low_latency_cap, LL128: line, SIMPLE: 0.0}[protocol]
+        whole = graph.channels * known.cap("tree")
         if protocol == LL:
             whole = min(whole * self.constants.tree_low_latency, self._low_latency_cap)
         if protocol == LL128:
-            whole = min(whole * 120 / 128, graph.channels * self.cap("tree_line"))
+            whole = min(whole * 120 / 128, graph.channels * known.cap("tree_line"))
         ranks = self.hardware.ranks
         return whole * ranks / (2 * (ranks - 1))
 

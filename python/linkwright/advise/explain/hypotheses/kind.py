@@ -14,6 +14,9 @@ TWO = 0.03  # how much seldomer two faults are at once
 # How well the strength of a fault is known, as a share of ln(fault / healthy): of a choice of the library, of another
 # path of the data, and of links that carry a part, whatever it is.
 KNOWN, ROUGH, FREE = 0.15, 0.3, 0.5
+# Shares of the rate of a NIC's way through its processor. Machine files state each way alone and assume what the memory
+# behind all of them carries; two nodes of H100 without GPUDirect were posted at a sixth (72 of 456 GB/s).
+THROUGH_HOST = (1.0, 0.25)
 STEADY, UNSTEADY = 0.1, 0.2  # what differs from size to size, as a share of the time
 
 
@@ -74,6 +77,11 @@ def measured_slow(facts: Facts, links: str) -> float | None:
     """The share of its rate at which a test in the same log measured a class of links, if that is low; else None."""
     usual, _ = facts.measured.get(links, (1.0, 1.0))
     return usual if usual < FINE["port" if links == "port" else "pair"] else None
+
+
+def through_host(system: System, part: float) -> System:
+    """Return the system with a part of the rate of each NIC's way through its processor."""
+    return system if part == 1 else system.slowed("host", part)
 
 
 def checks(*commands: str) -> str:

@@ -21,7 +21,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
         left = len(nics) - count
         what = f"the node uses {left} of its {len(nics)} network ports"
         spread = [nics[at * len(nics) // count] for at in range(count)]
-        for names in (nics[-count:], spread):
+        for names in (nics[-count:], spread) if 1 < count < len(nics) - 1 else (nics[-count:],):
             yield Case(
                 what if left == 1 or stated else f"{count} of the network ports of a node are unused",
                 system.lacking(*names), "missing ports",
