@@ -117,10 +117,10 @@ generate: setup-dev ## write generated files again: golden texts, tables in docu
 counts: ## instructions of the simulator's stages against the table in benches/ (needs valgrind)
 	$(PYTHON) benches/instructions.py
 
-bench: setup counts ## all that is measured: counts, the wheel, allreduce beside Open MPI's, the simulator beside SimGrid
+bench: setup counts ## all that is measured, next to its peers (BENCH=--record keeps the ratios, BENCH=--quick only tries it)
 	$(MAKE) wheel wheel-check WHEEL_TARGETS=x86_64-unknown-linux-gnu
-	$(PYTHON) benches/allreduce_vs_mpi.py
-	$(BIN)/python benches/simulators.py
+	for bench in allreduce_vs_mpi ping_pong_vs_mpi mpi_allreduce_vs_native memory_vs_peers simulators; do \
+	    $(BIN)/python benches/$$bench.py $(BENCH) || exit; done
 
 first-contact: setup ## what a GPU that is new to the project can do: results in first-contact/, eight minutes (needs an NVIDIA GPU)
 	PYTHON=$(BIN)/python benches/first_contact.sh

@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import fault_model
+import quick
 
 from linkwright.advise.explain import log as logs
 from linkwright.base.errors import LinkwrightError
@@ -122,7 +123,7 @@ def main() -> None:
     parser.add_argument("--most-gpus", type=int, default=64, help="of a healthy log; more take minutes")
     parser.add_argument("--lines", action="store_true", help="faulty logs with what the library prints")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all answers")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser, parts=["faulty"], count=1)
     found = {part: PARTS[part](asked) for part in asked.parts or PARTS}
     if asked.json:
         asked.json.write_text(json.dumps(found, indent=1, default=asdict) + "\n", encoding="utf-8")

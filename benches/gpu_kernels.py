@@ -15,6 +15,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import quick
+
 from linkwright.ask.question import Collective
 from linkwright.executors.cuda import clocks, compiler, measure
 from linkwright.executors.cuda.device import device
@@ -98,7 +100,9 @@ def main(how: str = "") -> int:
     """The number of failures."""
     if how in ("--memcheck", "--racecheck"):
         return sanitized(how.removeprefix("--"))
-    return run_some() if how == "--run" else compile_all()
+    if how == "--quick" and not quick.only("nvidia-smi"):
+        return 1
+    return run_some() if how in ("--run", "--quick") else compile_all()
 
 
 if __name__ == "__main__":

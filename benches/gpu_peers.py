@@ -15,7 +15,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
+import quick
+
+quick.only("nvidia-smi", "nvcc", "torch")
+import torch  # noqa: E402  needed only where there is a GPU
 
 HERE = Path(__file__).parent
 REPEATS = 21

@@ -19,6 +19,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import quick
+
 TABLE = Path(__file__).with_suffix(".toml")
 TOLERANCE = 0.10
 # The whole of what `pip install linkwright` unpacks, in MiB.
@@ -33,10 +35,13 @@ COMMANDS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--wheel", type=Path, required=True, help="the file that was installed")
+    parser.add_argument("--wheel", type=Path, default=TABLE, help="the file that was installed")
     parser.add_argument("--update", action="store_true", help="write the table instead of comparing with it")
     parser.add_argument("--warn", action="store_true", help="warn of more instructions, and end well")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser)
+    if asked.quick:
+        print(f"{unpacked_kib('numpy') >> 10} MiB of NumPy")
+        return 0
     found = {"wheel_kib": asked.wheel.stat().st_size >> 10, "linkwright_kib": unpacked_kib("linkwright")} | counted()
     whole = sum(map(unpacked_kib, PACKAGES)) / 1024
     for package in PACKAGES:

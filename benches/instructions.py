@@ -21,6 +21,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+import quick
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = Path(__file__).with_suffix(".toml")
 WORKLOADS = ["w1-64", "w2-1024", "w4-posted-256", "w4-stepwise-256", "w1c-crossbar-64", "w4f-stepwise-256",
@@ -40,10 +42,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write the table instead of comparing with it")
     parser.add_argument("--warn", action="store_true", help="warn of what takes more, and end well")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser, ("valgrind", quick.BUILT / "workloads"))
     known = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     if not asked.update and (reason := waived(known["architecture"])):
         print(f"instructions are not counted: {reason}")
+        return
+    if asked.quick:
+        print(count(quick.BUILT / "workloads", WORKLOADS[:1]))
         return
     counts = count(build())
     if asked.update:

@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import quick
 
 from linkwright import _native, machines
 from linkwright.advise.locate import posterior as beliefs
@@ -260,7 +261,7 @@ def main() -> None:
     parser.add_argument("--real", type=int, help="faults drawn for each shape of real clusters")
     parser.add_argument("--hosts", type=int, nargs="*", default=(6, 8), help="sizes of real clusters")
     parser.add_argument("--only", default="", help="machines or shapes with this in their names")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser, drawn=1, healthy=1, only="ring")
     if asked.real is not None:
         shapes = [shape for shape in spec.SHAPES if asked.only in shape]
         real(shapes, asked.hosts, asked.real, asked.healthy, random.Random(asked.seed))

@@ -19,6 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import quick
+
 HERE = Path(__file__).resolve().parent
 PROBE = """
 import json, sys
@@ -78,18 +80,20 @@ def core_to_core():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--launches", type=int, default=6)
-    launches = parser.parse_args().launches
+    asked = quick.arguments(parser, ("cc", "taskset"), launches=1)
+    launches, levels = asked.launches, ["L1"] if asked.quick else list(LATENCY)
     with tempfile.TemporaryDirectory() as folder:
         binary = Path(folder) / "reference"
         subprocess.run(["cc", "-O3", "-march=native", "-o", binary, HERE / "reference_memory.c"], check=True)
-        print(f"{'what':24} {'ours':>10} {'peer':>10} {'ratio':>7}  peer")
-        for level, size in LATENCY.items():
+        found = []
+        for level, size in ((level, LATENCY[level]) for level in levels):
             axes = {"working_set": str(size)}
             peers = {"reference loop": lambda size=size: reference(binary, "chase", size)}
             if shutil.which("lat_mem_rd"):
                 peers["lmbench"] = lambda size=size: lmbench(size)
-            compare(f"latency {level} (ns)", launches, lambda axes=axes: ours("memory_latency", axes, [0]), peers)
-        for level, size in TRIAD.items():
+            chase = lambda axes=axes: ours("memory_latency", axes, [0])  # noqa: E731
+            found += compared((f"latency {level}", "ns"), launches, chase, peers)
+        for level, size in ((level, TRIAD[level]) for level in levels):
             axes = {"block": str(size), "kernel": "triad"}
             peers = {"reference loop": lambda size=size: reference(binary, "triad", size)}
             if shutil.which("likwid-bench"):
@@ -98,23 +102,22 @@ def main():
             if program and level == "DRAM":
                 peers["STREAM"] = lambda program=program: stream(program)
             rate = lambda axes=axes, size=size: 3 * size / ours("memory_bandwidth", axes, [0])  # noqa: E731
-            compare(f"triad {level} (GB/s)", launches, rate, peers)
+            found += compared((f"triad {level}", "GB/s"), launches, rate, peers)
         if shutil.which("core-to-core-latency"):
             line = lambda: ours("cache_line", {"how": "compare_and_swap"}, [0, 1])  # noqa: E731
-            compare("core to core (ns)", launches, line, {"core-to-core-latency": core_to_core})
+            found += compared(("core to core", "ns"), launches, line, {"core-to-core-latency": core_to_core})
+    quick.compare(found, asked.record)
 
 
-def compare(what, launches, own, peers):
-    """One line for each peer; launches alternate."""
+def compared(what, launches, own, peers):
+    """A row for each peer; launches alternate."""
     found = {name: [] for name in ("ours", *peers)}
     for _ in range(launches):
         found["ours"].append(own())
         for name, peer in peers.items():
             found[name].append(peer())
     mine = statistics.median(found["ours"])
-    for name in peers:
-        theirs = statistics.median(found[name])
-        print(f"{what:24} {mine:10.4g} {theirs:10.4g} {mine / theirs:7.3f}  {name}", flush=True)
+    return [(what[0], name, mine, statistics.median(found[name]), what[1]) for name in peers]
 
 
 if __name__ == "__main__":

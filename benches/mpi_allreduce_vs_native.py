@@ -7,7 +7,7 @@ rounds of one mpirun, by the same clock, on checked data. The better of the libr
 counts. The job runs with a malloc that keeps its memory; otherwise the library's temporary buffers would turn the
 largest sizes into a measurement of page faults. On two ranks most algorithms send the same messages; the default names
 one of each kind, so that each is measured in more rounds. Where rounds fall into two groups (two cores
-of a virtual machine may or may not share a cache), the faster group counts on both sides, and its share is printed.
+of a virtual machine may or may not share a cache), the faster group counts on both sides.
 """
 
 import argparse
@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import quick
 
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 
@@ -44,7 +46,7 @@ def main():
         "--algorithms", default=ALGORITHMS, help="`all`, or names as `linkwright run --algorithm` takes"
     )
     parser.add_argument("--time-budget", default="90s")
-    options = parser.parse_args()
+    options = quick.arguments(parser, ("mpirun", "mpi4py"), sizes="1K", time_budget="2s")
     found = {}  # size -> side -> algorithm -> metric -> value
     for row in measure(options):
         if row["value"] is not None:
@@ -52,29 +54,18 @@ def main():
             algorithms = found.setdefault(row["size_bytes"], {}).setdefault(side, {})
             metrics = algorithms.setdefault(row["algorithm"], {})
             metrics[row["metric"]] = row["value"]
-            if row["metric"] == "time":
-                metrics["rounds"] = row["n"]
-    print(f"{'size':>9} {'ours (us)':>10} {'library (us)':>13} {'ratio':>6} {'of fastest':>11}   algorithms")
+    rows = []
     for size, sides in sorted(found.items()):
         sides = {
-            side: [facts(a, m) for a, m in algorithms.items() if "time" in m] for side, algorithms in sides.items()
+            side: [m.get("mode1", m["time"]) for m in algorithms.values() if "time" in m]
+            for side, algorithms in sides.items()
         }
         if not sides.get("ours") or not sides.get("library"):
             print(f"{size:>9}   one side was never left in peace; give more time")
             continue
-        (mine, algorithm), (theirs, variant) = min(sides["ours"])[:2], min(sides["library"])[:2]
-        least, their_least = (min(fastest for *_, fastest in sides[side]) for side in ("ours", "library"))
-        print(
-            f"{size:>9} {mine / 1e3:>10.2f} {theirs / 1e3:>13.2f} {mine / theirs:>6.2f} {least / their_least:>11.2f}   "
-            f"{algorithm}, {variant}"
-        )
-
-
-def facts(algorithm, metrics):
-    """Median of the rounds (of the faster group, where there are two), a name with their number, fastest sample."""
-    median = metrics.get("mode1", metrics["time"])
-    share = f" in {metrics['mode1_share']:.0%}" if "mode1" in metrics else ""
-    return median, f"{algorithm} {metrics['rounds']}{share}", metrics["time_min"]
+        mine, theirs = min(sides["ours"]), min(sides["library"])
+        rows.append((f"allreduce over MPI of {size} B", "MPI's own", mine, theirs, "ns"))
+    quick.compare(rows, options.record)
 
 
 if __name__ == "__main__":

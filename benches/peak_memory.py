@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import quick
+
 GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -55,7 +57,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=bytes_of, help="such as 2G")
     parser.add_argument("command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    options = quick.arguments(parser, command=[sys.executable, "-c", "pass"])
     command = options.command or [sys.executable, "-m", "linkwright", "dissect", "--level", "quick"]
     group = group_of(options.limit) if options.limit else None
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import quick
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -49,9 +51,12 @@ def main() -> None:
     parser.add_argument("--measured", type=Path, metavar="RUN", help="folder of a run on this machine")
     parser.add_argument("--simulated", type=Path, metavar="RUN", help="folder of a run on a described machine")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/images", metavar="FOLDER", help="where they go")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser, ("chromium", "playwright"))
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
+        if asked.quick:
+            take([Picture("picture", drawn(folder / "picture.html"))], folder)
+            return
         pictures = [
             Picture("measured", page_of(asked.measured, MEASURED, folder / "measured")),
             Picture("simulated", page_of(asked.simulated, SIMULATED, folder / "simulated")),

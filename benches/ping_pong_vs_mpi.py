@@ -20,6 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import quick
+
 ROOT = Path(__file__).resolve().parent.parent
 OURS = """
 import json, sys
@@ -68,7 +70,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--launches", type=int, default=6)
     parser.add_argument("--sizes", default="8,1024,32768,65536,1048576")
-    options = parser.parse_args()
+    options = quick.arguments(parser, ("mpicc", "mpirun"), launches=1, sizes="8")
     sizes = [int(size) for size in options.sizes.split(",")]
     root_user = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     mpirun = ["mpirun", *root_user, "--bind-to", "core", "-np", "2"]
@@ -82,29 +84,15 @@ def main():
             for name, (read, command) in sides.items():
                 for size, values in read(command):
                     times[size, name].append(values)
-    report(sizes, [name for name in sides if name != "threads"], times)
+    quick.compare(list(report(sizes, [name for name in sides if name != "threads"], times)), options.record)
 
 
 def report(sizes, names, times):
-    print(f"{'size':>9} {'threads: median':>16} {'fastest':>9}   peer: its own in ns, ratios ours/peer")
-    for size in sizes:
-        own = times[size, "threads"]
-        mine, least = middle(own)
-        told = []
-        for name in names:
-            values = times.get((size, name))
-            if values and name == "Open MPI":
-                theirs, their_least = middle(values)
-                told.append(f"{name} {theirs:.0f}, {their_least:.0f}: {mine / theirs:.2f}, {least / their_least:.2f}")
-            elif values:
-                theirs = min(values)[0]
-                told.append(f"{name} {theirs:.0f}: {min(own)[0] / theirs:.2f}")
-        print(f"{size:>9} {mine:>16.0f} {least:>9.0f}   {'; '.join(told)}")
-
-
-def middle(values):
-    """Median of the launches' medians, and the fastest of all."""
-    return statistics.median(m for m, _ in values), min(f for _, f in values)
+    """A row for each size and peer: medians of Open MPI, the best launch of others, which print one mean."""
+    middle = {"Open MPI": lambda values: statistics.median(median for median, _ in values)}
+    for size, name in ((size, name) for size in sizes for name in names if times.get((size, name))):
+        of = middle.get(name, lambda values: min(values)[0])
+        yield f"ping-pong of {size} B", name, of(times[size, "threads"]), of(times[size, name]), "ns"
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import quick
 
 from linkwright.session.compare.runs import compare_runs
 from linkwright.store import run as runs
@@ -106,7 +107,7 @@ def main():
     parser.add_argument("--time-budget")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs in this folder")
     parser.add_argument("--compare", nargs="+", type=Path, metavar="RUN", help="folders of earlier runs")
-    options = parser.parse_args()
+    options = quick.arguments(parser, repeat=2, suite="scaling", time_budget="1s")
     with tempfile.TemporaryDirectory() as folder:
         if options.compare:
             made = [runs.find(path.parent, path.name) for path in options.compare]

@@ -21,9 +21,11 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import growth_chart
+import quick
 import simgrid_peer
 from instructions import build
 from simgrid_peer import Found, Work
@@ -86,7 +88,7 @@ def main():
     parser.add_argument("--runner", type=Path, help="use this workload runner instead of building one")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every launch, raw")
     parser.add_argument("--write", type=Path, metavar="DOCUMENT", help="fill its tables and draw its chart")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser, [quick.BUILT / "workloads"], launches=1, only=["w2-64"], limit=1.0)
     names = [n for n in WORKLOADS if not asked.only or any(fnmatch.fnmatch(n, wanted) for wanted in asked.only)]
     if not names:
         parser.error(f"--only: none of {', '.join(WORKLOADS)}")
@@ -97,7 +99,7 @@ def main():
     for option, file in (("--runner", asked.runner), ("--write", asked.write)):
         if file and not file.is_file():
             parser.error(f"{option} {file}: no such file")
-    runner = asked.runner or build()
+    runner = asked.runner or (quick.BUILT / "workloads" if asked.quick else build())
     load = os.getloadavg()[0]
     os.sched_setaffinity(0, {asked.cpu})
     with tempfile.TemporaryDirectory() as folder:
@@ -112,6 +114,8 @@ def main():
     if "w1-1024" in names:
         tables["surface"] = surface(runs, asked.launches)
         tables["rates"] = rates()
+    if peer:
+        quick.compare(beside_all(runs), asked.record)
     print("\n\n".join(tables.values()))
     if asked.json:
         asked.json.write_text(json.dumps(runs, default=vars, indent=1), encoding="utf-8")
@@ -178,6 +182,15 @@ def beside(launches: list[Found], total: float) -> list[str]:
     took = statistics.median(launch.seconds for launch in launches)
     peak = statistics.median(launch.peak_bytes for launch in launches)
     return [seconds(took), f"{peak / 1e6:.0f}", f"{took / total:.0f}"]
+
+
+def beside_all(runs) -> Iterator[tuple[str, str, float, float, str]]:
+    """A row for each workload and way to use SimGrid that ended: seconds of all stages, and of its process."""
+    for name, found in runs.items():
+        for how in ("s4u", "smpi"):
+            if found[how] and not found[how][0].reason:
+                theirs = statistics.median(launch.seconds for launch in found[how])
+                yield name, f"SimGrid {how}", middle(found["ours"], *STAGES), theirs, "s"
 
 
 def stages(runs) -> str:

@@ -19,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import quick
+
 HEAD = """
 [suite]
 format = 1
@@ -35,6 +37,7 @@ collectives = ["alltoall"]
 algorithms = ["pairwise"]
 ranks = {ranks}
 sizes = {sizes}
+skew = "uniform:1us"
 """
 # Sweep -> its parts: name, ranks, sizes.
 SWEEPS = {
@@ -95,12 +98,12 @@ def main():
     parser.add_argument("--jobs", default=f"1,{len(os.sched_getaffinity(0))}", help="numbers of jobs; 1 is the base")
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--share", type=float, default=1.0, help="of the experiments")
-    options = parser.parse_args()
+    options = quick.arguments(parser, launches=1, share=0.01)
     if options.launches < 1 or not all(word.isdecimal() and int(word) for word in options.jobs.split(",")):
         parser.error("--jobs: numbers such as 1,2; --launches: at least 1")
     jobs = list(dict.fromkeys([1, *map(int, options.jobs.split(","))]))
     print(f"{'sweep':12} {'jobs':>4} {'wall s':>8} {'CPU s':>8} {'gain':>6} {'of ideal':>8}")
-    for name in SWEEPS:
+    for name in ["balanced"] if options.quick else SWEEPS:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.toml"
             file.write_text(suite(name, options.share), encoding="utf-8")

@@ -26,6 +26,8 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import quick
+
 from linkwright.advise import synthesis
 from linkwright.ask.answer import Answer, How, ask
 from linkwright.base.errors import LinkwrightError
@@ -285,7 +287,7 @@ def main() -> None:
     parser.add_argument("--merge", type=Path, help="file of cells that these are added to")
     parser.add_argument("--bounds", action="store_true", help="no searches, only the bounds of the cells of --merge")
     parser.add_argument("--write", type=Path, help="page whose table is replaced")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser, machines="torus-2d:2x2", collectives="allgather", sizes="1K", budget="0.1s")
     before = read(asked.merge) if asked.merge else []
     cells = [bounded(cell) for cell in before] if asked.bounds else merged(before, measured(asked))
     if not cells:

@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import quick
+
 LINKWRIGHT = (sys.executable, "-m", "linkwright")
 SEARCHES = {
     "composition": ("allreduce", "allgather", "reduce_scatter", "broadcast", "alltoall"),
@@ -116,14 +118,14 @@ def ranks(text: str) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["right", "fast"])
+    parser.add_argument("what", nargs="?", choices=["right", "fast"], default="right")
     parser.add_argument("--ranks", type=ranks, default=[2, 3, 4, 8, 16, 32, 64])
     parser.add_argument("--mpi", type=ranks, default=[2, 4, 8])
     parser.add_argument("--on", default="here.toml", help="machine file of `linkwright fit`")
     parser.add_argument("--sizes", default="64,4K,256K,4M")
     parser.add_argument("--against", default="all", help="known algorithms")
     parser.add_argument("--time-budget", default="20s")
-    asked = parser.parse_args()
+    asked = quick.arguments(parser, ranks=[2], mpi=[])
     sys.exit(right(asked) if asked.what == "right" else fast(asked))
 
 

@@ -12,6 +12,7 @@ BENCH = Path(__file__).parents[2] / "benches" / "synthesis.py"
 
 @pytest.fixture(scope="module")
 def bench():
+    sys.path.insert(0, str(BENCH.parent))
     spec = importlib.util.spec_from_file_location("bench_synthesis", BENCH)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

@@ -133,7 +133,7 @@ COMMANDS = [
     "simulate allreduce -a ring --on loggp -p 4 --sizes 8,64 --skew uniform:2us --issue blocking --seed 1",
     "simulate alltoall -a all --on torus-2d --grid 4x4 -b 8 -e 64 -f 2 --dtype f64",
     "simulate pattern/pairs --on loggp -p 4 --sizes 64 --messages 2 --both-ways",
-    "simulate broadcast --on loggp -p 1..4 --sizes 8 --root 1 --fold",
+    "simulate broadcast --on loggp -p 1..4 --sizes 8 --root 1",
     "verify allreduce/ring -p 4 --grid 2x2 --size 64",
     "describe allreduce --limit --on loggp -p 4 --sizes 8",
     "describe ring",

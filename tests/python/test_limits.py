@@ -73,18 +73,19 @@ def test_algorithms_share_a_limit_and_the_fastest_comes_nearest():
         assert (row["limit_name"], row["bound_name"]) == ("compute", found["ring"].bound_name)
 
 
-def test_folded_and_streamed_ranks_have_the_same_limit(tmp_path):
+def test_folded_ranks_have_the_same_limit(tmp_path, monkeypatch):
     times = {}
-    for mode in ("--fold", "--stream", None):
-        out = tmp_path / f"{mode}.csv"
+    for walk in ("fold", "stream", "collective"):
+        monkeypatch.setattr("linkwright.ask.schedules.walk", lambda _, walk=walk: walk)
+        out = tmp_path / f"{walk}.csv"
         asked = ["simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "16", "--sizes", "64K"]
-        status, _, errors = invoke(*asked, "--output", str(out), *([mode] if mode else []))
+        status, _, errors = invoke(*asked, "--output", str(out))
         assert status == 0, errors
         with out.open() as file:
             time = next(row for row in csv.DictReader(file) if row["metric"] == "time")
-        times[mode] = [time[key] for key in ("value", "limit", "limit_name", "bound", "bound_name")]
-    assert times["--fold"] == times["--stream"] == times[None]
-    assert all(times[None])
+        times[walk] = [time[key] for key in ("value", "limit", "limit_name", "bound", "bound_name")]
+    assert times["fold"] == times["stream"] == times["collective"]
+    assert all(times["fold"])
 
 
 @pytest.mark.parametrize(

@@ -147,11 +147,6 @@ def test_bad_input_is_one_clear_message(verb, on, arguments, said, tmp_path):
     assert said in result.err
 
 
-@pytest.mark.parametrize("option", ["--fold", "--stream"])
-def test_a_pattern_is_simulated_whole(option):
-    assert "apply to collectives" in invoke("simulate", "pattern/pairs", "--on", "loggp", option).err
-
-
 def test_a_wrong_policy_in_a_suite_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "own.toml").write_text(
         '[suite]\nformat = 1\nname = "own"\nsummary = "s"\n[[part]]\nname = "p"\nsummary = "s"\n'

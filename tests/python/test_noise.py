@@ -69,9 +69,6 @@ def test_what_shows_one_run_is_refused_for_several(noisy, tmp_path):
     refused = invoke(*asked, "--links", str(tmp_path / "links.csv"))
     assert refused.status == 2
     assert "--launches makes several" in refused.err
-    folded = invoke(*asked, "--fold")
-    assert folded.status == 2
-    assert "noise delays each rank differently" in " ".join(folded.out.replace("#", "").split())
 
 
 def test_the_plain_command_repeats_the_experiment_of_the_article(tmp_path):

@@ -374,31 +374,29 @@ def test_names_and_sizes_are_checked():
         lw.simulate(star(2), "lgogp")
 
 
-def test_one_rank_stands_for_all_and_streamed_ranks_for_themselves(tmp_path):
-    def rows(*more, by="ring,recursive_doubling_bandwidth"):
+def test_one_rank_stands_for_all_where_ranks_are_alike(tmp_path, monkeypatch):
+    def rows(walk, *more, by="ring,recursive_doubling_bandwidth"):
+        monkeypatch.setattr("linkwright.ask.schedules.walk", lambda _: walk)
         path = tmp_path / "rows.json"
         asked = ("-p", "8", "--sizes", "4K,64K", "-a", by, "--output", str(path))
         result = invoke("simulate", "allreduce", *asked, *(more if "--on" in more else ("--on", "loggp", *more)))
         assert result.status == 0, result.err
         return rows_of(path)
 
-    plain = rows()
-    assert rows("--stream") == plain
-    folded = rows("--fold")
+    plain = rows("collective")
+    folded = rows("stream")
     marked = [row for row in folded if row["flags"] == "folded"]
     assert {row["metric"] for row in marked} >= {"time", "bus_bw", "byte_hops"}
-    assert [{**row, "reason": None, "flags": None} for row in folded if row in marked] == [
-        row for row in plain if row["metric"] != "critical_share"
-    ]
-    skewed = ("--skew", "uniform:2us", "--seed", "3")
-    assert rows(*skewed, "--stream", by="ring") == rows(*skewed, by="ring")
-    torus = ("--on", "wormhole-n150")
-    assert rows(*torus, "--stream", by="ring") == rows(*torus, by="ring")
+    unmarked = [{**row, "reason": None, "flags": None} if row in marked else row for row in folded]
+    assert unmarked == plain
+    # Where ranks differ, each is simulated.
+    for differ in (("--skew", "uniform:2us", "--seed", "3"), ("--on", "wormhole-n150")):
+        assert rows("stream", *differ, by="ring") == rows("collective", *differ, by="ring")
 
 
 def test_a_million_ranks_fold():
     ranks = 1 << 20
-    asked = ("-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--fold", "--wide")
+    asked = ("-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--wide")
     result = invoke("simulate", "allreduce", *asked)
     assert result.status == 0, result.err
     assert "folded" in result.out
@@ -409,20 +407,19 @@ def test_a_million_ranks_fold():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("allreduce -a ring --sizes 1000 -p 7 --on loggp --fold", "use a multiple of 28 bytes"),
-        ("allreduce -a ring --on wormhole-n150 --fold", "endpoints are not alike"),
-        ("allreduce -a ring --on loggp --fold --skew late:0:1us", "stream them"),
-        ("allreduce -a ring --on loggp --fold --issue window(2)", "one by one"),
-        ("allreduce -a recursive_doubling_latency --on loggp -p 6 --fold", "use 4"),
-        ("broadcast -a ring --on loggp --fold", "none can stand for all"),
-        ("allreduce -a ring --on loggp --fold --stream", "give one of the two"),
-        ("allreduce -a ring --on loggp --fold --links x.csv", "leave one of the two"),
+        ("allreduce -a ring --sizes 4000000 -p 30000 --on loggp", "use a multiple of 120000 bytes"),
+        ("allreduce -a ring --sizes 4G -p 32768 --on loggp --skew late:0:1us", "arrive at different times"),
+        ("allreduce -a ring --sizes 4G -p 32768 --on loggp --issue window(2)", "one by one"),
+        ("allreduce -a ring --sizes 4G -p 32768 --on loggp --launches 2", "noise delays each rank differently"),
+        ("broadcast -a binomial --sizes 4K --on loggp -p 2097152", "none can stand for all"),
     ],
 )
-def test_what_does_not_fold_says_why_and_what_would(arguments, message):
-    result = invoke("simulate", *arguments.split(), *([] if "--sizes" in arguments else ["--sizes", "4K"]))
-    assert result.status == 2
-    assert message in result.out + result.err
+def test_what_is_too_large_and_does_not_fold_says_why_and_what_would_fit(arguments, message):
+    result = invoke("simulate", *arguments.split())
+    assert result.status == 1
+    said = " ".join((result.out + result.err).replace("#", "").split())
+    assert message in said
+    assert "ranks fit" in said
 
 
 @pytest.mark.parametrize(
@@ -453,10 +450,11 @@ def test_a_mistake_in_a_closed_list_of_words_names_file_line_and_words(tmp_path,
     assert message in result.err
 
 
-def test_a_schedule_too_large_to_write_names_the_ways_without_one():
-    result = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "1048576", "--sizes", "1G")
+def test_a_schedule_too_large_to_write_names_what_fits(tmp_path):
+    asked = ("-a", "ring", "--on", "loggp", "-p", "1048576", "--sizes", "1G", "--links", str(tmp_path / "links.csv"))
+    result = invoke("simulate", "allreduce", *asked)
     assert result.status == 1
-    assert "simulate the algorithm folded or streamed" in result.err + result.out
+    assert "2,048 ranks fit" in result.err + result.out
 
 
 @pytest.mark.parametrize(

@@ -337,12 +337,6 @@ def test_options_that_a_source_has_no_use_for_are_refused(folder, arguments, mes
     assert message in " ".join(result.err.split())
 
 
-def test_a_source_cannot_be_folded_and_the_row_says_so(folder):
-    result = invoke("simulate", "own.lw", "--on", "loggp", "--fold")
-    assert result.status == 2
-    assert "--fold needs the program of a registered algorithm" in " ".join(result.out.replace("#", "").split())
-
-
 def test_an_experiment_with_a_schedule_survives_json_and_pickle(folder):
     experiment = of("own.py:ring")
     for copy in (

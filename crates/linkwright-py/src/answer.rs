@@ -360,6 +360,12 @@ impl Answer {
         self.found.remark.as_deref()
     }
 
+    /// Whether one rank was simulated on behalf of all.
+    #[getter]
+    fn folded(&self) -> bool {
+        self.found.setup.alike.is_some()
+    }
+
     /// The load of every link.
     #[getter]
     fn links(&self, py: Python<'_>) -> PyResult<&Py<Links>> {

@@ -106,9 +106,9 @@ fn check_run(how: &How, path: &Path) -> Result<(), SimError> {
     } else if matches!(how.issue, Issue::Window(k) if k > 1) {
         "a window frees its places one by one; use blocking, batch(k) or unlimited issue"
     } else if how.skew != Skew::None {
-        "ranks that arrive at different times are not alike; let them arrive together, stream them"
+        "ranks that arrive at different times are not alike; let them arrive together"
     } else if how.placement != Placement::Identity {
-        "one rank that represents all has no place of its own; omit the placement, stream the ranks"
+        "one rank that represents all has no place of its own; omit the placement"
     } else if how.launch > TimePs::ZERO {
         "a library starts its collectives as schedules of all ranks; leave the launch out"
     } else if how.noise {

@@ -111,7 +111,7 @@ fn few_enough(ranks: u32) -> Result<()> {
     }
     let problem = format!(
         "{ranks} ranks; schedules are searched for up to {MOST_RANKS}: search for fewer, or price known algorithms with \
-         `linkwright simulate --fold`"
+         `linkwright simulate`"
     );
     Err(ScheduleError::Shape(problem).into())
 }

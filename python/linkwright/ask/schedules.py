@@ -11,7 +11,7 @@ from linkwright import _native
 from linkwright._native import How
 from linkwright.ask.answer import Answer, ask
 from linkwright.ask.question import Collective, Continued, Pattern, Program, Scheduled
-from linkwright.base.errors import LinkwrightError
+from linkwright.base.errors import LinkwrightError, WaivedError
 from linkwright.base.lazy import np
 from linkwright.base.stats.quantile import percentiles
 from linkwright.base.units import Time
@@ -29,15 +29,19 @@ OPERATIONS_PER_S = 1e9
 
 # Ranks up to which no schedule is too large.
 MOST_COUNTED = 512
-# What a simulation in memory can hold: some hundred bytes for each operation.
-MOST_OPERATIONS = 1 << 25
-BYTES_PER_OPERATION = 100
+# What a simulation in memory can hold, and what each takes.
+MOST_OPERATIONS, BYTES_PER_OPERATION = 1 << 25, 100
+MOST_RANKS, BYTES_PER_RANK = 1 << 20, 1500
+# A collective of more is simulated by one rank that stands for all, where ranks are alike: it takes milliseconds.
+ALIKE_FROM = 1 << 20
 
 
 def of(question: Scheduled, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
     """Return the schedule that answers a question; a ring algorithm follows `rings`, by default in rank order."""
     if question.own:
         return question.own.given()
+    if error := too_large(question):
+        raise error
     if isinstance(question, Pattern):
         return _native.Schedule.pattern(question.algorithm, **shape(question))
     return _native.Schedule.build(question.algorithm_key, **shape(question), rings=rings)
@@ -61,6 +65,31 @@ def expected_operations(question: Scheduled) -> int:
     if question.ranks <= MOST_COUNTED or not isinstance(question, Collective):
         return 0
     return _grown(question.algorithm_key, question.ranks)
+
+
+def too_large(question: Scheduled) -> WaivedError | None:
+    """Return why the schedule of a question does not fit into memory, and what would; None if it fits."""
+    count, fewer = expected_operations(question), question.ranks
+    if question.own or (count <= MOST_OPERATIONS and fewer <= MOST_RANKS):
+        return None
+    while fewer > MOST_RANKS or (count and _grown(question.algorithm_key, fewer) > MOST_OPERATIONS):
+        fewer //= 2
+    need = count * BYTES_PER_OPERATION + question.ranks * BYTES_PER_RANK
+    return WaivedError(
+        f"{question.algorithm_key}: {question.ranks:,} ranks need about {count:,} operations and {need >> 30:,} GiB, "
+        f"and at most {MOST_OPERATIONS:,} operations are made; {fewer:,} ranks fit"
+    )
+
+
+def walk(question: Collective) -> str:
+    """Return how a collective is simulated.
+
+    That is rank by rank (`collective`), by one rank that stands for all (`fold`), or that way where ranks are alike
+    (`stream`).
+    """
+    if too_large(question):
+        return "fold"
+    return "stream" if expected_operations(question) > ALIKE_FROM else "collective"
 
 
 @functools.lru_cache(256)

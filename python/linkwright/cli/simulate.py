@@ -31,8 +31,6 @@ from linkwright.cli import exchanges, options
     help="Do not charge time for reductions; rows are marked.",
 )  # fmt: skip
 @click.option("--alternatives", is_flag=True, help="Compare the library's choice with its alternatives.")
-@click.option("--fold", is_flag=True, help="Simulate one rank on behalf of all, if ranks and endpoints are alike.")
-@click.option("--stream", is_flag=True, help="Fold if ranks are alike, and simulate every rank if they are not.")
 @options.seed
 @click.option(
     "--launches",
@@ -64,8 +62,6 @@ def command(
     what: str,
     algorithm: str,
     alternatives: bool,
-    fold: bool,
-    stream: bool,
     dtype: str,
     op: str,
     root: int,
@@ -88,19 +84,15 @@ def command(
     Times are exact for the machine as described: the same input gives the same output. `limit` is the time that no
     algorithm can beat on that machine, with its name; `linkwright describe COLLECTIVE --limit` derives it.
 
-    With --fold a ring over a million ranks takes seconds; `linkwright describe ALGORITHM` says whether it folds.
+    Where ranks are alike, one stands for all of very many: a ring over a million ranks takes seconds. `linkwright
+    describe ALGORITHM` says whether it folds.
     """
-    from linkwright.base.errors import UsageError
     from linkwright.cli import simulations, traffic
     from linkwright.session.suite.load import one_part
 
     subject = options.subject(what, algorithm, patterns=True)
     if alternatives:
         subject = options.with_alternatives(subject)
-    if fold and stream:
-        raise UsageError("--stream folds what it can, --fold rejects what it cannot fold; give one of the two")
-    if subject.pattern and (fold or stream):
-        raise UsageError(f"{what}: --fold and --stream apply to collectives; omit them")
     dealt = exchange.of(subject, dtype, int(str(asked["seed"])))
     if dealt:
         dtype, ranks = dealt.dtype, ranks or dealt.ranks
@@ -114,5 +106,4 @@ def command(
         exchange=dealt.axis if dealt else None,
     )
     most = subject.most_ranks(ranks)
-    mode = "fold" if fold else "stream" if stream else None
-    return simulations.run(simulations.Request.of(suite, mode, {**asked, "ranks": most}))
+    return simulations.run(simulations.Request.of(suite, {**asked, "ranks": most}))

@@ -30,13 +30,9 @@ from linkwright.store import schema
 
 @dataclass(frozen=True)
 class Request:
-    """A request to `simulate`.
-
-    With a `mode` (`fold` or `stream`) there is no schedule, so options that need one are refused.
-    """
+    """A request to `simulate`."""
 
     suite: Suite
-    mode: str | None
     on: str
     ranks: int | None
     grid: tuple[int, ...] | None
@@ -50,11 +46,11 @@ class Request:
     how: Mapping[str, object]  # fields of every experiment
 
     @classmethod
-    def of(cls, suite: Suite, mode: str | None, asked: Mapping[str, object]) -> Request:
+    def of(cls, suite: Suite, asked: Mapping[str, object]) -> Request:
         """From the options of the command line; those that are not fields of a request are fields of an experiment."""
         own = {field.name for field in fields(cls)} & asked.keys()
         how = {name: value for name, value in asked.items() if name not in own}
-        return cls(suite, mode, **{name: asked[name] for name in own}, how=how)
+        return cls(suite, **{name: asked[name] for name in own}, how=how)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -102,11 +98,6 @@ def run(request: Request) -> int:
         interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
     if View.current().json:
         print_json({"format": schema.FORMAT, "rows": rows})
-    if request.mode and all(row["status"] == "waived" for row in rows):
-        click.echo(
-            f"linkwright: no experiment can be simulated with --{request.mode}; the lines above say why", err=True
-        )
-        return 2
     if all(row["value"] is None for row in rows):
         click.echo("linkwright: no experiment gave a value; the lines above say why", err=True)
         return 1
@@ -130,8 +121,6 @@ def _simulate_all(
 
 def _plan(request: Request) -> Planned:
     """The experiments on each machine; refuses impossible ones before anything runs."""
-    for option in request.files if request.mode else ():
-        raise UsageError(f"{option}: --{request.mode} may simulate one rank on behalf of all; leave one of the two out")
     for option in request.files if request.launches else ():
         raise UsageError(f"{option}: shows one run, and --launches makes several; leave one of the two out")
     if request.report:
@@ -145,7 +134,7 @@ def _plan(request: Request) -> Planned:
             f"--trace {request.trace}: a trace is a Perfetto file and ends in {' or '.join(TRACES)}; "
             f"write {request.trace.with_suffix(TRACES[0])}, which ui.perfetto.dev opens"
         )
-    targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED, variant=request.variant)
+    targets = resolve(request.on, request.ranks, request.grid, MOST_SIMULATED, variant=request.variant)
     for file in request.files.values():
         check_place(file, str(file))
     for target in targets:

@@ -75,16 +75,14 @@ def resolve(
     names: str,
     ranks: int | None = None,
     grid: tuple[int, ...] | None = None,
-    walk: str | None = None,
     most: int = MOST_RANKS,
     kept: Mapping[str, tuple[str, str]] | None = None,
     variant: Variant = AS_DESCRIBED,
 ) -> list[Target]:
     """The targets named in a list such as `threads,wormhole-n150`: executors and described machines.
 
-    With `walk` (`fold` or `stream`) one rank may stand for all; `most` ranks of a described machine take part
-    without a choice; `kept` has text and file name of machines that are not read again; described machines are taken as
-    the `variant` has them. Raises a `UsageError` or a `ShapeError`.
+    `most` ranks of a described machine take part without a choice; `kept` has text and file name of machines that are
+    not read again; described machines are taken as the `variant` has them. Raises a `UsageError` or a `ShapeError`.
     """
     if ranks is not None and ranks < 1:
         raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
@@ -98,7 +96,7 @@ def resolve(
         raise UsageError(
             f"--on {names}: {keys_on_host} would compete for the processors of this host; run them separately"
         )
-    found = [resolve_one(name, ranks, grid, walk, most, (kept or {}).get(name), variant) for name in wanted]
+    found = [resolve_one(name, ranks, grid, most, (kept or {}).get(name), variant) for name in wanted]
     _check_told_apart(names, found)
     if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
         _check_grid(grid, found[0].extent.ranks)
@@ -109,7 +107,6 @@ def resolve_one(
     name: str,
     ranks: int | None = None,
     grid: tuple[int, ...] | None = None,
-    walk: str | None = None,
     most: int = MOST_RANKS,
     kept: tuple[str, str] | None = None,
     variant: Variant = AS_DESCRIBED,
@@ -127,7 +124,7 @@ def resolve_one(
         known = [*machines.names(), *timed]
         lists = "linkwright list machines", "linkwright list executors"
         raise unknown("machine or executor", name, known, where="--on", lists=lists)
-    return described(Recipe(name, *(kept or machines.source(name, variant)), ranks, grid, walk, most, variant))
+    return described(Recipe(name, *(kept or machines.source(name, variant)), ranks, grid, most, variant))
 
 
 def _check_told_apart(names: str, targets: list[Target]) -> None:

@@ -54,7 +54,6 @@ class Extent:
         default: the own algorithm that a collective takes where none is named; None means all algorithms.
         alternatives: an own algorithm and what its library could have chosen instead, by collective and algorithm.
         planned: a collective by a described machine's library with its schedule; any other question as it is.
-        folds: whether one rank may stand for all, so that no schedule is made.
         traffic: path and issue policy of patterns that name neither; None: those of the machine.
     """
 
@@ -66,7 +65,6 @@ class Extent:
     default: Callable[[str], str | None] = lambda collective: None
     alternatives: Callable[[str, str], list[str]] = lambda collective, algorithm: [algorithm]
     planned: Callable[[Question], Question] = lambda question: question
-    folds: bool = False
     traffic: tuple[str, str] | None = None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from linkwright import _native, machines
-from linkwright.base.errors import ShapeError, UsageError
+from linkwright.ask import schedules
+from linkwright.base.errors import ShapeError
 from linkwright.libraries import library
 from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.store.record import Outcome
@@ -28,9 +29,6 @@ from .protocol import (
 # Ranks of a machine whose file leaves the number open, unless the user asks for a number.
 OPEN_RANKS = 16
 OPEN_GRID = (8, 8)
-# Ranks that are not folded, and what each takes in memory.
-MOST_ENDPOINTS = 1 << 20
-BYTES_PER_ENDPOINT = 1500
 
 
 Seats = Callable[[int], tuple[int, ...] | None]
@@ -45,7 +43,6 @@ class Recipe:
     file: str  # its name, for messages
     ranks: int | None = None
     grid: tuple[int, ...] | None = None
-    walk: str | None = None  # `fold` (one rank stands for all) or `stream` (it does where it can)
     most: int = MOST_RANKS  # a machine with more endpoints is represented by 64, unless `ranks` is given
     variant: Variant = AS_DESCRIBED  # that the text is of
 
@@ -62,11 +59,6 @@ class ModelledTarget(Target):
     def sample(self) -> tuple[int, ...] | None:
         """The endpoint of each rank, if all of them take part."""
         return self.seats(self.extent.ranks)
-
-    @property
-    def walk(self) -> str | None:
-        """`fold` or `stream` if one rank may stand for all."""
-        return self.recipe.walk
 
 
 class Sim(Executor):
@@ -92,16 +84,7 @@ class Sim(Executor):
 
     def described(self, recipe: Recipe) -> ModelledTarget:
         """The machine of a recipe, with a size if its file leaves that open."""
-        if (recipe.ranks or 0) > MOST_ENDPOINTS and not recipe.walk:
-            raise ShapeError(
-                f"--ranks {recipe.ranks}: at most {MOST_ENDPOINTS:,} ranks are simulated one by one; so many need "
-                f"about {(recipe.ranks or 0) * BYTES_PER_ENDPOINT >> 30} GiB before the first message: ask for "
-                "fewer, or let one rank stand for all (`simulate --fold`)"
-            )
         machine, ranks, grid = _sized(recipe), recipe.ranks, recipe.grid
-        folded = recipe.walk == "fold"
-        if folded and machine.open_size == "ranks":
-            ranks = ranks or OPEN_RANKS
         if ranks is not None and not machine.open_size and ranks > machine.ranks:
             raise ShapeError(f"--ranks {ranks}: {recipe.name} has {machine.ranks} ranks; ask for at most that many")
         seats = _seats(machine, recipe)
@@ -118,11 +101,10 @@ class Sim(Executor):
                 used,
                 grid or whole,
                 own_algorithms=functools.partial(library.algorithms, machine),
-                default=functools.partial(library.default if not recipe.walk else _none, machine),
+                default=functools.partial(library.default, machine),
                 alternatives=functools.partial(library.alternatives, machine),
                 planned=functools.partial(library.planned, machine, seats),
                 last_cache=_last_cache(machine),
-                folds=bool(recipe.walk),
                 traffic=machine.traffic,
             ),
             endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
@@ -141,11 +123,9 @@ def _seats(machine: _native.Machine, recipe: Recipe) -> Seats:
     """Return where ranks are: as the variant says, or evenly spread over a large machine if nobody asked for more."""
     variant = recipe.variant
     asked = variant.chooses or (variant.nodes and recipe.ranks)
-    if asked and recipe.walk != "fold":
+    if asked:
         return lambda ranks: variant.places(machine, ranks or None)
-    if variant.chooses:
-        raise UsageError("--fold simulates one rank on behalf of all; omit --ranks-per-node and --place")
-    spread = None if recipe.ranks or recipe.walk == "fold" or variant.nodes else sampled(machine.ranks, recipe.most)
+    spread = None if recipe.ranks or variant.nodes else sampled(machine.ranks, recipe.most)
     return lambda ranks: spread[: ranks or None] if spread else None
 
 
@@ -158,14 +138,10 @@ def _taken(recipe: Recipe, sample: tuple[int, ...] | None) -> str:
     return "the first ones of each node" if recipe.variant.ranks_per_node or recipe.ranks else "evenly spread"
 
 
-def _none(machine: _native.Machine, collective: str) -> None:
-    """Plans cannot be folded, so none is the default there."""
-
-
 def _sized(recipe: Recipe) -> _native.Machine:
-    """The machine of a recipe; a folded one may leave its number of endpoints open."""
+    """The machine of a recipe; one with more endpoints than fit in memory leaves their number open."""
     machine = machines.read(recipe.text, recipe.file)
-    if not machine.open_size or (recipe.walk == "fold" and machine.open_size == "ranks"):
+    if not machine.open_size or (machine.open_size == "ranks" and (recipe.ranks or 0) > schedules.MOST_RANKS):
         return machine
     if recipe.grid or (machine.open_size == "grid" and recipe.ranks is None):
         return machine.with_grid(*(recipe.grid or OPEN_GRID))

@@ -51,7 +51,6 @@ def test_a_pattern_has_a_page_without_a_limit_of_the_problem(tmp_path):
     "arguments",
     [
         (*RING, "--on", "loggp", "-p", "4", "--report", "a.txt"),
-        (*RING, "--on", "loggp", "-p", "4", "--fold", "--report", "a.html"),
         ("simulate", "allreduce", "-a", "ring", "--sizes", "1K,2K", "--on", "loggp", "--report", "a.html"),
     ],
 )

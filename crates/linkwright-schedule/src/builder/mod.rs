@@ -29,6 +29,9 @@ use crate::error::{Result, ScheduleError};
 use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, MAX_BUFFERS};
 use crate::order::{check, Draft, Orderer};
 use crate::spec::{Collective, Spec};
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
 pub(crate) use step::into_place;
 use step::Conflicts;
 
@@ -110,6 +113,8 @@ pub struct Builder {
     /// Explicit waits of the current step, by the positions that the author knows.
     waits: Vec<(u32, u32)>,
     conflicts: Conflicts,
+    sets: Places<Vec<u32>>,
+    pairs: Places<(u32, u32)>,
     error: Option<ScheduleError>,
 }
 
@@ -145,6 +150,8 @@ impl Builder {
             named: Vec::new(),
             waits: Vec::new(),
             conflicts: Conflicts::default(),
+            sets: Places::default(),
+            pairs: Places::default(),
             error: shape.check().err(),
         }
     }
@@ -299,7 +306,7 @@ impl Builder {
             self.fail(ScheduleError::Operation { step, problem });
         }
         let sets = (self.set(sources), self.set(targets));
-        let pair = find_or_push(&mut self.orderer.out.aggregations, sets);
+        let pair = (self.pairs).enter(&mut self.orderer.out.aggregations, &sets);
         let initiator = targets.first().copied().unwrap_or(0);
         self.transfer(OpKind::Aggregate, initiator, src, pair, dst)
     }
@@ -400,11 +407,7 @@ impl Builder {
     }
 
     fn set(&mut self, members: &[u32]) -> u32 {
-        if let Some(known) = self.orderer.out.sets.iter().position(|set| set == members) {
-            return known as u32;
-        }
-        self.orderer.out.sets.push(members.to_vec());
-        self.orderer.out.sets.len() as u32 - 1
+        self.sets.enter(&mut self.orderer.out.sets, members)
     }
 
     fn fail(&mut self, error: ScheduleError) {
@@ -496,13 +499,30 @@ fn same(blocks: &[u32]) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
     blocks.iter().map(|&block| (block, block, 1))
 }
 
-/// The place of a pair of sets in the table of aggregations, where it is entered once.
-pub(crate) fn find_or_push(table: &mut Vec<(u32, u32)>, sets: (u32, u32)) -> u32 {
-    let known = table.iter().position(|&pair| pair == sets);
-    known.unwrap_or_else(|| {
-        table.push(sets);
-        table.len() - 1
-    }) as u32
+/// The places of the values of a table, in which each is entered once.
+pub(crate) struct Places<T>(HashMap<T, u32>);
+
+impl<T> Default for Places<T> {
+    fn default() -> Self {
+        Places(HashMap::new())
+    }
+}
+
+impl<T: Clone + Eq + Hash> Places<T> {
+    /// The place of `value` in `table`, where it is entered if it is new.
+    pub fn enter<Q>(&mut self, table: &mut Vec<T>, value: &Q) -> u32
+    where
+        T: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = T> + ?Sized,
+    {
+        if let Some(&known) = self.0.get(value) {
+            return known;
+        }
+        let place = table.len() as u32;
+        table.push(value.to_owned());
+        self.0.insert(value.to_owned(), place);
+        place
+    }
 }
 
 /// Find scratch, edges and notices for operations that were written without, step by step.

@@ -36,7 +36,9 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
             true => 0,
             false => self.setup.path.receive.0,
         };
-        let (from, to, time) = self.farthest(&distances, collective, root as usize)?;
+        let more = [collective as u32, root];
+        let farthest = || self.farthest(&distances, collective, root as usize);
+        let (from, to, time) = (*self.kept_for(&nodes, &more, farthest))?;
         let pair = Limit::of_time(
             "latency",
             format!("from rank {from} to rank {to}"),

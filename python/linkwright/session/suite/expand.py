@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from linkwright.ask import schedules, sources
+from linkwright.ask import sources
 from linkwright.ask.exchange import exchange_of
-from linkwright.ask.question import ALL, DEFAULT, Collective, Own, Pattern, Question
-from linkwright.base.errors import ShapeError, UsageError, WaivedError, unknown
+from linkwright.ask.question import ALL, DEFAULT, Pattern, Question
+from linkwright.base.errors import ShapeError, UsageError, unknown
 from linkwright.executors import check_obeyed, elsewhere, probes
 from linkwright.executors.protocol import Extent, Target
 from linkwright.libraries import library
@@ -112,20 +112,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Question]:
             # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
             if made not in seen:
                 seen.add(made)
-                yield _within(extent, extent.planned(made))
-
-
-def _within(extent: Extent, made: Collective) -> Collective:
-    """The question; one whose schedule is too large to be made is waived, with the estimate."""
-    count = 0 if extent.kind == "measured" or extent.folds else schedules.expected_operations(made)
-    if count <= schedules.MOST_OPERATIONS:
-        return made
-    error = WaivedError(
-        f"{made.algorithm_key}: about {count:,} operations need {count * schedules.BYTES_PER_OPERATION >> 30:,} GiB, "
-        f"and at most {schedules.MOST_OPERATIONS:,} are made; simulate the algorithm folded or streamed "
-        "(--fold, --stream), or use fewer ranks"
-    )
-    return replace(made, own=Own(error=error))
+                yield extent.planned(made)
 
 
 def _names(part: Part, extent: Extent, collective: str) -> list[str]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import USUAL, Answer, How, Limit, limits_of
-from linkwright.ask.question import Collective, Probe, Question, Scheduled
+from linkwright.ask.question import Collective, Pattern, Probe, Question, Scheduled
 from linkwright.base.errors import BackendError, LinkwrightError, UnsuitedError, WaivedError
 from linkwright.executors import ModelledTarget, probes
 from linkwright.libraries import library
@@ -56,6 +56,9 @@ class Work:
         self, question: Question, answer: Answer | dict | Exception, line: rows.Line | None = None
     ) -> list[rows.Row]:
         """The rows of an answer; an error becomes a row that gives the reason."""
+        if isinstance(answer, LinkwrightError) and isinstance(question, Collective):
+            large = schedules.too_large(question)
+            answer = WaivedError(f"{answer}; {large}") if large else answer
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
             return rows.without_value(self.context, question, status, str(answer), answer.code)
@@ -63,7 +66,7 @@ class Work:
             raise answer
         if isinstance(answer, dict):
             return rows.of_modelled_probe(self.context, question, probes.modelled(answer))
-        folded = [FOLDED] if self.target.walk == "fold" else []
+        folded = [FOLDED] if answer.folded else []
         spread = spread_of(self.target, question)
         published = spread and "eight published systems in ten: {:.2f} to {:.2f} times this".format(*spread)
         notes = [*folded, *remarks(question.chosen, published, None if line else answer.remark)]
@@ -91,7 +94,7 @@ def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterat
     """The rows of `experiments` as they end, on `jobs` threads of this process, 0 for one on each processor."""
     asked = []
     for question in questions:
-        if question.own and (reason := _unusable(work.target, question)):
+        if reason := _unusable(question):
             yield question, work.rows(question, reason)
         elif work.launches and question.own and question.own.continued:
             straight = UnsuitedError(f"{question.algorithm}: --launches needs a schedule that is simulated as a whole")
@@ -163,12 +166,11 @@ def in_order(questions: Sequence[Question], found: Iterable[Finished]) -> Iterat
         raise
 
 
-def _unusable(target: ModelledTarget, question: Question) -> LinkwrightError | None:
-    """Why a schedule of the user's cannot be simulated as the target wants it."""
-    assert question.own is not None
-    if question.own.error or not target.walk:
+def _unusable(question: Question) -> LinkwrightError | None:
+    """Why a question cannot be simulated at all."""
+    if question.own:
         return question.own.error
-    return UnsuitedError(f"{question.algorithm}: --{target.walk} needs the program of a registered algorithm")
+    return schedules.too_large(question) if isinstance(question, Pattern) else None
 
 
 def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[Row]]:
@@ -217,5 +219,5 @@ def _asked(work: Work, question: Question, launch: int = 0) -> tuple[str, str, d
     how = how.but(noise=True) if work.launches else how
     if question.own:
         return "schedule", question.algorithm, {"schedule": question.own.given()}, how
-    kind = (work.target.walk or "collective") if collective else "pattern"
+    kind = schedules.walk(question) if isinstance(question, Collective) else "pattern"
     return kind, question.algorithm_key, schedules.shape(question), how

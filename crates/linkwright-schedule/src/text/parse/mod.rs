@@ -7,7 +7,7 @@ mod options;
 use super::cursor::{Cursor, Result as LineResult};
 use super::print::VERSION_LINE;
 use super::remote::lower;
-use crate::builder::infer;
+use crate::builder::{infer, Places};
 use crate::ir::{Edge, Schedule};
 use crate::spec::{Collective, Spec};
 use thiserror::Error;
@@ -57,6 +57,7 @@ struct Parser {
     infer: bool,
     step: Option<u32>,
     remote: Vec<(u32, Vec<Edge>)>,
+    pairs: Places<(u32, u32)>,
     /// Source and destination ranges of the operation being read: (first, count).
     ranges: [Vec<(u32, u32)>; 2],
 }
@@ -86,6 +87,7 @@ impl Parser {
             infer: false,
             step: None,
             remote: Vec::new(),
+            pairs: Places::default(),
             ranges: [Vec::new(), Vec::new()],
         }
     }

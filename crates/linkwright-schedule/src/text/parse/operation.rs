@@ -1,7 +1,6 @@
 //! One operation: what it does, to which participants and chunks.
 
 use super::Parser;
-use crate::builder::find_or_push;
 use crate::ir::{BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE, MAX_OPS};
 use crate::text::cursor::{Cursor, Result as LineResult};
 
@@ -134,7 +133,7 @@ impl Parser {
         let s = &mut self.schedule;
         let sets = (op.from, op.to);
         op.from = s.sets[sets.1 as usize][0];
-        op.to = find_or_push(&mut s.aggregations, sets);
+        op.to = self.pairs.enter(&mut s.aggregations, &sets);
         Ok(())
     }
 

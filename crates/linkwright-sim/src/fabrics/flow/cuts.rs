@@ -11,14 +11,12 @@
 //! A torus is halved across each of its axes, which needs no flows. Elsewhere, up to [`FEW`] places are divided in every way. Of more, the cuts between the first place and others are taken, and
 //! those that divide the places in order. A cut that is not looked at makes no limit wrong, only lower.
 
+use super::flows::{Flows, Pair};
 use super::route::Routing;
 use super::topology::Topology;
 use super::torus::{Axis, Torus};
 use crate::network::NetworkCut;
 use linkwright_core::{BytesPerSec, EndpointId};
-use petgraph::algo::dinics;
-use petgraph::graph::{DiGraph, NodeIndex};
-use petgraph::visit::EdgeRef;
 
 /// Places of which every division is tried.
 const FEW: usize = 8;
@@ -124,52 +122,63 @@ fn divisions(network: &Network<'_>, places: &[EndpointId]) -> Vec<Vec<bool>> {
 /// The graph for maximum flows.
 struct Network<'a> {
     topology: &'a Topology,
-    graph: DiGraph<(), u64>,
+    flows: Flows,
     /// Whether capacities differ by direction.
     one_way: bool,
 }
 
 impl<'a> Network<'a> {
     fn new(topology: &'a Topology, classes: &[bool], carried: &[u64]) -> Self {
-        let mut graph = DiGraph::new();
         let nodes = topology.names.len() as u32;
-        let arrive: Vec<NodeIndex> = (0..nodes).map(|_| graph.add_node(())).collect();
-        let leave = |graph: &mut DiGraph<(), u64>, node: u32| match topology.throughput(node) {
-            None => arrive[node as usize],
-            Some(rate) => {
-                let exit = graph.add_node(());
-                graph.add_edge(arrive[node as usize], exit, rate / 2);
-                exit
-            }
+        let mut count = nodes;
+        let mut edges = Vec::with_capacity(topology.links.len() / 2 + 2 * nodes as usize);
+        let mut exit = |node: u32| {
+            let rate = topology.throughput(node)?;
+            edges.push(Pair::new((node, count), (rate / 2, 0)));
+            count += 1;
+            Some(count - 1)
         };
-        let leave: Vec<NodeIndex> = (0..nodes).map(|node| leave(&mut graph, node)).collect();
-        let mut network = Network {
-            topology,
-            graph,
-            one_way: false,
-        };
-        for (link, (to, &from)) in (0u32..).zip(topology.links.iter().zip(&topology.begins)) {
-            if !classes[to.class as usize] {
-                continue;
-            }
+        let leave: Vec<u32> = (0..nodes).map(|node| exit(node).unwrap_or(node)).collect();
+        let mut one_way = false;
+        let mut rate = |link: u32| {
+            let (to, from) = (
+                &topology.links[link as usize],
+                topology.begins[link as usize],
+            );
             let rate = carried[link as usize];
-            let (start, end) = (leave[from as usize], arrive[to.to as usize]);
             // What arrives over another class does not turn, so the limit holds where there is only one.
             let turn = topology.turnaround(link).filter(|_| {
                 let out = topology.out(from).iter();
-                out.clone()
-                    .filter(|&&l| classes[topology.links[l as usize].class as usize])
-                    .all(|&l| topology.links[l as usize].class == to.class)
+                let class = |&link: &u32| topology.links[link as usize].class;
+                (out.map(class).filter(|&class| classes[class as usize]))
+                    .all(|class| class == to.class)
             });
-            network.one_way |= turn.is_some() || rate != carried[link as usize ^ 1];
-            let rate = turn.map_or(rate, |turn| turn.min(rate));
-            network.graph.add_edge(start, end, rate);
+            one_way |= turn.is_some() || rate != carried[link as usize ^ 1];
+            turn.map_or(rate, |turn| turn.min(rate))
+        };
+        for forth in (0..topology.links.len() as u32).step_by(2) {
+            let to = &topology.links[forth as usize];
+            if !classes[to.class as usize] {
+                continue;
+            }
+            let (a, b) = (topology.begins[forth as usize], to.to);
+            let rates = (rate(forth), rate(forth ^ 1));
+            if leave[a as usize] == a && leave[b as usize] == b {
+                edges.push(Pair::new((a, b), rates));
+                continue;
+            }
+            edges.push(Pair::new((leave[a as usize], b), (rates.0, 0)));
+            edges.push(Pair::new((leave[b as usize], a), (rates.1, 0)));
         }
-        network
+        Network {
+            topology,
+            flows: Flows::new(count, topology.endpoints, edges),
+            one_way,
+        }
     }
 
     /// Bytes per second that `place` sends of its own or receives for itself.
-    fn own(&self, place: &EndpointId, out: bool) -> u64 {
+    fn own(&self, place: EndpointId, out: bool) -> u64 {
         let limit = self.topology.injected(place.0, out);
         limit.map_or(FREE, |limit| self.topology.capacity[limit as usize])
     }
@@ -177,32 +186,10 @@ impl<'a> Network<'a> {
     /// Most bytes per second from all of `from` together to all of `to`, and by node, whether it lies on the near side
     /// of the narrowest cut.
     fn flow(&self, from: &[EndpointId], to: &[EndpointId]) -> (u64, Vec<bool>) {
-        let mut graph = self.graph.clone();
-        let (source, sink) = (graph.add_node(()), graph.add_node(()));
-        for place in from {
-            graph.add_edge(source, NodeIndex::new(place.index()), self.own(place, true));
-        }
-        for place in to {
-            graph.add_edge(NodeIndex::new(place.index()), sink, self.own(place, false));
-        }
-        let (most, flows) = dinics(&graph, source, sink);
-        let mut reached = vec![false; graph.node_count()];
-        reached[source.index()] = true;
-        let mut waiting = vec![source];
-        while let Some(node) = waiting.pop() {
-            let ahead = graph
-                .edges(node)
-                .filter(|e| flows[e.id().index()] < *e.weight());
-            let back = graph.edges_directed(node, petgraph::Incoming);
-            let back = back
-                .filter(|e| flows[e.id().index()] > 0)
-                .map(|e| e.source());
-            for next in ahead.map(|e| e.target()).chain(back) {
-                if !std::mem::replace(&mut reached[next.index()], true) {
-                    waiting.push(next);
-                }
-            }
-        }
-        (most, reached)
+        let own = |places: &[EndpointId], out: bool| {
+            let each = places.iter().map(|&place| (place.0, self.own(place, out)));
+            each.collect::<Vec<_>>()
+        };
+        self.flows.most(&own(from, true), &own(to, false))
     }
 }

@@ -8,7 +8,7 @@
 //! The smaller border goes on, a whole level at a time, until the two have a node in common. Then every shortest way
 //! leads through such a node, and the nodes of all shortest ways are found from there. Among the ways, a tree of
 //! [`super::trees`] takes the one whose links come first in the order of the file, compared link by link from the
-//! source; so does [`Between::way`].
+//! source; so does [`first_way`].
 
 use super::topology::Terrain;
 use rustc_hash::FxHashMap;
@@ -51,7 +51,11 @@ impl Side {
 }
 
 /// The nodes one link ahead of `node`, or behind it.
-fn neighbours(node: u32, forth: bool, terrain: Terrain<'_>) -> impl Iterator<Item = u32> + '_ {
+pub(super) fn neighbours(
+    node: u32,
+    forth: bool,
+    terrain: Terrain<'_>,
+) -> impl Iterator<Item = u32> + '_ {
     let topology = terrain.topology;
     let out = topology.out(node).iter().copied();
     out.filter(move |&link| {
@@ -113,19 +117,44 @@ impl Between {
         self.depths.get(&node).copied()
     }
 
-    /// Append the links of the way whose links come first.
-    pub fn way(&self, (source, target): (u32, u32), terrain: Terrain<'_>, links: &mut Vec<u32>) {
-        let topology = terrain.topology;
-        let (mut node, mut depth) = (source, 0);
-        while node != target {
-            depth += 1;
-            let leads = |&&link: &&u32| {
-                let end = &topology.links[link as usize];
-                terrain.classes[end.class as usize] && self.depth(end.to) == Some(depth)
-            };
-            let link = *(topology.out(node).iter().find(leads)).expect("each node leads on");
-            links.push(link);
-            node = topology.links[link as usize].to;
+    /// The same by the number of links from each node to the target.
+    pub fn towards((source, target): (u32, u32), rest: &[u32], terrain: Terrain<'_>) -> Between {
+        let mut depths = FxHashMap::from_iter([(source, 0)]);
+        let mut layer = vec![source];
+        for depth in 1..=rest[source as usize] {
+            for node in std::mem::take(&mut layer) {
+                for next in neighbours(node, true, terrain) {
+                    let leads = rest[next as usize] == rest[source as usize] - depth;
+                    let passes = next == target || terrain.carries(next);
+                    if leads && passes && depths.insert(next, depth).is_none() {
+                        layer.push(next);
+                    }
+                }
+            }
         }
+        Between { depths }
+    }
+}
+
+/// Append the links of the shortest way whose links come first; `rest` is the number of links from a node to the target,
+/// if a shortest way leads over it.
+pub(super) fn first_way(
+    (source, target): (u32, u32),
+    rest: impl Fn(u32) -> Option<u32>,
+    terrain: Terrain<'_>,
+    links: &mut Vec<u32>,
+) {
+    let topology = terrain.topology;
+    let (mut node, mut left) = (source, rest(source).unwrap_or(0));
+    while node != target {
+        left -= 1;
+        let leads = |&&link: &&u32| {
+            let end = &topology.links[link as usize];
+            let passes = end.to == target || terrain.carries(end.to);
+            terrain.classes[end.class as usize] && passes && rest(end.to) == Some(left)
+        };
+        let link = *(topology.out(node).iter().find(leads)).expect("each node leads on");
+        links.push(link);
+        node = topology.links[link as usize].to;
     }
 }

@@ -36,6 +36,7 @@ mod edges;
 mod fair;
 mod fifo;
 mod file;
+mod flows;
 mod gates;
 mod group;
 mod groups;
