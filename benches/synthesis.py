@@ -29,7 +29,7 @@ from pathlib import Path
 import quick
 
 from linkwright.advise import synthesis
-from linkwright.ask.answer import Answer, How, ask
+from linkwright.ask.answer import Answer, How, ask, limits_of
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.units import format_size, format_time, parse_duration_s, parse_size
 from linkwright.executors import resolve_one
@@ -252,7 +252,8 @@ def measured(asked: argparse.Namespace) -> list[Cell]:
 
 def bounded(cell: Cell) -> Cell:
     """The cell with the bound of this version."""
-    bound = asked_of(cell.machine, cell.collective, cell.size, (0.0, 0.0), 0, False).bound()
+    task = asked_of(cell.machine, cell.collective, cell.size, (0.0, 0.0), 0, False)
+    bound = next(iter(limits_of(task.target.machine, task.question)), None)
     return replace(cell, bound=bound and bound.time.ns)
 
 

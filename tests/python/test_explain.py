@@ -289,7 +289,7 @@ def test_the_machine_may_be_given(log):
 @pytest.mark.parametrize(
     ("text", "words", "says"),
     [
-        (nccl(devices=False), (), "does not state the number of ranks"),
+        (nccl(devices=False), (), "names no device"),
         (nccl(devices=False), ("--ranks", "8"), "names no device"),
         (nccl(name="Abacus 9000"), (), "no rule knows the machine `Abacus 9000`"),
         (nccl(), ("--ranks", "9", "--nodes", "2"), "every node must have the same number"),

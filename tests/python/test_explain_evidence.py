@@ -48,7 +48,7 @@ def explained(system, facts, healthy, factor=1.0, sizes=SIZES):
     [
         ("two-nodes-one-hostname", ["16 ranks on 2 nodes"], []),
         ("version-2.19", ["nccl-2.19", "NCCL 2.19.3 in the log", "Verdict: fine"], ["2.27"]),
-        ("four-nics-named-in-log", ["1. 11% away: the node uses 4 of its 8 network ports (stated by the log: "],
+        ("four-nics-named-in-log", ["1. 9% away: the node uses 4 of its 8 network ports (stated by the log: "],
          ["the protocol is LL", "grep 'NET/IB", "env | grep NCCL_IB_HCA", "is weak"]),
         ("nccl-algo-named-in-log", ["1. 0% away: the library uses Ring (stated by the log: NCCL_ALGO=Ring)"],
          ["the protocol is Simple", "env | grep NCCL_", "2. "]),

@@ -23,7 +23,7 @@ l2 requires l1
 }
 """
 # Algorithms for nodes, or for rows.
-OF_A_GRID = ("hierarchical", "by_rows", "nvls_tree", "rails")
+OF_A_GRID = ("hierarchical", "by_rows", "nvls_tree", "rails", "rails_chunked")
 NEEDS = {row["key"]: {"grid": (4, 2)} for row in _native.algorithms() if row["key"].split("/")[1] in OF_A_GRID}
 # Messages of two steps reach a rank at one instant; which one it handles first, the format does not keep.
 MEETING = ("allgather/bine",)

@@ -157,7 +157,7 @@ def test_every_algorithm_of_four_ranks_leaves_the_right_data(installed):
     wrong = {key: outcome for key, outcome in found.items() if outcome[0] not in ("ok", "waived")}
     assert wrong == {}
     assert not any("unchecked" in outcome[1] for outcome in found.values() if outcome[0] == "ok")
-    assert sum(outcome[0] == "waived" for outcome in found.values()) < 12  # those that need nodes or rows
+    assert sum(outcome[0] == "waived" for outcome in found.values()) < 15  # those that need nodes or rows
 
 
 @pytest.mark.parametrize(("dtype", "op"), [("bf16", "prod"), ("i64", "max"), ("u8", "sum")])

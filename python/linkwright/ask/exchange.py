@@ -26,6 +26,7 @@ from linkwright.base.errors import FileError, ShapeError
 MOST_RANKS = 1024
 # Elements in a row: more than any rank holds.
 MOST_ELEMENTS = 1 << 40
+MOST_HIDDEN = 1 << 24
 # How packed data types travel: elements for each scale, bits of an element, bytes of a scale.
 PACKED = {"fp8": (128, 8, 4), "nvfp4": (16, 4, 1)}
 # Largest exponent of a Zipf distribution.
@@ -83,6 +84,8 @@ def skew_of(routing: str) -> float:
 
 def token_of(hidden: int, dtype: str) -> tuple[int, str]:
     """Return the elements of a token as it travels, and their data type."""
+    if hidden > MOST_HIDDEN:
+        raise ShapeError(f"hidden {hidden} is above {MOST_HIDDEN:,}, far more than models have; give a smaller one")
     if dtype not in PACKED:
         return hidden, dtype
     pack, bits, scale = PACKED[dtype]
