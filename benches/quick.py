@@ -41,9 +41,8 @@ def arguments(parser, needs=(), **few):
         if lacking := [str(one) for one in needs if not installed(str(one))]:
             print(f"skipped: {', '.join(lacking)} is not installed")
             sys.exit(0)
-        vars(asked).update(
-            {name: value for name, value in few.items() if vars(asked)[name] == parser.get_default(name)}
-        )
+        free = {name: value for name, value in few.items() if vars(asked)[name] in (parser.get_default(name), [])}
+        vars(asked).update(free)
     return asked
 
 
