@@ -264,6 +264,13 @@ def test_a_slice_adds_the_same_over_many_nodes_as_over_few(name, monkeypatch):
     assert len(own.continued.others) == 2
 
 
+@pytest.mark.parametrize(("collective", "size"), [("allreduce", "8G"), ("alltoall", "8M")])
+def test_what_is_continued_takes_the_first_seats(collective, size):
+    words = ("--on", "hgx-h100", "--nodes", "40", "--ranks-per-node", "4", "--sizes", size)
+    answer = invoke("simulate", collective, *words)
+    assert answer.status == 0, answer.err
+
+
 def test_a_long_alltoall_is_the_line_through_two_short_ones(monkeypatch):
     machine = node_machine(16, gpus=4)
     whole = plan(machine, "alltoall", size=1 << 22)

@@ -133,7 +133,7 @@ def test_drawn_tokens_on_two_nodes():
         (("--tokens", "8", "--experts", "18", "--topk", "2"), "18 experts are not divisible by 8"),
         ((*MOE[:-2], "--redundant", "3"), "19 experts with their copies on 8 ranks"),
         ((*MOE[:-2], "--redundant", "1200"), "a rank has an expert once"),
-        ((*MOE[:-2], "--grid", "3x3"), "--grid 3x3: is not 8 ranks"),
+        ((*MOE[:-2], "--grid", "3x3"), "--grid 3x3: does not have 8 ranks"),
         ((*MOE[:-2], "--dtype", "fp8", "--hidden", "100"), "hidden 100 is not a multiple of 128"),
         ((*MOE[:-2], "-p", "1"), "-p"),
     ],

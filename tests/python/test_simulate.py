@@ -376,7 +376,7 @@ def test_names_and_sizes_are_checked():
 
 def test_one_rank_stands_for_all_where_ranks_are_alike(tmp_path, monkeypatch):
     def rows(walk, *more, by="ring,recursive_doubling_bandwidth"):
-        monkeypatch.setattr("linkwright.ask.schedules.walk", lambda _: walk)
+        monkeypatch.setattr("linkwright.ask.schedules.engine_kind", lambda _: walk)
         path = tmp_path / "rows.json"
         asked = ("-p", "8", "--sizes", "4K,64K", "-a", by, "--output", str(path))
         result = invoke("simulate", "allreduce", *asked, *(more if "--on" in more else ("--on", "loggp", *more)))
@@ -419,7 +419,7 @@ def test_what_is_too_large_and_does_not_fold_says_why_and_what_would_fit(argumen
     assert result.status == 1
     said = " ".join((result.out + result.err).replace("#", "").split())
     assert message in said
-    assert "ranks fit" in said
+    assert "use at most " in said
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ def test_a_schedule_too_large_to_write_names_what_fits(tmp_path):
     asked = ("-a", "ring", "--on", "loggp", "-p", "1048576", "--sizes", "1G", "--links", str(tmp_path / "links.csv"))
     result = invoke("simulate", "allreduce", *asked)
     assert result.status == 1
-    assert "2,048 ranks fit" in result.err + result.out
+    assert "use at most 2,048 ranks" in result.err + result.out
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwright import _native
@@ -75,17 +76,19 @@ def too_large(question: Scheduled) -> WaivedError | None:
     while fewer > MOST_RANKS or (count and _grown(question.algorithm_key, fewer) > MOST_OPERATIONS):
         fewer //= 2
     need = count * BYTES_PER_OPERATION + question.ranks * BYTES_PER_RANK
+    limits = [f"about {count:,} operations (at most {MOST_OPERATIONS:,})"] if count > MOST_OPERATIONS else []
+    limits += [f"{question.ranks:,} ranks (at most {MOST_RANKS:,})"] if question.ranks > MOST_RANKS else []
     return WaivedError(
-        f"{question.algorithm_key}: {question.ranks:,} ranks need about {count:,} operations and {need >> 30:,} GiB, "
-        f"and at most {MOST_OPERATIONS:,} operations are made; {fewer:,} ranks fit"
+        f"{question.algorithm_key}: too large to simulate every rank: {' and '.join(limits)}, {need >> 30:,} GiB; "
+        f"use at most {fewer:,} ranks"
     )
 
 
-def walk(question: Collective) -> str:
-    """Return how a collective is simulated.
+def engine_kind(question: Collective) -> str:
+    """Return the kind of question for the native half.
 
-    That is rank by rank (`collective`), by one rank that stands for all (`fold`), or that way where ranks are alike
-    (`stream`).
+    `collective` simulates every rank, `fold` one rank that stands for all, `stream` one rank where ranks are alike and
+    else every rank.
     """
     if too_large(question):
         return "fold"
@@ -179,9 +182,12 @@ def lowered(
 def how(question: Scheduled, **more: Any) -> How:
     """Return how the schedule of a question runs; `more` are other or further fields of `How`."""
     own, collective = question.own, isinstance(question, Collective)
+    seats = question.placement
+    if seats and own and own.continued:
+        seats = seats[: own.given().ranks]  # a schedule that represents a longer one may be over the first nodes
     fields = {name: getattr(question, name) for name in ("issue", "path", "skew", "arithmetic")}
     fields |= {
-        "placement": question.placement or None,
+        "placement": seats or None,
         "operations_per_s": None if collective else OPERATIONS_PER_S,
         "launch_ps": own.launch_ps if own else 0,
         "channels": own.channels if own else None,
@@ -199,7 +205,8 @@ def time(question: Scheduled, machine: _native.Machine, answered: Answer | None 
     answer = answered or ask(machine, of(question), options)
     if own is None or own.continued is None:
         return answer.time
-    return line(own.continued, answer, [ask(machine, other, options) for other in own.continued.others])
+    others = (replace(question, own=replace(own, schedule=other)) for other in own.continued.others)
+    return line(own.continued, answer, [ask(machine, of(other), how(other, **more)) for other in others])
 
 
 def line(stated: Continued, own: Answer, others: Sequence[Answer]) -> Time:

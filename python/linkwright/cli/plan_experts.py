@@ -78,9 +78,15 @@ def command(
     machine, each = target.machine, target.extent.ranks
     if not 2 <= each <= _MOST:
         raise UsageError(f"{counted(each, 'rank')}: experts are placed on 2 to {_MOST}; state -p")
-    layout = grid or _nodes(machine.levels(), each)
+    size = machine.levels()[-1][1] if machine.levels() else 0
+    if 0 < size < each and each % size:
+        fuller = f"use {each // size * size} or {-(-each // size) * size}"
+        raise UsageError(f"{each} ranks: nodes of {machine.name} have {size}, and experts need whole nodes; {fuller}")
+    layout = grid or ((size, each // size) if 0 < size < each else None)
     if layout and (len(layout) != 2 or layout[0] * layout[1] != each):
-        raise UsageError(f"--grid {format_grid(layout)}: is not {each} ranks; write ranks of a node x nodes")
+        raise UsageError(f"--grid {format_grid(layout)}: does not have {each} ranks; write ranks of a node x nodes")
+    if grid and 0 < size < each and grid[0] != size:
+        raise UsageError(f"--grid {format_grid(grid)}: nodes of {machine.name} have {size} ranks; omit it")
     given = {"--tokens": tokens, "--experts": experts, "--topk": topk}
     stated = [flag for flag, value in {**given, "--routing": routing}.items() if value is not None]
     if counts:
@@ -93,12 +99,6 @@ def command(
         drawn = tokens or 0, experts or 0, topk or 0
         asked = planner.routed(each, *drawn, routing or "uniform", hidden, dtype, seed, layout)
     _show(machine.name, planner.plan(machine, asked, redundant), as_json)
-
-
-def _nodes(levels: list[tuple[str, int]], ranks: int) -> tuple[int, int] | None:
-    """Ranks of a node x nodes, where ranks fill several nodes."""
-    each = levels[-1][1] if levels else 0
-    return (each, ranks // each) if 0 < each < ranks and ranks % each == 0 else None
 
 
 def _show(machine: str, found: ExpertPlan, as_json: bool) -> None:

@@ -29,6 +29,7 @@ TRAINS = (
     "overlap_ep", "tokens", "search",
 )  # fmt: skip
 SERVES = ("context", "prompt", "cache", "prefill_nodes")
+SERVED = ("tp", "pp", "dp", "ep")  # degrees of a layout that serves
 # Rows of a search.
 SHOWN = 12
 _UNITS = {"": 1.0, "K": KILO, "M": MEGA, "B": GIGA, "T": TERA}
@@ -151,6 +152,9 @@ def command(
         *(replace(llm.ParallelLayout(**given), **_layout(text)) for text in compare),
     ]
     _one_kind(serve)
+    for text in compare if serve else ():
+        if other := next((name for name in _layout(text) if name not in SERVED), None):
+            raise UsageError(f"--compare {text}: {other} is the same in all that serves; compare {', '.join(SERVED)}")
     if (watts or price) and not (serve or tokens):
         raise UsageError("--watts and --price are for a whole training; give its --tokens, or --serve")
     found = predict.read(predict.find(model))

@@ -64,11 +64,11 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
     token = one.token
     most, usual, least = (one.tokens_per_s_per_gpu(ns) for ns in (token.low_ns, token.time_ns, token.high_ns))
     say(f"time per output token  {_range(token)}: {usual:,.0f} tokens/s/GPU ({least:,.0f} to {most:,.0f})")
-    million = one.per_million(watts, price)
+    million, what = one.per_million(watts, price), "for a million output tokens, without prompts"
     if watts:
-        say(f"energy {million['energy_kwh']:,.3g} kWh for a million output tokens, each GPU at {watts:g} W")
+        say(f"energy {million['energy_kwh']:,.3g} kWh {what}: each GPU that serves at {watts:g} W")
     if price:
-        say(f"cost {million['cost']:,.3g} for a million output tokens, each GPU at {price:g} an hour")
+        say(f"cost {million['cost']:,.3g} {what}: each GPU that serves at {price:g} an hour")
     click.echo()
     rows = [
         [name, *(f"{part.parts[name] / part.time_ns:.1%}" if name in part.parts else "" for part in (one.first, token))]

@@ -178,10 +178,9 @@ def plan(machine: _native.Machine, tokens: ExpertTokens, redundant: int = 0) -> 
         )
     for count, what in ((experts, "experts"), (experts + redundant, "experts with their copies")):
         if count % tokens.ranks:
-            raise ShapeError(
-                f"{count} {what} on {tokens.ranks} ranks: each rank has as many; use "
-                f"{-(-count // tokens.ranks) * tokens.ranks}"
-            )
+            more = -count % tokens.ranks
+            cure = f"use --redundant {redundant + more}" if redundant else f"use {count + more} experts"
+            raise ShapeError(f"{count} {what} on {tokens.ranks} ranks: every rank must hold the same number; {cure}")
     search = _Search(tokens.wanted, tokens.columns, _copies(tokens.wanted.sum(axis=0), redundant, tokens.ranks))
     plain = np.arange(experts).reshape(tokens.ranks, -1)
     owners = np.arange(experts) // plain.shape[1]

@@ -90,6 +90,10 @@ def _listed(
     port = max(rates, key=_gbps)
     # A description without rates counts in ports, whatever their rate.
     rate = None if port.status == "assumed" else _rate(port)
+    fixed = [links.bandwidth for links in wiring.links.values() if links.bandwidth.status == "documented"]
+    if rate is None and wiring.rateless and fixed:
+        cure = "state theirs, too: --rate port=400Gb/s"
+        raise UsageError(f"{file}: with --node, links are counted in ports, whose rate is not stated; {cure}")
     alone = len(computers[0]) == 1
     listed: list[_Link] = []
     for links in wiring.links.values():

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from linkwright._native import runs_of_names
 from linkwright.base.units import counted
 from linkwright.formats.discovery import network_rates, node_file
 from linkwright.formats.discovery.node import CpuHost
@@ -125,5 +126,5 @@ def _cluster(host: CpuHost, links: Mapping[str, Table]) -> Table:
         return {}
     if mbps := host.nics[0].mbps:
         network += f",rate={mbps // 1000}"
-    ports = list(runs([f"NIC {i}" for i in range(len(host.nics))]))
+    ports = runs_of_names([f"NIC {i}" for i in range(len(host.nics))])
     return {"cluster": {"ports": ports[0], "network": network, "direct": list(links)}}

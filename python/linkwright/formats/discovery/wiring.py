@@ -155,6 +155,10 @@ def rate(w: Wiring, given: Iterable[str], file: str) -> None:
             raise UsageError(
                 f"--rate {setting}: {file} states rates; omit it, and use --degrade where links are slower"
             )
+        w.description = (
+            "The tree is from the file, which states no rates: those of --rate are stated, all others, latencies and "
+            "start-up are assumed."
+        )
         if name == "port":
             w.links["port"].bandwidth = number
             for links in w.links.values():

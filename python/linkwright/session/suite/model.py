@@ -219,5 +219,5 @@ def _asked(work: Work, question: Question, launch: int = 0) -> tuple[str, str, d
     how = how.but(noise=True) if work.launches else how
     if question.own:
         return "schedule", question.algorithm, {"schedule": question.own.given()}, how
-    kind = schedules.walk(question) if isinstance(question, Collective) else "pattern"
+    kind = schedules.engine_kind(question) if isinstance(question, Collective) else "pattern"
     return kind, question.algorithm_key, schedules.shape(question), how

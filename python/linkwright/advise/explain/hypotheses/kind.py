@@ -16,6 +16,7 @@ TWO = 0.03  # how much seldomer two faults are at once
 KNOWN, ROUGH, FREE = 0.15, 0.3, 0.5
 # Shares of the rate of a NIC's way through its processor. Machine files state each way alone and assume what the memory
 # behind all of them carries; two nodes of H100 without GPUDirect were posted at a sixth (72 of 456 GB/s).
+# The second share is assumed: it lies between.
 THROUGH_HOST = (1.0, 0.25)
 STEADY, UNSTEADY = 0.1, 0.2  # what differs from size to size, as a share of the time
 
