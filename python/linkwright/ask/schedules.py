@@ -205,7 +205,8 @@ def time(question: Scheduled, machine: _native.Machine, answered: Answer | None 
     answer = answered or ask(machine, of(question), options)
     if own is None or own.continued is None:
         return answer.time
-    others = (replace(question, own=replace(own, schedule=other)) for other in own.continued.others)
+    asked: Any = question  # those that have a schedule of their own say so in their own class
+    others = (replace(asked, own=replace(own, schedule=other)) for other in own.continued.others)
     return line(own.continued, answer, [ask(machine, of(other), how(other, **more)) for other in others])
 
 

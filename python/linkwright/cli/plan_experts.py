@@ -138,6 +138,8 @@ def _verdict(found: ExpertPlan) -> str:
     bound = f"no placement has less than {found.least_tokens:,} tokens on its busiest rank"
     if planned is plain:
         return f"nothing gained: no placement that was tried is faster, the plain order is kept; {bound}"
+    if not planned.time_us:
+        return f"nothing crosses a link: every rank has the experts that its tokens want; {bound}"
     return f"{plain.time_us / planned.time_us:.2f} x as fast; {bound}"
 
 

@@ -98,6 +98,8 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
 
     `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` forces it in part, `nccl-2.27/tree/ll` wholly.
     """
+    if asked.ranks < 2:
+        raise WaivedError(f"{asked.algorithm}: takes no time on 1 rank; ask for more ranks")
     stem, *forced = asked.algorithm.split("/")
     known = algorithms(machine, asked.collective)
     if not _serves(machine, asked.collective, stem) or len(forced) > 2:

@@ -181,11 +181,15 @@ def plan(machine: _native.Machine, tokens: ExpertTokens, redundant: int = 0) -> 
             more = -count % tokens.ranks
             cure = f"use --redundant {redundant + more}" if redundant else f"use {count + more} experts"
             raise ShapeError(f"{count} {what} on {tokens.ranks} ranks: every rank must hold the same number; {cure}")
-    search = _Search(tokens.wanted, tokens.columns, _copies(tokens.wanted.sum(axis=0), redundant, tokens.ranks))
+    loads = tokens.wanted.sum(axis=0)
+    search = _Search(tokens.wanted, tokens.columns, _copies(loads, redundant, tokens.ranks))
     plain = np.arange(experts).reshape(tokens.ranks, -1)
     owners = np.arange(experts) // plain.shape[1]
     start = _sided(machine, tokens, plain.tolist(), np.tile(owners, (tokens.ranks, 1)))
-    sides = [_sided(machine, tokens, *found) for found in search.run()]
+    found = search.run()
+    if redundant:  # copies cost combines, so that fewer can be faster
+        found += _Search(tokens.wanted, tokens.columns, _copies(loads, 0, tokens.ranks)).run()
+    sides = [_sided(machine, tokens, *one) for one in found]
     return ExpertPlan(start, min([start, *sides], key=lambda side: side.time_us), search.least())
 
 

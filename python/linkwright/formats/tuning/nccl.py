@@ -6,8 +6,8 @@
     allreduce,0,65535,tree,ll,-1,1,8,-1,-1
 
 The first line that matches is taken; where none does, the library chooses as ever. So a line is written only where
-what it forces is separably faster than the library's own choice, and says by how much; none goes beyond the largest
-size that has a time. `channels` is the largest
+what it forces is separably faster than the library's own choice, and says by how much; it ends at the largest size for
+which that was seen, since larger ones up to the next were not timed. `channels` is the largest
 number that the model of the library gives the sizes of the line, or -1, the library's.
 
 The plugin reads lines of at most 255 characters, comments among them, and takes a wrong word for `ring` or `simple`.
@@ -58,12 +58,11 @@ def _lines(table: Table, about: About) -> Iterator[str]:
             continue
         first, last = min(gains), max(gains)
         most, at = max((gain, size) for size, gain in gains.items())
-        beyond = min((size for size in table.times if size > last), default=last + 1)
         found = [about.channels(table.collective, rule.algorithm, table.ranks, size) or -1 for size in gains]
         where = f"{table.collective} from {first} B, {table.ranks} ranks"
         yield f"# {where}: {name}, {most:.0%} faster than the choice of {stem} at {at} B"
         fields = (
-            NAMES.get(table.collective, table.collective), first, beyond - 1, ALGORITHMS[table.collective][name],
+            NAMES.get(table.collective, table.collective), first, last, ALGORITHMS[table.collective][name],
             max(found), about.nodes or -1, table.ranks, -1, -1,
         )  # fmt: skip
         yield ",".join(map(str, fields))

@@ -74,9 +74,16 @@ def compare_machines(
     pairs = [pair for pair in both if pair.alike]
     if not pairs:
         names = " and ".join(target.machine_name for target in targets)
-        raise UsageError(f"{names}: nothing has a time on both; name other --collectives or larger --sizes")
-    left = [pair for pair in both if not pair.alike]
-    return pairs, [f"{pair.collective}, {format_size(pair.size_bytes)}: {_UNLIKE}." for pair in left]
+        raise UsageError(
+            f"{names}: nothing has a time on both; name other --collectives, or --sizes that fit into memory"
+        )
+    left = [f"{pair.collective}, {format_size(pair.size_bytes)}: {_UNLIKE}." for pair in both if not pair.alike]
+    known = {(pair.collective, pair.size_bytes) for pair in both}
+    for collective in dict.fromkeys(pair.collective for pair in both):
+        gone = [format_size(size) for size in suite.parts[0].sizes if (collective, size) not in known]
+        if gone:
+            left.append(f"{collective}, {', '.join(gone)}: no time on both; `linkwright simulate` says why.")
+    return pairs, left
 
 
 def _fastest(target: ModelledTarget, suite: Suite, seed: int, told: Callable[[str], None]) -> Best:
