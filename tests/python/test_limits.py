@@ -76,7 +76,7 @@ def test_algorithms_share_a_limit_and_the_fastest_comes_nearest():
 def test_folded_ranks_have_the_same_limit(tmp_path, monkeypatch):
     times = {}
     for walk in ("fold", "stream", "collective"):
-        monkeypatch.setattr("linkwright.ask.schedules.walk", lambda _, walk=walk: walk)
+        monkeypatch.setattr("linkwright.ask.schedules.engine_kind", lambda _, walk=walk: walk)
         out = tmp_path / f"{walk}.csv"
         asked = ["simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "16", "--sizes", "64K"]
         status, _, errors = invoke(*asked, "--output", str(out))

@@ -352,7 +352,7 @@ def test_the_answer_says_that_rings_were_simulated_in_part(monkeypatch):
     machine = machines.load("hgx-h100", Variant(8))
     chip = compute.chip(machine, "bf16")
     made = llm.forecast_model(model("llama3-8b"), P(zero=3, batch=64), machine, range(64), chip)
-    assert made.sampled == ["16 of 63 steps of the dp rings were simulated"]
+    assert made.sampled == ["dp groups were simulated by 16 of 63 steps"]
 
 
 def test_the_verb_says_by_how_much_it_does_not_fit(capsys):

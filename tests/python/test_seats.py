@@ -117,10 +117,6 @@ def test_a_schedule_is_explained_where_its_ranks_are():
             "takes no time on 1 rank; ask for more ranks",
         ),
         (
-            ("tune", "--on", "loggp", "-p", "4194304", "--for", "openmpi", "--sizes", "8"),
-            "at most 1,048,576 ranks are simulated one by one; so many need about 5 GiB",
-        ),
-        (
             ("explain", "alltoall/linear", "--on", "loggp", "-p", "2048", "--size", "1M"),
             "an answer simulates it some 30 times, about 8 minutes",
         ),

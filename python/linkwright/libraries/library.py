@@ -98,14 +98,14 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
 
     `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` forces it in part, `nccl-2.27/tree/ll` wholly.
     """
-    if asked.ranks < 2:
-        raise WaivedError(f"{asked.algorithm}: takes no time on 1 rank; ask for more ranks")
     stem, *forced = asked.algorithm.split("/")
     known = algorithms(machine, asked.collective)
     if not _serves(machine, asked.collective, stem) or len(forced) > 2:
         raise unknown(f"plan of {asked.collective}", asked.algorithm, known, where=machine.name)
     stated = machine.library()
     name, _, version = stem.partition("-")
+    if asked.ranks < 2 and version not in nccl.EARLY:
+        raise WaivedError(f"{asked.algorithm}: takes no time on 1 rank; ask for more ranks")
     made = LIBRARIES[name].planned(machine, version, (*forced, None, None)[:2], asked)
     if made.mode not in stated["modes"]:
         raise WaivedError(f"{asked.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}")

@@ -82,7 +82,7 @@ class ModelForecast:
         stages = [f"{self.stages} of {self.layout.pp} pipeline stages were simulated"] if self.stages else []
         groups = [group.as_dict() for group in self.step.groups] if self.step else []
         choices = ((one["group"], str(one["choice"]).partition("; ")[2]) for one in groups)
-        rings = [f"{kind} groups: {steps}" for kind, steps in choices if steps]
+        rings = [f"{kind} groups were simulated by {steps}" for kind, steps in choices if steps]
         return (
             stages
             + rings
