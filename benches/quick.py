@@ -1,4 +1,4 @@
-"""What benches have in common: `--quick`, the smallest run that shows that one works, and the table beside peers.
+"""Shared by the benches: `--quick`, the smallest run that proves a bench works, and the table of ratios to peers.
 
 for bench in benches/*.py; do .venv/bin/python $bench --quick; done      tests/python/test_benches.py does the same
 
@@ -47,10 +47,10 @@ def arguments(parser, needs=(), **few):
 
 
 def installed(name):
-    """Whether there is such a program, or such a module of Python."""
+    """Whether a program or a Python module of this name is installed."""
     return shutil.which(name) or (name.isidentifier() and importlib.util.find_spec(name))
 
 
 def only(*needs):
-    """Whether `--quick` is asked of a bench without other options."""
+    """Whether a bench that takes no other options was given `--quick`."""
     return arguments(argparse.ArgumentParser(), needs).quick

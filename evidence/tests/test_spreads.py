@@ -26,5 +26,5 @@ def test_the_shipped_ranges_are_those_of_the_studies(derive):
 
 
 def test_the_middle_and_the_twentieths():
-    """Of 0 to 20 the median is 10, and 1 and 19 cut off a twentieth each."""
+    """The median of 0 to 20 is 10; below 1 and above 19 lies a twentieth each."""
     assert spreads._spread([float(value) for value in range(21)]) == (10, 1, 19, 21)

@@ -15,6 +15,7 @@ from linkwright.base.errors import UsageError
 from linkwright.base.units import NS_PER_US
 from linkwright.cli.main import status_of
 from linkwright.machines import Variant
+from linkwright_cases import invoke
 from test_llm import GB, P, model, parsed
 
 L = serving.ServingLoad
@@ -265,3 +266,15 @@ def test_ranges_are_ordered_and_have_a_source():
     assert errors.of_allreduce(1 << 18, True).usual < errors.of_allreduce(1 << 19, True).usual < 1
     assert errors.of_allreduce(1 << 30, True).usual == 1
     assert errors.of_allreduce(1 << 10, False).status == "assumed"
+
+
+@pytest.mark.parametrize(
+    "words", [("llama3-8b", "--context", "64"), ("llama3-70b", "--context", "8K", "--prompt", "2K")]
+)
+def test_the_largest_batch_is_the_last_that_fits(words):
+    """Logits and activations grow with the batch, so that the room after the weights is not all for keys and values."""
+    asked = ("predict", "llm", *words, "--on", "hgx-h100", "--serve", "--tp", "8", "--json")
+    most = json.loads(invoke(*asked, "--batch", "1").out)["largest_batch"]
+    fits, over = (json.loads(invoke(*asked, "--batch", str(batch)).out) for batch in (most, most + 1))
+    assert (fits["fits"], over["fits"]) == (True, False)
+    assert fits["output_token"]["time_ns"] > 0

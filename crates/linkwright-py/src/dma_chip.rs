@@ -11,7 +11,7 @@ use crate::machine::Machine;
 /// one the bus cycles at which it was issued, queued, selected, requested, had data and was complete.
 type Told = (u32, Option<bool>, Vec<u64>);
 
-/// Rings, arbiter and DMA engines of a machine whose fabric is `slotted_ring`, for experiments that are no schedules.
+/// Rings, arbiter and DMA engines of a machine whose fabric is `slotted_ring`, for experiments without a schedule.
 ///
 /// Times are bus cycles.
 ///

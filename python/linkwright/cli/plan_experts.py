@@ -140,7 +140,9 @@ def _verdict(found: ExpertPlan) -> str:
         return f"nothing gained: no placement that was tried is faster, the plain order is kept; {bound}"
     if not planned.time_us:
         return f"nothing crosses a link: every rank has the experts that its tokens want; {bound}"
-    return f"{plain.time_us / planned.time_us:.2f} x as fast; {bound}"
+    copies = sum(map(len, planned.experts)) - sum(map(len, plain.experts))
+    unused = "; with copies of experts it is slower, so none is used" if found.redundant and not copies else ""
+    return f"{plain.time_us / planned.time_us:.2f} x as fast{unused}; {bound}"
 
 
 def _plain(side: PlacedExperts) -> dict[str, object]:

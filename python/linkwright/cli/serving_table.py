@@ -54,6 +54,8 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
     say(f"serving {model.name} ({model.parameters / GIGA:,.1f} B parameters{active}) on {one.machine}")
     say(f"{one.layout.ranks} GPUs: {one.layout.words()}; batch {load.batch}, context {load.context:,} tokens, prompt "
         f"{load.prompt:,}; {one.chip.precision}, keys and values {load.cache}\n")  # fmt: skip
+    if one.prefill_gpus:
+        say(f"{one.prefill_gpus} other GPUs compute prompts; whether they keep up with the output is not modelled\n")
     rows = [[name.replace("cache", "KV cache"), f"{size / GIGA:,.1f} GB"] for name, size in vars(held).items()]
     print_table(["memory of a GPU", ""], [*rows, ["total", f"{held.total / GIGA:,.1f} GB"]])
     say(_room(one))
@@ -64,11 +66,12 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
     token = one.token
     most, usual, least = (one.tokens_per_s_per_gpu(ns) for ns in (token.low_ns, token.time_ns, token.high_ns))
     say(f"time per output token  {_range(token)}: {usual:,.0f} tokens/s/GPU ({least:,.0f} to {most:,.0f})")
-    million, what = one.per_million(watts, price), "for a million output tokens, without prompts"
+    million, what = one.per_million(watts, price), "for a million output tokens"
+    gpus = one.layout.ranks + one.prefill_gpus
     if watts:
-        say(f"energy {million['energy_kwh']:,.3g} kWh {what}: each GPU that serves at {watts:g} W")
+        say(f"energy {million['energy_kwh']:,.3g} kWh {what}: each of {gpus} GPUs at {watts:g} W")
     if price:
-        say(f"cost {million['cost']:,.3g} {what}: each GPU that serves at {price:g} an hour")
+        say(f"cost {million['cost']:,.3g} {what}: each of {gpus} GPUs at {price:g} an hour")
     click.echo()
     rows = [
         [name, *(f"{part.parts[name] / part.time_ns:.1%}" if name in part.parts else "" for part in (one.first, token))]

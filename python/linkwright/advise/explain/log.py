@@ -71,7 +71,7 @@ class Answer:
 
     @property
     def passes(self) -> bool:
-        """Whether a gate lets it through."""
+        """Whether it passes `--gate`."""
         return not self.failures
 
     @property

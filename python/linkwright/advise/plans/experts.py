@@ -90,11 +90,13 @@ class ExpertPlan(NamedTuple):
         plain: experts in order, without copies.
         planned: the fastest placement that was found; `plain`, if none is faster.
         least_tokens: a load that the busiest rank of no placement goes below.
+        redundant: copies of experts that were allowed.
     """
 
     plain: PlacedExperts
     planned: PlacedExperts
     least_tokens: int
+    redundant: int = 0
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def plan(machine: _native.Machine, tokens: ExpertTokens, redundant: int = 0) -> 
     if redundant:  # copies cost combines, so that fewer can be faster
         found += _Search(tokens.wanted, tokens.columns, _copies(loads, 0, tokens.ranks)).run()
     sides = [_sided(machine, tokens, *one) for one in found]
-    return ExpertPlan(start, min([start, *sides], key=lambda side: side.time_us), search.least())
+    return ExpertPlan(start, min([start, *sides], key=lambda side: side.time_us), search.least(), redundant)
 
 
 def _copies(loads: Counts, redundant: int, ranks: int) -> Counts:

@@ -191,8 +191,8 @@ enum Search<'a> {
 }
 
 impl Trees {
-    /// The number of links from `source` to each node of a shortest way to `target`; `None` if there is no way. What
-    /// it gives for nodes off these ways is not defined.
+    /// How many links each node on a shortest way to `target` is away from `source`; `None` if there is no way. For
+    /// other nodes the result is undefined.
     pub fn depths<'a>(
         &'a mut self,
         ends: (u32, u32),

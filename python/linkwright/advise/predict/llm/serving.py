@@ -45,6 +45,7 @@ CACHES = ("bf16", "fp8")
 # Kernels of a layer besides its collectives, and tokens of a prompt that are in memory at once: assumptions.
 KERNELS = {DENSE: 9, EXPERT: 14}
 CHUNK = 8192
+MOST_SEQUENCES = 1 << 20  # of a batch, as the command line takes
 ENDS = ("usual", "low", "high")
 PARTS = ("arithmetic", "memory", "communication", "kernel starts")
 TRANSFER = "keys and values"  # sent from the nodes that compute prompts
@@ -151,6 +152,7 @@ class ServingForecast:
     largest_batch: int | None  # that fits; None if the machine states no capacity
     first: PassTime | None = None
     token: PassTime | None = None
+    prefill_gpus: int = 0  # that only compute prompts, besides those of the layout
 
     @property
     def fits(self) -> bool | None:
@@ -167,10 +169,14 @@ class ServingForecast:
         return self.load.batch / self.layout.ranks / time_ns * NS_PER_S
 
     def per_million(self, watts: float | None, price: float | None) -> dict[str, float]:
-        """Return energy and cost of a million output tokens, for GPUs of so many watts at such a price an hour."""
+        """Return energy and cost of a million output tokens, for GPUs of so many watts at such a price an hour.
+
+        GPUs that compute prompts count as well.
+        """
         if self.token is None:
             return {}
         hours = MEGA / self.tokens_per_s_per_gpu(self.token.time_ns) / S_PER_H
+        hours *= (self.layout.ranks + self.prefill_gpus) / self.layout.ranks
         energy = {"energy_kwh": hours * watts / KILO} if watts else {}
         return energy | ({"cost": hours * price} if price else {})
 
@@ -184,6 +190,7 @@ class ServingForecast:
             "serving": vars(self.load),
             "machine": self.machine,
             "gpus": self.layout.ranks,
+            "prefill_gpus": self.prefill_gpus,
             "layout": {name: getattr(self.layout, name) for name in ("tp", "pp", "dp", "ep")},
             "fits": self.fits,
             "memory_bytes": {**vars(self.memory), "total": self.memory.total},
@@ -211,10 +218,27 @@ def held(model: Transformer, layout: ParallelLayout, load: ServingLoad, precisio
     ends = model.embedding + model.output if layout.pp == 1 else max(model.embedding, model.output)
     weights = (dense / layout.tp + experts) * WIDTH[precision] + ends / layout.tp * WEIGHT
     inner = max(model.ffn, model.topk * model.expert_ffn) * model.matrices / layout.tp
-    chunk = min(CHUNK, load.prompt) * WEIGHT * (4 * model.hidden + inner)
     sequences = load.batch // layout.dp
+    # A chunk of a prompt or a token of each sequence under way is in memory at once, and the logits of the latter.
+    rows = -(-sequences // layout.pp)
+    chunk = max(min(CHUNK, load.prompt), rows) * WEIGHT * (4 * model.hidden + inner)
+    logits = rows * model.vocabulary * WEIGHT
     cached = _cached(model, layout, load.cache, load.context)
-    return ServingMemory(round(weights), sequences * cached * layers, round(RUNTIME_BYTES + chunk))
+    return ServingMemory(round(weights), sequences * cached * layers, round(RUNTIME_BYTES + chunk + logits))
+
+
+def largest_batch(model: Transformer, layout: ParallelLayout, load: ServingLoad, precision: str, capacity: int) -> int:
+    """Return the largest batch that fits, a multiple of copies x stages; 0 if none does."""
+    parts = layout.dp * layout.pp
+
+    def fits(each: int) -> bool:
+        return held(model, layout, replace(load, batch=each * parts), precision).total <= capacity
+
+    least, most = 0, MOST_SEQUENCES // parts
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if fits(middle) else (least, middle - 1)
+    return least * parts
 
 
 def _cached(model: Transformer, layout: ParallelLayout, cache: str, context: int) -> int:
@@ -262,11 +286,10 @@ def forecast_serving(
     asked = load.checked(model, found)
     memory = held(model, found, asked, chip.precision)
     parts = found.dp * found.pp
-    largest = None
-    if capacity is not None:
-        one = held(model, found, replace(asked, batch=parts), chip.precision)
-        largest = max(0, (capacity - one.weights - one.buffers) // one.cache) * parts
-    made = ServingForecast(model, machine, found, asked, chip, memory, capacity, largest)
+    largest = None if capacity is None else largest_batch(model, found, asked, chip.precision, capacity)
+    made = ServingForecast(
+        model, machine, found, asked, chip, memory, capacity, largest, prefill_gpus=prefill.ranks if prefill else 0
+    )
     if made.fits is False:
         return made
     serving = _Pass(model, found, asked, chip, exchanges)
