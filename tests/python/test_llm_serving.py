@@ -231,7 +231,9 @@ def test_the_verb_serves(capsys):
     assert (found["fits"], found["serving"]["context"], found["serving"]["prompt"]) == (True, 8192, 2048)
     rates, token = found["tokens_per_s_per_gpu"], found["output_token"]
     assert rates["low"] < rates["usual"] < rates["high"]
-    assert rates["usual"] * token["time_ns"] == pytest.approx(64 / 8 * 1e9)
+    # A request takes its prompt and, with 63 others, 6,144 tokens.
+    each_ns = found["first_token"]["time_ns"] + 6144 * token["time_ns"] / 64
+    assert rates["usual"] == pytest.approx(6144 / 8 / each_ns * 1e9)
     assert found["cost"] == pytest.approx(2 * 1e6 / rates["usual"] / 3600)
     assert found["energy_kwh"] == pytest.approx(0.7 * 1e6 / rates["usual"] / 3600)
     assert status_of([*WORDS, *asked]) == 0
@@ -253,6 +255,52 @@ def test_keys_travel_from_prefill_to_decode_nodes(capsys):
     assert found["gpus"] == 8
     first = found["first_token"]
     assert first["high_ns"] > first["time_ns"] > first["low_ns"]
+
+
+@pytest.mark.parametrize(("context", "prompt", "binds"), [("8K", "2K", "output"), ("8K", "8100", "prompts")])
+def test_the_slower_of_prompts_and_output_binds(context, prompt, binds, capsys):
+    """One copy on each node: prompts one after the other, output of 64 requests at once; all 16 GPUs count."""
+    asked = ["--batch", "64", "--context", context, "--prompt", prompt, "--nodes", "2", "--prefill-nodes", "1"]
+    assert status_of([*WORDS, *asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    parts = found["first_token"]["parts_ns"]
+    sent = parts.pop("keys and values")
+    prompts = 1e9 / max(sum(parts.values()), sent)
+    output = 64e9 / (found["requests"]["outputs"] * found["output_token"]["time_ns"])
+    assert found["requests"]["binds"] == binds
+    assert found["requests"]["per_s"]["usual"] == pytest.approx(min(prompts, output))
+    assert found["requests"]["prompt_share"] == pytest.approx(min(1, output / prompts))
+    assert found["tokens_per_s_per_gpu"]["usual"] == pytest.approx(
+        found["requests"]["per_s"]["usual"] * found["requests"]["outputs"] / 16
+    )
+    assert status_of([*WORDS, *asked]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert ("prompts bind: output alone could take" in text) == (binds == "prompts")
+
+
+def test_prompts_are_not_counted_where_no_token_follows(capsys):
+    assert status_of([*WORDS, "--batch", "8", "--context", "2K"]) == 0
+    assert "prompts not counted: no token follows them" in " ".join(capsys.readouterr().out.split())
+
+
+def test_prefill_nodes_are_nodes_also_where_ranks_are_placed(capsys):
+    names = [f"node {node} GPU {gpu}" for node, gpus in ((1, 8), (0, 4)) for gpu in range(gpus)]
+    asked = ["llama3-8b", "--on", "hgx-h100", "--serve", "--tp", "4", "--nodes", "2", "--prefill-nodes", "1"]
+    words = ["predict", "llm", *asked, "--place"]
+    assert status_of([*words, ",".join(names), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["prefill_gpus"], found["gpus"]) == (4, 8)
+    assert status_of([*words, ",".join(names[:8])]) == 2
+    assert "--place leaves no rank on these nodes" in capsys.readouterr().err
+
+
+def test_a_gpu_without_bf16_computes_in_half(capsys):
+    words = ["predict", "llm", "llama3-8b", "--on", "v100", "--serve", "--tp", "8"]
+    assert status_of(words) == 2
+    assert "no peak is known for bf16; use --precision half" in capsys.readouterr().err
+    assert status_of([*words, "--precision", "half", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["peak_flops_per_s"] == 125e12  # the data sheet's, on tensor cores
 
 
 def test_ranges_are_ordered_and_have_a_source():

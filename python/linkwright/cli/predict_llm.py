@@ -33,7 +33,7 @@ SERVED = ("tp", "pp", "dp", "ep")  # degrees of a layout that serves
 # Rows of a search.
 SHOWN = 12
 _UNITS = {"": 1.0, "K": KILO, "M": MEGA, "B": GIGA, "T": TERA}
-PRECISIONS, RECOMPUTE = ("bf16", "fp8", "mxfp8", "nvfp4"), ("none", "full")
+PRECISIONS, RECOMPUTE = ("bf16", "half", "fp8", "mxfp8", "nvfp4"), ("none", "full")
 
 
 class Length(click.IntRange):
@@ -252,9 +252,17 @@ class _Forecaster:
                 f"--prefill-nodes {prefill_nodes} of {nodes} leaves no node to serve; "
                 + (f"use at most {nodes - 1}, or more --nodes" if nodes > 1 else "give --nodes 2 or more")
             )
-        first = prefill_nodes * len(places) // nodes
+        per_node = self._machine.ranks // nodes
+        split = prefill_nodes * per_node
+        places = (*(at for at in places if at < split), *(at for at in places if at >= split))
+        first = sum(at < split for at in places)
         apart = None
-        if first:
+        if prefill_nodes:
+            if first in (0, len(places)):
+                raise UsageError(
+                    f"--prefill-nodes {prefill_nodes}: --place leaves no rank on {'these' if not first else 'other'} "
+                    "nodes; place ranks on both"
+                )
             whole, own = GroupExchanges(self._machine, places), GroupExchanges(self._machine, places[:first])
             apart = serving.Prefill(first, own, whole)
         return serving.forecast_serving(

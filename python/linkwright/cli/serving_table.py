@@ -34,7 +34,7 @@ def show(made: Sequence[ServingForecast], watts: float | None, price: float | No
         _print_one(one, watts, price)
     if len(made) > 1:
         found = [
-            (one.tokens_per_s_per_gpu(one.token.time_ns), one, one.first.time_ns, one.token.time_ns)
+            (one.tokens_per_s_per_gpu["usual"], one, one.first.time_ns, one.token.time_ns)
             for one in made
             if one.first and one.token
         ]
@@ -55,7 +55,7 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
     say(f"{one.layout.ranks} GPUs: {one.layout.words()}; batch {load.batch}, context {load.context:,} tokens, prompt "
         f"{load.prompt:,}; {one.chip.precision}, keys and values {load.cache}\n")  # fmt: skip
     if one.prefill_gpus:
-        say(f"{one.prefill_gpus} other GPUs compute prompts; whether they keep up with the output is not modelled\n")
+        say(f"{one.prefill_gpus} other GPUs compute prompts\n")
     rows = [[name.replace("cache", "KV cache"), f"{size / GIGA:,.1f} GB"] for name, size in vars(held).items()]
     print_table(["memory of a GPU", ""], [*rows, ["total", f"{held.total / GIGA:,.1f} GB"]])
     say(_room(one))
@@ -64,8 +64,10 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
     click.echo()
     say(f"time to first token    {_range(one.first)}, one prompt on each copy, no queue")
     token = one.token
-    most, usual, least = (one.tokens_per_s_per_gpu(ns) for ns in (token.low_ns, token.time_ns, token.high_ns))
-    say(f"time per output token  {_range(token)}: {usual:,.0f} tokens/s/GPU ({least:,.0f} to {most:,.0f})")
+    rate = one.tokens_per_s_per_gpu
+    say(f"time per output token  {_range(token)}")
+    say(f"output                 {rate['usual']:,.0f} tokens/s/GPU ({rate['low']:,.0f} to {rate['high']:,.0f}), "
+        f"{_counted(one)}")  # fmt: skip
     million, what = one.per_million(watts, price), "for a million output tokens"
     gpus = one.layout.ranks + one.prefill_gpus
     if watts:
@@ -93,6 +95,21 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
                 "the range")  # fmt: skip
     say(f"products reach {one.chip.reached:.1%} of {one.chip.peak_flops_per_s / TERA:,.0f} TFlop/s ({one.chip.basis})")
     say("not modelled: " + "; ".join(one.not_modelled))
+
+
+def _counted(one: ServingForecast) -> str:
+    """What the rate of output includes."""
+    made = one.requests
+    if made is None:
+        return "prompts not counted: no token follows them; give a --prompt below --context to count them"
+    asked = f"{made.per_s['usual']:,.3g} requests/s of {made.outputs:,} tokens"
+    if not made.apart:
+        return f"{asked}; prompts take {made.prompt_share:.0%} of the time"
+    if made.binds == "prompts":
+        return (
+            f"{asked}, all GPUs counted; prompts bind: output alone could take {made.output['usual']:,.3g} requests/s"
+        )
+    return f"{asked}, all GPUs counted; those that compute prompts are busy {made.prompt_share:.0%} of the time"
 
 
 def _range(part: PassTime) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm.model import EXPERT
-from linkwright.advise.predict.training.compute import EFFICIENCY, stated
+from linkwright.advise.predict.training.compute import EFFICIENCY, peak_flops, stated
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
 from linkwright.machines import ASSUMED, gpus
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from linkwright.advise.predict.llm.layout import ParallelLayout
     from linkwright.advise.predict.llm.model import Transformer
 
+WIDE = ("bf16", "half")  # precisions of 16 bits
 # Share of the memory's rate that streaming kernels reach (assumed), and of products that NVFP4 leaves in bf16.
 STREAMED, LEFT_IN_BF16 = 0.7, 0.15
 GIVEN = "given"  # the basis of a share that the user states
@@ -42,7 +43,7 @@ class ChipRates:
     machine: str
     precision: str
     peak_flops_per_s: float
-    bf16_flops_per_s: float
+    wide_flops_per_s: float  # in 16 bits, which attention and the output take
     memory_bytes_per_s: float
     reached: float
     basis: str  # where `reached` comes from
@@ -58,7 +59,7 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
     """Return the rates of a machine's GPU.
 
     Args:
-        machine: its file states the peak in bf16 and the rate of the memory.
+        machine: its file states the peak in 16 bits and the rate of the memory.
         precision: of the products, such as `mxfp8`.
         efficiency: share of the peak, instead of the calibrated or assumed one.
         gpu: row of the table of GPUs, where it is not the first that the machine stands for.
@@ -73,12 +74,14 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
             f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
             "with `tensor_bf16` (docs/machines.md)"
         )
-    bf16 = stated(machine, "bf16")
-    if bf16 is None:
+    single = peak_flops(machine) or 0.0
+    # Of an assumed box only bf16 is its own; half is that of its generation.
+    stated_wide = {key: stated(machine, key) for key in (WIDE[:1] if name.startswith(ASSUMED) else WIDE)}
+    peaks = {key: peak.flops_per_s for key, peak in stated_wide.items() if peak and peak.flops_per_s > single}
+    if not peaks:
         raise UsageError(f"{machine.name}: its file states no `tensor_bf16`, so no product has a rate; add the fact")
-    peaks = {"bf16": bf16.flops_per_s}
     if row:
-        peaks |= {key: value * TERA for key, value in row.tensor_tflops.items() if key != "bf16"}
+        peaks |= {key: value * TERA for key, value in row.tensor_tflops.items() if key not in WIDE}
     if precision not in peaks:
         raise UsageError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
     reached, basis, assumed = EFFICIENCY[1], "assumed: half of the peak, from a quarter to three quarters", True
@@ -88,7 +91,16 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         assumed = row.reached["status"] == "assumed"  # such as that of a sister: the step then has a range
         reached, basis = row.reached["value"], row.reached["source"]
     memory = _memory_bytes_per_s(machine)
-    return ChipRates(machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed)
+    return ChipRates(
+        machine.name,
+        precision,
+        peaks[precision],
+        peaks.get(precision if precision in WIDE else WIDE[0], peaks[precision]),
+        memory,
+        reached,
+        basis,
+        assumed,
+    )
 
 
 def _memory_bytes_per_s(machine: _native.Machine) -> float:
@@ -109,7 +121,7 @@ class LayerTime:
 def products_ns(chip: ChipRates, flops: float) -> float:
     """Time of products in the chip's precision."""
     share = LEFT_IN_BF16 if chip.precision == "nvfp4" else 0.0
-    return flops * ((1 - share) / chip.peak_flops_per_s + share / chip.bf16_flops_per_s) / chip.reached * NS_PER_S
+    return flops * ((1 - share) / chip.peak_flops_per_s + share / chip.wide_flops_per_s) / chip.reached * NS_PER_S
 
 
 def layer(model: Transformer, layout: ParallelLayout, chip: ChipRates, kind: str) -> LayerTime:
@@ -117,7 +129,7 @@ def layer(model: Transformer, layout: ParallelLayout, chip: ChipRates, kind: str
     tokens = layout.sequence * layout.microbatch / (layout.cp * layout.tp)
     dense, routed = model.layer_flops(kind)
     products = products_ns(chip, tokens * (dense + routed))
-    attention = tokens * model.attention_flops(layout.sequence) / (chip.bf16_flops_per_s * chip.reached) * NS_PER_S
+    attention = tokens * model.attention_flops(layout.sequence) / (chip.wide_flops_per_s * chip.reached) * NS_PER_S
     replicated = 1 if layout.sequence_parallel else layout.tp
     inside, outside = moved_bytes(model, chip.precision, kind)
     stream = tokens * (inside + outside * replicated) / (chip.memory_bytes_per_s * STREAMED) * NS_PER_S
@@ -137,7 +149,7 @@ def moved_bytes(model: Transformer, precision: str, kind: str) -> tuple[float, f
     nvfp4 twice, along both axes. Experts permute tokens in and out, and sum.
     """
     h = model.hidden
-    quantised = {"bf16": 0, "fp8": 3}.get(precision, 4)
+    quantised = {"bf16": 0, "half": 0, "fp8": 3}.get(precision, 4)
     attended = model.heads * model.value_dim
     widths = model.expert_ffn * (model.topk + model.shared_experts) if kind == EXPERT else model.ffn
     inside = 4 * (model.query_width + model.kv_width) + (6 if model.gated else 4) * widths
@@ -151,7 +163,7 @@ def output_ns(model: Transformer, layout: ParallelLayout, chip: ChipRates) -> fl
     """Output matrix and loss of one microbatch, forward and backward, in bf16."""
     tokens = layout.sequence * layout.microbatch / (layout.cp * layout.tp)
     times = 3 if layout.passes == "train" else 2
-    return times * tokens * model.output_flops / (chip.bf16_flops_per_s * chip.reached) * NS_PER_S
+    return times * tokens * model.output_flops / (chip.wide_flops_per_s * chip.reached) * NS_PER_S
 
 
 def at(chip: ChipRates, reached: float) -> ChipRates:

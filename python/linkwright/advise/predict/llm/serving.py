@@ -15,6 +15,11 @@ over ep. All groups are simulated at once by the library's choice; kernels of in
 better ends, and all at their worse. With `pp` stages a token passes all of them, and as many parts of the batch are
 under way.
 
+Requests in a steady state, without queues, each of `prompt` tokens and `outputs` = context - prompt after them:
+
+    on the same GPUs      dp / (first token / pp + outputs x token x dp / batch)
+    on GPUs of their own  the lower one of  dp x min(pp / prompt, 1 / keys and values)  and  batch / (outputs x token)
+
 Sources: Pope et al., *Efficiently Scaling Transformer Inference*, 2022; DeepSeek-AI, *DeepSeek-V2*, 2024 (attention on
 compressed keys); Williams et al., *Roofline*, 2009.
 """
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
     from linkwright.advise.predict.llm.together import GroupExchanges
 
 # Bytes of a number, with the scales of its block.
-WIDTH = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1 + 1 / 32, "nvfp4": 0.5 + 1 / 16}
+WIDTH = {"bf16": 2.0, "half": 2.0, "fp8": 1.0, "mxfp8": 1 + 1 / 32, "nvfp4": 0.5 + 1 / 16}
 CACHES = ("bf16", "fp8")
 # Kernels of a layer besides its collectives, and tokens of a prompt that are in memory at once: assumptions.
 KERNELS = {DENSE: 9, EXPERT: 14}
@@ -114,6 +119,11 @@ class PassTime:
         return sum(self.parts.values())
 
     @property
+    def ends(self) -> dict[str, float]:
+        """Times that give the usual, the low and the high rate."""
+        return {"usual": self.time_ns, "low": self.high_ns, "high": self.low_ns}
+
+    @property
     def largest(self) -> str:
         """What takes most."""
         return max(self.parts, key=self.parts.__getitem__)
@@ -127,6 +137,50 @@ class PassTime:
             "parts_ns": self.parts,
             "groups": [group.as_dict() for group in self.groups],
         }
+
+
+@dataclass(frozen=True)
+class RequestRate:
+    """Requests that all GPUs answer in a steady state without queues, by the usual, the low and the high rate a second.
+
+    `prompts` and `output` are the rates that the two could have alone; they add up or, apart, the lower one binds.
+    """
+
+    outputs: int  # tokens of a request after its prompt
+    gpus: int
+    apart: bool  # prompts have GPUs of their own
+    prompts: dict[str, float]
+    output: dict[str, float]
+
+    @property
+    def per_s(self) -> dict[str, float]:
+        """Requests per second."""
+        rates = {end: (self.prompts[end], self.output[end]) for end in ENDS}
+        if self.apart:
+            return {end: min(both) for end, both in rates.items()}
+        return {end: 1 / sum(1 / one for one in both) for end, both in rates.items()}
+
+    @property
+    def prompt_share(self) -> float:
+        """Part of their time that the GPUs that compute prompts compute them."""
+        return self.per_s["usual"] / self.prompts["usual"]
+
+    @property
+    def binds(self) -> str:
+        """What takes more of a request's time."""
+        return "prompts" if self.prompts["usual"] < self.output["usual"] else "output"
+
+    @property
+    def tokens_per_s_per_gpu(self) -> dict[str, float]:
+        """Output tokens per second and GPU, prompts and their GPUs counted."""
+        return {end: rate * self.outputs / self.gpus for end, rate in self.per_s.items()}
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "per_s": self.per_s, "outputs": self.outputs, "binds": self.binds, "prompt_share": self.prompt_share,
+            "tokens_per_s_per_gpu": self.tokens_per_s_per_gpu,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -153,6 +207,7 @@ class ServingForecast:
     first: PassTime | None = None
     token: PassTime | None = None
     prefill_gpus: int = 0  # that only compute prompts, besides those of the layout
+    requests: RequestRate | None = None  # None if no tokens follow the prompt
 
     @property
     def fits(self) -> bool | None:
@@ -164,9 +219,15 @@ class ServingForecast:
         """What the times leave out."""
         return list(NOT_MODELLED)
 
-    def tokens_per_s_per_gpu(self, time_ns: float) -> float:
-        """Tokens per second and GPU, if an output token takes so long."""
-        return self.load.batch / self.layout.ranks / time_ns * NS_PER_S
+    @property
+    def tokens_per_s_per_gpu(self) -> dict[str, float]:
+        """Output tokens per second and GPU by the usual, the low and the high rate; with prompts if tokens follow."""
+        if self.token is None:
+            return {}
+        if self.requests:
+            return self.requests.tokens_per_s_per_gpu
+        gpus = self.layout.ranks + self.prefill_gpus
+        return {end: self.load.batch / gpus / ns * NS_PER_S for end, ns in self.token.ends.items()}
 
     def per_million(self, watts: float | None, price: float | None) -> dict[str, float]:
         """Return energy and cost of a million output tokens, for GPUs of so many watts at such a price an hour.
@@ -175,15 +236,12 @@ class ServingForecast:
         """
         if self.token is None:
             return {}
-        hours = MEGA / self.tokens_per_s_per_gpu(self.token.time_ns) / S_PER_H
-        hours *= (self.layout.ranks + self.prefill_gpus) / self.layout.ranks
+        hours = MEGA / self.tokens_per_s_per_gpu["usual"] / S_PER_H
         energy = {"energy_kwh": hours * watts / KILO} if watts else {}
         return energy | ({"cost": hours * price} if price else {})
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
-        ends = {"low": "high_ns", "usual": "time_ns", "high": "low_ns"}
-        token = self.token
         return {
             "app": self.model.name,
             "kind": "transformer",
@@ -197,10 +255,9 @@ class ServingForecast:
             "memory_capacity_bytes": self.capacity_bytes,
             "largest_batch": self.largest_batch,
             "first_token": self.first.as_dict() if self.first else None,
-            "output_token": token.as_dict() if token else None,
-            "tokens_per_s_per_gpu": {
-                end: self.tokens_per_s_per_gpu(getattr(token, name)) for end, name in ends.items()
-            } if token else None,
+            "output_token": self.token.as_dict() if self.token else None,
+            "requests": self.requests.as_dict() if self.requests else None,
+            "tokens_per_s_per_gpu": self.tokens_per_s_per_gpu or None,
             "precision": self.chip.precision,
             "peak_flops_per_s": self.chip.peak_flops_per_s,
             "reached": self.chip.reached,
@@ -295,10 +352,28 @@ def forecast_serving(
     serving = _Pass(model, found, asked, chip, exchanges)
     token = serving.time(1, asked.batch // parts, asked.context)
     if prefill is None:
-        return replace(made, first=serving.time(asked.prompt, 1, asked.prompt), token=token)
+        first = serving.time(asked.prompt, 1, asked.prompt)
+        return replace(made, first=first, token=token, requests=_requests(made, found, first, 0.0, token))
     apart = replace(layout, batch=0).checked(model, prefill.ranks)
-    first = _Pass(model, apart, asked, chip, prefill.exchanges).time(asked.prompt, 1, asked.prompt)
-    return replace(made, first=_sent(model, apart, asked, prefill, first, ranks), token=token)
+    prompt = _Pass(model, apart, asked, chip, prefill.exchanges).time(asked.prompt, 1, asked.prompt)
+    first = _sent(model, apart, asked, prefill, prompt, ranks)
+    return replace(
+        made, first=first, token=token, requests=_requests(made, apart, prompt, first.parts[TRANSFER], token)
+    )
+
+
+def _requests(
+    made: ServingForecast, copies: ParallelLayout, prompt: PassTime, sent_ns: float, token: PassTime
+) -> RequestRate | None:
+    """How many requests a second: `copies` of the model compute a prompt in each stage at once."""
+    outputs = made.load.context - made.load.prompt
+    if not outputs:
+        return None
+    return RequestRate(
+        outputs, made.layout.ranks + made.prefill_gpus, bool(made.prefill_gpus),
+        {end: copies.dp / max(ns / copies.pp, sent_ns) * NS_PER_S for end, ns in prompt.ends.items()},
+        {end: made.load.batch / (outputs * ns) * NS_PER_S for end, ns in token.ends.items()},
+    )  # fmt: skip
 
 
 def _sent(
@@ -368,7 +443,7 @@ class _Pass:
             attention = rows * self._attention_flops(tokens, context) / tp
             roofline(
                 layers,
-                attention / (chip.bf16_flops_per_s * reached) * NS_PER_S,
+                attention / (chip.wide_flops_per_s * reached) * NS_PER_S,
                 sequences * _cached(model, layout, self._load.cache, context),
             )
             inside, outside = compute.moved_bytes(model, chip.precision, kind)
@@ -380,7 +455,7 @@ class _Pass:
                 sent = rows * model.topk * model.hidden / tp
                 exchange(layers, "ep", "alltoall", sent * (1 if wide < WEIGHT else WEIGHT))
                 exchange(layers, "ep", "alltoall", sent * WEIGHT)
-        output = sequences * model.output_flops / tp / (chip.bf16_flops_per_s * reached) * NS_PER_S
+        output = sequences * model.output_flops / tp / (chip.wide_flops_per_s * reached) * NS_PER_S
         roofline(1, output, model.vocabulary * model.hidden * WEIGHT / tp)
         exchange(1, "tp", "allgather", sequences * model.vocabulary * WEIGHT)
         if layout.pp > 1:
