@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from jobs import FOLDER, mpirun
 
+from linkwright.executors.mpi.exchange import Arrivals, message_time
 from linkwright.store import run as runs
 from linkwright_cases import BRIEF, invoke
 
@@ -208,3 +209,19 @@ def test_a_pattern_under_an_issue_policy_tells_of_its_messages(tmp_path):
     assert found["endpoint_rate_min"]["value"] <= found["endpoint_rate_max"]["value"]
     if "message_p50" in found or "oversubscribed" in (found["time"]["flags"] or ""):
         assert 0 < found["message_min"]["value"] <= found["message_p50"]["value"] <= found["message_max"]["value"]
+
+
+def test_a_rank_that_starts_late_does_not_slow_its_messages():
+    """Rank 0 sends and receives a second late; 1 MiB takes milliseconds by the clock of each sender."""
+    done = mpirun(3, str(FOLDER / "late_start.py"))
+    assert done.returncode == 0, done.stderr
+    late, between, back = map(float, done.stdout.split())
+    assert min(late, between) > (1 << 20) / 0.5
+    assert back < (1 << 20) / 0.5  # its receiver is late: until then, nothing has arrived
+
+
+def test_the_time_of_a_message_is_from_its_start_by_one_clock():
+    """The receiver's clock is 5 s ahead; arrivals after 1, 1 and 4 s; no time is below the error of the clocks."""
+    arrivals = Arrivals(-5.0, 0.25, [16.0, 26.0, 39.0])
+    assert message_time([10.0, 20.0, 30.0], arrivals) == 1.0
+    assert message_time([10.9, 20.9, 30.0], arrivals) == 0.25

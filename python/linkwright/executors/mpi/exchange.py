@@ -1,16 +1,21 @@
 """Messages between pairs of ranks at the same time, and the rate that each one gets.
 
-    barrier -> all receive and send -> each receiver notes when its message is complete -> median over repeats
+    clocks of each pair -> all receive -> barrier -> all send -> receivers note when their messages are complete
 
-The time of a message is that from the barrier until it has arrived, so messages should take much longer than a barrier.
+    time of a message = arrival, by the receiver's clock - start, by the sender's + offset of the two clocks
+    offset            = receiver's clock half-way through a round trip - sender's clock; of the shortest of eight
+
+The start is the sender's own: ranks leave a barrier at different times, on a busy host rank 0 by a tenth of a message
+later than the others, which looked like a slow port of its host. Half of that round trip is the error of an offset, and
+the shortest time that is told. The median over repeats counts.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,11 +23,22 @@ import numpy as np
 from .world import World
 
 REPEATS = 3
+ROUND_TRIPS = 8  # of which the shortest compares two clocks
 NAP_S = 0.2  # how soon a pause ends
 _TAG = 77
+Flow = tuple[int, int]  # source, target
 
 
-def rates(world: World, flows: Sequence[tuple[int, int]], size_bytes: int) -> list[float]:
+@dataclass
+class Arrivals:
+    """Messages of one flow at its receiver: seconds by its clock, and what to add for the sender's."""
+
+    offset_s: float
+    error_s: float
+    ends: list[float] = field(default_factory=list)
+
+
+def rates(world: World, flows: Sequence[Flow], size_bytes: int) -> list[float]:
     """Measure messages that all go at the same time; rank 0 calls this while the others serve.
 
     Args:
@@ -34,10 +50,20 @@ def rates(world: World, flows: Sequence[tuple[int, int]], size_bytes: int) -> li
     """
     order = {"exchange": (list(flows), size_bytes)}
     world.comm.bcast(order)
-    times: dict[tuple[int, int], float] = {}
-    for part in world.comm.gather(take_part(world, *order["exchange"])):
-        times |= part
-    return [size_bytes / times[flow] if times.get(flow) else math.nan for flow in flows]
+    started: dict[Flow, list[float]] = {}
+    arrived: dict[Flow, Arrivals] = {}
+    for starts, arrivals in world.comm.gather(take_part(world, *order["exchange"])):
+        started |= starts
+        arrived |= arrivals
+    return [size_bytes / message_time(started[flow], arrived[flow]) for flow in flows]
+
+
+def message_time(starts: Sequence[float], its: Arrivals) -> float:
+    """Seconds of a message: the median over its repeats, each from its start to its arrival."""
+    return max(
+        statistics.median(end + its.offset_s - begin for begin, end in zip(starts, its.ends, strict=True)),
+        its.error_s,
+    )
 
 
 def pause(world: World, seconds: float, ended: Callable[[], bool]) -> None:
@@ -49,24 +75,49 @@ def pause(world: World, seconds: float, ended: Callable[[], bool]) -> None:
         time.sleep(nap)
 
 
-def take_part(world: World, flows: Sequence[tuple[int, int]], size_bytes: int) -> dict[tuple[int, int], float]:
-    """Send and receive what is this rank's; returns seconds of what it received."""
+def take_part(
+    world: World, flows: Sequence[Flow], size_bytes: int
+) -> tuple[dict[Flow, list[float]], dict[Flow, Arrivals]]:
+    """Send and receive what is this rank's; returns when it sent, and when it had received, in seconds of its clock."""
     comm: Any = world.comm
-    sources = [a for a, b in flows if b == world.rank]
-    targets = [b for a, b in flows if a == world.rank]
+    own = [flow for flow in flows if world.rank in flow]
+    sent = [(a, b) for a, b in own if a == world.rank]
     data = np.zeros(size_bytes, np.uint8)
-    room = [np.empty(size_bytes, np.uint8) for _ in sources]
-    times: dict[tuple[int, int], list[float]] = {(a, world.rank): [] for a in sources}
-    from mpi4py import MPI
-
+    # All ranks go through the list in one order, so none waits for one that waits for it.
+    known = {flow: found for flow in own if (found := _compared(comm, flow, world.rank))}
+    room = {flow: np.empty(size_bytes, np.uint8) for flow in known}
+    starts: dict[Flow, list[float]] = {flow: [] for flow in sent}
     for _ in range(REPEATS):
+        # Posted first: who leaves the barrier late still takes in what arrives.
+        waiting = {flow: comm.Irecv(room[flow], flow[0], _TAG) for flow in known}
         comm.Barrier()
-        begin = MPI.Wtime()
-        waiting = {a: comm.Irecv(into, a, _TAG) for a, into in zip(sources, room, strict=True)}
-        sends = [comm.Isend(data, b, _TAG) for b in targets]
+        requests = []
+        for flow in sent:
+            starts[flow].append(time.monotonic())
+            requests.append(comm.Isend(data, flow[1], _TAG))
         while waiting:
-            for a in [a for a, request in waiting.items() if request.Test()]:
-                times[a, world.rank].append(MPI.Wtime() - begin)
-                del waiting[a]
-        MPI.Request.Waitall(sends)
-    return {flow: statistics.median(its) for flow, its in times.items()}
+            for flow in [flow for flow, request in waiting.items() if request.Test()]:
+                known[flow].ends.append(time.monotonic())
+                del waiting[flow]
+        for request in requests:
+            request.Wait()
+    return starts, known
+
+
+def _compared(comm: Any, flow: Flow, rank: int) -> Arrivals | None:
+    """Compare the clocks of both ends of a message; returns, to its receiver, the arrivals to fill."""
+    source, target = flow
+    if rank == source:
+        for _ in range(ROUND_TRIPS):
+            comm.recv(source=target, tag=_TAG)
+            comm.send(time.monotonic(), target, _TAG)
+        return None
+    trips = []
+    for _ in range(ROUND_TRIPS):
+        begin = time.monotonic()
+        comm.send(None, source, _TAG)
+        other = comm.recv(source=source, tag=_TAG)
+        end = time.monotonic()
+        trips.append((end - begin, other - (begin + end) / 2))
+    trip, offset = min(trips)
+    return Arrivals(offset, trip / 2)

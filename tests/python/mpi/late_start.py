@@ -1,0 +1,35 @@
+"""On every rank: messages between neighbours while rank 0 leaves each barrier a second late."""
+
+import time
+from dataclasses import dataclass
+
+from mpi4py import MPI
+
+from linkwright.executors.mpi import exchange
+
+LATE_S = 1.0
+
+
+class Late:
+    """A communicator whose rank 0 is late after each barrier."""
+
+    def __getattr__(self, name):
+        return getattr(MPI.COMM_WORLD, name)
+
+    def Barrier(self):  # noqa: N802
+        MPI.COMM_WORLD.Barrier()
+        time.sleep(0 if MPI.COMM_WORLD.rank else LATE_S)
+
+
+@dataclass
+class Job:
+    comm: Late
+    rank: int
+
+
+job = Job(Late(), MPI.COMM_WORLD.rank)
+flows = [(rank, (rank + 1) % 3) for rank in range(3)]
+if job.rank == 0:
+    print(*exchange.rates(job, flows, 1 << 20), flush=True)
+else:
+    job.comm.gather(exchange.take_part(job, *job.comm.bcast(None)["exchange"]))
