@@ -44,7 +44,7 @@ pub fn simulate(
     if !fabrics::lend(&machine)?.character().endpoints_alike {
         return Err(unsuited(format!(
             "fabric `{}` of machine `{}`: its endpoints are not alike; use a machine with fabric `loggp` or \
-             `crossbar`, or simulate every rank",
+             `crossbar`, or fewer ranks",
             machine.fabric_kind(),
             machine.name()
         )));
@@ -118,7 +118,7 @@ fn check_run(how: &How, path: &Path) -> Result<(), SimError> {
     } else {
         return Ok(());
     };
-    Err(unsuited(format!("{problem}, or simulate every rank")))
+    Err(unsuited(format!("{problem}, or fewer ranks")))
 }
 
 #[cfg(test)]

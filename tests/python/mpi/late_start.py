@@ -1,11 +1,11 @@
 """On every rank: messages between neighbours while rank 0 leaves each barrier a second late."""
 
 import time
-from dataclasses import dataclass
 
 from mpi4py import MPI
 
 from linkwright.executors.mpi import exchange
+from linkwright.executors.mpi.world import World
 
 LATE_S = 1.0
 
@@ -21,15 +21,9 @@ class Late:
         time.sleep(0 if MPI.COMM_WORLD.rank else LATE_S)
 
 
-@dataclass
-class Job:
-    comm: Late
-    rank: int
-
-
-job = Job(Late(), MPI.COMM_WORLD.rank)
+job = World(Late(), [], "", {}, {})
 flows = [(rank, (rank + 1) % 3) for rank in range(3)]
 if job.rank == 0:
     print(*exchange.rates(job, flows, 1 << 20), flush=True)
 else:
-    job.comm.gather(exchange.take_part(job, *job.comm.bcast(None)["exchange"]))
+    job.comm.gather(exchange.take_part(job, *job.ordered()["exchange"]))

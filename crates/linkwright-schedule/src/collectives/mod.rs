@@ -199,7 +199,7 @@ pub fn program(key: &str, shape: &Shape) -> Result<Program> {
         Some(program) => program(shape),
         None => Err(algorithm.waive(
             "its ranks do different things, so that none can stand for all; use an algorithm that \
-             folds, or simulate every rank",
+             folds, or fewer ranks",
         )),
     }
 }

@@ -143,7 +143,7 @@ impl Folded {
             let size = program.elements * u64::from(program.element_bytes);
             return Some(format!(
                 "{size} bytes do not cut into {} equal chunks; use a multiple of {step} bytes, such as {}, \
-                 or simulate every rank",
+                 or fewer ranks",
                 self.ranks(),
                 size.next_multiple_of(step)
             ));
@@ -152,7 +152,7 @@ impl Folded {
         if by_runs && self.ops().iter().any(|op| scattered(&op)) {
             return Some(
                 "the chunks of a message are in more runs at some ranks than at others, and the path pays \
-                 for each; use another path, or simulate every rank"
+                 for each; use another path, or fewer ranks"
                     .to_string(),
             );
         }

@@ -115,7 +115,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         }
     }
     if setup.alike.is_some() {
-        let problem = "a batch ends at the instant of an issue; simulate every rank".to_string();
+        let problem = "a batch ends at the instant of an issue; use fewer ranks".to_string();
         return Err(SimError::Unsuited { problem });
     }
     check_routes(&prepared.messages, fabric)?;

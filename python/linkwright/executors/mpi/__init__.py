@@ -110,7 +110,7 @@ class Mpi(Executor):
         try:
             yield True
         finally:
-            ranks.finish()
+            ranks.order(None)
 
     def begin(self, target: Target, run_id: str, root: Path) -> None:
         """From now on, a job that is ended from outside says what is kept."""

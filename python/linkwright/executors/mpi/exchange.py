@@ -49,7 +49,7 @@ def rates(world: World, flows: Sequence[Flow], size_bytes: int) -> list[float]:
         Bytes per second of each message.
     """
     order = {"exchange": (list(flows), size_bytes)}
-    world.comm.bcast(order)
+    world.order(order)
     started: dict[Flow, list[float]] = {}
     arrived: dict[Flow, Arrivals] = {}
     for starts, arrivals in world.comm.gather(take_part(world, *order["exchange"])):
@@ -71,7 +71,7 @@ def pause(world: World, seconds: float, ended: Callable[[], bool]) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and not ended():
         nap = min(left, NAP_S)
-        world.comm.bcast({"sleep": nap})
+        world.order({"sleep": nap})
         time.sleep(nap)
 
 

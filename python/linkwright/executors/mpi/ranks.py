@@ -62,7 +62,7 @@ def launch(world: World, launch: Launch) -> Iterator[Outcome]:
             "launch": launch.number,
             "sampling": Sampling.of(launch.options, launch.number, launch.share_s(left, work[done:])),
         }
-        world.comm.bcast(order)
+        world.order(order)
         answers = world.comm.gather(_answer(world, order))
         yield _outcome(question, launch.number, [answer for answer in answers if answer is not None])
 
@@ -76,7 +76,7 @@ def share(world: World, work: Callable[[], Shared]) -> Shared:
             found = work()
         except LinkwrightError as error:
             found = error
-        world.comm.bcast({"shared": found})
+        world.order({"shared": found})
     if isinstance(found, LinkwrightError):
         raise found
     return found
@@ -85,7 +85,7 @@ def share(world: World, work: Callable[[], Shared]) -> Shared:
 def serve(world: World) -> object:
     """Serve rank 0 until it lets this rank go; returns what rank 0 shares, if anything."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # mpirun decides what Ctrl-C means
-    while (order := world.comm.bcast(None)) is not None:
+    while (order := world.ordered()) is not None:
         if "shared" in order:
             return order["shared"]
         if "sleep" in order:

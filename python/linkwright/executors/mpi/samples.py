@@ -56,7 +56,7 @@ def remove(folder: str, world_rank: int) -> None:
 
 def merge(world: World, folder: Path, records: list[Record]) -> list[Record]:
     """The records of all launches with every rank's starts and durations; at rank 0, while the others serve."""
-    world.comm.bcast({"merge": str(folder.resolve())})
+    world.order({"merge": str(folder.resolve())})
     files = world.comm.gather(read(str(folder.resolve()), 0))
     found: dict[tuple[str, int], dict[int, dict]] = {}
     for line in (line for lines in files for line in lines):
@@ -66,7 +66,7 @@ def merge(world: World, folder: Path, records: list[Record]) -> list[Record]:
 
 def merged(world: World, folder: Path) -> None:
     """The files have been merged and written: every rank deletes its own."""
-    world.comm.bcast({"remove": str(folder.resolve())})
+    world.order({"remove": str(folder.resolve())})
     remove(str(folder.resolve()), 0)
 
 

@@ -12,6 +12,7 @@ import functools
 import importlib.metadata
 import os
 import platform
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,9 @@ class Place:
     version: str  # of linkwright
     processor: str
     kernel: str  # hosts with the same one, such as containers or namespaces, share processors
+
+
+_NAP_S = 1e-3  # how soon an order is seen
 
 
 @dataclass
@@ -119,9 +123,21 @@ class World:
         )  # fmt: skip
         return made, [data, control]
 
-    def finish(self) -> None:
-        """Release the other ranks."""
-        self.comm.bcast(None)
+    def order(self, what: object) -> None:
+        """Tell the other ranks, which wait in `ordered`, what to do; None releases them."""
+        self.comm.Ibarrier().Wait()
+        self.comm.bcast(what)
+
+    def ordered(self) -> Any:
+        """Wait for an order of rank 0, asleep.
+
+        In a collective call they would spin and yield. On a host with fewer cores than ranks, rank 0, which meanwhile
+        computes, would then owe the scheduler that time and start the next measurement late.
+        """
+        request = self.comm.Ibarrier()
+        while not request.Test():
+            time.sleep(_NAP_S)
+        return self.comm.bcast(None)
 
 
 def _is_setting(name: str) -> bool:

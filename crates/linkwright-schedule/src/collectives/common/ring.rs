@@ -81,7 +81,7 @@ pub enum Blocks {
 pub fn program(algorithm: &Algorithm, shape: &Shape) -> Result<Program> {
     if !shape.rings.is_empty() {
         return Err(algorithm.waive(
-            "in rings of a given order ranks are not alike; use rank order, or simulate every rank",
+            "in rings of a given order ranks are not alike; use rank order, or fewer ranks",
         ));
     }
     Program::new(algorithm.collective, shape, Group::cyclic(shape.ranks))
