@@ -291,8 +291,8 @@ def test_the_document_follows_its_schema(tmp_path, healthy):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(schemas.path("expect").read_text(encoding="utf-8"))
     for document in (
-        json.loads(judged(tmp_path, healthy, "--format", "json").out),
-        json.loads(invoke("expect", "allreduce", "--on", "hgx-h100", "--sizes", "1G", "--format", "json").out),
+        json.loads(judged(tmp_path, healthy, "--json").out),
+        json.loads(invoke("expect", "allreduce", "--on", "hgx-h100", "--sizes", "1G", "--json").out),
     ):
         jsonschema.Draft7Validator(schema).validate(document)
         assert document["rows"][0]["floor_gb_per_s"] < document["rows"][0]["busbw_gb_per_s"]

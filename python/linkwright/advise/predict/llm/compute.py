@@ -47,6 +47,7 @@ class ChipRates:
     reached: float
     basis: str  # where `reached` comes from
     assumed: bool  # nothing calibrates it: `low` and `high` are given
+    precisions: tuple[str, ...] = ()  # that have a known peak
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -88,7 +89,9 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         assumed = row.reached["status"] == "assumed"  # such as that of a sister: the step then has a range
         reached, basis = row.reached["value"], row.reached["source"]
     memory = _memory_bytes_per_s(machine)
-    return ChipRates(machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed)
+    return ChipRates(
+        machine.name, precision, peaks[precision], bf16.flops_per_s, memory, reached, basis, assumed, tuple(peaks)
+    )
 
 
 def _memory_bytes_per_s(machine: _native.Machine) -> float:
