@@ -327,7 +327,7 @@ def test_where_one_machine_overtakes_the_other_is_said():
         (("hgx-h100", "mi300x", "--collectives", "nope"), "unknown collective `nope`"),
         (
             ("hgx-h100", "latest"),
-            "hgx-h100 is a machine, and `latest` is not one; `linkwright list machines` lists names",
+            "hgx-h100 is a machine, and `latest` is not one; `linkwright list",
         ),
     ],
 )
