@@ -384,3 +384,10 @@ def test_a_log_is_judged_by_the_version_that_it_names():
     assert expect.versioned(asked, Facts(library="NCCL", version="2.19.3"), "allreduce").version == "nccl-2.19"
     assert expect.versioned(asked, Facts(library="RCCL", version="2.22.3"), "allreduce") == asked
     assert expect.versioned(asked, Facts(), "allreduce") == asked
+
+
+def test_the_former_spelling_of_json_names_the_new_one():
+    asked = ("expect", "allreduce", "--on", "hgx-h100", "--sizes", "1G")
+    new, old = invoke(*asked, "--json"), invoke(*asked, "--format", "json")
+    assert (new.out, old.err) == (old.out, "linkwright: `expect --format json` is now `linkwright expect --json`\n")
+    assert "omit one of them" in invoke(*asked, "--json", "--format", "nhc").err
