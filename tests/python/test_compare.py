@@ -325,7 +325,10 @@ def test_where_one_machine_overtakes_the_other_is_said():
         (("latest~1", "latest", "--nodes", "2"), "latest~1 and latest are runs; leave out '--nodes'"),
         (("hgx-h100", "mi300x", "--report", "page.txt"), "choose a name that ends in .html"),
         (("hgx-h100", "mi300x", "--collectives", "nope"), "unknown collective `nope`"),
-        (("hgx-h100", "latest"), "hgx-h100 and latest: one is a machine; name two (a path ends in .toml), or two runs"),
+        (
+            ("hgx-h100", "latest"),
+            "hgx-h100 is a machine, and `latest` is not one; `linkwright list",
+        ),
     ],
 )
 def test_compare_refuses_a_mixture(arguments, why):

@@ -291,8 +291,8 @@ def test_the_document_follows_its_schema(tmp_path, healthy):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(schemas.path("expect").read_text(encoding="utf-8"))
     for document in (
-        json.loads(judged(tmp_path, healthy, "--format", "json").out),
-        json.loads(invoke("expect", "allreduce", "--on", "hgx-h100", "--sizes", "1G", "--format", "json").out),
+        json.loads(judged(tmp_path, healthy, "--json").out),
+        json.loads(invoke("expect", "allreduce", "--on", "hgx-h100", "--sizes", "1G", "--json").out),
     ):
         jsonschema.Draft7Validator(schema).validate(document)
         assert document["rows"][0]["floor_gb_per_s"] < document["rows"][0]["busbw_gb_per_s"]
@@ -384,3 +384,10 @@ def test_a_log_is_judged_by_the_version_that_it_names():
     assert expect.versioned(asked, Facts(library="NCCL", version="2.19.3"), "allreduce").version == "nccl-2.19"
     assert expect.versioned(asked, Facts(library="RCCL", version="2.22.3"), "allreduce") == asked
     assert expect.versioned(asked, Facts(), "allreduce") == asked
+
+
+def test_the_former_spelling_of_json_names_the_new_one():
+    asked = ("expect", "allreduce", "--on", "hgx-h100", "--sizes", "1G")
+    new, old = invoke(*asked, "--json"), invoke(*asked, "--format", "json")
+    assert (new.out, old.err) == (old.out, "linkwright: `expect --format json` is now `linkwright expect --json`\n")
+    assert "omit one of them" in invoke(*asked, "--json", "--format", "nhc").err

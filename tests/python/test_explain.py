@@ -14,6 +14,7 @@ from linkwright.base import errors
 from linkwright.formats.logs import LogRow, LogTable
 from linkwright.machines import Variant
 from linkwright.show.picture import subjects
+from linkwright.store import run as runs
 from linkwright_cases import invoke
 from log_cases import nccl, osu
 
@@ -401,8 +402,14 @@ def test_a_found_schedule_stands_in_text_and_page(tmp_path):
     assert "found by a search" in text
 
 
-def test_a_run_is_not_searched():
-    assert "--search does not apply to a run" in invoke("explain", "latest", "--search", "1s").err
+@pytest.mark.parametrize("words", [("--search", "1s"), ("--gate",), ("--json",)])
+def test_options_of_logs_do_not_apply_to_a_run_that_exists(tmp_path, words):
+    made = runs.create(tmp_path, "dissect", "", {})
+    made.write_results([], runs.samples_table(made, []))
+    said = {name: invoke("explain", name, *words, "--runs", str(tmp_path)).err for name in (made.id, "no", "no.log")}
+    assert f"{words[0]} does not apply to a run, and `{made.id}` is one" in said[made.id]
+    assert "unknown run `no`" in said["no"]
+    assert "no.log: there is no such file" in said["no.log"]
 
 
 def test_sizes_of_one_rank_are_those_of_all_that_take_part(tmp_path):

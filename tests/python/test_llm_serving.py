@@ -119,6 +119,26 @@ def test_the_largest_batch_fits_and_the_next_does_not():
     assert served("llama3-70b", layout, L(largest + 2), capacity=80 * GB).fits is False
 
 
+def test_fewer_sequences_than_stages_take_as_long_and_leave_stages_idle():
+    """A token passes all stages however many others do, so 1 of 8 sequences gives an eighth of the tokens."""
+    few, full = (served("llama3-70b", P(pp=8), L(batch), capacity=80 * GB) for batch in (1, 8))
+    assert (few.idle_stages, full.idle_stages) == (7, 0)
+    assert few.token.time_ns == full.token.time_ns
+    rates = [one.tokens_per_s_per_gpu(one.token.time_ns) for one in (few, full)]
+    assert 8 * rates[0] == pytest.approx(rates[1])
+    said = invoke("predict", "llm", "llama3-70b", "--on", "hgx-h100", "--serve", "--pp", "8", "--batch", "1").out
+    assert "7 of 8 stages are idle at any time: a copy has 1 sequence" in said
+
+
+def test_cures_are_not_what_was_given():
+    asked = ("predict", "llm", "llama3-405b", "--on", "hgx-h100", "--serve")
+    said = {more: " ".join(invoke(*asked, *more).out.split()) for more in ((), ("--precision", "fp8"))}
+    assert ["use --precision fp8" in text for text in said.values()] == [True, False]
+    said = " ".join(invoke(*asked, "--tp", "8", "--precision", "fp8", "--batch", "4096", "--cache", "fp8").out.split())
+    assert "or a shorter --context" in said
+    assert "or --cache" not in said
+
+
 def test_experts_that_are_read():
     """One token of Mixtral reads 2 of 8 experts; many read all: on a GPU 8 / ep of them, or all, split by tp."""
     found, machine = model("mixtral-8x7b"), machines.load("hgx-h100")
@@ -185,6 +205,7 @@ def test_times_grow_with_what_is_asked_and_fall_with_bandwidth():
         (P(tp=8), L(1, 4096, 8192), "use at most 4,096"),
         (P(tp=2), L(6), "dp 4 x pp 1 = 4; use 8"),
         (P(tp=2, pp=2), L(5), "dp 2 x pp 2 = 4; use 4"),
+        (P(tp=2, pp=2), L(3), "dp 2, the copies; use 4"),
         (P(tp=8, ep=8), L(8), "omit --ep"),
         (P(tp=6), L(8), "use 4"),
     ],
@@ -204,7 +225,9 @@ WORDS = ["predict", "llm", "llama3-70b", "--on", "hgx-h100", "--serve", "--tp", 
         (["--search"], "--search is about training"),
         (["--prefill-nodes", "1"], "give --nodes 2 or more"),
         (["--nodes", "2", "--prefill-nodes", "2"], "use at most 1"),
-        (["--context", "8M"], "'8M' is not a valid TOKENS"),
+        (["--context", "8m"], "`8m` is not a number of tokens; write one such as `8192`, `128K` or `1M`"),
+        (["--context", "1M"], "--context 1,048,576: llama3-70b is stated for at most 131,072 tokens; use that"),
+        (["--tp", "1", "--pp", "4", "--batch", "3"], "--batch 3 is not a multiple of dp 2, the copies; use 4"),
     ],
 )
 def test_the_verb_refuses_what_is_not_about_serving(capsys, more, words):

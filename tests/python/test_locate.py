@@ -514,7 +514,12 @@ def test_a_drop_is_named_in_the_third_round_and_then_expected(tree):
     ("words", "said"),
     [
         (("--run", "--rounds", "2"), "are of --watch"),
-        (("--watch", "5m"), "repeats tests of --on MACHINE with --run"),
+        (("--watch", "5m"), "--watch repeats tests of a described machine in this job; add --run"),
+        (
+            ("--run", "--watch", "5m", "--budget", "3m"),
+            "--watch learns its own first rounds, until it is stopped; omit --budget",
+        ),
+        (("--sure", "1.5"), "`1.5` is not a share: those have a percent sign, or a value below 1; write `1.5%`"),
         (("--run", "--watch", "5m", "--textfile", "x.txt"), "end in .prom"),
     ],
 )

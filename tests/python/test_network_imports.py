@@ -61,11 +61,16 @@ def test_rates_that_slurm_does_not_state_are_given():
     assert rated("port=200Gb/s") == {
         "port": ("200", "Gb/s", "documented", ports), "trunk 2": ("400", "Gb/s", "assumed", trunks),
     }  # fmt: skip
-    assert rated("leaf*=300 Gb/s", "leaf2=25GB/s") == {
-        "port": ("50", "GB/s", "assumed", ports),
-        "trunk leaf*": ("300", "Gb/s", "documented", trunks[:1]),
-        "trunk leaf2": ("25", "GB/s", "documented", trunks[1:]),
-    }
+    # A whole name goes before a pattern, in any order.
+    assert (
+        rated("leaf2=25GB/s", "leaf*=300 Gb/s")
+        == rated("leaf*=300 Gb/s", "leaf2=25GB/s")
+        == {
+            "port": ("50", "GB/s", "assumed", ports),
+            "trunk leaf*": ("300", "Gb/s", "documented", trunks[:1]),
+            "trunk leaf2": ("25", "GB/s", "documented", trunks[1:]),
+        }
+    )
     made = importing.machine_file(
         FILES.texts["tree.topology.conf"], "tree.topology.conf", name="x", rates=["port=200Gb/s", "leaf*=100Gb/s"]
     )
@@ -85,6 +90,19 @@ def test_rates_that_slurm_does_not_state_are_given():
         rates=["port=200Gb/s", "leaf*=1600Gb/s"],
     )  # fmt: skip
     assert [line for line in stated.splitlines() if "trunk 8" in line]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "what"),
+    [
+        ("port=200Gb/s", "port=400Gb/s", "ports"),
+        ("leaf1=300Gb/s", "leaf1=100Gb/s", "the link of leaf1 to spine1"),
+        ("leaf*=300Gb/s", "*2=100Gb/s", "the link of leaf2 to spine1"),
+    ],
+)
+def test_two_rates_of_one_link_are_refused(one, two, what):
+    with pytest.raises(UsageError, match=re.escape(f"--rate {one} and --rate {two} both state the rate of {what}")):
+        rated(one, two)
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,11 @@ def read_openmpi(text):
         take()
 
     def taken(collective, ranks, size):
-        rules = found[tuning.openmpi.NUMBERS[collective], ranks]
+        number = tuning.openmpi.NUMBERS[collective]
+        near = [count for its, count in found if its == number and count <= ranks]
+        rules = found[number, max(near)] if near else [(0, 0, 0, 0)]
         assert rules[0][0] == 0, "Open MPI refuses a file whose first rule is not for size 0"
-        return [rule[1] for rule in rules if rule[0] <= size][-1]
+        return [rule[1] for rule in rules if rule[0] <= size][-1] or None
 
     return taken
 
@@ -131,6 +133,17 @@ def test_a_reader_finds_the_fastest_at_every_size(key):
             word = runtime.word(one["collective"], one["algorithm"], 8)
             own = word == "the library's choice"
             assert taken(one["collective"], 8, one["size_bytes"]) == (None if own else word), one
+
+
+@pytest.mark.parametrize("key", ["openmpi", "openmpi-json", "ucc"])
+def test_a_rule_serves_no_size_and_no_number_of_processes_without_a_time(key):
+    runtime = tuning.find(key)
+    word = runtime.word("allreduce", "ring", 8)
+    rows = [row("allreduce", "ring", size, 5.0, ranks=ranks) for size in (4096, 65536) for ranks in (8, 16)]
+    taken = READERS[key](runtime.render(tuning.tables_of(runtime, rows), About("a test")).text)
+    sizes = (1, 4095, 4096, 5000, 65536, 65537, 1 << 30)
+    assert [taken("allreduce", 8, size) for size in sizes] == [None, None, word, word, word, None, None]
+    assert [taken("allreduce", ranks, 4096) for ranks in (4, 8, 9, 16, 17)] == [None, word, None, word, None]
 
 
 # --- MPICH ----------------------------------------------------------------------------------------

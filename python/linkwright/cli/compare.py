@@ -74,9 +74,14 @@ def command(
     from linkwright.machines import is_name
 
     both = f"{first} and {second} are"
-    are_machines = {is_name(name) or name.endswith(".toml") for name in (first, second)}
+    machines = [name for name in (first, second) if is_name(name) or name.endswith(".toml")]
+    are_machines = {name in machines for name in (first, second)}
     if len(are_machines) > 1:
-        raise UsageError(f"{first} and {second}: one is a machine; name two (a path ends in .toml), or two runs")
+        other = second if first in machines else first
+        raise UsageError(
+            f"{machines[0]} is a machine, and `{other}` is not one; `linkwright list machines` lists names, and the "
+            "path of a machine file ends in .toml"
+        )
     if True in are_machines:
         options.refuse_others(f"{both} machines", {*_ALWAYS, *_OF_MACHINES})
         return _machines(first, second, as_json, **asked)

@@ -34,7 +34,7 @@ SIZES = "1M..8G"
     shell_complete=options.completed("gates"),
     help="What to write: `linkwright list gates` lists all.",
 )  # fmt: skip
-@click.option("--json", "gate_key", flag_value="json", help="The same as --format json.")
+@options.as_json
 @click.option(
     "--log", type=click.Path(path_type=Path), metavar="FILE",
     help="Judge this log of a benchmark; the exit status is 1 if a size is below its floor.",
@@ -50,6 +50,7 @@ def command(
     gate_key: str,
     log: Path | None,
     out: Path | None,
+    as_json: bool,
 ) -> int:
     """For each size it gives the modelled value, a tolerance and a floor, the value less the tolerance. The tolerance
     is how far below the model published healthy systems of this kind are, nineteen times in twenty; where none was
@@ -65,11 +66,18 @@ def command(
     from linkwright.base.files import check_place, write_text
     from linkwright.formats import gates
 
-    gate = gates.find(gate_key)
+    if gate_key == "json":  # the former spelling
+        click.echo("linkwright: `expect --format json` is now `linkwright expect --json`", err=True)
+        gate_key, as_json = "text", True
+    if as_json and gate_key != "text":
+        raise UsageError(f"--json and --format {gate_key} are two forms of one answer; omit one of them")
+    gate = gates.JSON if as_json else gates.find(gate_key)
     if gate.needs_log and not log:
         raise UsageError(f"--format {gate.key}: tells how a measured log stands; give one with --log")
     if log and not gate.judges:
-        raise UsageError(f"--format {gate.key}: does not judge a log; omit --log, or use --format text, json or junit")
+        raise UsageError(
+            f"--format {gate.key}: does not judge a log; omit --log, or use --format text or junit, or --json"
+        )
     if out:
         check_place(out, f"--out {out}")
     expected = _expected(Installation(machine, variant, ranks, version), collectives.split(","), sizes, log)

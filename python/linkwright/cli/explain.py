@@ -95,7 +95,7 @@ def command(
         if name != "-" and not Path(name).exists():
             from linkwright.base.errors import FileError
 
-            raise FileError(f"{name}: there is no such file; logs and dumps of ranks alone are explained together")
+            raise FileError(f"{name}: there is no such file; give several only if all are logs or dumps of ranks")
     described: dict[str, object]
     described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
                  "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,
@@ -114,8 +114,12 @@ def command(
         _refuse(something, "an imported run", {"--size": size, "--place": variant.place})
         answered = _imported(kept, machine, variant, ranks, table, search_s or 0)
     else:
+        from linkwright.store import run as runs
+
+        _present(something)
+        made = runs.find(root_folder, something.partition(":")[0])
         _refuse(something, "a run", described | {"--gate": gate, "--json": as_json})
-        answered = _run(root_folder, something)
+        answered = _run(made, something.partition(":")[2])
     if as_json and not answered.values:
         from linkwright.base.errors import UsageError
 
@@ -330,16 +334,16 @@ def _imported(
     return Answered(lines, found[0].page if len(found) == 1 else None, document.joined([one.values for one in found]))
 
 
-def _run(root: Path, name: str) -> Answered:
-    from linkwright.advise.explain import run
-    from linkwright.store import run as runs
-
+def _present(name: str) -> None:
     if Path(name).suffix and not Path(name).exists():
         from linkwright.base.errors import FileError
 
         raise FileError(f"{name}: there is no such file; give a log, a run, or a schedule with --on")
-    run_name, _, experiment = name.partition(":")
-    made = runs.find(root, run_name)
+
+
+def _run(made: runs.Run, experiment: str) -> Answered:
+    from linkwright.advise.explain import run
+
     rows = made.results().records()
 
     def page() -> Report:

@@ -83,14 +83,19 @@ def command(
 
     if runs and (results or more or form != "mpirun"):
         raise UsageError("--run measures by itself; omit --results and --as")
+    if interval is not None:
+        lacks = [word for word, there in (("--on MACHINE", name), ("--run", runs)) if not there]
+        if lacks:
+            raise UsageError(f"--watch repeats tests of a described machine in this job; add {' and '.join(lacks)}")
+        others = {"--baseline": baseline, "--out": out, "--budget": options.given("budget")}
+        if excess := [word for word, there in others.items() if there]:
+            raise UsageError(f"--watch learns its own first rounds, until it is stopped; omit {' and '.join(excess)}")
     if (log or options.given("budget")) and not runs:
         raise UsageError("--log and --budget are of --run; add it, or omit them")
     if log and log.suffix != ".jsonl":
         raise UsageError(f"--log {log}: results are lines of JSON; name a file that ends in .jsonl")
     if interval is None and (rounds or textfile or options.given("alarms")):
         raise UsageError("--rounds, --alarms and --textfile are of --watch; add it, or omit them")
-    if interval is not None and (not runs or name is None or baseline or out or options.given("budget")):
-        raise UsageError("--watch repeats tests of --on MACHINE with --run; omit --baseline, --out and --budget")
     if textfile and textfile.suffix != ".prom":
         raise UsageError(f"--textfile {textfile}: the collector reads files that end in .prom; name one")
     given = (*results, *more)

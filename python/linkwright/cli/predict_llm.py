@@ -37,14 +37,16 @@ PRECISIONS, RECOMPUTE = ("bf16", "half", "fp8", "mxfp8", "nvfp4"), ("none", "ful
 
 
 class Length(click.IntRange):
-    """A number of tokens of one sequence: `8192`, or `8K` of 1,024."""
+    """A number of tokens of one sequence: `8192`, `8K` of 1,024 each, or `1M` of 1,024 of these."""
 
     name = "TOKENS"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """8192 from `8K`."""
-        match = re.fullmatch(r"(\d{1,7})K", str(value).strip(), re.ASCII)
-        return super().convert(int(match[1]) << 10 if match else value, param, ctx)
+        match = re.fullmatch(r"(\d{1,8})([KM]?)", str(value).strip(), re.ASCII)
+        if not match:
+            self.fail(f"`{value}` is not a number of tokens; write one such as `8192`, `128K` or `1M`", param, ctx)
+        return super().convert(int(match[1]) << {"": 0, "K": 10, "M": 20}[match[2]], param, ctx)
 
 
 class TokenCount(click.ParamType):

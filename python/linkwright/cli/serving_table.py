@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.base.units import GIGA, TERA, format_time
+from linkwright.base.units import GIGA, TERA, counted, format_time
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.training_table import say
 
@@ -68,6 +68,11 @@ def _print_one(one: ServingForecast, watts: float | None, price: float | None) -
     say(f"time per output token  {_range(token)}")
     say(f"output                 {rate['usual']:,.0f} tokens/s/GPU ({rate['low']:,.0f} to {rate['high']:,.0f}), "
         f"{_counted(one)}")  # fmt: skip
+    if one.idle_stages:
+        copies, stages = one.layout.dp, one.layout.pp
+        say(f"{one.idle_stages} of {stages} stages are idle at any time: a copy has "
+            f"{counted(one.load.batch // copies, 'sequence')}; a batch of {copies * stages} takes no longer for a "
+            "token")  # fmt: skip
     million, what = one.per_million(watts, price), "for a million output tokens"
     gpus = one.layout.ranks + one.prefill_gpus
     if watts:
@@ -122,7 +127,11 @@ def _room(one: ServingForecast) -> str:
     total, room = one.memory.total / GIGA, one.capacity_bytes / GIGA
     if one.fits:
         return f"FITS: {total:,.1f} GB of {room:,.0f} GB; the largest batch that fits is {one.largest_batch:,}"
-    cure = "divide the model further (--tp, --pp, --ep), or use --precision fp8"
     if one.largest_batch:
-        cure = f"use --batch {one.largest_batch:,}, a shorter --context, or --cache fp8"
+        cures = [f"use --batch {one.largest_batch:,}", "a shorter --context"]
+        cures += ["--cache fp8"] if one.load.cache == "bf16" else []
+    else:
+        cures = ["divide the model further (--tp, --pp, --ep)"]
+        cures += ["use --precision fp8"] if one.chip.precision == "bf16" and "fp8" in one.chip.precisions else []
+    cure = ", or ".join(cures)
     return f"DOES NOT FIT: {total:,.1f} GB of {room:,.0f} GB, {total - room:,.1f} GB too much; {cure}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import click
 
@@ -31,6 +31,7 @@ from .options import View
 
 # Without a value, but not on purpose: their lines stand in the table.
 IN_TABLE = ("failed", "out-of-time", "disturbed")
+_MOST_SIZES = 3  # that a remark names
 
 
 class LiveTable(Watcher):
@@ -93,6 +94,15 @@ class LiveTable(Watcher):
         if self._view.wide and any(isinstance(question, Scheduled) for question in questions):
             for line in wide.heads(target.modelled):  # the lines of probes have no columns
                 self._write(line)
+
+    def sizes(self, asked: Collection[int], questions: Iterable[Question]) -> None:
+        """Say which sizes of collectives are not those that were asked for: every rank has whole elements."""
+        made = {e.size_bytes for e in questions if isinstance(e, Collective) and e.collective != "barrier"}
+        moved = {size: min(asked, key=lambda one: abs(one - size)) for size in sorted(made - set(asked))}
+        words = [f"{units.format_size(one)} to {size} B" for size, one in moved.items()]
+        if words:
+            more = f", and {len(words) - _MOST_SIZES} more" if len(words) > _MOST_SIZES else ""
+            self._note(f"sizes rounded to whole elements for each rank: {', '.join(words[:_MOST_SIZES])}{more}")
 
     def planned(self, plan: Plan, budget_s: float) -> None:
         """Say before the run what fits into the time budget, in which it will end."""

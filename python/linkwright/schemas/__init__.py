@@ -141,7 +141,7 @@ def _results() -> Schema:
 
 
 def _expect() -> Schema:
-    """A document of `expect --format json`."""
+    """A document of `expect --json`."""
     from linkwright.formats.gates import document
 
     text = {"type": "string"}

@@ -69,6 +69,53 @@ def test_nothing_overflows(opened, request, name, width):
         assert page.evaluate("probes.wideTables()") == []
 
 
+# Commands that write a page of each kind besides those of runs, studies and two machines. The path comes last.
+SLOW_LOG = Path(__file__).parents[3] / "examples" / "logs" / "h100-slow.log"
+WRITES = {
+    "log": ("explain", str(SLOW_LOG), "--out"),
+    "schedule": ("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M", "--out"),
+    "run": ("explain", "latest", "--out"),
+    "simulation": ("simulate", "allreduce", "-a", "ring", "--on", "hgx-h100", "--sizes", "1M", "--report"),
+    "training": ("predict", "resnet", "--batch", "16", "--gpus", "1,8", "--on", "dgx1-p100", "--report"),
+    "search": ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1M", "--budget", "1s", "--report"),
+    "picture": ("draw", "allreduce/ring", "allreduce/recursive_doubling_bandwidth", "--on", "dgx1-p100", "--out"),
+}
+CONTROLS = {"button", "link", "textbox", "combobox", "slider", "checkbox", "radio", "spinbutton", "listbox"}
+
+
+def unnamed_controls(page):
+    """Roles of the controls in the accessibility tree that have no name."""
+    found = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    shown = [node for node in found if not node["ignored"] and node["role"]["value"] in CONTROLS]
+    assert shown
+    return [node["role"]["value"] for node in shown if not node.get("name", {}).get("value", "").strip()]
+
+
+@pytest.mark.parametrize("name", ["run_page", "study_page", "machines_page"])
+def test_controls_have_names(opened, request, name):
+    assert unnamed_controls(opened(request.getfixturevalue(name))) == []
+
+
+@pytest.mark.parametrize("kind", WRITES)
+def test_every_kind_of_page_fits_a_phone_and_names_its_controls(browser, tmp_path, kind):
+    path, words = tmp_path / "page.html", list(WRITES[kind])
+    if kind == "run":
+        words[-1:] = ["--runs", str(synthetic.folder(tmp_path / "runs" / "demo").parent), "--out"]
+    done = invoke(*words, str(path))
+    assert done.status == 0, done.err
+    for width in (1280, 420):
+        page, errors = browser.new_page(), []
+        page.on("pageerror", lambda error, seen=errors: seen.append(str(error)))
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(path.as_uri())
+        for _ in range(2):
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+            page.evaluate("document.querySelectorAll('details').forEach((box) => { box.open = true; })")
+        assert unnamed_controls(page) == []
+        assert errors == []
+        page.close()
+
+
 def test_a_long_page_is_folded_and_a_link_opens_a_section(opened, run_page):
     page = opened(run_page, unfold=False)
     height = "document.documentElement.scrollHeight"

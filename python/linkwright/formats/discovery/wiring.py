@@ -138,14 +138,15 @@ def rate(w: Wiring, given: Iterable[str], file: str) -> None:
     Args:
         w: the network.
         given: of each port of a node (`port`), whose trunks grow with it, or of all links of a switch upwards together;
-            `*` stands for any letters. What comes later wins.
+            `*` stands for any letters. A whole name goes before a pattern, in any order.
         file: the name of the description, for messages.
 
     Raises:
-        UsageError: the description states rates, nothing has the name, or a rate is none.
+        UsageError: the description states rates, nothing has the name, a rate is none, or two are of one link.
 
     """
-    for setting in given:
+    stated: dict[tuple[bool, Edge | None], str] = {}
+    for setting in sorted(given, key=_is_whole):
         name, _, text = setting.rpartition("=")
         match = _RATE.fullmatch(text)
         if not name or not match or not Decimal(match[1]):
@@ -160,6 +161,7 @@ def rate(w: Wiring, given: Iterable[str], file: str) -> None:
             "start-up are assumed."
         )
         if name == "port":
+            _once(stated, (True, None), setting, "ports")
             w.links["port"].bandwidth = number
             for links in w.links.values():
                 links.bandwidth = trunk(number, links.ports) if links.ports else links.bandwidth
@@ -171,9 +173,21 @@ def rate(w: Wiring, given: Iterable[str], file: str) -> None:
             links.edges = [edge for edge in links.edges if edge not in its]
         if not moved:
             raise UsageError(f"--rate {setting}: {file} has no switch of that name below another one; correct the name")
+        for edge in moved:
+            _once(stated, (_is_whole(setting), edge), setting, f"the link of {edge[1]} to {edge[0]}")
         some = next(links for key, links in w.links.items() if key != "port")
         w.links = {key: links for key, links in w.links.items() if links.edges}
         w.links[f"trunk {name}"] = Links(number, some.latency, some.source, moved)
+
+
+def _is_whole(setting: str) -> bool:
+    """Whether it names one thing, and not a pattern."""
+    return not set("*?[") & set(setting.rpartition("=")[0])
+
+
+def _once(stated: dict[tuple[bool, Edge | None], str], key: tuple[bool, Edge | None], setting: str, what: str) -> None:
+    if (before := stated.setdefault(key, setting)) != setting:
+        raise UsageError(f"--rate {before} and --rate {setting} both state the rate of {what}; omit one")
 
 
 def trunk(port: Number, count: int) -> Number:

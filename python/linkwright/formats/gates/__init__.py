@@ -14,13 +14,15 @@ from . import aicr, cvs, document, junit, nccl_tests, nhc, nvsentinel, prometheu
 from .gate import Expectation, Expected, GateFormat, Judged, Standing, printable
 
 __all__ = [
-    "GATES", "Expectation", "Expected", "GateFormat", "Judged", "Standing", "entries", "find", "printable", "written",
+    "GATES", "JSON", "Expectation", "Expected", "GateFormat", "Judged", "Standing", "entries", "find", "printable",
+    "written",
 ]  # fmt: skip
 
+JSON = document.JSON  # what `--json` prints, for programs of one's own
 GATES = {
     gate.key: gate
     for gate in (
-        text.TEXT, document.JSON, junit.JUNIT, nccl_tests.NCCL_TESTS, aicr.AICR, nvsentinel.NVSENTINEL, cvs.CVS,
+        text.TEXT, junit.JUNIT, nccl_tests.NCCL_TESTS, aicr.AICR, nvsentinel.NVSENTINEL, cvs.CVS,
         nhc.NHC, superbench.SUPERBENCH, reframe.REFRAME, prometheus.PROMETHEUS,
     )
 }  # fmt: skip

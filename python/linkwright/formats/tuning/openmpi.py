@@ -7,15 +7,20 @@ ours. It pipelines some algorithms otherwise than we do: run with the rules and 
 
     1                 collectives
     2                 which one (2: allreduce)
-    1                 communicator sizes
+    2                 communicator sizes
     16                processes
-    2                 message sizes
-    0 3 0 0           from 0 bytes: recursive doubling, no fan-out, no segments
+    4                 message sizes
+    0 0 0 0           from 0 bytes: as without rules
+    1024 3 0 0        from 1024 bytes: recursive doubling, no fan-out, no segments
     8192 4 0 0        from 8192 bytes: ring
+    65537 0 0 0       beyond the largest that has a time: as without rules
+    17                processes
+    1                 message sizes
+    0 0 0 0           as without rules
 
-A text has no upper ends, so rules for 16 processes also serve 17 and more, and the last rule all larger sizes. The
-JSON says `comm_size_max` and `msg_size_max`, beyond which `tuned` decides as ever. It holds numbers of algorithms,
-because their names are checked against the version at hand.
+A text has no upper ends: a rule serves all up to the next one, of sizes and of processes. Algorithm 0 is none, so that
+`tuned` decides as without rules; it closes both where nothing was timed. The JSON says `comm_size_max` and
+`msg_size_max` instead. It holds numbers of algorithms, because their names are checked against the version at hand.
 
 Source: Open MPI 4.1 and 6.0, ompi/mca/coll/tuned: coll_tuned_dynamic_file.c (formats), coll_tuned_*_decision.c
 (numbers of algorithms); coll_base_functions.h (numbers of collectives).
@@ -24,7 +29,7 @@ Source: Open MPI 4.1 and 6.0, ompi/mca/coll/tuned: coll_tuned_dynamic_file.c (fo
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from .rules import Table
@@ -49,6 +54,7 @@ ALGORITHMS = {
     "scatter": {"linear": 1, "binomial": 2},
 }  # fmt: skip
 _NAMES = {"broadcast": "bcast"}
+_OWN = "{0} 0 0 0 # from {0} B: as without rules, nothing was timed"
 
 
 def text(tables: Sequence[Table], about: About) -> Written:
@@ -56,15 +62,24 @@ def text(tables: Sequence[Table], about: About) -> Written:
     by_collective = {name: list(found) for name, found in groupby(tables, lambda table: table.collective)}
     lines = [f"{len(by_collective)} # collectives; fastest of {about.title}"]
     for collective, found in by_collective.items():
-        lines += [f"{NUMBERS[collective]} # {collective}", f"{len(found)} # communicator sizes"]
-        for table in found:
-            lines += [f"{table.ranks} # processes", f"{len(table.rules)} # message sizes"]
-            lines += [
-                f"{r.size_bytes} {ALGORITHMS[collective][r.algorithm]} 0 0 # from {r.size_bytes} B: "
-                f"{r.algorithm}, {r.why}"
-                for r in table.rules
-            ]
+        timed = {table.ranks: table for table in found}
+        closed = {ranks + 1 for ranks in timed} - set(timed)
+        lines += [f"{NUMBERS[collective]} # {collective}", f"{len(timed) + len(closed)} # communicator sizes"]
+        for ranks in sorted({*timed, *closed}):
+            rules = list(_rules(timed[ranks])) if ranks in timed else [_OWN.format(0)]
+            lines += [f"{ranks} # processes", f"{len(rules)} # message sizes", *rules]
     return Written("\n".join(lines) + "\n")
+
+
+def _rules(table: Table) -> Iterator[str]:
+    """The rules of a table between sizes that have no time."""
+    if table.least:
+        yield _OWN.format(0)
+    for place, rule in enumerate(table.rules):
+        size, number = table.since(place), ALGORITHMS[table.collective][rule.algorithm]
+        yield f"{size} {number} 0 0 # from {size} B: {rule.algorithm}, {rule.why}"
+    if max(table.times):  # a barrier has no size
+        yield _OWN.format(max(table.times) + 1)
 
 
 def version_3(tables: Sequence[Table], about: About) -> Written:
@@ -74,7 +89,7 @@ def version_3(tables: Sequence[Table], about: About) -> Written:
         rules = []
         for place, rule in enumerate(table.rules):
             number = ALGORITHMS[table.collective][rule.algorithm]
-            rules.append({"msg_size_min": rule.size_bytes, "msg_size_max": table.until(place), "alg": number})
+            rules.append({"msg_size_min": table.since(place), "msg_size_max": table.until(place), "alg": number})
         name = _NAMES.get(table.collective, table.collective)
         collectives.setdefault(name, []).append(
             {"comm_size_min": table.ranks, "comm_size_max": table.ranks, "rules": rules}
@@ -87,8 +102,8 @@ _SOURCE = "Open MPI, ompi/mca/coll/tuned"
 TEXT = Runtime(
     "openmpi",
     "Open MPI: dynamic rules of coll_tuned, as text",
-    "The algorithm of coll_tuned from each message size on, by collective and number of processes. Rules for "
-    "a number of processes also apply to larger ones, up to the next that has rules.",
+    "The algorithm of coll_tuned from each message size on, by collective and number of processes. Sizes and numbers "
+    "of processes without times are left to Open MPI.",
     f"{_SOURCE}, coll_tuned_dynamic_file.c (4.1)",
     ALGORITHMS,
     text,
@@ -96,8 +111,7 @@ TEXT = Runtime(
 JSON = Runtime(
     "openmpi-json",
     "Open MPI 6.0: dynamic rules of coll_tuned, as JSON of version 3",
-    "As `openmpi`, but with separate rules for each number of processes. The format has no comments, so the reasons "
-    "go to a separate file.",
+    "As `openmpi`. The format has no comments, so the reasons go to a separate file.",
     f"{_SOURCE}, coll_tuned_dynamic_file.c (6.0)",
     ALGORITHMS,
     version_3,

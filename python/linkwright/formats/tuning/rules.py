@@ -21,6 +21,8 @@ from linkwright.executors import is_modelled
 
 # A smaller gain is not worth a rule, however exact the values are.
 LEAST_GAIN = 0.02
+# Sizes below are alike: latency decides them, so a sweep from here on stands for them.
+SMALL_BYTES = 64
 # What a reason adds where values have no interval, or a wide one.
 ROUGHLY = ", by imprecise values"
 
@@ -71,6 +73,15 @@ class Table:
     ranks: int
     rules: tuple[Rule, ...]
     times: BySize
+
+    @property
+    def least(self) -> int:
+        """The smallest size in bytes that has a time; 0 also stands for all below the smallest step of a sweep."""
+        return min(self.times) if min(self.times) > SMALL_BYTES else 0
+
+    def since(self, place: int) -> int:
+        """The first size in bytes of the rule at `place`."""
+        return self.rules[place].size_bytes if place else self.least
 
     def until(self, place: int) -> int:
         """The last size in bytes of the rule at `place`: up to the next rule, or the largest that has a time."""

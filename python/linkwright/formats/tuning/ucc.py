@@ -52,7 +52,7 @@ def render(tables: Sequence[Table], about: About) -> Written:
     for table in tables:
         for place, rule in enumerate(table.rules):
             name = ALGORITHMS[table.collective][rule.algorithm]
-            sizes = f"{rule.size_bytes}-{table.until(place)}"
+            sizes = f"{table.since(place)}-{table.until(place)}"
             tokens.append(f"{NAMES.get(table.collective, table.collective)}:{sizes}:[{table.ranks}]:@{name}")
             lines.append(f"# {tokens[-1]}: {rule.algorithm}, {rule.why}")
             radices.append(RADICES.get((table.collective, name)))

@@ -48,6 +48,7 @@ class ChipRates:
     reached: float
     basis: str  # where `reached` comes from
     assumed: bool  # nothing calibrates it: `low` and `high` are given
+    precisions: tuple[str, ...] = ()  # that have a known peak
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -92,14 +93,8 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         reached, basis = row.reached["value"], row.reached["source"]
     memory = _memory_bytes_per_s(machine)
     return ChipRates(
-        machine.name,
-        precision,
-        peaks[precision],
-        peaks.get(precision if precision in WIDE else WIDE[0], peaks[precision]),
-        memory,
-        reached,
-        basis,
-        assumed,
+        machine.name, precision, peaks[precision], peaks.get(precision if precision in WIDE else WIDE[0], peaks[precision]),
+        memory, reached, basis, assumed, tuple(peaks),
     )
 
 

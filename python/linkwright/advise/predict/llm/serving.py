@@ -13,7 +13,7 @@ Collectives, for one layer: two all-reduces of a token's vector over tp (one wit
 over ep. All groups are simulated at once by the library's choice; kernels of inference engines take a multiple of that
 (`errors.toml`). Shares of the peak and of the memory's rate are assumed, so every time is a range: all of them at their
 better ends, and all at their worse. With `pp` stages a token passes all of them, and as many parts of the batch are
-under way.
+under way; a copy with fewer sequences than stages leaves the others idle.
 
 Requests in a steady state, without queues, each of `prompt` tokens and `outputs` = context - prompt after them:
 
@@ -82,8 +82,11 @@ class ServingLoad:
             raise UsageError(f"--prompt {prompt:,} is longer than --context {context:,}; use at most {context:,}")
         parts = layout.dp * layout.pp
         batch = self.batch or parts
-        if batch % parts:
-            near = max(1, round(batch / parts)) * parts
+        if batch < parts and batch % layout.dp:
+            near = max(1, round(batch / layout.dp)) * layout.dp
+            raise UsageError(f"--batch {batch} is not a multiple of dp {layout.dp}, the copies; use {near}")
+        if batch > parts and batch % parts:
+            near = round(batch / parts) * parts
             raise UsageError(
                 f"--batch {batch} is not a multiple of dp {layout.dp} x pp {layout.pp} = {parts}; use {near}"
             )
@@ -220,6 +223,11 @@ class ServingForecast:
         return list(NOT_MODELLED)
 
     @property
+    def idle_stages(self) -> int:
+        """Stages of a copy that have no sequence to work on, at any time."""
+        return max(0, self.layout.pp - self.load.batch // self.layout.dp)
+
+    @property
     def tokens_per_s_per_gpu(self) -> dict[str, float]:
         """Output tokens per second and GPU by the usual, the low and the high rate; with prompts if tokens follow."""
         if self.token is None:
@@ -254,6 +262,7 @@ class ServingForecast:
             "memory_bytes": {**vars(self.memory), "total": self.memory.total},
             "memory_capacity_bytes": self.capacity_bytes,
             "largest_batch": self.largest_batch,
+            "idle_stages": self.idle_stages,
             "first_token": self.first.as_dict() if self.first else None,
             "output_token": self.token.as_dict() if self.token else None,
             "requests": self.requests.as_dict() if self.requests else None,
@@ -285,17 +294,18 @@ def held(model: Transformer, layout: ParallelLayout, load: ServingLoad, precisio
 
 
 def largest_batch(model: Transformer, layout: ParallelLayout, load: ServingLoad, precision: str, capacity: int) -> int:
-    """Return the largest batch that fits, a multiple of copies x stages; 0 if none does."""
+    """Return the largest batch that fits, a multiple of copies x stages, or of copies below that; 0 if none does."""
     parts = layout.dp * layout.pp
 
-    def fits(each: int) -> bool:
+    def fits(each: int, parts: int = parts) -> bool:
         return held(model, layout, replace(load, batch=each * parts), precision).total <= capacity
 
     least, most = 0, MOST_SEQUENCES // parts
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if fits(middle) else (least, middle - 1)
-    return least * parts
+    fewer = sum(fits(each, layout.dp) for each in range(1, layout.pp)) * layout.dp
+    return least * parts or fewer
 
 
 def _cached(model: Transformer, layout: ParallelLayout, cache: str, context: int) -> int:
@@ -350,7 +360,7 @@ def forecast_serving(
     if made.fits is False:
         return made
     serving = _Pass(model, found, asked, chip, exchanges)
-    token = serving.time(1, asked.batch // parts, asked.context)
+    token = serving.time(1, max(1, asked.batch // parts), asked.context)
     if prefill is None:
         first = serving.time(asked.prompt, 1, asked.prompt)
         return replace(made, first=first, token=token, requests=_requests(made, found, first, 0.0, token))
