@@ -170,7 +170,7 @@ def explained(
     guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
     if guessed and judged.word == "faster than expected":
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
-    log = Observed(measured, curve, judged.reached, min(1.0, points[0].tolerance.least))
+    log = Observed(measured, curve, judged.reached)
     apart = log.fit(curve)[1]
     unsure = judged.word == "unsure" and (assumed is not None or guessed or judged.disagrees)
     well = judged.word == "fine" and judged.share >= verdict.FINE

@@ -13,9 +13,8 @@ distribution, because a model that is wrong at one size is often wrong at the ot
 healthy one at small sizes alone cannot explain slow large ones: there only level and noise are left.
 
 `LEVEL`, `SHAPE` and `FADES` are fitted to 60 published tables of healthy systems (benches/answers.py, healthy). The
-error of a launch is wider where published tables of such systems differ more, or where there are none: nineteen in
-twenty are above the floor of their smallest size (`tolerance.toml`). The others, and those of `kind.py`, are set by
-hand, watching seed 1 of the logs of its second model and posted cases. No log changes them.
+others, and those of `kind.py`, are set by hand, watching seed 1 of the logs of its second model and posted cases. No
+log changes them.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from .hypotheses.kind import STEADY
 
 # Standard deviations of y, and the ln(size / size) over which an error of the shape falls to 1 / e.
 LEVEL, LAUNCH, SHAPE, FADES = 0.08, 0.35, 0.30, 2.6
-NINETEEN_IN_TWENTY = 1.645  # standard deviations above which so many values of a normal distribution are
 BENT = 0.25  # of ln(fault / healthy): what the strength differs from size to size
 TAIL = 4.0  # degrees of freedom of the Student t
 COUNTS = 0.6  # of a ln(likelihood): what is known of errors is not all
@@ -48,13 +46,11 @@ class Observed:
         measured: size -> us.
         healthy: size -> us of the healthy machine.
         reached: the healthy machine's rate at the largest size, as a share of its rate for large sizes.
-        least: the share of the healthy rate that nineteen in twenty published systems have at the smallest size.
     """
 
     measured: Mapping[int, float]
     healthy: Mapping[int, float]
     reached: float
-    least: float = 1.0
 
     def fit(self, times: Mapping[int, float], strength: float = 0.0, noise: float = STEADY) -> tuple[float, float]:
         """Return ln(likelihood over that of an unknown fault), and the factor by which the curves are apart.
@@ -104,8 +100,7 @@ class Observed:
         rates = sizes / times
         latency = np.clip(1 - min(1.0, self.reached) * rates / rates.max(), 0, 1)  # share of a time
         together = np.outer(latency, latency)
-        launch = max(LAUNCH, -math.log(self.least) / NINETEEN_IN_TWENTY)
-        of_latency = launch**2 + SHAPE**2 * self._fading(sizes)
+        of_latency = LAUNCH**2 + SHAPE**2 * self._fading(sizes)
         return LEVEL**2 + together * of_latency + noise**2 * np.eye(len(sizes))
 
     def _fading(self, sizes: _Array) -> _Array:
