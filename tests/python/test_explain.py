@@ -55,7 +55,7 @@ def test_a_healthy_log_is_fine_and_has_no_suspects():
 @pytest.mark.parametrize(
     ("factor", "verdict"),
     [
-        (1.0, "fine"), (1.05, "fine"), (1.07, "suspicious"), (1.99, "suspicious"), (2.01, "broken"),
+        (1.0, "fine"), (1.05, "fine"), (1.07, "unsure"), (1.12, "suspicious"), (1.99, "suspicious"), (2.01, "broken"),
         (0.7, "faster than expected"),
     ],
 )  # fmt: skip

@@ -151,6 +151,49 @@ def test_sizes_that_disagree_are_no_verdict():
     assert verdict.of(points(0.77, 0.37, 0.35, rates=rates), 100.0).word == "broken"
 
 
+def test_just_below_a_floor_is_unsure():
+    """Two runs differ by 3 %: of a floor of 94 %, 0.94 x 0.97 = 91.2 %."""
+    own = Tolerance(0.06, Basis.SYSTEM, 6, 1)
+    words = [verdict.of([replace(one, tolerance=own) for one in points(at)], 100.0).word for at in (0.93, 0.915, 0.91)]
+    assert words == ["unsure", "unsure", "suspicious"]
+
+
+@pytest.mark.parametrize(
+    ("shares", "odd", "one_process", "slow"),
+    [  # the floor is 60 %, so 30 % is far below it, and of the smallest sizes 20 %
+        ((0.9, 0.29, 0.2, 0.9), (), False, True),
+        ((0.9, 0.29, 0.31, 0.9), (), False, False),  # one size alone, as chance makes it
+        ((0.9, 0.29, 0.31, 0.9), (1,), False, True),  # and the curve shows it, too
+        ((0.29, 0.25, 0.9, 0.9), (), False, False),  # start-ups differ between sites
+        ((0.19, 0.15, 0.9, 0.9), (), False, True),
+        ((0.19, 0.15, 0.9, 0.9), (), True, False),  # one process starts all GPUs
+        ((0.9, 0.9, 0.29, 0.9), (), False, False),
+    ],
+)
+def test_sizes_between_that_are_slow_are_the_verdict(shares, odd, one_process, slow):
+    its = points(*shares, 0.95, rates=(1, 2, 4, 8, 100))
+    its = [replace(one, tolerance=Tolerance(0.4, Basis.SYSTEM, 9, 6)) for one in its]
+    judged = verdict.of(its, 100.0)
+    found = verdict.in_parts(judged, its, [its[at].size for at in odd], one_process=one_process)
+    assert judged.word == "fine"
+    assert (found.word == verdict.IN_PARTS, not found.passes) == (slow, slow)
+
+
+def test_a_band_of_slow_sizes_fails_a_gate(tmp_path):
+    """All sizes from 8 B, of which only some are simulated, are as on a healthy machine but for 256K to 1M."""
+    sizes = [1 << at for at in range(3, 33)]
+    slow = range(256 << 10, (1 << 20) + 1)
+    times = {size: NODE.time(size).time_us * (6 if size in slow else 1.02) for size in sizes}
+    answers = []
+    for name, its in (("slow", times), ("healthy", {size: NODE.time(size).time_us for size in sizes})):
+        file = tmp_path / f"{name}.log"
+        file.write_text(nccl(times=its))
+        answers.append(invoke("explain", str(file), "--on", "hgx-h100", "--gate"))
+    assert [one.status for one in answers] == [1, 0]
+    assert "Verdict: slow at some sizes" in answers[0].out
+    assert "but 256K to 1M take" in " ".join(answers[0].err.split())
+
+
 def test_wrong_results_are_said_first(tmp_path):
     file = tmp_path / "x.log"
     lines = nccl().splitlines(keepends=True)

@@ -713,6 +713,40 @@ def test_columns_of_osu_are_found_by_their_names(read, header, row, time):
     assert [one.time for one in table.rows] == [time]
 
 
+def test_headings_that_markdown_escapes_are_headings(read):
+    (table,) = read(
+        "\\# OSU MPI All-to-Allv Personalized Exchange Latency Test v7.5\n\\# Datatype: MPI_CHAR.\n"
+        "\\# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)\n4096  467.38  460.43  474.05\n"
+    ).tables
+    assert (table.collective, table.per_rank, times(table)) == ("alltoall", True, {4096: 467.38})
+
+
+def test_a_heading_of_osu_without_a_size_is_refused(read):
+    with pytest.raises(FileError, match="without a known unit or a size"):
+        read("# OSU MPI All-to-Allv Latency Test v7.5\n# Bytes  Avg Latency(us)\n4096  467.38\n")
+
+
+def test_tables_of_other_tools_and_types_are_named(read):
+    with pytest.raises(FileError, match="a table of nccom-test"):
+        read("   size(B)    count(elems)     type    time(us)    algbw(GB/s)    busbw(GB/s)\n"
+             "  33554432        33554432    uint8         768          40.69          40.69\n")  # fmt: skip
+    heading = "# size  count  type  redop  root  time  algbw  busbw #wrong\n"
+    for row in ("1048576 262144 fp4 sum -1 31.90 32.87 57.52 0", "1048576,262144,float,sum,-1,31.90,32.87,57.52,0"):
+        with pytest.raises(FileError, match="size, count and type of a row were expected"):
+            read(f"{heading}{row}\n")
+
+
+@pytest.mark.parametrize(("ranks", "busbw", "collective"), [(2, "0.06", "allreduce"), (2, "0.03", "reduce_scatter")])
+def test_small_rates_tell_the_collective_where_their_digits_do(read, ranks, busbw, collective):
+    """2048 B in 31.58 us are 0.0649 GB/s: of two ranks allreduce has 0.06 and reduce_scatter 0.03."""
+    listed = "".join(
+        f"#  Rank  {at} Group  0 Pid  {at + 5} on  n{at} device  0 [0x31] NVIDIA A40\n" for at in range(ranks)
+    )
+    heading = "# size  count  type  redop  root  time  algbw  busbw #wrong\n"
+    (table,) = read(f"{listed}{heading} 2048 512 float sum -1 31.58 0.06 {busbw} 0\n").tables
+    assert (table.collective, table.inferred) == (collective, True)
+
+
 def test_a_second_heading_of_osu_replaces_the_first(read):
     with pytest.raises(FileError, match="without a known unit"):
         read("# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)\n# (us)\n8 2.0\n")

@@ -43,7 +43,7 @@ class Answered(NamedTuple):
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
 @click.option(
     "--gate", is_flag=True,
-    help="Exit with status 1 if a log is slow or states a fault, or a job hangs; stderr says why.",
+    help="Exit with status 1 if a log is slow, even at a few sizes, or states a fault, or a job hangs; stderr says so.",
 )  # fmt: skip
 @options.as_json
 @options.seated
@@ -238,6 +238,11 @@ def _log(
     if not tables and log.links:
         _refuse(name, "a log of links alone", unused)
         return _links(name, log, machine, variant)
+    if not tables and any(table.collective is None and table.quantity == "collective" for table in log.tables):
+        raise UsageError(
+            f"{name}: no line names the collective, and its rates do not tell which it is; add the line that does, "
+            "such as `# Collective test starting: all_reduce_perf`"
+        )
     if not tables:
         raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")
     if only and only > len(tables):

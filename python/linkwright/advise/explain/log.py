@@ -11,6 +11,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from linkwright import _native
 from linkwright.base import units
 from linkwright.base.errors import UsageError
@@ -34,6 +36,7 @@ LARGE = 8 << 30  # bytes at which a machine with a library has its rate for larg
 SIZES, SIZES_OF_MANY = 10, 6  # that are simulated, of few nodes and of many
 MANY = 4  # nodes
 SHAPE = 4  # sizes that have a shape
+BETWEEN = 3  # slow sizes that are simulated besides
 NEARLY = 0.92  # of the healthy rate
 AT_LIMIT = 0.98  # of the time that links need at best: rows are printed with two or three digits
 WIDER = 4  # times the largest size, for the same of others, whose simulation takes its time
@@ -144,18 +147,12 @@ def explained(
     facts = facts or Facts()
     measured = measured_times(table, system.ranks)
     sizes = few(measured, SIZES if system.nodes <= FEW_NODES else SIZES_OF_MANY)
-    healthy = {size: system.time(size) for size in sizes}
-    points = [
-        Point(
-            size, measured[size], bus_rate(system, size, measured[size]), healthy[size].time_us,
-            bus_rate(system, size, healthy[size].time_us),
-            tolerance.of(system.machine, system.fabric, system.collective, system.nodes, size),
-            tolerance.spread(system.nodes, size),
-        )
-        for size in sizes
-    ]  # fmt: skip
+    points = [_point(system, size, measured[size]) for size in sizes]
+    points = sorted([*points, *(_point(system, size, measured[size]) for size in _slow_between(measured, points))],
+                    key=lambda point: point.size)  # fmt: skip
     curve = {point.size: point.healthy for point in points}
     last = sizes[-1]
+    irregular = findings(measured, curve)
     reduced = system.having(nodes=min(system.nodes, FEW_NODES))
     binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
     assumed = remarks.assumed(binds)
@@ -165,6 +162,9 @@ def explained(
     least = system.least_us(last) if odd and system.collective == "sendrecv" else None
     if least and measured[last] >= least * AT_LIMIT:
         judged = replace(judged, word="fine", rule="more than the model has, and no more than the links carry")
+    judged = verdict.in_parts(
+        judged, points, [one.size for one in irregular], one_process=system.one_process or (facts.per_process or 1) > 1
+    )
     # Ports that were measured below an assumed rate may be healthy ports of another network.
     other_ports = guessed and facts.measured.get("port", (1.0, 1.0))[0] < links.FINE["port"]
     guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
@@ -183,11 +183,37 @@ def explained(
     guessed &= not any(one.stated for one in named[:1])
     doubted = [remarks.other_ports(system, last, measured[last])] if guessed or other_ports else []
     return Answer(
-        table, system, why, healthy[last].choice, measured, points, judged, apart, named[:SHOWN], nearest,
-        binds, reduced.nodes, findings(measured, curve),
+        table, system, why, system.time(last).choice, measured, points, judged, apart, named[:SHOWN], nearest,
+        binds, reduced.nodes, irregular,
         [*doubted, *remarks.remarks(facts, table, system, binds)], remarks.wrong(table),
         remarks.flaws(facts, table, system),
     )  # fmt: skip
+
+
+def _point(system: System, size: int, time_us: float) -> Point:
+    healthy = system.time(size).time_us
+    return Point(
+        size, time_us, bus_rate(system, size, time_us), healthy, bus_rate(system, size, healthy),
+        tolerance.of(system.machine, system.fabric, system.collective, system.nodes, size),
+        tolerance.spread(system.nodes, size),
+    )  # fmt: skip
+
+
+def _slow_between(measured: Mapping[int, float], points: Sequence[Point]) -> list[int]:
+    """Sizes between the points that seem far slower than both of their neighbours' shares, the worst few.
+
+    The healthy time is taken from the points around, so it is only good enough to choose what to simulate.
+    """
+    known = [math.log(point.size) for point in points]
+    shares = [math.log(point.share) for point in points]
+    off = {
+        size: float(np.interp(math.log(size), known, [math.log(point.healthy) for point in points])) - math.log(time)
+        for size, time in measured.items()
+        if size not in {point.size for point in points}
+    }
+    usual = statistics.median(shares)
+    low = [size for size, share in off.items() if share < usual + math.log(verdict.FAR_BELOW)]
+    return sorted(low, key=lambda size: off[size])[:BETWEEN]
 
 
 def _by_library(system: System) -> bool:
@@ -276,7 +302,7 @@ def _rest(answer: Answer) -> list[str]:
 def doubts(answer: Answer) -> list[str]:
     """How sure the first hypothesis is, in sentences."""
     if not answer.suspects:
-        if answer.verdict.passes:
+        if answer.verdict.passes or (answer.verdict.word == verdict.IN_PARTS and answer.findings):
             return []
         far = "; ".join(f"{one.cases[0].what} ({apart_in_words(one.distance)} away)" for one in answer.nearest)
         nearest = f"The nearest simulated faults are no causes: {far}." if far else "No simulated fault comes near."

@@ -116,6 +116,8 @@ def clean(line: str) -> str:
     if "\x1b" in line:
         line = _COLOUR.sub("", line)
     line = line.rstrip("\r\n")
+    if line.startswith("\\#"):  # as Markdown escapes it
+        line = line[1:]
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else " " for c in line)

@@ -83,6 +83,8 @@ class _Table:
         if self.column is None and "mb/s" in names:  # of several pairs
             self.column, self.unit = names.index("mb/s"), _RATES["MB/s"]
             return
+        if not self.sized and self.collective != "barrier":
+            self.column = None
         unit = "" if self.column is None else cells[self.column].partition("(")[2].rstrip(") ")
         self.unit = (_RATES if self.quantity == "bandwidth" else _MICROS).get(unit)
 
@@ -161,7 +163,7 @@ class _Reading:
 
     def _row(self, at: int, table: _Table, words: list[str], text: str) -> None:
         if table.unit is None:
-            self.complaints.add(at, f"a row below a heading without a known unit: `{shown(text)}`")
+            self.complaints.add(at, f"a row below a heading without a known unit or a size: `{shown(text)}`")
         elif table.rows and words[0].isdecimal() and int(words[0][:30]) <= table.rows[-1].size:
             self.complaints.add(at, f"size {words[0][:30]} follows {table.rows[-1].size}, so two outputs were mixed")
         elif len(table.rows) < MOST_ROWS and (fault := table.row(at, words)):

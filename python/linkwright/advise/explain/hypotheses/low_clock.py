@@ -20,6 +20,8 @@ _RATES = re.compile(r"fabric\.transport\..*\.channel|path\..*\.combine_rate")
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
+    if system.described.library() is None:  # of an MPI library, no GPU moves the data
+        return
     keys = system.numbers
     for part in PARTS:
         changes = {key: 1 / part for key in keys if _TIMES.fullmatch(key)}
