@@ -8,10 +8,12 @@ import linkwright as lw
 from linkwright.advise.explain import detours, faster, run, schedule, sensitivity
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
+from linkwright.advise.explain.imported import LogJudged
 from linkwright.advise.explain.posterior import Observed
 from linkwright.advise.explain.system import System, few
 from linkwright.base import errors
-from linkwright.formats.logs import LogRow, LogTable
+from linkwright.formats.logs import LogRow, LogTable, read_log
+from linkwright.libraries.times import predicted
 from linkwright.machines import Variant
 from linkwright.show.picture import subjects
 from linkwright.store import run as runs
@@ -50,6 +52,17 @@ def test_a_healthy_log_is_fine_and_has_no_suspects():
     assert (answer.verdict.word, answer.suspects) == ("fine", [])
     assert answer.verdict.share == pytest.approx(1 / 1.05)
     assert answer.distance == pytest.approx(1.05)
+
+
+def test_tables_of_equal_tests_share_their_machine_and_its_times(tmp_path):
+    """A log with a table twice has the answer twice, and is judged in one sentence."""
+    log = tmp_path / "log.txt"
+    log.write_text(nccl() + "\n" + nccl() + "\n")
+    first, second = logs.answers(read := read_log(log), logs.tables(read), None, Variant(), None, causes=False)
+    assert first.system is second.system
+    assert (first.points, first.verdict, first.binds) == (second.points, second.verdict, second.binds)
+    (sentence,) = LogJudged(log, read, [first, second]).sentences
+    assert sentence.endswith(" So say 2 tables.")
 
 
 @pytest.mark.parametrize(
@@ -162,9 +175,8 @@ def test_every_hypothesis_says_how_to_check_it():
 
 def test_what_is_twice_as_good_is_simulated():
     """A ring over NVLink spends its time on a channel's rate: doubled, it gains, and no link of PCIe does."""
-    machine = NODE.described
     ring = NODE.having(algorithm="nccl-2.27/ring/simple")
-    found = sensitivity.effects(machine, lambda on: logs._time_on(ring, on, 1 << 30))
+    found = ring.binds(1 << 30)
     assert all(one.gain > 0 for one in found)
     assert [one.gain for one in found] == sorted((one.gain for one in found), reverse=True)
     assert any("nvlink" in one.key for one in found)
@@ -176,7 +188,7 @@ def test_latencies_are_left_out_only_where_all_together_gain_nothing(size):
     """A small allreduce lives on latencies, a large one does not; each is as if every number was tried alone."""
 
     def time(on):
-        return logs._time_on(NODE, on, size)
+        return predicted(on, NODE, size).time_us
 
     machine = NODE.described
     alone = {}

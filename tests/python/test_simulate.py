@@ -394,6 +394,15 @@ def test_one_rank_stands_for_all_where_ranks_are_alike(tmp_path, monkeypatch):
         assert rows("stream", *differ, by="ring") == rows("collective", *differ, by="ring")
 
 
+def test_files_of_a_ring_that_only_folds_name_what_to_omit(tmp_path):
+    page = str(tmp_path / "page.html")
+    result = invoke(
+        "simulate", "allreduce", "-a", "ring", "-p", "4096", "--on", "loggp", "--sizes", "1M", "--report", page
+    )
+    assert result.status == 1
+    assert "use at most 2,048 ranks, or omit --report: files need every rank" in result.err
+
+
 def test_a_million_ranks_fold():
     ranks = 1 << 20
     asked = ("-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--wide")

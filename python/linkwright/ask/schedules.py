@@ -95,18 +95,26 @@ def engine_kind(question: Collective) -> str:
     return "stream" if expected_operations(question) > ALIKE_FROM else "collective"
 
 
-@functools.lru_cache(256)
 def _grown(algorithm: str, ranks: int) -> int:
     """Return the operations on many ranks, as they grow between two smaller numbers that are as prime or as even."""
     small = (64, 256) if ranks & (ranks - 1) == 0 else (61, 251)
+    first, second = _counted(algorithm, small)
+    if not second:
+        return 0
+    growth = math.log(second / max(first, 1)) / math.log(small[1] / small[0])
+    return round(second * math.pow(ranks / small[1], growth))
+
+
+@functools.lru_cache(256)
+def _counted(algorithm: str, several: tuple[int, int]) -> tuple[int, int]:
+    """Return the operations on each of two numbers of ranks; zeros if the algorithm has none for them."""
     try:
         first, second = (
-            _parts(_native.Schedule.build(algorithm, count, 16 * count, element_bytes=4)) for count in small
+            _parts(_native.Schedule.build(algorithm, count, 16 * count, element_bytes=4)) for count in several
         )
     except LinkwrightError:
-        return 0
-    growth = math.log(max(second, 1) / max(first, 1)) / math.log(small[1] / small[0])
-    return round(second * math.pow(ranks / small[1], growth))
+        return 0, 0
+    return first, second
 
 
 def _parts(schedule: _native.Schedule) -> int:

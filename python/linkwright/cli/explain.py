@@ -248,7 +248,7 @@ def _log(
     if only and only > len(tables):
         raise UsageError(f"--table {only}: {name} has {len(tables)} tables that can be explained")
     chosen = [tables[only - 1]] if only else tables
-    answers = [logs.answer(log, table, machine, variant, ranks, search_s) for table in chosen]
+    answers = logs.answers(log, chosen, machine, variant, ranks, search_s)
 
     def page() -> Report:
         from linkwright.show import explanations as pages

@@ -76,8 +76,9 @@ def command(
         for number, path in enumerate(files, 1):
             run.keep_log(number, path)
         run.mark("done")
-        judged = imported.worst(imported.judged(run))
-        page = root_folder / run.id / report.render(run.folder).relative_to(run.folder)
+        loaded = report.load(run.folder)
+        judged = imported.worst(loaded.judged)  # once: the report shows the same
+        page = root_folder / run.id / report.render(loaded).relative_to(run.folder)
     if as_json:
         print_json({"run": run.id, "report": str(page), "state": judged.state, "verdict": judged.sentences})
         return

@@ -10,6 +10,7 @@ What it does not do: a log whose collective only the import was told is compared
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +45,12 @@ class LogJudged:
 
     @property
     def sentences(self) -> list[str]:
-        """The verdict on each table, the worst first."""
+        """The verdict on each table, the worst first; equal ones are one sentence with their number."""
         if not self.answers:
             return [f"Compared with no healthy machine: {self.refused}."]
-        return [_sentence(one) for one in sorted(self.answers, key=lambda one: (one.passes, one.verdict.share))]
+        ordered = sorted(self.answers, key=lambda one: (one.passes, one.verdict.share))
+        counts = Counter(map(_sentence, ordered))
+        return [text if count == 1 else f"{text} So say {count:,} tables." for text, count in counts.items()]
 
 
 def _sentence(answer: Answer) -> str:
@@ -77,7 +80,7 @@ def asked(request: Mapping[str, Any]) -> tuple[str | None, Variant, int | None]:
 def _judged(path: Path, machine: str | None, variant: Variant, ranks: int | None, *, causes: bool) -> LogJudged:
     log = formats.read_log(path)
     try:
-        answers = [logs.answer(log, table, machine, variant, ranks, causes=causes) for table in logs.tables(log)]
+        answers = logs.answers(log, logs.tables(log), machine, variant, ranks, causes=causes)
     except LinkwrightError as error:
         return LogJudged(path, log, refused=str(error))
     return LogJudged(path, log, answers, "" if answers else "it names no collective that a machine is known for")

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linkwright import _native
 from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO
@@ -26,9 +25,9 @@ from . import faster, links, remarks, verdict
 from .faster import Faster
 from .findings import Irregularity, findings, sized
 from .posterior import Observed
-from .sensitivity import Effect, effects
-from .suspects import FEW_NODES, LEFT, SURE, CauseSearch, Suspect, stated, suspects
-from .system import System, few
+from .sensitivity import Effect
+from .suspects import LEFT, SURE, CauseSearch, Suspect, stated, suspects
+from .system import FEW_NODES, System, few
 from .verdict import LogVerdict, Point
 
 SHOWN = 5  # hypotheses
@@ -97,30 +96,38 @@ def tables(log: Log) -> list[LogTable]:
     ]
 
 
-def answer(
-    log: Log, table: LogTable, machine: str | None, variant: Variant, ranks: int | None, search_s: float = 0,
-    *, causes: bool = True,
-) -> Answer:  # fmt: skip
-    """What is to be said of a table.
+def answers(
+    log: Log, chosen: Sequence[LogTable], machine: str | None, variant: Variant, ranks: int | None,
+    search_s: float = 0, *, causes: bool = True,
+) -> list[Answer]:  # fmt: skip
+    """What is to be said of tables; those of equal tests share what is simulated.
 
     Args:
-        log: the log that it is of.
-        table: one of `tables(log)`.
+        log: the log that they are of.
+        chosen: some of `tables(log)`.
         machine: a described machine or the path of a machine file; None: from the devices in the log.
         variant: nodes (None: from the log), network (None: what machines of this generation mostly have), and what
             the machine never had.
         ranks: how many; None: from the log.
-        search_s: how long to search for a faster schedule.
+        search_s: how long to search for a faster schedule of each.
         causes: whether to simulate faults; without them only the verdict is complete.
 
     Raises:
         UsageError: the log does not say enough, or no described machine is like it.
     """
-    system, why, guessed = _system(log, table, machine, variant, ranks)
-    system = system.having(without=variant.without, degrade=variant.degrade)
-    facts = replace(log.facts, measured=links.shares(log.links, system.machine, system.variant))
-    found = explained(table, system, why, facts, guessed=guessed, causes=causes)
-    return replace(found, faster=_searched(found, search_s)) if search_s else found
+    made: list[Answer] = []
+    known: dict[tuple[object, ...], tuple[System, str, bool, Facts]] = {}
+    for table in chosen:
+        test = (table.collective, table.ranks, table.nodes, table.devices)
+        if test not in known:
+            system, why, guessed = _system(log, table, machine, variant, ranks)
+            system = system.having(without=variant.without, degrade=variant.degrade)
+            facts = replace(log.facts, measured=links.shares(log.links, system.machine, system.variant))
+            known[test] = (system, why, guessed, facts)
+        system, why, guessed, facts = known[test]
+        found = explained(table, system, why, facts, guessed=guessed, causes=causes)
+        made.append(replace(found, faster=_searched(found, search_s)) if search_s else found)
+    return made
 
 
 def _searched(found: Answer, search_s: float) -> Faster | None:
@@ -153,8 +160,8 @@ def explained(
     curve = {point.size: point.healthy for point in points}
     last = sizes[-1]
     irregular = findings(measured, curve)
-    reduced = system.having(nodes=min(system.nodes, FEW_NODES))
-    binds = effects(reduced.described, lambda on: _time_on(reduced, on, last))[:SHOWN]
+    reduced = system.reduced
+    binds = reduced.binds(last)[:SHOWN]
     assumed = remarks.assumed(binds)
     judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
     # Links bound a plain message; a collective is bounded by its algorithm as well, so a faster one is odd.
@@ -230,12 +237,6 @@ def _large_rate(system: System, last: int) -> float:
     size = max(last, WIDER * last if plain else LARGE)
     curve = system.times([size])
     return bus_rate(system, size, curve[size]) if curve else 0.0
-
-
-def _time_on(system: System, machine: _native.Machine, size: int) -> float:
-    from linkwright.libraries.times import predicted
-
-    return predicted(machine, system, size).time_us
 
 
 def binds_in_words(answer: Answer) -> str:

@@ -16,7 +16,7 @@ from linkwright.formats.logs import Facts
 
 from .hypotheses import Case, cases
 from .posterior import Observed
-from .system import System, few
+from .system import FEW_NODES, System, few
 
 ALIKE = 0.02  # of a time: curves nearer than this are one
 # ln of how much more probable a log makes its cause than another one, on average, below which it cannot tell them apart
@@ -29,7 +29,6 @@ WHOLE = 6  # sizes of a whole curve
 # ten, three quarters more is known well.
 WITHIN, OF_HEALTHY = 1.5, 0.25
 MATTERS = 1.05  # the factor by which what the log states brings the curve nearer, to be a cause
-FEW_NODES = 4  # faults of links of a machine with more are simulated on so many
 MOST_NODES = 8  # the same of choices of the library, which depend on how many there are
 BASES = 2  # of the likeliest faults, to have another on top
 BEHIND = 5.0  # ln(probability) of a kind behind the first, whose whole curve is still simulated

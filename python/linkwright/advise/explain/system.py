@@ -21,9 +21,12 @@ from linkwright.machines import Variant
 
 from . import commands, detours
 from .links import rates
+from .sensitivity import Effect, effects
 
 if TYPE_CHECKING:
     from linkwright.base.native_types import NetworkColumns, NodeColumns
+
+FEW_NODES = 4  # on which faults of links, and the numbers that matter, are simulated for more
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,21 @@ class System(Setup):
         if size_bytes not in self._times:
             self._times[size_bytes] = predicted(self.described, self, size_bytes)
         return self._times[size_bytes]
+
+    @functools.cached_property
+    def reduced(self) -> System:
+        """The same of few nodes, for what would take too long with many."""
+        return self if self.nodes <= FEW_NODES else self.having(nodes=FEW_NODES)
+
+    @functools.cached_property
+    def _binds(self) -> dict[int, list[Effect]]:
+        return {}
+
+    def binds(self, size_bytes: int) -> list[Effect]:
+        """The numbers of the machine file that the time depends on, the most important first."""
+        if size_bytes not in self._binds:
+            self._binds[size_bytes] = effects(self.described, lambda on: predicted(on, self, size_bytes).time_us)
+        return self._binds[size_bytes]
 
     def times(self, sizes: Sequence[int]) -> dict[int, float]:
         """Size -> us, of the sizes that the system can do."""

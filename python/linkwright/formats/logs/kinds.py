@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Quantity = Literal["collective", "latency", "bandwidth"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # a log may have a million
 class LogRow:
     """One measured size.
 

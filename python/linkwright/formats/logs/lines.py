@@ -21,6 +21,7 @@ MOST_JSON = 256 << 20  # characters of a document that is read as a whole
 MOST_COMPLAINTS = 100
 SHOWN = 80
 MOST_SIZE = 1 << 60
+MOST_DIGITS = 30
 MOST_MICROS = 1e12
 MOST_RATE = 1e9  # 10^9 B/s
 
@@ -126,7 +127,7 @@ def clean(line: str) -> str:
 def plain(line: str) -> tuple[str, str]:
     """(which task wrote it, the line) without what a launcher wrote in front."""
     label = ""
-    if match := _QUOTED.fullmatch(line):
+    if '"' in line and (match := _QUOTED.fullmatch(line)):
         line = match[1].replace("\\t", " ").replace("\\n", " ")
     for _ in range(3):
         match = _PREFIX.match(line)
@@ -142,11 +143,15 @@ def shown(text: str) -> str:
     return text.strip()[:SHOWN] + ("..." if len(text.strip()) > SHOWN else "")
 
 
+_NUMBER = re.compile(r"\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+
+
 def number(text: object, most: float) -> float | None:
     """A number from 0 to `most`; None if the text is none."""
-    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-        return None
-    if isinstance(text, str) and not re.fullmatch(r"\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?", text, re.ASCII):
+    if isinstance(text, str):
+        if not _NUMBER.fullmatch(text):
+            return None
+    elif isinstance(text, bool) or not isinstance(text, (int, float)):
         return None
     value = float(text)
     return value if 0 <= value <= most else None
@@ -154,9 +159,10 @@ def number(text: object, most: float) -> float | None:
 
 def whole(text: object, most: int) -> int | None:
     """A whole number from 0 to `most`; None if the text is none."""
-    if isinstance(text, bool) or not isinstance(text, (str, int)):
-        return None
-    if isinstance(text, str) and not re.fullmatch(r"\d{1,30}", text, re.ASCII):
+    if isinstance(text, str):
+        if len(text) > MOST_DIGITS or not (text.isascii() and text.isdecimal()):
+            return None
+    elif isinstance(text, bool) or not isinstance(text, int):
         return None
     return value if 0 <= (value := int(text)) <= most else None
 

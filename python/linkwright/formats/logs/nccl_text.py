@@ -53,6 +53,7 @@ _OURS = re.compile(r"# (\w{1,60})/(\S{1,200}), (\d{1,60}) ranks, (\S{1,200}) on 
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?", re.IGNORECASE)
 # MPICH labels every piece that a rank writes, also within a line.
 _LABEL_WITHIN = re.compile(r"(?<=[\w.])\[\d+\](?=\s)")
+_ROOT, _RANK = re.compile(r"\d{1,9}", re.ASCII), re.compile(r"-?\d+", re.ASCII)
 _UNIT = re.compile(r"\(([\w/]{1,12})\)")
 _SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
 _UNITS = dict.fromkeys(("ns", "us", "ms", "s"), "time") | dict.fromkeys(("MB/s", "GB/s", "TB/s"), "rate")
@@ -216,7 +217,7 @@ class _Reading:
         words: list[str], stream: _Stream, size: int, dtype: str, groups: list[tuple[int, _Group]]
     ) -> str | None:
         """How the numbers of a row contradict one another."""
-        if any(word in TYPES for word in words[3:]):
+        if not TYPES.isdisjoint(words[3:]):
             return "two rows stand in one line"
         if not checks.is_rated_by_size(stream.collective):
             return None
@@ -279,6 +280,8 @@ def _is_near(words: Sequence[str]) -> bool:
 
 def _type_at(words: Sequence[str]) -> int | None:
     """Where the data type of a row stands, behind two numbers."""
+    if TYPES.isdisjoint(words):
+        return None
     for place in range(2, min(len(words), 12)):
         if words[place] in TYPES and all(_NUMBER.fullmatch(word) for word in words[place - 2 : place]):
             return place
@@ -300,7 +303,7 @@ def _columns(
     width = _width(header[header.index("time") :]) if "time" in header else 4
     between, rest = words[3:first], words[first:]
     reduction = next((word for word in between if word in _REDUCTIONS), None)
-    root = next((int(word) for word in between if re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)
+    root = next((int(word) for word in between if _ROOT.fullmatch(word)), None)
     groups = [(place, group) for place in (0, 1) if (group := _group(rest[place * width : (place + 1) * width]))]
     if not groups or groups[0][0]:
         return "columns are missing, so the line is cut" if len(rest) < width else "a time or a rate is not a number"
@@ -316,7 +319,7 @@ def _first_time(words: Sequence[str], header: Sequence[str]) -> int:
     first = header.index("time")
     if "redop" in header and not named:
         first -= 1
-    if "root" in header and not re.fullmatch(r"-?\d+", words[first - 1] if first <= len(words) else "", re.ASCII):
+    if "root" in header and not _RANK.fullmatch(words[first - 1] if first <= len(words) else ""):
         first -= 1
     return max(3, first)
 

@@ -58,7 +58,7 @@ class Work:
         """The rows of an answer; an error becomes a row that gives the reason."""
         if isinstance(answer, LinkwrightError) and isinstance(question, Collective):
             large = schedules.too_large(question)
-            answer = WaivedError(f"{answer}; {large}") if large else answer
+            answer = WaivedError(f"{answer}; {large}") if large and str(large) not in str(answer) else answer
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
             return rows.without_value(self.context, question, status, str(answer), answer.code)

@@ -15,13 +15,14 @@ from linkwright.base.errors import StoreError
 
 from . import dissect, html, runs
 from .model import Report
+from .runs import load
 from .sections import glance
 
-__all__ = ["Report", "conclude", "render"]
+__all__ = ["Report", "conclude", "load", "render"]
 
 
-def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
-    """Writes the report of a run folder or of a `Report`, and returns its path.
+def render(source: Path | str | runs.Run | Report, out: Path | str | None = None) -> Path:
+    """Writes the report of a run, by its folder or loaded, or of a `Report`, and returns its path.
 
     `out` defaults to ``report/index.html`` in the run folder; it is required for a `Report` object.
     """
@@ -29,9 +30,15 @@ def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
         if out is None:
             raise StoreError("render: a Report object has no run folder; pass out=PATH")
         return _write(Path(out), html.page(source))
-    folder = Path(source)
-    target = Path(out) if out is not None else folder / "report" / "index.html"
-    return _write(target, _page(runs.load(folder)))
+    run = source if isinstance(source, runs.Run) else load(Path(source))
+    target = Path(out) if out is not None else _folder(run) / "report" / "index.html"
+    return _write(target, _page(run))
+
+
+def _folder(run: runs.Run) -> Path:
+    if run.folder is None:
+        raise StoreError("render: this run lies in no folder; pass out=PATH")
+    return run.folder
 
 
 def conclude(folder: Path) -> tuple[list[str], Path]:
