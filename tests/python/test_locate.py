@@ -317,6 +317,43 @@ def test_first_tests_and_commands_are_printed():
     assert "node1+node" in said
 
 
+def test_one_node_of_gpus_is_one_host(tmp_path):
+    said = invoke("locate", "--on", "hgx-h100", "--as", "nccl-tests", "--hosts", "n1").out
+    assert "1 host, 8 ranks" in said
+    assert "mpirun -np 2 --host n1:2 -x CUDA_VISIBLE_DEVICES=0,1 sendrecv_perf" in said
+    assert "--map-by ppr:8:node" in invoke("locate", "--on", "hgx-h100").out
+    assert "18 hosts, 72 ranks" in invoke("locate", "--on", "gb200-nvl72").out  # an operating system for each tray
+    (tmp_path / "t.2@n1+3@n1.log").write_text(OSU.format(rate=48000))
+    found = invoke("locate", "--on", "hgx-h100", "--hosts", "n1", "--results", str(tmp_path / "t.2@n1+3@n1.log"))
+    assert "hgx-h100: 1 test, 1 rates" in found.out, found.err
+
+
+def test_a_rate_above_the_wire_is_impossible_and_says_nothing(tree, tmp_path):
+    """Ports carry 100 MB/s: with 3 % of noise, more than 115 is impossible. A second rate is still used."""
+    name, model = tree
+    (flow, _), rate = (0, 9), 1.16e8
+    pair = rounds.Test("t", (((flow, 9),), ((1, 10),)))
+    for rates, healthy in (((rate, 9.6e7), True), ((rate, float("nan")), False)):
+        seen = Observation(pair, rates)
+        (tmp_path / "r.jsonl").write_text(results.line("lab", 16, seen, 1000))
+        found = invoke("locate", "--on", name, "--results", str(tmp_path / "r.jsonl"))
+        assert "impossible: " in found.out
+        assert "n0 to n9 at 0.116 GB/s, and its links carry 0.1; set aside" in found.out
+        assert ("nothing was slow" in found.out) == healthy
+        assert ("open      no rate is possible" in found.out) != healthy
+        assert f"missing   {len(model.places)} of {len(model.places)} places" in found.out
+    assert results.possible(model, [Observation(pair, (1.14e8, 9.6e7))], NOISE)[1] == ()
+
+
+def test_most_rates_above_the_wire_accuse_the_description(tree):
+    _, model = tree
+    test = model.library[0]
+    seen = [Observation(test, tuple(1.5 * np.exp(model.effects[0].base)))]
+    kept, (said,) = results.possible(model, seen, NOISE)
+    assert kept == tuple(seen)
+    assert "correct the machine file" in said
+
+
 def test_a_machine_without_links_is_refused():
     with pytest.raises(UsageError, match="describes no links"):
         HostLayout(machines.load("loggp").with_endpoints(4))

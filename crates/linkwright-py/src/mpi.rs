@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
 use linkwright_exec::mpi::{Call, Mpi, RankLaunch};
+use linkwright_schedule::builder::Shape;
+use linkwright_schedule::classes::{Classes, Copies};
 use linkwright_schedule::spec::Collective;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::hints::{self, Named, Typed};
 use crate::options::Options;
-use crate::schedule::Schedule;
+use crate::schedule::{exchange, Routed, Schedule};
 use crate::threads::{columns, only_run_options, run_options_with_issue};
 
 /// Some ranks of a started MPI library; all of them call a method together.
@@ -99,8 +101,10 @@ impl MpiGroup {
         rank_columns(py, launch.map_err(errors::exec)?)
     }
 
-    /// One launch of the library's own collective, by its name in snake case.
-    #[pyo3(signature = (collective, elements, *, root=0, in_place=false, options=None))]
+    /// One launch of the library's own collective, by its name in snake case; `counts` and `routing` of an uneven
+    /// exchange are those of `Schedule.build`.
+    #[pyo3(signature = (collective, elements, *, root=0, in_place=false, counts=None, routing=None, options=None))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn run_native<'py>(
         &self,
         py: Python<'py>,
@@ -108,6 +112,8 @@ impl MpiGroup {
         elements: u64,
         root: u32,
         in_place: bool,
+        counts: Option<Vec<u64>>,
+        routing: Option<Routed>,
         options: Option<Named<'py>>,
     ) -> PyResult<Typed<'py, hints::RankLaunchColumns>> {
         let collective = Collective::from_name(collective).ok_or_else(|| {
@@ -117,11 +123,23 @@ impl MpiGroup {
             )
         })?;
         let (data, run) = only_run_options(options)?;
+        let counts = match collective.is_uneven() {
+            true => {
+                let shape = Shape {
+                    exchange: exchange(counts, routing, Vec::new()),
+                    ..Shape::new(self.0.ranks(), elements)
+                };
+                let classes = Classes::of(&shape, Copies::Rank).map_err(errors::schedule)?;
+                classes.matrix(collective == Collective::Combine)
+            }
+            false => Vec::new(),
+        };
         let call = Call {
             collective,
             elements,
             root,
             in_place,
+            counts,
         };
         let launch = py.detach(|| self.0.run_native(call, data, &run));
         rank_columns(py, launch.map_err(errors::exec)?)

@@ -132,7 +132,7 @@ impl Schedule {
         grid: Option<Vec<u32>>,
         rings: Option<Vec<Vec<u32>>>,
         counts: Option<Vec<u64>>,
-        routing: Option<(u32, u32, u64, u32, u64)>,
+        routing: Option<Routed>,
         owners: Option<Vec<u32>>,
     ) -> PyResult<Self> {
         let shape = Shape {
@@ -584,11 +584,7 @@ pub fn shape(
 /// Tokens of each rank (row by row) that want each expert, as a routing draws them; the arguments are those of
 /// `Schedule.build`.
 #[pyfunction]
-pub fn expert_loads(
-    ranks: u32,
-    elements: u64,
-    routing: (u32, u32, u64, u32, u64),
-) -> PyResult<Vec<u64>> {
+pub fn expert_loads(ranks: u32, elements: u64, routing: Routed) -> PyResult<Vec<u64>> {
     let shape = shape(ranks, elements, 1, 0, None);
     match exchange(None, Some(routing), Vec::new()).as_deref() {
         Some(UnevenExchange::Routed(routing)) => {
@@ -598,10 +594,13 @@ pub fn expert_loads(
     }
 }
 
+/// Experts, experts of a token, elements of a token, thousandths of skew, and seed.
+pub type Routed = (u32, u32, u64, u32, u64);
+
 /// The exchange of these keywords of `Schedule.build`.
 pub fn exchange(
     counts: Option<Vec<u64>>,
-    routing: Option<(u32, u32, u64, u32, u64)>,
+    routing: Option<Routed>,
     owners: Vec<u32>,
 ) -> Option<Arc<UnevenExchange>> {
     let routed = routing.map(|(experts, topk, token_elements, skew_permille, seed)| {

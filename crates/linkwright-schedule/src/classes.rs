@@ -105,6 +105,22 @@ impl Classes {
         Classes { all, ..self }
     }
 
+    /// Elements that each rank sends each rank straight, row by row; `back`: to where they came from.
+    pub fn matrix(&self, back: bool) -> Vec<u64> {
+        let p = self.ranks as usize;
+        let mut found = vec![0; p * p];
+        for class in &self.all {
+            for &target in &class.targets {
+                let (from, to) = match back {
+                    true => (target, class.source),
+                    false => (class.source, target),
+                };
+                found[from as usize * p + to as usize] += class.units * (self.elements / self.of);
+            }
+        }
+        found
+    }
+
     /// The shape whose vector has whole units.
     pub fn shape(&self, shape: &Shape) -> Shape {
         Shape {

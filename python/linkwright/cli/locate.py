@@ -164,8 +164,11 @@ class LocateTask:
     def judge(self, seen: Sequence[Observation]) -> tuple[Posterior, SearchState]:
         """What is known after these results."""
         from linkwright.advise.locate.posterior import posterior
+        from linkwright.advise.locate.results import possible
         from linkwright.advise.locate.search import verdict
 
+        seen, self.impossible = possible(self.model, seen, self.noise)
+        self.usable = any(rate == rate for one in seen for rate in one.rates)
         known = posterior(self.model, seen, self.noise, self.usual)
         return known, verdict(known, seen, self.sure)
 
@@ -279,13 +282,19 @@ class LocateTask:
             print_json({
                 "machine": self.layout.name, "verdict": found.word, "probability": round(found.chance, 4),
                 "answers": sets, "scale": round(known.scale, 4), "simulated_apart": apart, "remarks": list(remarks),
+                "impossible": list(self.impossible), "untested": self._untested(known),
                 "unexplained": known.strays[:SHOWN], "next": self._test(again),
             })  # fmt: skip
         else:
             rates = sum(len(one.rates) for one in seen)
             click.echo(f"{self.layout.name}: {counted(len(seen), 'test')}, {rates} rates, {self._scale(known)}")
             click.echo("\n".join(self.verdict(known, found, shares, apart)))
-            for line in (*remarks[:SHOWN], *self._unexplained(known), *([ended] if ended else [])):
+            for line in (
+                *self.impossible[:SHOWN],
+                *remarks[:SHOWN],
+                *self._unexplained(known),
+                *([ended] if ended else []),
+            ):
                 click.echo(f"note      {line}")
             self._chooses()
             if found.word == "open":
@@ -310,6 +319,12 @@ class LocateTask:
     ) -> Iterator[str]:
         """The answer in words, and what else it may be."""
         word = {"found": "found", "healthy": "healthy", "open": "likely"}[found.word]
+        untested, every = self._untested(known), len(self.model.places)
+        missing = f"missing   {untested} of {every} places: no usable rate shows yet whether they are slow"
+        if not self.usable:
+            yield "open      no rate is possible, so that nothing is known of any place"
+            yield missing
+            return
         yield f"{word:9} {self._set(found.which, shares)}, probability {found.chance:.1%}"
         for at in found.which:
             place = self.model.places[at]
@@ -325,12 +340,20 @@ class LocateTask:
         for which, chance in known.sets(SHOWN)[1:]:
             if chance >= 1e-3:
                 yield f"or        {self._set(which, known.share(which))}, probability {chance:.1%}"
+        if untested:
+            yield missing
         named = {place for which, _ in known.sets(SHOWN) for place in which}
         import numpy as np
 
         chances = np.bincount(known.places[known.places >= 0], minlength=len(self.model.places)) > 0
         left = len(self.model.places) - len(named | set(np.flatnonzero(chances).tolist()))
         yield f"excluded  {left} of {len(self.model.places)} places, below a millionth of the likeliest answer"
+
+    def _untested(self, known: Posterior) -> int:
+        """Places of which the results do not say whether they are slow."""
+        from linkwright.advise.locate.search import TESTED
+
+        return int((known.untested > TESTED).sum())
 
     def _set(self, which: Sequence[int], shares: Sequence[float]) -> str:
         names = [

@@ -37,6 +37,17 @@ type Reduce =
     unsafe extern "C" fn(*const u8, *mut u8, c_int, Handle, Handle, c_int, Handle) -> c_int;
 type Exchange =
     unsafe extern "C" fn(*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle) -> c_int;
+type ExchangeV = unsafe extern "C" fn(
+    *const u8,
+    *const c_int,
+    *const c_int,
+    Handle,
+    *mut u8,
+    *const c_int,
+    *const c_int,
+    Handle,
+    Handle,
+) -> c_int;
 type Rooted =
     unsafe extern "C" fn(*const u8, c_int, Handle, *mut u8, c_int, Handle, c_int, Handle) -> c_int;
 
@@ -83,6 +94,7 @@ functions! {
     reduce: Reduce = "Reduce";
     allgather: Exchange = "Allgather";
     alltoall: Exchange = "Alltoall";
+    alltoallv: ExchangeV = "Alltoallv";
     gather: Rooted = "Gather";
     scatter: Rooted = "Scatter";
 }

@@ -64,6 +64,11 @@ impl Mpi {
         }
     }
 
+    /// Ranks of the job.
+    pub fn ranks(&self) -> u32 {
+        self.group.size
+    }
+
     /// Lanes issue by this policy, by default without a bound.
     pub fn with_issue(mut self, issue: Issue) -> Self {
         self.issue = issue;
@@ -88,9 +93,9 @@ impl Mpi {
 
     /// One launch of a collective of the library.
     pub fn run_native(&self, call: Call, data: Data, options: &RunOptions) -> Result<RankLaunch> {
-        let mut native = Native::new(&self.library, &self.group, call, data)?;
         let bytes = call.elements * data.dtype.size() as u64;
         let plan = self.plan(call.collective, bytes, options)?;
+        let mut native = Native::new(&self.library, &self.group, call, data)?;
         measure(&self.library, &self.group, &mut native, &plan)
     }
 

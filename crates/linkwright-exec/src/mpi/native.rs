@@ -10,6 +10,7 @@
 //! | alltoall | Alltoall | n | n |
 //! | gather | Gather | block | n at the root |
 //! | scatter | Scatter | n of the root | block |
+//! | alltoallv, dispatch, combine | Alltoallv | row of the counts | column of the counts |
 //! | barrier | Barrier | | |
 //!
 //! Out of place, as most programs call them; allreduce also in place (`MPI_IN_PLACE`), because our
@@ -26,7 +27,7 @@ use linkwright_schedule::spec::Collective;
 use std::ffi::c_int;
 
 /// What to call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Call {
     /// Which collective.
     pub collective: Collective,
@@ -36,6 +37,8 @@ pub struct Call {
     pub root: u32,
     /// Input and output are one.
     pub in_place: bool,
+    /// Of an uneven exchange, the elements that each rank sends each rank, row by row.
+    pub counts: Vec<u64>,
 }
 
 /// A collective of the library on this rank, ready to run.
@@ -49,8 +52,37 @@ pub(super) struct Native<'a> {
     /// Elements of the whole array, and of one rank's block of it.
     whole: usize,
     block: usize,
+    /// Of an uneven exchange, what goes to each rank, and what comes from each.
+    sent: Blocks,
+    received: Blocks,
     /// What is sent, and what is received.
     memory: Arena,
+}
+
+/// Blocks of any length, one behind another, as `MPI_Alltoallv` takes them.
+#[derive(Default)]
+struct Blocks {
+    counts: Vec<c_int>,
+    starts: Vec<c_int>,
+}
+
+impl Blocks {
+    /// Those of these lengths; `None` if they are more than an int counts.
+    fn of(lengths: impl Iterator<Item = u64>) -> Option<Self> {
+        let mut blocks = Blocks::default();
+        let mut next: c_int = 0;
+        for length in lengths {
+            let length = c_int::try_from(length).ok()?;
+            blocks.counts.push(length);
+            blocks.starts.push(next);
+            next = next.checked_add(length)?;
+        }
+        Some(blocks)
+    }
+
+    fn elements(&self) -> usize {
+        self.counts.iter().map(|&count| count as usize).sum()
+    }
 }
 
 const SEND: usize = 0;
@@ -63,12 +95,6 @@ impl<'a> Native<'a> {
         call: Call,
         data: Data,
     ) -> Result<Self> {
-        if call.collective.is_uneven() {
-            let name = call.collective.name();
-            return Err(waived(format!(
-                "the library's own {name} is not called; use --on mpi, which runs the algorithms of this package"
-            )));
-        }
         let dtype = library.handles.dtypes[data.dtype as usize];
         let dtype = dtype.ok_or_else(|| {
             let (dtype, name) = (data.dtype, call.collective.name());
@@ -77,13 +103,21 @@ impl<'a> Native<'a> {
             ))
         })?;
         let op = library.handles.ops[data.op as usize];
-        if call.elements > c_int::MAX as u64 {
-            return Err(waived(format!(
-                "{} elements are more than the library's own collectives count ({}); use a smaller size",
+        let uncountable = || {
+            waived(format!(
+                "{} elements of a rank are more than the library's own collectives count ({}); use a smaller size",
                 call.elements,
                 c_int::MAX
-            )));
+            ))
+        };
+        if call.elements > c_int::MAX as u64 {
+            return Err(uncountable());
         }
+        let (p, me) = (group.size as usize, group.rank as usize);
+        let row = call.counts.iter().skip(me * p).take(p).copied();
+        let column = call.counts.iter().skip(me).step_by(p).copied();
+        let sent = Blocks::of(row).ok_or_else(uncountable)?;
+        let received = Blocks::of(column).ok_or_else(uncountable)?;
         let whole = call.elements as usize;
         let block = whole / group.size as usize;
         let mut native = Native {
@@ -95,6 +129,8 @@ impl<'a> Native<'a> {
             op,
             whole,
             block,
+            sent,
+            received,
             memory: Arena::of_sizes([].into_iter()),
         };
         let (sent, received) = native.lengths();
@@ -120,6 +156,7 @@ impl<'a> Native<'a> {
             Collective::ReduceScatter => (whole, block),
             Collective::Gather => (block, at_root(whole)),
             Collective::Scatter => (at_root(whole), block),
+            of if of.is_uneven() => (self.sent.elements(), self.received.elements()),
             _ => (0, 0),
         }
     }
@@ -141,6 +178,14 @@ impl<'a> Native<'a> {
                 ranks.map(|r| (block, vec![(r, 0)])).collect()
             }
             Collective::Alltoall => ranks.map(|r| (block, vec![(r, rank * block)])).collect(),
+            of if of.is_uneven() => {
+                let rows = self.call.counts.chunks(self.group.size as usize);
+                let piece = |(r, row): (u32, &[u64])| {
+                    let first = row[..rank].iter().sum::<u64>() as usize;
+                    (row[rank] as usize, vec![(r, first)])
+                };
+                ranks.zip(rows).map(piece).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -207,8 +252,16 @@ impl Work for Native<'_> {
                     (f.scatter)(from, block, t, to, block, t, root, comm),
                 ),
                 Collective::Barrier => done("Barrier", (f.barrier)(comm)),
+                of if of.is_uneven() => {
+                    let [(sent, sent_at), (received, received_at)] = [&self.sent, &self.received]
+                        .map(|blocks| (blocks.counts.as_ptr(), blocks.starts.as_ptr()));
+                    done(
+                        "Alltoallv",
+                        (f.alltoallv)(from, sent, sent_at, t, to, received, received_at, t, comm),
+                    )
+                }
                 _ => Err(waived(
-                    "a traffic pattern or an uneven exchange is not called; run it by its own name",
+                    "a traffic pattern is not called; run it by its own name",
                 )),
             }
         }

@@ -111,6 +111,13 @@ class FaultModel:
             self._of[test] = self._effects(test)
         return self._of[test]
 
+    def most(self, test: Test) -> Floats:
+        """Bytes per second that the narrowest link of each cell carries; infinite where no link bounds it."""
+        uses = self.routes.rates[self.routes.link] / self.routes.times
+        return np.array(
+            [min((uses[self._uses(flow)].min(initial=np.inf) for flow in cell), default=np.inf) for cell in test.cells]
+        )
+
     def _effects(self, test: Test) -> Effects:
         flows = [self._number[flow] for flow in test.flows]
         owner = np.repeat(np.arange(len(test.cells)), [len(cell) for cell in test.cells])

@@ -69,8 +69,7 @@ class HostLayout:
         self.groups = network["nodes"]["group"]
         self.ends = list(zip(network["links"]["a"], network["links"]["b"], strict=True))
         self.edges = list(zip(network["edges"]["a"], network["edges"]["b"], strict=True))
-        self.hosts = list(network["groups"]) or self.nodes[: machine.ranks]
-        of = self.groups[: machine.ranks] if network["groups"] else range(machine.ranks)
+        self.hosts, of = _hosts(machine, network["groups"], self.groups[: machine.ranks], self.nodes)
         self.ranks_of: list[list[int]] = [[] for _ in self.hosts]
         for rank, host in enumerate(of):
             self.ranks_of[host].append(rank)
@@ -135,6 +134,23 @@ class HostLayout:
         for host, links in of_host.items():
             ends = sorted({node for link in links for node in self.ends[link] if self.groups[node] == host})
             yield Component(self.hosts[host], tuple(self.nodes[node] for node in ends), frozenset(links))
+
+
+def _hosts(
+    machine: _native.Machine, groups: Sequence[str], group_of: Sequence[int], nodes: Sequence[str]
+) -> tuple[list[str], Sequence[int]]:
+    """The hosts, and the host of each rank: nodes of a cluster, trays of GPUs, the one host of GPUs, or each rank."""
+    if groups:
+        return list(groups), group_of
+    levels = machine.levels()
+    if not levels or levels[-1][0] != "GPU":
+        return list(nodes[: machine.ranks]), range(machine.ranks)
+    names = [name for name, _ in levels]
+    each = levels[-1][1] if "tray" in names else machine.ranks
+    count = machine.ranks // each
+    return [machine.name] if count == 1 else [f"tray {at}" for at in range(count)], [
+        rank // each for rank in range(machine.ranks)
+    ]
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from linkwright.base import files
 from linkwright.base.errors import FileError
 from linkwright.base.units import GIGA, KILO
 from linkwright.formats.logs import read_log
 
+from .effects import FaultModel
 from .parts import HostLayout
 from .posterior import Observation
 from .rounds import Cell, Test
@@ -28,6 +31,8 @@ from .rounds import Cell, Test
 KIND = "linkwright locate"
 MOST_LINES, MOST_CELLS = 10_000, 1 << 16
 _MOST_RATE = 1e15
+# A rate that is faster than the wire by more times the noise is impossible; unless most of so many rates are.
+_FASTER, _AGREE = 5.0, 4
 _APART = 5.0  # times the noise: two results of one message that differ more contradict each other
 
 
@@ -94,6 +99,35 @@ def contradictions(seen: Iterable[Observation], layout: HostLayout, noise: float
                     f"{one.source or one.test.name}, the same test: both count; a fault may come and go"
                 )
     return found[:10]
+
+
+def possible(
+    model: FaultModel, seen: Sequence[Observation], noise: float
+) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
+    """Set aside rates that no described link carries, and say which.
+
+    If most of several rates are, the description is what is wrong, and they are kept to be judged against each other.
+
+    Returns:
+        The results, with NaN in place of such rates, and a sentence for each of them.
+    """
+    above = [np.nan_to_num(np.array(one.rates)) > (1 + _FASTER * noise) * model.most(one.test) for one in seen]
+    rates = sum(sum(rate == rate for rate in one.rates) for one in seen)
+    count = sum(int(its.sum()) for its in above)
+    if rates >= _AGREE and 2 * count > rates:
+        said = f"{count} of {rates} rates are above what their links are described to carry; correct the machine file"
+        return tuple(seen), (said,)
+    kept, said_of = [], []
+    for one, its in zip(seen, above, strict=True):
+        most = model.most(one.test) if its.any() else ()
+        for at in np.flatnonzero(its):
+            a, b = (model.layout.nodes[end] for end in one.test.cells[at][0])
+            said_of.append(
+                f"impossible: {one.source or one.test.name}: {a} to {b} at {one.rates[at] / GIGA:.4g} GB/s, and its "
+                f"links carry {most[at] / GIGA:.4g}; set aside: repeat the test, or correct the machine file"
+            )
+        kept.append(replace(one, rates=tuple(np.where(its, np.nan, one.rates).tolist())))
+    return tuple(kept), tuple(said_of)
 
 
 def line(machine: str, ranks: int, one: Observation, size: int) -> str:

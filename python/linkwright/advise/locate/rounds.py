@@ -66,7 +66,7 @@ def library(layout: HostLayout, ways: Ways) -> list[Test]:
         found.append((f"round {number + 1}", its))
     if each > 1:
         inner = dict.fromkeys(itertools.chain(xor_rounds(each), tournament(each)))
-        for number, pairs in enumerate(_spread(list(inner), 8)):
+        for number, pairs in enumerate(_spread(list(inner), 8 if hosts > 1 else most)):
             its = [(ranks[a], ranks[b]) for ranks in layout.ranks_of for a, b in pairs]
             found.append((f"inside {number + 1}", its))
     near = _neighbours(layout)

@@ -182,6 +182,7 @@ def _run(world: World, members: tuple[int, ...], question: Scheduled, sampling: 
             question.elements,
             root=question.root,
             in_place=question.algorithm == NATIVE_IN_PLACE,
+            **(question.exchange.shape if question.exchange else {}),
             options=options,
         )
     finally:
