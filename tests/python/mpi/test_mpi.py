@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from jobs import FOLDER, mpirun
 
-from linkwright.executors.mpi.exchange import Arrivals, message_time
+from linkwright.executors.mpi.exchange import FlowArrivals, message_time
 from linkwright.store import run as runs
 from linkwright_cases import BRIEF, invoke
 
@@ -250,6 +250,6 @@ def test_a_rank_that_starts_late_does_not_slow_its_messages():
 
 def test_the_time_of_a_message_is_from_its_start_by_one_clock():
     """The receiver's clock is 5 s ahead; arrivals after 1, 1 and 4 s; no time is below the error of the clocks."""
-    arrivals = Arrivals(-5.0, 0.25, [16.0, 26.0, 39.0])
+    arrivals = FlowArrivals(-5.0, 0.25, [16.0, 26.0, 39.0])
     assert message_time([10.0, 20.0, 30.0], arrivals) == 1.0
     assert message_time([10.9, 20.9, 30.0], arrivals) == 0.25

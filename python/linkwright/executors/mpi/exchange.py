@@ -30,7 +30,7 @@ Flow = tuple[int, int]  # source, target
 
 
 @dataclass
-class Arrivals:
+class FlowArrivals:
     """Messages of one flow at its receiver: seconds by its clock, and what to add for the sender's."""
 
     offset_s: float
@@ -51,14 +51,14 @@ def rates(world: World, flows: Sequence[Flow], size_bytes: int) -> list[float]:
     order = {"exchange": (list(flows), size_bytes)}
     world.order(order)
     started: dict[Flow, list[float]] = {}
-    arrived: dict[Flow, Arrivals] = {}
+    arrived: dict[Flow, FlowArrivals] = {}
     for starts, arrivals in world.comm.gather(take_part(world, *order["exchange"])):
         started |= starts
         arrived |= arrivals
     return [size_bytes / message_time(started[flow], arrived[flow]) for flow in flows]
 
 
-def message_time(starts: Sequence[float], its: Arrivals) -> float:
+def message_time(starts: Sequence[float], its: FlowArrivals) -> float:
     """Seconds of a message: the median over its repeats, each from its start to its arrival."""
     return max(
         statistics.median(end + its.offset_s - begin for begin, end in zip(starts, its.ends, strict=True)),
@@ -77,7 +77,7 @@ def pause(world: World, seconds: float, ended: Callable[[], bool]) -> None:
 
 def take_part(
     world: World, flows: Sequence[Flow], size_bytes: int
-) -> tuple[dict[Flow, list[float]], dict[Flow, Arrivals]]:
+) -> tuple[dict[Flow, list[float]], dict[Flow, FlowArrivals]]:
     """Send and receive what is this rank's; returns when it sent, and when it had received, in seconds of its clock."""
     comm: Any = world.comm
     own = [flow for flow in flows if world.rank in flow]
@@ -104,7 +104,7 @@ def take_part(
     return starts, known
 
 
-def _compared(comm: Any, flow: Flow, rank: int) -> Arrivals | None:
+def _compared(comm: Any, flow: Flow, rank: int) -> FlowArrivals | None:
     """Compare the clocks of both ends of a message; returns, to its receiver, the arrivals to fill."""
     source, target = flow
     if rank == source:
@@ -120,4 +120,4 @@ def _compared(comm: Any, flow: Flow, rank: int) -> Arrivals | None:
         end = time.monotonic()
         trips.append((end - begin, other - (begin + end) / 2))
     trip, offset = min(trips)
-    return Arrivals(offset, trip / 2)
+    return FlowArrivals(offset, trip / 2)

@@ -92,10 +92,10 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         assumed = row.reached["status"] == "assumed"  # such as that of a sister: the step then has a range
         reached, basis = row.reached["value"], row.reached["source"]
     memory = _memory_bytes_per_s(machine)
+    wide = peaks.get(precision if precision in WIDE else WIDE[0], peaks[precision])
     return ChipRates(
-        machine.name, precision, peaks[precision], peaks.get(precision if precision in WIDE else WIDE[0], peaks[precision]),
-        memory, reached, basis, assumed, tuple(peaks),
-    )
+        machine.name, precision, peaks[precision], wide, memory, reached, basis, assumed, tuple(peaks)
+    )  # fmt: skip
 
 
 def _memory_bytes_per_s(machine: _native.Machine) -> float:
