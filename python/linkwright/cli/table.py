@@ -96,7 +96,12 @@ class LiveTable(Watcher):
                 self._write(line)
 
     def sizes(self, asked: Collection[int], questions: Iterable[Question]) -> None:
-        """Say which sizes of collectives are not those that were asked for: every rank has whole elements."""
+        """Say which sizes of collectives are not those that were asked for: every rank has whole elements.
+
+        Plan files have their own size; if only they are asked about, `asked` is empty.
+        """
+        if not asked:
+            return
         made = {e.size_bytes for e in questions if isinstance(e, Collective) and e.collective != "barrier"}
         moved = {size: min(asked, key=lambda one: abs(one - size)) for size in sorted(made - set(asked))}
         words = [f"{units.format_size(one)} to {size} B" for size, one in moved.items()]
