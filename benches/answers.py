@@ -300,7 +300,8 @@ def score(asked: Asked) -> Scored:
 
 def _answer(asked: Asked) -> logs.Answer:
     log = read_source(Source(Path(asked.name), asked.text))
-    return logs.answer(log, logs.tables(log)[0], asked.machine, Variant(asked.nodes, asked.fabric, asked.without), None)
+    variant = Variant(asked.nodes, asked.fabric, asked.without)
+    return logs.answers(log, logs.tables(log)[:1], asked.machine, variant, None)[0]
 
 
 def _shown(one: Scored) -> Scored:

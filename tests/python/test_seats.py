@@ -43,7 +43,11 @@ def test_every_node_gets_an_equal_share(variant: Variant, ranks: int | None, exp
     [
         (Variant(2), 3, "3 ranks do not divide equally among 2 nodes"),
         (Variant(2, ranks_per_node=9), None, "a node of hgx-h100-x2 has 8 ranks"),
-        (Variant(2, ranks_per_node=4), 6, "with 4 on each of 2 nodes there are 8, or those of fewer nodes, a multiple of 4"),
+        (
+            Variant(2, ranks_per_node=4),
+            6,
+            "with 4 on each of 2 nodes there are 8, or those of fewer nodes, a multiple of 4",
+        ),
         (Variant(2, place=("GPU 0",)), None, "unknown endpoint `GPU 0`"),
         (Variant(2, place=("node 0 GPU 0", "node 0 GPU 0")), None, "is named twice"),
         (Variant(2, place=("node 0 GPU 0..1",)), 3, "--place names 2 endpoints"),
