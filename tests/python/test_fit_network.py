@@ -145,7 +145,7 @@ def mapped(machine, path, size=1 << 20, noise=0.0):
             rates[a, b] = size / seconds
     for a, b in np.argwhere(~np.eye(count, dtype=bool)).tolist():
         alone[a, b] = size / times([(a, b)], size)[0]
-    timed = pair_map.message_times(count, size, times)
+    timed = pair_map.message_times(count, size, times, lambda flows: np.diff(np.sort(times(flows, 1))))
     value = {"hosts": [f"n{at}" for at in range(count)], "short_us": timed.one_us[0], "messages": vars(timed),
              **{key: [[None if rate != rate else rate for rate in row] for row in table.tolist()]
                 for key, table in (("rates", rates), ("alone", alone))}}  # fmt: skip

@@ -60,8 +60,11 @@ def read_openmpi(text):
 
     def taken(collective, ranks, size):
         number = tuning.openmpi.NUMBERS[collective]
-        near = [count for its, count in found if its == number and count <= ranks]
-        rules = found[number, max(near)] if near else [(0, 0, 0, 0)]
+        counts = sorted(count for its, count in found if its == number)
+        if not counts:
+            return None
+        # Open MPI begins its search with the first, so that counts for fewer processes too.
+        rules = found[number, max([count for count in counts if count <= ranks], default=counts[0])]
         assert rules[0][0] == 0, "Open MPI refuses a file whose first rule is not for size 0"
         return [rule[1] for rule in rules if rule[0] <= size][-1] or None
 

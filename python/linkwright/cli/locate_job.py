@@ -155,6 +155,7 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
                 count, size, lambda pairs, size: [
                     size / rate for rate in exchange.rates(world, [(leaders[a], leaders[b]) for a, b in pairs], size)
                 ],
+                lambda pairs: exchange.gaps(world, [(leaders[a], leaders[b]) for a, b in pairs]),
             )  # fmt: skip
         longest = 0.0
         # Messages alone, the slowest under load first: what is slow alone as well is no matter of shared links.

@@ -55,7 +55,10 @@ def test_rules_name_the_fastest_algorithm_that_open_mpi_has(run):
     assert interop.exporter("openmpi-rules").render(interop.content(run)).splitlines() == [
         f"1 # collectives; fastest of run {run.id}",
         "2 # allreduce",
-        "2 # communicator sizes",
+        "3 # communicator sizes",
+        "1 # processes",
+        "1 # message sizes",
+        "0 0 0 0 # from 0 B: as without rules, nothing was timed",
         "2 # processes",
         "5 # message sizes",
         "0 0 0 0 # from 0 B: as without rules, nothing was timed",

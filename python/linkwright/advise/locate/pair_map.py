@@ -79,7 +79,8 @@ class MessageTimes:
 
 
 def message_times(
-    count: int, largest: int, times: Callable[[list[tuple[int, int]], int], Sequence[float]]
+    count: int, largest: int, times: Callable[[list[tuple[int, int]], int], Sequence[float]],
+    gaps: Callable[[list[tuple[int, int]]], Sequence[float]],
 ) -> MessageTimes:  # fmt: skip
     """Time messages by size, one way and both ways, and small ones from one host and to one.
 
@@ -87,6 +88,7 @@ def message_times(
         count: hosts, three or more.
         largest: bytes of the largest message.
         times: messages, (from, to) of hosts, that go at the same time, and bytes of each -> seconds of each.
+        gaps: messages of one byte, all from one host or all to one -> seconds from each arrival to the next.
     """
     sizes = [1]
     while (size := max(1 << 10, 4 * sizes[-1])) < largest:
@@ -95,14 +97,12 @@ def message_times(
     pairs = list(itertools.pairwise(range(count)))[:MOST_TIMED]
     one = [float(np.median([times([pair], size)[0] for pair in pairs])) for size in sizes]
     both = [float(np.median([max(times([pair, pair[::-1]], size)) for pair in pairs])) for size in sizes]
-    gaps: tuple[list[float], list[float]] = ([], [])
-    for hub in range(_HUBS):
-        others = [at for at in range(count) if at != hub]
-        for found, flows in zip(gaps, ([(hub, at) for at in others], [(at, hub) for at in others]), strict=True):
-            found += np.diff(np.sort(times(flows, 1))).tolist()
-    out, into = (US_PER_S * float(np.median(its)) for its in gaps)
+    hubs = [[(hub, at) for at in range(count) if at != hub] for hub in range(_HUBS)]
+    out = [gap for flows in hubs for gap in gaps(flows)]
+    into = [gap for flows in hubs for gap in gaps([(at, hub) for hub, at in flows])]
     return MessageTimes(
-        tuple(sizes), tuple(US_PER_S * s for s in one), tuple(US_PER_S * s for s in both), out, into
+        tuple(sizes), tuple(US_PER_S * s for s in one), tuple(US_PER_S * s for s in both),
+        send_us=US_PER_S * float(np.median(out)), receive_us=US_PER_S * float(np.median(into)),
     )  # fmt: skip
 
 

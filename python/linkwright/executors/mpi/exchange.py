@@ -6,8 +6,9 @@
     offset            = receiver's clock half-way through a round trip - sender's clock; of the shortest of eight
 
 The start is the sender's own: ranks leave a barrier at different times, on a busy host rank 0 by a tenth of a message
-later than the others, which looked like a slow port of its host. Half of that round trip is the error of an offset, and
-the shortest time that is told. The median over repeats counts.
+later than the others, which looked like a slow port of its host. A receiver that leaves it late still looks slow, as
+nobody takes in what arrives. Half of that round trip is the error of an offset, and no message is told as faster than
+that. The median over repeats counts.
 """
 
 from __future__ import annotations
@@ -48,14 +49,43 @@ def rates(world: World, flows: Sequence[Flow], size_bytes: int) -> list[float]:
     Returns:
         Bytes per second of each message.
     """
+    started, arrived = _exchanged(world, flows, size_bytes)
+    return [size_bytes / message_time(started[flow], arrived[flow]) for flow in flows]
+
+
+def gaps(world: World, flows: Sequence[Flow]) -> list[float]:
+    """Measure a burst of messages of one byte; rank 0 calls this while the others serve.
+
+    Args:
+        world: the job.
+        flows: (source, target) ranks: all from one rank, or all to one.
+
+    Returns:
+        Seconds from each arrival to the next one, in the order of arrival, of all repeats.
+    """
+    _, arrived = _exchanged(world, flows, 1)
+    out = len({source for source, _ in flows}) == 1
+    return arrival_gaps([arrived[flow] for flow in flows], out)
+
+
+def arrival_gaps(burst: Sequence[FlowArrivals], out: bool) -> list[float]:
+    """Seconds between arrivals by the clock of the rank that all messages have in common: their source if `out`."""
+    ends = [[end + (its.offset_s if out else 0.0) for end in its.ends] for its in burst]
+    return [gap for repeat in zip(*ends, strict=True) for gap in np.diff(sorted(repeat)).tolist()]
+
+
+def _exchanged(
+    world: World, flows: Sequence[Flow], size_bytes: int
+) -> tuple[dict[Flow, list[float]], dict[Flow, FlowArrivals]]:
+    """Starts and arrivals of all flows."""
     order = {"exchange": (list(flows), size_bytes)}
     world.order(order)
     started: dict[Flow, list[float]] = {}
     arrived: dict[Flow, FlowArrivals] = {}
-    for starts, arrivals in world.comm.gather(take_part(world, *order["exchange"])):
+    for starts, arrivals in world.comm.gather(take_part(world, *order["exchange"])) or ():
         started |= starts
         arrived |= arrivals
-    return [size_bytes / message_time(started[flow], arrived[flow]) for flow in flows]
+    return started, arrived
 
 
 def message_time(starts: Sequence[float], its: FlowArrivals) -> float:
@@ -88,7 +118,7 @@ def take_part(
     room = {flow: np.empty(size_bytes, np.uint8) for flow in known}
     starts: dict[Flow, list[float]] = {flow: [] for flow in sent}
     for _ in range(REPEATS):
-        # Posted first: who leaves the barrier late still takes in what arrives.
+        # Posted first, so that a rank that is still in the barrier takes in what arrives.
         waiting = {flow: comm.Irecv(room[flow], flow[0], _TAG) for flow in known}
         comm.Barrier()
         requests = []

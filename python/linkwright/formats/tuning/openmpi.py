@@ -7,7 +7,10 @@ ours. It pipelines some algorithms otherwise than we do: run with the rules and 
 
     1                 collectives
     2                 which one (2: allreduce)
-    2                 communicator sizes
+    3                 communicator sizes
+    1                 processes
+    1                 message sizes
+    0 0 0 0           as without rules
     16                processes
     4                 message sizes
     0 0 0 0           from 0 bytes: as without rules
@@ -18,8 +21,9 @@ ours. It pipelines some algorithms otherwise than we do: run with the rules and 
     1                 message sizes
     0 0 0 0           as without rules
 
-A text has no upper ends: a rule serves all up to the next one, of sizes and of processes. Algorithm 0 is none, so that
-`tuned` decides as without rules; it closes both where nothing was timed. The JSON says `comm_size_max` and
+A text has no upper ends: a rule serves all up to the next one, of sizes and of processes, and the first number of
+processes also serves fewer. Algorithm 0 is none, so that `tuned` decides as without rules; it stands where nothing was
+timed. The JSON says `comm_size_max` and
 `msg_size_max` instead. It holds numbers of algorithms, because their names are checked against the version at hand.
 
 Source: Open MPI 4.1 and 6.0, ompi/mca/coll/tuned: coll_tuned_dynamic_file.c (formats), coll_tuned_*_decision.c
@@ -63,7 +67,7 @@ def text(tables: Sequence[Table], about: About) -> Written:
     lines = [f"{len(by_collective)} # collectives; fastest of {about.title}"]
     for collective, found in by_collective.items():
         timed = {table.ranks: table for table in found}
-        closed = {ranks + 1 for ranks in timed} - set(timed)
+        closed = {1, *(ranks + 1 for ranks in timed)} - set(timed)  # the first also counts for fewer processes
         lines += [f"{NUMBERS[collective]} # {collective}", f"{len(timed) + len(closed)} # communicator sizes"]
         for ranks in sorted({*timed, *closed}):
             rules = list(_rules(timed[ranks])) if ranks in timed else [_OWN.format(0)]
