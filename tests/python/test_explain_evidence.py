@@ -179,6 +179,17 @@ def test_sizes_between_that_are_slow_are_the_verdict(shares, odd, one_process, s
     assert (found.word == verdict.IN_PARTS, not found.passes) == (slow, slow)
 
 
+def test_a_band_of_slow_sizes_counts_where_large_ones_are_unsure():
+    """Lower large sizes must not let a log pass that fails with higher ones."""
+    floor = Tolerance(0.06, Basis.SYSTEM, 9, 6)
+    for large in (0.95, 0.93, 0.8):  # fine, unsure, suspicious
+        its = [replace(one, tolerance=floor) for one in points(0.9, 0.1, 0.1, 0.9, large, rates=(1, 2, 4, 8, 100))]
+        judged = verdict.of(its, 100.0)
+        found = verdict.in_parts(judged, its, [], one_process=False)
+        assert not found.passes
+        assert [one.size for one in found.slow] == ([its[1].size, its[2].size] if judged.passes else [])
+
+
 def test_a_band_of_slow_sizes_fails_a_gate(tmp_path):
     """All sizes from 8 B, of which only some are simulated, are as on a healthy machine but for 256K to 1M."""
     sizes = [1 << at for at in range(3, 33)]

@@ -157,7 +157,7 @@ def rules(tmp_path, rows):
     text = interop.exporter("openmpi-rules").render(interop.content(stored(tmp_path, rows)))
     lines = [re.sub(r"^(\d+) \d+ 0 0 # from \1 B: ", r"\1 ", line) for line in text.splitlines()[8:]]
     largest = max(one["size_bytes"] for one in rows)
-    # Above the largest size that was timed, and on more or fewer than two ranks, Open MPI decides as it would without a file.
+    # Above the largest size that was timed, and on other numbers of ranks, Open MPI decides as it would without a file.
     assert lines[-4:] == [
         f"{largest + 1} as without rules, nothing was timed", "3 # processes", "1 # message sizes",
         "0 as without rules, nothing was timed",

@@ -195,7 +195,7 @@ def test_sendrecv_of_nccl_tests_is_a_ring(tree, tmp_path):
     path = tmp_path / "n1+n2.log"
     path.write_text("# Collective test starting: sendrecv_perf\n" + NCCL)
     layout = tree[1].layout
-    (seen,) = results.read([path], layout, layout.hosts, NOISE).seen
+    (seen,) = results.read([path], layout, layout.hosts).seen
     assert seen.test.cells == (((1, 2), (2, 1)),)
     assert seen.rates[0] == pytest.approx(99.9e6, rel=0.01)
 
@@ -215,7 +215,7 @@ def lines(tree, tmp_path):
 
 def test_lines_are_read_as_they_were_written(tree, lines):
     layout = tree[1].layout
-    found = results.read([lines], layout, layout.hosts, NOISE)
+    found = results.read([lines], layout, layout.hosts)
     assert [one.test for one in found.seen] == [tree[1].library[at] for at in (0, 3)]
     assert found.remarks == ()
 
@@ -223,7 +223,7 @@ def test_lines_are_read_as_they_were_written(tree, lines):
 def test_a_cut_line_is_named_and_left_out(tree, lines):
     layout = tree[1].layout
     lines.write_text(lines.read_text()[:-40])
-    found = results.read([lines], layout, layout.hosts, NOISE)
+    found = results.read([lines], layout, layout.hosts)
     assert len(found.seen) == 1
     assert "cut off" in found.remarks[0]
 
@@ -232,7 +232,7 @@ def test_logs_of_some_hosts_only_say_nothing_about_the_others(tree, tmp_path):
     _, model = tree
     for round_, a, b in ((1, 0, 1), (2, 0, 4), (3, 1, 4)):
         (tmp_path / f"r{round_}.n{a}+n{b}.log").write_text(OSU.format(rate=99))
-    found = results.read(sorted(tmp_path.glob("*.log")), model.layout, model.layout.hosts, NOISE)
+    found = results.read(sorted(tmp_path.glob("*.log")), model.layout, model.layout.hosts)
     assert sorted(cell for one in found.seen for cell in one.test.cells) == [((0, 1),), ((0, 4),), ((1, 4),)]
     ours = FaultModel(model.layout, model.library, [one.test for one in found.seen])
     known = posterior(ours, found.seen)
@@ -245,7 +245,7 @@ def test_a_vanished_host_leaves_the_other_rates(tree, lines):
     rows[0]["bytes_per_s"][0] = None
     lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
     layout = tree[1].layout
-    found = results.read([lines], layout, layout.hosts, NOISE)
+    found = results.read([lines], layout, layout.hosts)
     assert math.isnan(found.seen[0].rates[0])
     assert posterior(tree[1], found.seen).healthy > 0.5
 
@@ -256,7 +256,7 @@ def test_contradicting_results_are_named(tree):
     other = rates.copy()
     other[2] *= 0.4
     seen = [Observation(model.library[0], tuple(one), name) for one, name in ((rates, "monday"), (other, "tuesday"))]
-    (said,) = results.contradictions(seen, model.layout, NOISE)
+    (said,) = results.contradictions(seen, lambda rank: f"n{rank}", NOISE)
     assert "monday" in said
     assert "tuesday" in said
 
@@ -279,7 +279,7 @@ def test_what_is_refused(tree, tmp_path, file, text, said):
     layout = tree[1].layout
     (tmp_path / file).write_text(text)
     with pytest.raises(FileError, match=said):
-        results.read([tmp_path / file], layout, layout.hosts, NOISE)
+        results.read([tmp_path / file], layout, layout.hosts)
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -299,7 +299,7 @@ def judge_mutant(model, path, seed):
     else:
         path.write_text(mutants.text(rng, good * 3), encoding="utf-8", errors="replace")
     try:
-        found = results.read([path], model.layout, model.layout.hosts, NOISE)
+        found = results.read([path], model.layout, model.layout.hosts)
     except LinkwrightError as error:
         return str(error)
     assert all(math.isnan(rate) or rate > 0 for one in found.seen for rate in one.rates)
@@ -325,7 +325,7 @@ def test_one_node_of_gpus_is_one_host(tmp_path):
     assert "18 hosts, 72 ranks" in invoke("locate", "--on", "gb200-nvl72").out  # an operating system for each tray
     (tmp_path / "t.2@n1+3@n1.log").write_text(OSU.format(rate=48000))
     found = invoke("locate", "--on", "hgx-h100", "--hosts", "n1", "--results", str(tmp_path / "t.2@n1+3@n1.log"))
-    assert "hgx-h100: 1 test, 1 rates" in found.out, found.err
+    assert "hgx-h100: 1 test, 1 rate," in found.out, found.err
 
 
 def test_a_rate_above_the_wire_is_impossible_and_says_nothing(tree, tmp_path):
@@ -342,15 +342,16 @@ def test_a_rate_above_the_wire_is_impossible_and_says_nothing(tree, tmp_path):
         assert ("nothing was slow" in found.out) == healthy
         assert ("open      no rate is possible" in found.out) != healthy
         assert f"missing   {len(model.places)} of {len(model.places)} places" in found.out
-    assert results.possible(model, [Observation(pair, (1.14e8, 9.6e7))], NOISE)[1] == ()
+    assert results.possible(model, [Observation(pair, (1.14e8, 9.6e7))], NOISE).above == 0
 
 
 def test_most_rates_above_the_wire_accuse_the_description(tree):
     _, model = tree
     test = model.library[0]
     seen = [Observation(test, tuple(1.5 * np.exp(model.effects[0].base)))]
-    kept, (said,) = results.possible(model, seen, NOISE)
-    assert kept == tuple(seen)
+    checked = results.possible(model, seen, NOISE)
+    (said,) = checked.words(str)
+    assert (checked.seen, checked.impossible) == (tuple(seen), ())
     assert "correct the machine file" in said
 
 
@@ -556,7 +557,8 @@ def test_a_drop_is_named_in_the_third_round_and_then_expected(tree):
             ("--run", "--watch", "5m", "--budget", "3m"),
             "--watch learns its own first rounds, until it is stopped; omit --budget",
         ),
-        (("--sure", "1.5"), "`1.5` is not a share: those have a percent sign, or a value below 1; write `1.5%`"),
+        (("--sure", "1.5"), "`1.5` is not a share above 0 and below 100 %; write `1.5%`, with its sign"),
+        (("--sure", "150"), "`150` is not a share above 0 and below 100 %; write one such as `95%`"),
         (("--run", "--watch", "5m", "--textfile", "x.txt"), "end in .prom"),
     ],
 )

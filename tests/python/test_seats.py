@@ -46,7 +46,7 @@ def test_every_node_gets_an_equal_share(variant: Variant, ranks: int | None, exp
         (
             Variant(2, ranks_per_node=4),
             6,
-            "with 4 on each of 2 nodes there are 8, or those of fewer nodes, a multiple of 4",
+            "4 on each of 2 nodes are 8; ask for a multiple of 4 up to that",
         ),
         (Variant(2, place=("GPU 0",)), None, "unknown endpoint `GPU 0`"),
         (Variant(2, place=("node 0 GPU 0", "node 0 GPU 0")), None, "is named twice"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from linkwright.advise.locate.effects import FaultModel
     from linkwright.advise.locate.posterior import Observation, Posterior
+    from linkwright.advise.locate.results import CheckedRates
     from linkwright.advise.locate.rounds import Test
     from linkwright.advise.locate.search import NextTest, SearchState
     from linkwright.machines import Variant
@@ -145,7 +147,7 @@ class LocateTask:
         """Results and remarks about them."""
         from linkwright.advise.locate import results
 
-        found = results.read(paths, self.layout, self.hosts, self.noise)
+        found = results.read(paths, self.layout, self.hosts)
         return found.seen, found.remarks
 
     def learn(self, seen: Sequence[Observation], baseline: Sequence[Observation]) -> None:
@@ -161,16 +163,15 @@ class LocateTask:
             cell: rate for one in baseline for cell, rate in zip(one.test.cells, one.rates, strict=True) if rate == rate
         }
 
-    def judge(self, seen: Sequence[Observation]) -> tuple[Posterior, SearchState]:
-        """What is known after these results."""
+    def judge(self, seen: Sequence[Observation]) -> tuple[Posterior, SearchState, CheckedRates]:
+        """What is known after these results, the verdict, and which results are possible."""
         from linkwright.advise.locate.posterior import posterior
         from linkwright.advise.locate.results import possible
         from linkwright.advise.locate.search import verdict
 
-        seen, self.impossible = possible(self.model, seen, self.noise)
-        self.usable = any(rate == rate for one in seen for rate in one.rates)
-        known = posterior(self.model, seen, self.noise, self.usual)
-        return known, verdict(known, seen, self.sure)
+        checked = possible(self.model, seen, self.noise)
+        known = posterior(self.model, checked.seen, self.noise, self.usual)
+        return known, verdict(known, checked.seen, self.sure), checked
 
     def feels(self, test: Test, which: Sequence[int]) -> bool:
         """Whether a slow one of these places would slow a message of a test."""
@@ -268,7 +269,10 @@ class LocateTask:
         self, seen: Sequence[Observation], remarks: Sequence[str], out: Path | None, as_json: bool, ended: str = ""
     ) -> None:
         """Print the verdict, what else it may be, and the next test; write the machine."""
-        known, found = self.judge(seen)
+        from linkwright.advise.locate.results import contradictions
+
+        known, found, checked = self.judge(seen)
+        remarks = [*remarks, *contradictions(checked.seen, self.rank, self.noise)]
         again = self.search.next(known, [one.test for one in seen])
         shares = known.share(found.which)
         apart = self._apart(found, shares, [one for one, there in zip(seen, known.active, strict=True) if there])
@@ -282,15 +286,15 @@ class LocateTask:
             print_json({
                 "machine": self.layout.name, "verdict": found.word, "probability": round(found.chance, 4),
                 "answers": sets, "scale": round(known.scale, 4), "simulated_apart": apart, "remarks": list(remarks),
-                "impossible": list(self.impossible), "untested": self._untested(known),
+                "impossible": self.impossible(checked), "untested": self.untested(known),
                 "unexplained": known.strays[:SHOWN], "next": self._test(again),
             })  # fmt: skip
         else:
-            rates = sum(len(one.rates) for one in seen)
-            click.echo(f"{self.layout.name}: {counted(len(seen), 'test')}, {rates} rates, {self._scale(known)}")
-            click.echo("\n".join(self.verdict(known, found, shares, apart)))
+            rates = counted(sum(len(one.rates) for one in seen), "rate")
+            click.echo(f"{self.layout.name}: {counted(len(seen), 'test')}, {rates}, {self._scale(known)}")
+            click.echo("\n".join(self.verdict(known, found, checked, shares, apart)))
             for line in (
-                *self.impossible[:SHOWN],
+                *itertools.islice(checked.words(self.rank), SHOWN),
                 *remarks[:SHOWN],
                 *self._unexplained(known),
                 *([ended] if ended else []),
@@ -315,13 +319,13 @@ class LocateTask:
         return f"at {known.scale:.1%} of the modelled rates{far}"
 
     def verdict(
-        self, known: Posterior, found: SearchState, shares: Sequence[float], apart: float | None
+        self, known: Posterior, found: SearchState, checked: CheckedRates, shares: Sequence[float], apart: float | None
     ) -> Iterator[str]:
         """The answer in words, and what else it may be."""
         word = {"found": "found", "healthy": "healthy", "open": "likely"}[found.word]
-        untested, every = self._untested(known), len(self.model.places)
+        untested, every = self.untested(known), len(self.model.places)
         missing = f"missing   {untested} of {every} places: no usable rate shows yet whether they are slow"
-        if not self.usable:
+        if not checked.usable:
             yield "open      no rate is possible, so that nothing is known of any place"
             yield missing
             return
@@ -349,7 +353,15 @@ class LocateTask:
         left = len(self.model.places) - len(named | set(np.flatnonzero(chances).tolist()))
         yield f"excluded  {left} of {len(self.model.places)} places, below a millionth of the likeliest answer"
 
-    def _untested(self, known: Posterior) -> int:
+    def impossible(self, checked: CheckedRates) -> list[dict[str, object]]:
+        """Rates that were set aside, for JSON."""
+        return [
+            {"source": one.source, "from": self.rank(one.flow[0]), "to": self.rank(one.flow[1]),
+             "bytes_per_s": round(one.rate), "most_bytes_per_s": round(one.most)}
+            for one in checked.impossible
+        ]  # fmt: skip
+
+    def untested(self, known: Posterior) -> int:
         """Places of which the results do not say whether they are slow."""
         from linkwright.advise.locate.search import TESTED
 

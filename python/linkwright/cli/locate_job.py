@@ -30,7 +30,6 @@ def search(
     asked: LocateTask, baseline: Sequence[Path], log: Path | None, budget: float, out: Path | None, as_json: bool
 ) -> None:
     """Run tests in this MPI job, until the verdict."""
-    from linkwright.advise.locate.results import contradictions
     from linkwright.advise.locate.search import MOST_WAITS
     from linkwright.executors import EXECUTORS
 
@@ -48,7 +47,7 @@ def search(
         while True:
             begin = time.monotonic()
             seen.append(measured(asked, world, test, log))
-            known, found = asked.judge(seen)
+            known, found, _ = asked.judge(seen)
             if not as_json:
                 say(f"{test.name}: {counted(len(test.cells), 'rate')}; {found.word} {found.chance:.1%}")
             longest = max(longest, time.monotonic() - begin)
@@ -57,7 +56,7 @@ def search(
                 repeated.add(found.which)
                 tests = dict.fromkeys(one.test for one in seen if asked.feels(one.test, found.which))
                 seen += [measured(asked, world, one, log) for one in tests]
-                known, found = asked.judge(seen)
+                known, found, _ = asked.judge(seen)
             test = asked.search.next(known, [one.test for one in seen], found.word == "found").test
             again = test in {one.test for one in seen}
             if found.word == "healthy" or (found.word == "found" and (found.covered or again)):
@@ -69,7 +68,7 @@ def search(
                 if found.word == "open":
                     ended = "the budget is spent; give more with --budget, or repeat with --baseline"
                 break
-        asked.show(seen, contradictions(seen, asked.layout, asked.noise), out, as_json, ended)
+        asked.show(seen, (), out, as_json, ended)
 
 
 def check_job(asked: LocateTask, world) -> None:

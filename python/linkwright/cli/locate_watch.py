@@ -76,13 +76,14 @@ def _alarm(
     asked: LocateTask, seen: Sequence[Observation], changes: Sequence[RateChange], count: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    known, found = asked.judge(seen)
+    known, found, checked = asked.judge(seen)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     places = [asked.model.places[at].part.name for at in found.which]
     if as_json:
         print_json({
             "time": now, "round": count, "verdict": found.word, "probability": round(found.chance, 4), "places": places,
             "shares": [round(share, 3) for share in known.share(found.which)],
+            "impossible": asked.impossible(checked), "untested": asked.untested(known),
             "changes": [{"cell": one.cell, "expected": round(one.before), "measured": round(one.now)}
                         for one in changes],
         })  # fmt: skip
@@ -93,7 +94,9 @@ def _alarm(
             f"{now} changed  {asked.rank(a)} to {asked.rank(b)}: at {one.now / one.before:.0%} of the rate expected"
         )
     shares = known.share(found.which)
-    click.echo("\n".join(asked.verdict(known, found, shares, None)))
+    click.echo("\n".join(asked.verdict(known, found, checked, shares, None)))
+    for line in checked.words(asked.rank):
+        click.echo(f"note      {line}")
 
 
 def _metrics(asked: LocateTask, seen: Sequence[Observation], expected: Sequence[Floats], count: int) -> str:

@@ -68,8 +68,8 @@ class Share(click.ParamType):
         if number >= 1 and not percent:
             whole = f"{100 * number:g}"
             if self._proper:
-                cure = f"; write `{number:g}%`" if number < 100 else " and is below 100 %; write one such as `95%`"
-                self.fail(f"`{value}` is not a share: those have a percent sign, or a value below 1{cure}", param, ctx)
+                cure = f"`{number:g}%`, with its sign" if 1 < number < 100 else "one such as `95%`"
+                self.fail(f"`{value}` is not a share above 0 and below 100 %; write {cure}", param, ctx)
             self.fail(f"`{value}` could be {number:g} % or {whole} %; write `{number:g}%` or `{whole}%`", param, ctx)
         share = number / 100 if percent else number
         if self._proper and not 0 < share < 1:

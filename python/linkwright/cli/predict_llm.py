@@ -87,7 +87,7 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
 @click.option("--fsdp", is_flag=True, help="Share parameters too: the same as --zero 3.")
 @_degree("microbatch", "Sequences of a microbatch.")
 @_degree("batch", "Sequences of a step, or requests under way, on all GPUs.", "four microbatches a stage, or a request")
-@_degree("sequence", "Tokens of a sequence: `8192` or `8K`.", "that of the model", _LENGTH)
+@_degree("sequence", "Tokens of a sequence: `8192`, `8K` or `1M`.", "that of the model", _LENGTH)
 @click.option("--precision", type=click.Choice(PRECISIONS), help="Precision of the products.  [default: bf16]")
 @click.option(
     "--recompute", type=click.Choice(RECOMPUTE),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.advise.predict.llm.compute import WIDE
 from linkwright.base.units import GIGA, TERA, counted, format_time
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.training_table import say
@@ -132,6 +133,6 @@ def _room(one: ServingForecast) -> str:
         cures += ["--cache fp8"] if one.load.cache == "bf16" else []
     else:
         cures = ["divide the model further (--tp, --pp, --ep)"]
-        cures += ["use --precision fp8"] if one.chip.precision == "bf16" and "fp8" in one.chip.precisions else []
+        cures += ["use --precision fp8"] if one.chip.precision in WIDE and "fp8" in one.chip.precisions else []
     cure = ", or ".join(cures)
     return f"DOES NOT FIT: {total:,.1f} GB of {room:,.0f} GB, {total - room:,.1f} GB too much; {cure}"

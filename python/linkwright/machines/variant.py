@@ -126,8 +126,8 @@ class Variant:
             raise UsageError(f"--ranks-per-node {per_node}: a node of {machine.name} has {each} ranks; ask for fewer")
         if ranks is not None and (ranks % per_node or ranks > nodes * per_node):
             raise UsageError(
-                f"{ranks} ranks: with {per_node} on each of {nodes} nodes there are {nodes * per_node}, or those of "
-                f"fewer nodes, a multiple of {per_node}; ask for so many, or change --ranks-per-node"
+                f"{ranks} ranks: {per_node} on each of {nodes} nodes are {nodes * per_node}; ask for a multiple of "
+                f"{per_node} up to that, or change --ranks-per-node"
             )
         used = nodes if ranks is None else ranks // per_node
         return tuple(node * each + rank for node in range(used) for rank in range(per_node))
@@ -160,7 +160,7 @@ def _named(machine: _native.Machine, names: Iterable[str], ranks: int | None) ->
             raise UsageError(f"--place: `{name}` is named twice; name each endpoint once")
         found.append(known[name])
     if ranks is not None and ranks != len(found):
-        raise UsageError(f"{ranks} ranks: --place names {len(found)} endpoints, and each rank needs one; name so many")
+        raise UsageError(f"{ranks} ranks: --place names {len(found)} endpoints, and each rank needs one; name {ranks}")
     return tuple(found)
 
 

@@ -26,4 +26,4 @@ flows = [(rank, (rank + 1) % 3) for rank in range(3)]
 if job.rank == 0:
     print(*exchange.rates(job, flows, 1 << 20), flush=True)
 else:
-    job.comm.gather(exchange.take_part(job, *job.ordered()["exchange"]))
+    job.comm.gather(exchange.take_part(job, *job.next_order()["exchange"]))

@@ -159,8 +159,7 @@ def test_uneven_exchanges_and_the_librarys_own_give_every_element(tmp_path, coll
     rows = [row for row in runs.find(tmp_path, "latest").results().records() if row["metric"] == "time"]
     assert {row["algorithm"] for row in rows} == {ours, "rails_chunked", "mpi-native"}
     for row in rows:  # on a busy machine a row has no time, but never wrong data
-        assert row["status"] in ("ok", "out-of-time", "waived"), row
-        assert "is not called" not in (row["reason"] or "")
+        assert row["status"] in ("ok", "out-of-time"), row
         assert "data not checked" not in (row["reason"] or "")
 
 
@@ -171,7 +170,9 @@ def test_counts_with_empty_rows_and_columns_on_the_library(tmp_path):
         str(tmp_path / "counts.csv"), "--iters", "3", *BRIEF, "--runs", str(tmp_path),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "failed" not in done.stdout
+    rows = [row for row in runs.find(tmp_path, "latest").results().records() if row["metric"] == "time"]
+    assert {row["algorithm"] for row in rows} == {"mpi-native", "linear"}
+    assert {row["status"] for row in rows} <= {"ok", "out-of-time"}
 
 
 def test_native_algorithms_exist_on_mpi_only(tmp_path):

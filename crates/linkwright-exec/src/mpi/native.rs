@@ -105,8 +105,7 @@ impl<'a> Native<'a> {
         let op = library.handles.ops[data.op as usize];
         let uncountable = || {
             waived(format!(
-                "{} elements of a rank are more than the library's own collectives count ({}); use a smaller size",
-                call.elements,
+                "more elements than the library's own collectives count ({}); use a smaller size",
                 c_int::MAX
             ))
         };

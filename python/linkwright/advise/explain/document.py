@@ -83,6 +83,7 @@ def _table(answer: Answer) -> dict[str, Any]:
                 "size_bytes": one.size, "time_us": one.time, "healthy_time_us": one.healthy, "busbw": one.busbw,
                 "healthy_busbw": one.healthy_busbw, "low_busbw": one.range[0], "high_busbw": one.range[1],
                 "floor_busbw": one.floor_busbw, "below_floor": one.is_slow, "judged": one.size in sizes,
+                "in_slow_band": one in judged.slow,
             }
             for one in answer.points
         ],
@@ -134,7 +135,8 @@ def schema() -> Schema:
         low_busbw={**_NUMBER, "description": "of ten published systems of this size, one is below"},
         high_busbw={**_NUMBER, "description": "one is above"},
         floor_busbw={**_NUMBER, "description": "the floor of `expect`, which the verdict goes by, too"},
-        below_floor=_BOOL, judged={**_BOOL, "description": "whether the verdict is based on it"},
+        below_floor=_BOOL, in_slow_band={**_BOOL, "description": "whether it is why the log is slow at some sizes"},
+        judged={**_BOOL, "description": "whether the verdict is based on it"},
     )  # fmt: skip
     table = _closed(
         tool=_TEXT, collective=_TEXT, collective_inferred=_BOOL, ranks=_COUNT, nodes=_COUNT, ranks_per_node=_COUNT,

@@ -45,12 +45,12 @@ class LogJudged:
 
     @property
     def sentences(self) -> list[str]:
-        """The verdict on each table, the worst first; equal ones are one sentence with their number."""
+        """The verdict on each table, the worst first; equal ones are said once, with their number."""
         if not self.answers:
             return [f"Compared with no healthy machine: {self.refused}."]
         ordered = sorted(self.answers, key=lambda one: (one.passes, one.verdict.share))
         counts = Counter(map(_sentence, ordered))
-        return [text if count == 1 else f"{text} So say {count:,} tables." for text, count in counts.items()]
+        return [text if count == 1 else f"{text} {count:,} tables have this verdict." for text, count in counts.items()]
 
 
 def _sentence(answer: Answer) -> str:

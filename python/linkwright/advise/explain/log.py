@@ -67,7 +67,7 @@ class Answer:
     def failures(self) -> list[str]:
         """Why a gate does not let it through, in sentences; empty if it does."""
         judged = self.verdict
-        slow = [] if judged.passes else [f"The verdict is {judged.word}: {judged.rule}."]
+        slow = [] if judged.passes else [f"The verdict is {judged.word}: {judged.why}."]
         stated = [f"The log states a fault: {one.stated}." for one in self.suspects if one.stated]
         return [*([self.wrong] if self.wrong else []), *slow, *(stated if judged.word != "fine" else []), *self.flaws]
 
@@ -169,9 +169,9 @@ def explained(
     least = system.least_us(last) if odd and system.collective == "sendrecv" else None
     if least and measured[last] >= least * AT_LIMIT:
         judged = replace(judged, word="fine", rule="more than the model has, and no more than the links carry")
-    judged = verdict.in_parts(
-        judged, points, [one.size for one in irregular], one_process=system.one_process or (facts.per_process or 1) > 1
-    )
+    if judged.word != "unsure" or not (guessed or assumed):  # else the healthy times are in doubt at all sizes
+        one_process = system.one_process or (facts.per_process or 1) > 1
+        judged = verdict.in_parts(judged, points, [one.size for one in irregular], one_process=one_process)
     # Ports that were measured below an assumed rate may be healthy ports of another network.
     other_ports = guessed and facts.measured.get("port", (1.0, 1.0))[0] < links.FINE["port"]
     guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
@@ -207,7 +207,7 @@ def _point(system: System, size: int, time_us: float) -> Point:
 
 
 def _slow_between(measured: Mapping[int, float], points: Sequence[Point]) -> list[int]:
-    """Sizes between the points that seem far slower than both of their neighbours' shares, the worst few.
+    """Sizes between the points that seem far below the median share, the worst few.
 
     The healthy time is taken from the points around, so it is only good enough to choose what to simulate.
     """
@@ -269,7 +269,7 @@ def verdict_in_words(answer: Answer) -> list[str]:
     first = (
         f"Verdict: {judged.word}. At {sized(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
         f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
-        f"of its rate: {judged.rule}. busbw is {bus_factor(answer.system):.4g} x size / time."
+        f"of its rate: {judged.why}. busbw is {bus_factor(answer.system):.4g} x size / time."
     )
     low, high = last.range
     ranged = (

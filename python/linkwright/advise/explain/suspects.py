@@ -29,7 +29,7 @@ WHOLE = 6  # sizes of a whole curve
 # ten, three quarters more is known well.
 WITHIN, OF_HEALTHY = 1.5, 0.25
 MATTERS = 1.05  # the factor by which what the log states brings the curve nearer, to be a cause
-MOST_NODES = 8  # the same of choices of the library, which depend on how many there are
+MOST_NODES = 8  # on which choices of the library are simulated, which depend on how many there are
 BASES = 2  # of the likeliest faults, to have another on top
 BEHIND = 5.0  # ln(probability) of a kind behind the first, whose whole curve is still simulated
 MOST_FAR = 3  # faults to remark where none is a cause

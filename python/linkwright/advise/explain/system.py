@@ -26,7 +26,7 @@ from .sensitivity import Effect, effects
 if TYPE_CHECKING:
     from linkwright.base.native_types import NetworkColumns, NodeColumns
 
-FEW_NODES = 4  # on which faults of links, and the numbers that matter, are simulated for more
+FEW_NODES = 4  # larger machines simulate faults of links, and the numbers that matter, on so many
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ SLOW = 1.5  # threshold, as a multiple of the healthy time, for reporting small 
 # the same bytes (2.8 %, references/modern). So near a floor, another run may be on its other side.
 AGAIN = 0.03
 # Of the floor of a size, below which it is slow whatever the others are; where start-ups bind, and where no floor is
-# known, it is a third.
+# known, it is a third. Assumed: no published log states from where on its author called a size slow.
 FAR_BELOW, FAR_BELOW_START = 0.5, 0.33
 IN_PARTS = "slow at some sizes"
 WORDS = ("fine", "unsure", IN_PARTS, "suspicious", "broken", "faster than expected")
@@ -92,6 +92,7 @@ class LogVerdict:
         rule: what gives the word.
         reached: the healthy machine's rate at the largest size, as a share of its rate for large sizes.
         scatter: the share of the largest size over the least one that is judged.
+        slow: neighbouring sizes below these that are slow for another reason than start-ups; empty if there are none.
     """
 
     word: str
@@ -101,6 +102,18 @@ class LogVerdict:
     rule: str
     reached: float
     scatter: float = 1.0
+    slow: tuple[Point, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """The rule, and the sizes that are slow although larger ones are not."""
+        if not self.slow:
+            return self.rule
+        factors = sorted(point.time / point.healthy for point in self.slow)
+        between = " to ".join(dict.fromkeys(f"{one:.2g}" for one in (factors[0], factors[-1])))
+        ends = " to ".join(dict.fromkeys(format_size(point.size) for point in (self.slow[0], self.slow[-1])))
+        takes = "takes" if len(self.slow) == 1 else "take"
+        return f"{self.rule}; but {ends} {takes} {between} times as long as on a healthy machine"
 
     @property
     def passes(self) -> bool:
@@ -147,7 +160,7 @@ def in_parts(judged: LogVerdict, points: Sequence[Point], odd: Sequence[int], *,
         odd: sizes at which the curve itself is irregular.
         one_process: whether one process launches the GPUs of a node in turn, which makes all small sizes late.
     """
-    if not judged.passes or judged.word == "unsure":
+    if not judged.passes:
         return judged
     below = [point for point in points if point.size < judged.judged[0].size]
     runs = [list(its) for slow, its in groupby(below, key=lambda point: _is_far_below(point, FAR_BELOW)) if slow]
@@ -155,13 +168,7 @@ def in_parts(judged: LogVerdict, points: Sequence[Point], odd: Sequence[int], *,
     if not slow:
         return judged
     worst = max(slow, key=lambda its: max(point.time / point.healthy for point in its))
-    factors = sorted(point.time / point.healthy for point in worst)
-    between = f"{factors[0]:.2g} to {factors[-1]:.2g}" if len(factors) > 1 else f"{factors[0]:.2g}"
-    ends = " to ".join(dict.fromkeys((format_size(worst[0].size), format_size(worst[-1].size))))
-    takes = "takes" if len(worst) == 1 else "take"
-    return replace(
-        judged, word=IN_PARTS, rule=f"{judged.rule}; but {ends} {takes} {between} times as long as on a healthy machine"
-    )
+    return replace(judged, word=IN_PARTS, slow=tuple(worst))
 
 
 def _counts(its: Sequence[Point], first: Point, odd: Sequence[int], *, one_process: bool) -> bool:
@@ -169,7 +176,9 @@ def _counts(its: Sequence[Point], first: Point, odd: Sequence[int], *, one_proce
     irregular = any(its[0].size <= size <= its[-1].size for size in odd)
     known = all(point.tolerance.known for point in its)
     if its[0] is first:  # all small sizes are slow, as late starts make them
-        its = [] if one_process else [point for point in its if _is_far_below(point, FAR_BELOW_START)]
+        if one_process:
+            return False
+        its = [point for point in its if _is_far_below(point, FAR_BELOW_START)]
     return (irregular and bool(its)) or (known and len(its) > 1)
 
 
@@ -193,7 +202,7 @@ def _judged(share: float, tolerance: Tolerance, *, loose: bool, assumed: bool) -
         more = ", and no more can be judged" if loose else ""
         return "fine", f"above {fine:.0%}{floor or ', as nine in ten published tables of other systems are'}{more}"
     if tolerance.known and fine > BROKEN and share >= fine * (1 - AGAIN):
-        return "unsure", f"at most {AGAIN:.0%}, as two runs may differ, below {fine:.1%}{floor}; run again"
+        return "unsure", f"at most {AGAIN:.0%}, as equal measurements may differ, below {fine:.1%}{floor}; run again"
     if share >= least:
         return "unsure", f"between {least:.0%} and {fine:.0%}, and no published system tells how much is healthy"
     if share < broken:

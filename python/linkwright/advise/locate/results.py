@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,21 +42,20 @@ class Results:
 
     Attributes:
         seen: the tests, in order.
-        remarks: what was left out or contradicts itself, in words.
+        remarks: what was left out, in words.
     """
 
     seen: tuple[Observation, ...]
     remarks: tuple[str, ...]
 
 
-def read(paths: Sequence[Path], layout: HostLayout, hosts: Sequence[str], noise: float) -> Results:
+def read(paths: Sequence[Path], layout: HostLayout, hosts: Sequence[str]) -> Results:
     """Read the results of tests.
 
     Args:
         paths: files and run folders.
         layout: of the machine that they are said to be of.
         hosts: names of its hosts as logs and files spell them.
-        noise: relative deviation of a rate.
 
     Raises:
         FileError: a file is of another machine, of no known format, or names hosts that the machine has not.
@@ -82,10 +81,57 @@ def read(paths: Sequence[Path], layout: HostLayout, hosts: Sequence[str], noise:
         seen.append(Observation(Test(turn, tuple(cells)), tuple(rates), its[0][2] if len(its) == 1 else turn))
     if not any(rate == rate for one in seen for rate in one.rates):
         raise FileError(f"{', '.join(str(path) for path in paths)}: no test has a rate; run one and give its results")
-    return Results(tuple(seen), (*remarks, *contradictions(seen, layout, noise)))
+    return Results(tuple(seen), tuple(remarks))
 
 
-def contradictions(seen: Iterable[Observation], layout: HostLayout, noise: float) -> list[str]:
+@dataclass(frozen=True)
+class ImpossibleRate:
+    """A rate of a result that is faster than the links of its message: (source, target) ranks, bytes per second."""
+
+    source: str
+    flow: tuple[int, int]
+    rate: float
+    most: float
+
+
+@dataclass(frozen=True)
+class CheckedRates:
+    """Results next to what the described links carry.
+
+    Attributes:
+        seen: the results, with NaN in place of impossible rates.
+        impossible: those that were set aside.
+        above: how many rates are above; if most of several are, the description is what is wrong, and none is set
+            aside.
+        count: how many rates there are.
+    """
+
+    seen: tuple[Observation, ...]
+    impossible: tuple[ImpossibleRate, ...]
+    above: int
+    count: int
+
+    @property
+    def usable(self) -> bool:
+        """Whether a rate is left."""
+        return any(rate == rate for one in self.seen for rate in one.rates)
+
+    def words(self, name: Callable[[int], str]) -> Iterator[str]:
+        """Sentences about them; `name` is that of a rank."""
+        if self.above > len(self.impossible):
+            yield (
+                f"{self.above} of {self.count} rates are above what their links are described to carry; correct the "
+                "machine file"
+            )
+        for one in self.impossible:
+            a, b = map(name, one.flow)
+            yield (
+                f"impossible: {one.source}: {a} to {b} at {one.rate / GIGA:.4g} GB/s, and its links carry "
+                f"{one.most / GIGA:.4g}; set aside: repeat the test, or correct the machine file"
+            )
+
+
+def contradictions(seen: Iterable[Observation], name: Callable[[int], str], noise: float) -> list[str]:
     """Sentences about messages that were fast in one test and slow in the same test at another time."""
     known: dict[tuple[Test, Cell], tuple[float, str]] = {}
     found = []
@@ -93,7 +139,7 @@ def contradictions(seen: Iterable[Observation], layout: HostLayout, noise: float
         for cell, rate in zip(one.test.cells, one.rates, strict=True):
             before = known.setdefault((one.test, cell), (rate, one.source or one.test.name))
             if rate == rate and before[0] == before[0] and abs(math.log(rate / before[0])) > _APART * noise:
-                a, b = (layout.nodes[end] for end in cell[0])
+                a, b = map(name, cell[0])
                 found.append(
                     f"{a} to {b}: {before[0] / GIGA:.4g} GB/s in {before[1]} and {rate / GIGA:.4g} in "
                     f"{one.source or one.test.name}, the same test: both count; a fault may come and go"
@@ -101,33 +147,22 @@ def contradictions(seen: Iterable[Observation], layout: HostLayout, noise: float
     return found[:10]
 
 
-def possible(
-    model: FaultModel, seen: Sequence[Observation], noise: float
-) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
-    """Set aside rates that no described link carries, and say which.
-
-    If most of several rates are, the description is what is wrong, and they are kept to be judged against each other.
-
-    Returns:
-        The results, with NaN in place of such rates, and a sentence for each of them.
-    """
+def possible(model: FaultModel, seen: Sequence[Observation], noise: float) -> CheckedRates:
+    """Set aside rates that no described link carries."""
     above = [np.nan_to_num(np.array(one.rates)) > (1 + _FASTER * noise) * model.most(one.test) for one in seen]
     rates = sum(sum(rate == rate for rate in one.rates) for one in seen)
     count = sum(int(its.sum()) for its in above)
     if rates >= _AGREE and 2 * count > rates:
-        said = f"{count} of {rates} rates are above what their links are described to carry; correct the machine file"
-        return tuple(seen), (said,)
-    kept, said_of = [], []
+        return CheckedRates(tuple(seen), (), count, rates)
+    kept, aside = [], []
     for one, its in zip(seen, above, strict=True):
         most = model.most(one.test) if its.any() else ()
-        for at in np.flatnonzero(its):
-            a, b = (model.layout.nodes[end] for end in one.test.cells[at][0])
-            said_of.append(
-                f"impossible: {one.source or one.test.name}: {a} to {b} at {one.rates[at] / GIGA:.4g} GB/s, and its "
-                f"links carry {most[at] / GIGA:.4g}; set aside: repeat the test, or correct the machine file"
-            )
+        aside += [
+            ImpossibleRate(one.source or one.test.name, one.test.cells[at][0], one.rates[at], float(most[at]))
+            for at in np.flatnonzero(its).tolist()
+        ]
         kept.append(replace(one, rates=tuple(np.where(its, np.nan, one.rates).tolist())))
-    return tuple(kept), tuple(said_of)
+    return CheckedRates(tuple(kept), tuple(aside), count, rates)
 
 
 def line(machine: str, ranks: int, one: Observation, size: int) -> str:

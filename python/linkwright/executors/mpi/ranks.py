@@ -85,7 +85,7 @@ def share(world: World, work: Callable[[], Shared]) -> Shared:
 def serve(world: World) -> object:
     """Serve rank 0 until it lets this rank go; returns what rank 0 shares, if anything."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # mpirun decides what Ctrl-C means
-    while (order := world.ordered()) is not None:
+    while (order := world.next_order()) is not None:
         if "shared" in order:
             return order["shared"]
         if "sleep" in order:

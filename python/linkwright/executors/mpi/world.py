@@ -50,7 +50,7 @@ class Place:
     kernel: str  # hosts with the same one, such as containers or namespaces, share processors
 
 
-_NAP_S = 1e-3  # how soon an order is seen
+_NAP_S = 1e-3  # between two looks for an order, which may take several
 
 
 @dataclass
@@ -124,11 +124,11 @@ class World:
         return made, [data, control]
 
     def order(self, what: object) -> None:
-        """Tell the other ranks, which wait in `ordered`, what to do; None releases them."""
+        """Tell the other ranks, which wait in `next_order`, what to do; None releases them."""
         self.comm.Ibarrier().Wait()
         self.comm.bcast(what)
 
-    def ordered(self) -> Any:
+    def next_order(self) -> Any:
         """Wait for an order of rank 0, asleep.
 
         In a collective call they would spin and yield. On a host with fewer cores than ranks, rank 0, which meanwhile

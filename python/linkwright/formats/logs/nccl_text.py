@@ -156,14 +156,16 @@ class _Reading:
             stream.group = Group(ranks=int(match[3]))
         elif "count(elems)" in text:
             self._start(stream, None, known=False)
-            self.left_out.add(at, "a table of nccom-test, for AWS Trainium; it is not read, as no machine has these")
+            self.left_out.add(
+                at, "a table of nccom-test, for AWS Trainium; it is not read, as no described machine has Trainium"
+            )
         elif _END in text:
             for table in stream.open:
                 table.ended = True
             stream.open.clear()
         if place is not None and "#" not in "".join(words[:place]):
             self._row(at, text, words[place - 2 :], stream, label)
-        elif stream.columns and _is_near(words):
+        elif stream.columns and _is_near(words, stream.columns):
             if stream.known:
                 self.complaints.add(at, f"size, count and type of a row were expected: `{shown(text)}`")
         elif "size" in words and "count" in words and "time" in words:
@@ -263,14 +265,16 @@ class _Reading:
         ) if checked.rows else None  # fmt: skip
 
 
-def _is_near(words: Sequence[str]) -> bool:
+def _is_near(words: Sequence[str], columns: Sequence[str]) -> bool:
     """Whether a line has the type and the rates of a row, behind something else than a size and a count.
 
-    Or the size, the count and the rates, around a type that is not known.
+    Or the size, the count and the rates, around a type that is not known, in as many columns as the heading or before
+    an operator.
     """
     if "," in words[0] if words else False:
         words = " ".join(words).replace(",", " ").split()
-    if len(words) > 5 and all(_NUMBER.fullmatch(word) for word in words[:2]) and not _NUMBER.fullmatch(words[2]):
+    is_row = len(words) > 5 and (len(words) == len(columns) or words[3] in (*_REDUCTIONS, "none"))
+    if is_row and all(_NUMBER.fullmatch(word) for word in words[:2]) and not _NUMBER.fullmatch(words[2]):
         return sum(1 for rate in words[3:] if _NUMBER.fullmatch(rate)) >= 3
     for place, word in enumerate(words[:12]):
         if word.lstrip("0123456789.,") in TYPES and any(c.isdigit() for c in "".join(words[: place + 1])):

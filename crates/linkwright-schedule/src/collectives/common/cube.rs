@@ -25,7 +25,7 @@ impl Cube {
         if butterfly.core().len() < shape.ranks as usize {
             let near = shape.ranks.next_power_of_two() / 2;
             return Err(algorithm.waive(format!(
-                "surplus ranks beyond a power of two do less than the others; use {near} ranks or fewer"
+                "surplus ranks beyond a power of two do less than the others; use {near} ranks, or another power of two"
             )));
         }
         let mut b = Program::new(algorithm.collective, shape, Group::xor(shape.ranks))?;

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm.model import EXPERT
-from linkwright.advise.predict.training.compute import EFFICIENCY, peak_flops, stated
+from linkwright.advise.predict.training.compute import EFFICIENCY, stated
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
 from linkwright.machines import ASSUMED, gpus
@@ -75,12 +75,13 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
             f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
             "with `tensor_bf16` (docs/machines.md)"
         )
-    single = peak_flops(machine) or 0.0
     # Of an assumed box only bf16 is its own; half is that of its generation.
     stated_wide = {key: stated(machine, key) for key in (WIDE[:1] if name.startswith(ASSUMED) else WIDE)}
-    peaks = {key: peak.flops_per_s for key, peak in stated_wide.items() if peak and peak.flops_per_s > single}
+    peaks = {key: peak.flops_per_s for key, peak in stated_wide.items() if peak}
     if not peaks:
-        raise UsageError(f"{machine.name}: its file states no `tensor_bf16`, so no product has a rate; add the fact")
+        raise UsageError(
+            f"{machine.name}: its file states neither `tensor_bf16` nor `tensor_half`, so no product has a rate; add the fact"
+        )
     if row:
         peaks |= {key: value * TERA for key, value in row.tensor_tflops.items() if key not in WIDE}
     if precision not in peaks:
@@ -92,7 +93,7 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         assumed = row.reached["status"] == "assumed"  # such as that of a sister: the step then has a range
         reached, basis = row.reached["value"], row.reached["source"]
     memory = _memory_bytes_per_s(machine)
-    wide = peaks.get(precision if precision in WIDE else WIDE[0], peaks[precision])
+    wide = peaks[next(key for key in (precision, *WIDE) if key in WIDE and key in peaks)]
     return ChipRates(
         machine.name, precision, peaks[precision], wide, memory, reached, basis, assumed, tuple(peaks)
     )  # fmt: skip

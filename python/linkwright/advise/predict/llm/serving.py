@@ -304,8 +304,10 @@ def largest_batch(model: Transformer, layout: ParallelLayout, load: ServingLoad,
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if fits(middle) else (least, middle - 1)
-    fewer = sum(fits(each, layout.dp) for each in range(1, layout.pp)) * layout.dp
-    return least * parts or fewer
+    if least:
+        return least * parts
+    # Some stages stay idle: sequences of each copy, from the most.
+    return next((each * layout.dp for each in range(layout.pp - 1, 0, -1) if fits(each, layout.dp)), 0)
 
 
 def _cached(model: Transformer, layout: ParallelLayout, cache: str, context: int) -> int:
@@ -367,9 +369,9 @@ def forecast_serving(
     apart = replace(layout, batch=0).checked(model, prefill.ranks)
     prompt = _Pass(model, apart, asked, chip, prefill.exchanges).time(asked.prompt, 1, asked.prompt)
     first = _sent(model, apart, asked, prefill, prompt, ranks)
-    return replace(
-        made, first=first, token=token, requests=_requests(made, apart, prompt, first.parts[TRANSFER], token)
-    )
+    # As many pairs send at once as GPUs receive; more senders take turns.
+    sent_ns = first.parts[TRANSFER] * -(-prefill.ranks // ranks)
+    return replace(made, first=first, token=token, requests=_requests(made, apart, prompt, sent_ns, token))
 
 
 def _requests(
