@@ -349,3 +349,14 @@ def test_the_largest_batch_is_the_last_that_fits(words):
     fits, over = (json.loads(invoke(*asked, "--batch", str(batch)).out) for batch in (most, most + 1))
     assert (fits["fits"], over["fits"]) == (True, False)
     assert fits["output_token"]["time_ns"] > 0
+
+
+def test_more_nodes_for_prompts_receive_no_faster(capsys):
+    """Ports at a hundredth of their rate bind: each prompt enters the one node that answers through the same ports."""
+    rates = []
+    for nodes in (2, 4):
+        words = ["predict", "llm", "llama3-70b", "--on", "hgx-h100", "--nodes", str(nodes), "--serve", "--tp", "8"]
+        words += ["--batch", "32", "--prompt", "8000", "--prefill-nodes", str(nodes - 1), "--degrade", "port=0.01"]
+        assert status_of([*words, "--json"]) == 0
+        rates.append(json.loads(capsys.readouterr().out)["requests"]["per_s"])
+    assert rates[0] == rates[1]

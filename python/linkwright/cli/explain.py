@@ -43,7 +43,7 @@ class Answered(NamedTuple):
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
 @click.option(
     "--gate", is_flag=True,
-    help="Exit with status 1 if a log is slow, even at a few sizes, or states a fault, or a job hangs; stderr says why.",
+    help="Exit with status 1, and say why on stderr, if a log is slow, even at a few sizes, states a fault, or hangs.",
 )  # fmt: skip
 @options.as_json
 @options.seated

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm.model import EXPERT
-from linkwright.advise.predict.training.compute import EFFICIENCY, stated
+from linkwright.advise.predict.training.compute import EFFICIENCY, peak_flops, stated
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
 from linkwright.machines import ASSUMED, gpus
@@ -75,12 +75,14 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
             f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
             "with `tensor_bf16` (docs/machines.md)"
         )
+    # A peak no higher than that of single precision is stated where a GPU has no units for products of that precision.
+    single = peak_flops(machine) or 0.0
     # Of an assumed box only bf16 is its own; half is that of its generation.
     stated_wide = {key: stated(machine, key) for key in (WIDE[:1] if name.startswith(ASSUMED) else WIDE)}
-    peaks = {key: peak.flops_per_s for key, peak in stated_wide.items() if peak}
+    peaks = {key: peak.flops_per_s for key, peak in stated_wide.items() if peak and peak.flops_per_s > single}
     if not peaks:
         raise UsageError(
-            f"{machine.name}: its file states neither `tensor_bf16` nor `tensor_half`, so no product has a rate; add the fact"
+            f"{machine.name}: its file states no peak of bf16 or half above single; add the fact `tensor_bf16`"
         )
     if row:
         peaks |= {key: value * TERA for key, value in row.tensor_tflops.items() if key not in WIDE}
