@@ -153,7 +153,8 @@ def mapped(machine, path, size=1 << 20, noise=0.0):
     return path
 
 
-TIMED = {"sizes_bytes": [1, 1024, 4096], "one_us": [100, 200, 500], "both_us": [100, 200, 500], "send_us": 10,
+TIMED = {"sizes_bytes": [1, 1024, 4096], "one_us": [100, 200, 500], "both_us": [100, 200, 500], "through_us": 500,
+         "send_us": 10,
          "receive_us": 10}  # fmt: skip
 
 
@@ -172,7 +173,7 @@ def test_mutants_of_a_map_are_read_or_refused(tmp_path, seed):
 
 @pytest.mark.parametrize("change", [
     {"sizes_bytes": [1, 1024]}, {"sizes_bytes": [1, 1024, 1024]}, {"sizes_bytes": [2, 1024, 4096]},
-    {"sizes_bytes": [1, 1024, 1e300]}, {"one_us": [0, 200, 500]}, {"both_us": None}, {"send_us": -1},
+    {"sizes_bytes": [1, 1024, 1e300]}, {"one_us": [0, 200, 500]}, {"both_us": None}, {"through_us": 0}, {"send_us": -1},
     {"receive_us": float("nan")},
 ])  # fmt: skip
 def test_times_of_messages_that_cannot_be_are_refused(tmp_path, change):
@@ -185,10 +186,11 @@ def test_both_ends_by_hand():
     for bursts, ends in (((10, 70), (10, 70, 20)),
                          ((90, 90), (50, 50, 0)),  # more than all of a message of 100 us: half of it each, and no start
                          ((2, 900), (2, 98, 0))):  # fmt: skip
-        timed = pair_map.MessageTimes((1, 1024, 4096), (100, 200, 500), (100, 200, 1000), *bursts)
+        timed = pair_map.MessageTimes((1, 1024, 4096), (100, 200, 500), (100, 200, 1000), 625, *bursts)
         costs = network._costs(1.0, timed)
         assert (costs.send_us, costs.receive_us, costs.start_us) == pytest.approx(ends)
-    assert costs.both == 0.5
+        assert (costs.both, costs.paired) == (0.8, 0.5)  # 500 / 625 and 500 / 1000
+        assert "get 1.6 times less" in network.NetworkModel("n", "n", None, costs, {}, "map.json").remarks[0]
     assert costs.long_bytes == 0  # 100 and 400 us more for 1 and 4 KiB
 
 

@@ -67,6 +67,7 @@ class MessageTimes:
         sizes_bytes: from one byte to the size of the map.
         one_us: time of a message alone, of each size.
         both_us: the same while a message of the same size goes the other way.
+        through_us: of the largest size, while its receiver sends as much to a third host.
         send_us, receive_us: time by which each further message of one byte, from one host to others and from others to
             one, arrives later.
     """
@@ -74,6 +75,7 @@ class MessageTimes:
     sizes_bytes: tuple[int, ...]
     one_us: tuple[float, ...]
     both_us: tuple[float, ...]
+    through_us: float
     send_us: float
     receive_us: float
 
@@ -97,11 +99,14 @@ def message_times(
     pairs = list(itertools.pairwise(range(count)))[:MOST_TIMED]
     one = [float(np.median([times([pair], size)[0] for pair in pairs])) for size in sizes]
     both = [float(np.median([max(times([pair, pair[::-1]], size)) for pair in pairs])) for size in sizes]
+    lines = [[(at, at + 1), (at + 1, at + 2)] for at in range(min(count - 2, MOST_TIMED))]
+    through = [max(times(line, sizes[-1])) for line in lines]
     hubs = [[(hub, at) for at in range(count) if at != hub] for hub in range(_HUBS)]
     out = [gap for flows in hubs for gap in gaps(flows)]
     into = [gap for flows in hubs for gap in gaps([(at, hub) for hub, at in flows])]
     return MessageTimes(
         tuple(sizes), tuple(US_PER_S * s for s in one), tuple(US_PER_S * s for s in both),
+        through_us=US_PER_S * float(np.median(through)),
         send_us=US_PER_S * float(np.median(out)), receive_us=US_PER_S * float(np.median(into)),
     )  # fmt: skip
 
