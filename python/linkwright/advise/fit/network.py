@@ -50,7 +50,7 @@ class MessageCosts:
         send_us, receive_us: of the rank that sends, and of that which receives.
         long_bytes, long_us: messages of at least this size start so much later than smaller ones; 0 if none do.
         both: share of a rate one way that a host has both ways at once, from one and to another.
-        paired: the same between two hosts; less than `both` where a library serves their messages one after the other.
+        paired: the same between two hosts; less than `both` where a library serves one message after the other.
     """
 
     start_us: float
