@@ -190,7 +190,7 @@ def test_both_ends_by_hand():
         costs = network._costs(1.0, timed)
         assert (costs.send_us, costs.receive_us, costs.start_us) == pytest.approx(ends)
         assert (costs.both, costs.paired) == (0.8, 0.5)  # 500 / 625 and 500 / 1000
-        assert "get 1.6 times less" in network.NetworkModel("n", "n", None, costs, {}, "map.json").remarks[0]
+        assert "at once get 1.6 times less" in network.NetworkModel("n", "n", None, costs, {}, "map.json").remarks[0]
     assert costs.long_bytes == 0  # 100 and 400 us more for 1 and 4 KiB
 
 

@@ -50,7 +50,7 @@ class MessageCosts:
         send_us, receive_us: of the rank that sends, and of that which receives.
         long_bytes, long_us: messages of at least this size start so much later than smaller ones; 0 if none do.
         both: share of a rate one way that a host has both ways at once, from one and to another.
-        paired: the same between two hosts; less than `both` where a library serves one message after the other.
+        paired: the same between two hosts; less than `both` where two messages hinder each other.
     """
 
     start_us: float
@@ -119,8 +119,8 @@ class NetworkModel(MachineFile):
             return ()
         factor = self.costs.both / self.costs.paired
         return (
-            f"two hosts that send to each other at once get {factor:.1f} times less than hosts in a ring: their library "
-            "seems to serve one message after the other. That is not modelled, so exchanges of pairs come out too fast",
+            f"two hosts that send each other long messages at once get {factor:.1f} times less than hosts in a ring; "
+            "no number of a machine file says so, and exchanges of pairs come out too fast",
         )
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
