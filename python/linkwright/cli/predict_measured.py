@@ -26,8 +26,8 @@ def command(
     name: str, machine: str | None, variant: object, algorithm: str | None, as_json: bool, root_folder: Path
 ) -> None:
     """Predict the steps of several ranks in a run of `linkwright run training_step --ranks 1,2` from those of one
-    rank and simulated messages, and compare them with those measured. A rank is called late if another waits for it
-    longer than predicted, by a tenth of the step. docs/predict.md explains it.
+    rank and simulated messages, and compare them with those measured. A rank is called late if even its quick steps are
+    longer than those of another, by a tenth of a step. docs/predict.md explains it.
 
     \b
     linkwright run training_step --model resnet,mlp --ranks 1,2 --time-budget 5m
@@ -53,8 +53,9 @@ def command(
     print_table(["model", "batch", "ranks", "step", "compute", "waiting", "messages", "error"], rows)
     for one in found.steps:
         if one.late_rank is not None:
-            share = one.of.metrics["waiting"] / one.of.metrics["time"]
             words = f"{one.of.model} on {one.of.ranks} ranks: rank {one.late_rank} is late"
-            say(f"{words}: the wait is {share:.0%} of a step")
+            say(f"{words} by {format_time(one.of.metrics['late_by'])} in each step")
+    for row in found.without_value:
+        say(f"{row['status']}: {row['experiment']}: {row['reason']}")
     if any("disturbed" in (one.of.flags or "").split(",") for one in found.steps):
         say("some rows were disturbed by other programs in every launch; stop these and measure again")

@@ -34,9 +34,8 @@ def measure(axes: Axes, setting: Setting) -> Record:
     columns = {"compute": found.compute_ns, "waiting": found.waiting_ns, "communication": found.communication_ns}
     columns |= {"gradient_bytes": np.array([float(found.gradient_bytes)])}
     if asked.ranks > 1:
-        usual = float(np.bincount(found.last).argmax())
         columns |= {
-            "late_rank": np.array([usual]), "late_share": np.array([float(np.mean(found.last == usual))]),
+            "late_rank": np.array([float(found.late_rank)]), "late_by": np.array([found.late_ns]),
             "message_latency": found.small_ns, "message_rate": found.bytes_per_s, "sum_rate": found.sum_bytes_per_s,
         }  # fmt: skip
     unpinned = [] if found.pinned else [Note("unpinned", "ranks could not be pinned to processors")]
@@ -84,8 +83,8 @@ PROBE = ProbeKind(
         Metric("compute", "ns", "low", "of the rank that is ready first, with packing and update", "column"),
         Metric("waiting", "ns", "low", "of that rank until the last one is ready", "column"),
         Metric("communication", "ns", "low", "from then until all ranks have the sum", "column"),
-        Metric("late_rank", "1", "", "the rank that is most often ready last", "column"),
-        Metric("late_share", "1", "", "share of the steps in which it is ready last", "column"),
+        Metric("late_rank", "1", "", "the rank whose quick steps (lower quartile) take longest until ready", "column"),
+        Metric("late_by", "ns", "low", "how much longer they take than those of the quickest rank", "column"),
         Metric("gradient_bytes", "B", "", "what the allreduce carries", "column"),
         Metric("message_latency", "ns", "low", "64 bytes both ways at once between ranks 0 and 1", "column"),
         Metric("message_rate", "B/s", "high", "8 MiB both ways at once, bytes of one way", "column"),

@@ -29,6 +29,8 @@ from linkwright.base.extras import install
 
 ENVIRONMENT = "LINKWRIGHT_TORCH_PYTHON"
 RANK = Path(__file__).with_name("rank.py")
+# Quantile of the steps of a rank by which it is compared with others.
+QUICK = 0.25
 # One thread for each rank: libraries of linear algebra would otherwise start one for each processor, which spin.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # Seconds beyond its budget after which a training is stopped: a busy host takes long to load PyTorch.
@@ -77,7 +79,8 @@ class Trained:
     compute_ns: np.ndarray  # of the rank that is ready first
     waiting_ns: np.ndarray  # of that rank, for the last one
     communication_ns: np.ndarray
-    last: np.ndarray  # the rank that is ready last
+    late_rank: int  # whose quick steps are the longest until it is ready
+    late_ns: float  # by how much, compared with the rank whose are the shortest
     first_ns: float  # the first step of all
     gradient_bytes: int
     small_ns: np.ndarray  # a small message both ways; empty for one rank, like the next two
@@ -96,12 +99,15 @@ class Trained:
         communication = reduced.max(axis=1) - ready.max(axis=1) if len(found) > 1 else np.zeros(len(step))
         waiting = np.ptp(ready, axis=1)
         timed = slice(found[0]["warm_up"], None)
+        # Other programs lengthen some steps; a rank that is slow itself has no short ones.
+        own = np.quantile((ready - begin)[timed], QUICK, axis=0)
         message = found[0]["message"] or {"small_ns": [], "large_ns": [], "sum_ns": [], "large_bytes": 0}
         large, added = np.array(message["large_ns"], float), np.array(message["sum_ns"], float)
         return cls(
             step[timed], (step - communication - waiting)[timed], waiting[timed], communication[timed],
-            ready.argmax(axis=1)[timed], float(step[0]), found[0]["gradient_bytes"], np.array(message["small_ns"]),
-            message["large_bytes"] / large * 1e9, message["large_bytes"] / added * 1e9, found[0]["torch"],
+            int(own.argmax()), float(np.ptp(own)), float(step[0]), found[0]["gradient_bytes"],
+            np.array(message["small_ns"]), message["large_bytes"] / large * 1e9, message["large_bytes"] / added * 1e9,
+            found[0]["torch"],
             all(one["pinned"] for one in found),
         )  # fmt: skip
 
@@ -137,9 +143,7 @@ def _wait(processes: Sequence[subprocess.Popen], end_s: float, folder: Path, ask
     while any(process.poll() is None for process in processes):
         time.sleep(0.01)
         if time.monotonic() > end_s:
-            raise ExecError(
-                f"{what}: not done {_PATIENCE_S:g} s after its time; stop other programs, or use less ranks"
-            )
+            raise ExecError(f"{what}: not done {_PATIENCE_S:g} s after its time; stop other programs")
         if any(process.returncode for process in processes):
             break
     for rank, process in enumerate(processes):

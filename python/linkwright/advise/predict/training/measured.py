@@ -9,7 +9,7 @@ quantiles of its steps:
 
 The allreduce runs on the machine that is named, or on LogGP with the exchanges that the run timed: a small message
 both ways is the latency, a large one the bandwidth, and sums of arrays are the arithmetic. No step of several ranks is
-used. A rank is late if another waits for it longer than predicted, by `NAMED` of the step.
+used. A rank is late if its quick steps are longer than those of the quickest rank, by `NAMED` of a step.
 
 Not in it: ranks that slow each other down while they compute, as by sharing memory bandwidth.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from linkwright.store.run import Run
 
 PROBE = "training_step"
-# A rank is late if another waits for it longer than predicted, by this share of the step.
+# A rank is late if its quick steps are longer than those of the quickest rank by this share of a step.
 NAMED = 0.1
 _NOTHING = Quantity(0.0, 0.0, 0.0)
 PARTS = ("compute", "waiting", "communication")
@@ -73,9 +73,9 @@ class PredictedStep:
 
     @property
     def late_rank(self) -> int | None:
-        """The rank that others wait for, if longer than predicted."""
-        waits_ns = self.of.metrics["waiting"] - self.parts_ns["waiting"]
-        return int(self.of.metrics["late_rank"]) if waits_ns >= NAMED * self.of.metrics["time"] else None
+        """The rank that is late in all steps, not only when other programs run; None if none is."""
+        is_late = self.of.metrics["late_by"] >= NAMED * self.of.metrics["time"]
+        return int(self.of.metrics["late_rank"]) if is_late else None
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
@@ -96,24 +96,28 @@ class PredictedRun:
     measured_on: str
     messages: str  # what they are simulated on, in words
     steps: list[PredictedStep]
+    without_value: list[dict[str, object]]  # experiments of the run that gave none, and why
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         steps = [step.as_dict() for step in self.steps]
-        return {"run": self.run, "measured_on": self.measured_on, "messages": self.messages, "steps": steps}
+        about = {"run": self.run, "measured_on": self.measured_on, "messages": self.messages}
+        return {**about, "steps": steps, "without_value": self.without_value}
 
 
 def compare(run: Run, machine: _native.Machine | None, algorithm: str | None) -> PredictedRun:
     """Predict every step of several ranks in `run`; messages run on `machine`, or on what the run says of them."""
-    measured, host = _trainings(run)
+    rows = [row for row in run.results().records() if row["algorithm"] == PROBE]
+    measured, host = _trainings(run, [row for row in rows if row["value"] is not None])
+    keys = ("experiment", "status", "reason")
+    missing = [{key: row[key] for key in keys} for row in rows if row["status"] != "ok"]
     if not measured:
         raise UsageError(f"run {run.id}: has no step of training; `linkwright run {PROBE} --ranks 1,2` measures some")
     several = [one for one in measured if one.ranks > 1]
     if not several:
         raise UsageError(f"run {run.id}: has no step of several ranks to predict; measure with --ranks 1,2")
     alone = {(one.model, one.batch): one for one in measured if one.ranks == 1 and not one.delayed}
-    if missing := [one for one in several if (one.model, one.batch) not in alone]:
-        one = missing[0]
+    if one := next((one for one in several if (one.model, one.batch) not in alone), None):
         raise UsageError(
             f"run {run.id}: has no step of {one.model} with batch {one.batch} on one rank, from which several are "
             f"predicted; measure both: `linkwright run {PROBE} --model {one.model} --axis batch={one.batch} --ranks "
@@ -123,23 +127,22 @@ def compare(run: Run, machine: _native.Machine | None, algorithm: str | None) ->
     if machine is None:
         machine, words = _exchanged(several)
     steps = [PredictedStep(one, _step(one, alone[one.model, one.batch], machine, algorithm)) for one in several]
-    return PredictedRun(run.id, host, f"{steps[0].step.choice} on {words}", steps)
+    return PredictedRun(run.id, host, f"{steps[0].step.choice} on {words}", steps, missing)
 
 
-def _trainings(run: Run) -> tuple[list[TrainedStep], str]:
+def _trainings(run: Run, rows: list[dict]) -> tuple[list[TrainedStep], str]:
     """What the run has values for, and the machine that was measured."""
     found: dict[str, list[dict]] = {}
-    for row in run.results().records():
-        if row["algorithm"] == PROBE and row["value"] is not None:
-            found.setdefault(row["experiment"], []).append(row)
+    for row in rows:
+        found.setdefault(row["experiment"], []).append(row)
     samples = run.samples()
     samples = samples[~given(samples["rank"]) & ~given(samples["set_aside"])]
     trainings, host = [], ""
-    for rows in found.values():
-        head = next(row for row in rows if row["metric"] == "time")
+    for its in found.values():
+        head = next(row for row in its if row["metric"] == "time")
         axes = dict(word.split("=", 1) for word in head["axes"].split())
         interval = head["ci_low"], head["ci_high"]
-        metrics = {row["metric"]: row["value"] for row in rows}
+        metrics = {row["metric"]: row["value"] for row in its}
         delayed, host = axes["delay_ms"] != "0", head["machine"]
         steps_ns = np.array(samples[samples["experiment"] == head["experiment"]]["value_ns"], float)
         trainings.append(
