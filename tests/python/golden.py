@@ -25,7 +25,10 @@ def _printed(*arguments: str) -> str:
 
 def _help() -> str:
     pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS)]
-    subjects = [("plan", subject.name) for subject in plan.SUBJECTS] + [("predict", "llm")]
+    subjects = [("plan", subject.name) for subject in plan.SUBJECTS] + [
+        ("predict", "llm"),
+        ("predict", "training_step"),
+    ]
     return "\n".join([*pages, *(_printed(*subject, "--help") for subject in subjects)])
 
 

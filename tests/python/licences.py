@@ -59,6 +59,7 @@ PACKAGES = {
     "pyyaml": "MIT",
     "resvg-py": "MIT",
     "scipy": "BSD-3-Clause",
+    "torch": "BSD-3-Clause",
     "threadpoolctl": "BSD-3-Clause",
 }
 # Extras of those who work on linkwright.

@@ -27,12 +27,16 @@ VIEWS = {
 
 
 class Predict(click.Command):
-    """`predict APP`, and `predict llm MODEL` with options of its own."""
+    """`predict APP`; `predict llm MODEL` and `predict training_step` with options of their own."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
-        """Hand over to `llm` where that is the first word; name what only that takes."""
+        """Hand over to a command of its own where that is the first word; name what only `llm` takes."""
+        if args[:1] == ["training_step"]:
+            from linkwright.cli import predict_measured
+
+            return predict_measured.command.make_context(f"{info_name} training_step", args[1:], parent, **extra)
         if args[:1] != ["llm"]:
             if seats := next((word for word in args if word.startswith(("--ranks-per-node", "--place"))), None):
                 raise UsageError(
@@ -73,6 +77,7 @@ def command(
     layers of a network, and the options below say how to train it. For a trace, it names Chakra execution traces of a
     recorded step; the traces themselves, one for each rank, also serve as APP: `linkwright predict step.*.et --on A`.
     `linkwright predict llm MODEL` forecasts a large language model, with options of its own: `predict llm --help`.
+    `linkwright predict training_step` compares steps that `linkwright run training_step` measured with predicted ones.
     Messages are simulated on the machine's fabric. The exit status is 1 if a machine cannot hold the program.
     """
     from linkwright.machines import load

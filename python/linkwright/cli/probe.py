@@ -11,10 +11,10 @@ from linkwright.cli import options
 # Options of `run` that are passed on to a probe, by their parameters.
 _TAKEN = ("on", "variant", "samples", "warmup", "target", "watts", "seed")
 _ALLOWED = {
-    *_TAKEN, "what", "nodes", "fabric", "without", "degrade", "stated", "ranks", "every_pair", "time_budget",
+    *_TAKEN, "what", "model", "nodes", "fabric", "without", "degrade", "stated", "ranks", "every_pair", "time_budget",
     "wide", "columns", "json", "color", "outputs", "root_folder",
 }  # fmt: skip
-_ONLY = {"stated": "--axis", "every_pair": "--every-pair", "watts": "--watts"}
+_ONLY = {"stated": "--axis", "every_pair": "--every-pair", "model": "--model", "watts": "--watts"}
 
 
 def is_meant(name: str) -> bool:
@@ -43,13 +43,21 @@ def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], roo
 
     probe = probes.find(name)
     options.refuse_others(f"{probe.key} is a probe, which takes --axis instead", _ALLOWED)
-    if asked["ranks"] and len(asked["ranks"]) > 1:
-        raise UsageError(f"--ranks: {probe.key} is a probe, which takes one number of ranks")
     stated = [_axis(probe, text) for text in asked["stated"]]
+    ranks = asked["ranks"]
+    if asked["model"]:
+        stated.append(_axis(probe, f"model={asked['model']}"))
+    if ranks and any(axis.key == "ranks" for axis in probe.axes):
+        stated.append(("ranks", tuple(map(str, ranks))))
+        ranks = None
+    if ranks and len(ranks) > 1:
+        raise UsageError(f"--ranks: {probe.key} is a probe, which takes one number of ranks")
     axes = dict(stated)
     if len(axes) < len(stated):
         again = next(key for key in axes if [name for name, _ in stated].count(key) > 1)
         raise UsageError(f"--axis {again}: is given twice; list its values once, such as `{again}=4K,64K`")
+    if probe.check_host and asked["on"] == "threads":
+        probe.check_host(axes)
     options.View.current().axes = tuple(axes)
     suite = one_part(
         "probe",
@@ -59,8 +67,9 @@ def start(name: str, asked: Mapping[str, object], outputs: tuple[Path, ...], roo
         axes=axes or None,
         placement="every_pair" if asked["every_pair"] else None,
     )
-    ranks = asked["ranks"][0] if asked["ranks"] else None
-    request = Request(budget_s=asked["time_budget"], ranks=ranks, **{key: asked[key] for key in _TAKEN})
+    request = Request(
+        budget_s=asked["time_budget"], ranks=ranks[0] if ranks else None, **{key: asked[key] for key in _TAKEN}
+    )
     return sessions.start(root_folder, suite, request, outputs)
 
 

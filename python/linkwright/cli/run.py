@@ -36,6 +36,7 @@ _SIZES = ("dtype", "min_bytes", "max_bytes", "factor", "size_list")
     "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
     help="Values of one axis of a probe, or a range of sizes such as `working_set=4K..64M`; may be repeated.",
 )  # fmt: skip
+@click.option("--model", metavar="A,B", help="For training_step: what is trained; `describe training_step` names them.")
 @click.option("--every-pair", is_flag=True, help="For a probe: measure every ordered pair of endpoints.")
 @options.time_budget
 @options.target

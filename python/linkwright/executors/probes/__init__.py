@@ -26,7 +26,7 @@ from linkwright.base.units import PS_PER_NS
 from linkwright.store.record import UNWARMED, Note, Record, remarks
 
 # Modules of this package that measure in Python.
-MODULES: tuple[str, ...] = ("matmul", "convolution", "random", "gpu")
+MODULES: tuple[str, ...] = ("matmul", "convolution", "random", "training_step", "gpu")
 
 Value = int | str
 Axes = Mapping[str, Value]
@@ -98,6 +98,7 @@ class ProbeKind:
     measure: Callable[[Axes, Setting], Record] | None = None
     modelled: bool = False
     table: str = ""  # [probe.TABLE] of a machine file holds the parameters of its model
+    check_host: Callable[[Mapping[str, object]], None] | None = None  # refuses axes that this host cannot serve
 
     def axis(self, key: str) -> Axis:
         """The axis of this name."""

@@ -20,6 +20,8 @@ from linkwright.base import units
 from linkwright.base.errors import FileError
 from linkwright.executors.probes import Axis, ProbeKind, Value
 
+# Axes that are the column `ranks` of a row.
+_RANKS = ("threads", "ranks")
 _MULTIPLE = re.compile(r"(\d+)\s*\*\s*last_cache", re.ASCII)
 
 
@@ -43,7 +45,7 @@ def questions(
         shown = {axis: axis.text(assigned[axis.key]) for axis in probe.axes}
         named = [axis for axis, text in shown.items() if axis.key == probe.size_axis or text != axis.default]
         yield Probe(
-            part, probe.key, int(assigned.get("threads", len(placement) if placement else 1)),
+            part, probe.key, int(next((assigned[key] for key in _RANKS if key in assigned), len(placement or (0,)))),
             assigned[probe.size_axis] if probe.size_axis else None, placement=placement,
             axes=tuple(assigned.items()), named=tuple(f"{axis.key}={shown[axis]}" for axis in named),
         )  # fmt: skip
@@ -51,7 +53,7 @@ def questions(
 
 def label(probe: ProbeKind, assigned: dict[str, Value]) -> str:
     """The values without a column of their own: `order=random pages=4K`."""
-    own = (axis for axis in probe.axes if axis.key not in (probe.size_axis, "threads"))
+    own = (axis for axis in probe.axes if axis.key not in (probe.size_axis, *_RANKS))
     return " ".join(f"{axis.key}={axis.text(assigned[axis.key])}" for axis in own)
 
 

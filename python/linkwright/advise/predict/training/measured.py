@@ -1,0 +1,208 @@
+"""Steps that `run training_step` measured on several ranks, predicted from one rank and simulated messages.
+
+    predicted = step of one rank + waiting for the last of p ranks + allreduce of the gradients, simulated
+
+Ranks are alike and vary as one rank does from step to step, so of p ranks the first and the last are expected at these
+quantiles of its steps:
+
+    first   1 - 2^(-1/p)            last   2^(-1/p)             p = 2: 29 % and 71 %
+
+The allreduce runs on the machine that is named, or on LogGP with the exchanges that the run timed: a small message
+both ways is the latency, a large one the bandwidth, and sums of arrays are the arithmetic. No step of several ranks is
+used. A rank is late if its quick steps are longer than those of the quickest rank, by `NAMED` of a step.
+
+Not in it: ranks that slow each other down while they compute, as by sharing memory bandwidth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from linkwright import _native
+from linkwright.advise.predict.training.compute import from_rates
+from linkwright.advise.predict.training.step import Choices, Step, Trainer
+from linkwright.advise.predict.training.workload import BYTES_PER_NUMBER, Layer, Quantity, Workload
+from linkwright.base.errors import UsageError
+from linkwright.base.lazy import np
+from linkwright.base.rows import given
+from linkwright.base.units import NS_PER_S, format_rate, format_time
+
+if TYPE_CHECKING:
+    from linkwright.store.run import Run
+
+PROBE = "training_step"
+# A rank is late if its quick steps are longer than those of the quickest rank by this share of a step.
+NAMED = 0.1
+_NOTHING = Quantity(0.0, 0.0, 0.0)
+PARTS = ("compute", "waiting", "communication")
+
+
+@dataclass(frozen=True)
+class TrainedStep:
+    """One experiment of a run: what was trained, the value of every metric, and the samples that count."""
+
+    model: str
+    batch: int  # of each rank
+    ranks: int
+    delayed: bool  # a rank slept on purpose
+    metrics: dict[str, float]
+    steps_ns: np.ndarray
+    interval_ns: tuple[float | None, float | None]
+    flags: str | None
+
+
+@dataclass(frozen=True)
+class PredictedStep:
+    """The step of several ranks, predicted and measured."""
+
+    of: TrainedStep
+    step: Step
+
+    @property
+    def error(self) -> float:
+        """How much longer the predicted step is than the measured one, as a share of the latter."""
+        return self.step.time_ns / self.of.metrics["time"] - 1
+
+    @property
+    def parts_ns(self) -> dict[str, float]:
+        """The predicted step by part."""
+        compute, waiting = (self.step.causes_ns[cause] for cause in ("compute", "late rank"))
+        return dict(zip(PARTS, (compute, waiting, self.step.time_ns - compute - waiting), strict=True))
+
+    @property
+    def late_rank(self) -> int | None:
+        """The rank that is late in all steps, not only when other programs run; None if none is."""
+        is_late = self.of.metrics["late_by"] >= NAMED * self.of.metrics["time"]
+        return int(self.of.metrics["late_rank"]) if is_late else None
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        predicted = {"time": self.step.time_ns, **self.parts_ns}
+        low, high = self.of.interval_ns
+        measured = {part: self.of.metrics[part] for part in ("time", *PARTS)} | {"ci_low": low, "ci_high": high}
+        return {
+            "model": self.of.model, "batch": self.of.batch, "ranks": self.of.ranks, "predicted_ns": predicted,
+            "measured_ns": measured, "error": self.error, "late_rank": self.late_rank, "flags": self.of.flags,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PredictedRun:
+    """All steps of several ranks of a run."""
+
+    run: str
+    measured_on: str
+    messages: str  # what they are simulated on, in words
+    steps: list[PredictedStep]
+    without_value: list[dict[str, object]]  # experiments of the run that gave none, and why
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        steps = [step.as_dict() for step in self.steps]
+        about = {"run": self.run, "measured_on": self.measured_on, "messages": self.messages}
+        return {**about, "steps": steps, "without_value": self.without_value}
+
+
+def compare(run: Run, machine: _native.Machine | None, algorithm: str | None) -> PredictedRun:
+    """Predict every step of several ranks in `run`; messages run on `machine`, or on what the run says of them."""
+    rows = [row for row in run.results().records() if row["algorithm"] == PROBE]
+    measured, host = _trainings(run, [row for row in rows if row["value"] is not None])
+    keys = ("experiment", "status", "reason")
+    missing = [{key: row[key] for key in keys} for row in rows if row["status"] != "ok"]
+    if not measured:
+        raise UsageError(f"run {run.id}: has no step of training; `linkwright run {PROBE} --ranks 1,2` measures some")
+    several = [one for one in measured if one.ranks > 1]
+    if not several:
+        raise UsageError(f"run {run.id}: has no step of several ranks to predict; measure with --ranks 1,2")
+    alone = {(one.model, one.batch): one for one in measured if one.ranks == 1 and not one.delayed}
+    if one := next((one for one in several if (one.model, one.batch) not in alone), None):
+        raise UsageError(
+            f"run {run.id}: has no step of {one.model} with batch {one.batch} on one rank, from which several are "
+            f"predicted; measure both: `linkwright run {PROBE} --model {one.model} --axis batch={one.batch} --ranks "
+            f"1,{one.ranks}`"
+        )
+    words = f"{machine.name}" if machine else ""
+    if machine is None:
+        machine, words = _exchanged(several)
+    steps = [PredictedStep(one, _step(one, alone[one.model, one.batch], machine, algorithm)) for one in several]
+    return PredictedRun(run.id, host, f"{steps[0].step.choice} on {words}", steps, missing)
+
+
+def _trainings(run: Run, rows: list[dict]) -> tuple[list[TrainedStep], str]:
+    """What the run has values for, and the machine that was measured."""
+    found: dict[str, list[dict]] = {}
+    for row in rows:
+        found.setdefault(row["experiment"], []).append(row)
+    samples = run.samples()
+    samples = samples[~given(samples["rank"]) & ~given(samples["set_aside"])]
+    trainings, host = [], ""
+    for its in found.values():
+        head = next(row for row in its if row["metric"] == "time")
+        axes = dict(word.split("=", 1) for word in head["axes"].split())
+        interval = head["ci_low"], head["ci_high"]
+        metrics = {row["metric"]: row["value"] for row in its}
+        delayed, host = axes["delay_ms"] != "0", head["machine"]
+        steps_ns = np.array(samples[samples["experiment"] == head["experiment"]]["value_ns"], float)
+        trainings.append(
+            TrainedStep(
+                axes["model"], int(axes["batch"]), head["ranks"], delayed, metrics, steps_ns, interval, head["flags"]
+            )
+        )
+    return trainings, host
+
+
+def _step(one: TrainedStep, alone: TrainedStep, machine: _native.Machine, algorithm: str | None) -> Step:
+    last = 0.5 ** (1 / one.ranks)
+    first_ns, last_ns = np.quantile(alone.steps_ns, (1 - last, last)).tolist()
+    choices = Choices(scaling="weak", algorithm=algorithm, input="none", skew_ns=last_ns - first_ns)
+    gradient_bytes = int(one.metrics["gradient_bytes"])
+    layer = Layer(one.model, _NOTHING, 0, gradient_bytes // BYTES_PER_NUMBER, gradient_bytes)
+    workload = Workload(one.model, [layer], None, [one.batch], [one.ranks])
+    compute = from_rates(f"{one.batch}:{one.batch / first_ns * NS_PER_S!r}")
+    return Trainer(workload, machine, compute, choices).step(one.batch, one.ranks)
+
+
+def _exchanged(several: list[TrainedStep]) -> tuple[_native.Machine, str]:
+    """LogGP with the medians of the exchanges that were timed, and the same in words."""
+    names = ("message_latency", "message_rate", "sum_rate")
+    latency_ns, rate, sums = (median(one.metrics[name] for one in several) for name in names)
+    source = 'status = "measured", source = "exchanges of the run"'
+    number = {
+        "latency": f'{{ value = {latency_ns!r}, unit = "ns", {source} }}',
+        "bandwidth": f'{{ value = {rate / NS_PER_S!r}, unit = "GB/s", {source} }}',
+        "sums": f'{{ value = {sums / NS_PER_S!r}, unit = "GB/s", {source} }}',
+        "nothing": f'{{ value = 0, unit = "ns", {source} }}',
+    }
+    text = f"""
+[machine]
+name = "exchanges"
+summary = "LogGP of timed exchanges"
+description = "Ranks of a training on one host"
+sources = ["the run"]
+format = 1
+[[level]]
+name = "process"
+count = "any"
+source = "processes of a host"
+[endpoints]
+count = "any"
+source = "processes of a host"
+[fabric]
+kind = "loggp"
+latency = {number["latency"]}
+gap = {number["nothing"]}
+bandwidth = {number["bandwidth"]}
+[path.message]
+summary = "one message"
+completion = "source_free"
+fused_combine = true
+start = {number["nothing"]}
+receive = {number["nothing"]}
+notice_start = {number["nothing"]}
+combine_rate = {number["sums"]}
+copy_rate = {number["sums"]}
+"""
+    words = f"LogGP of the run's exchanges: {format_time(latency_ns)}, {format_rate(rate)}, sums {format_rate(sums)}"
+    return _native.Machine.parse(text, "exchanges.toml"), words
