@@ -62,7 +62,7 @@ def test_tables_of_equal_tests_share_their_machine_and_its_times(tmp_path):
     assert first.system is second.system
     assert (first.points, first.verdict, first.binds) == (second.points, second.verdict, second.binds)
     (sentence,) = LogJudged(log, read, [first, second]).sentences
-    assert sentence.endswith(" So say 2 tables.")
+    assert sentence.endswith(" 2 tables have this verdict.")
 
 
 @pytest.mark.parametrize(

@@ -179,11 +179,11 @@ def explained(
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
     log = Observed(measured, curve, judged.reached)
     apart = log.fit(curve)[1]
-    unsure = judged.word == "unsure" and (assumed is not None or guessed or judged.disagrees)
+    doubtful = judged.word == "unsure" and (assumed is not None or guessed)
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
     search, named, nearest = CauseSearch(log, system), [], []
-    if causes and unsure:
+    if causes and doubtful:
         named = list(filter(None, [stated(search, facts)]))
     elif causes and not (well and (assumed or not slow)):
         named, nearest = suspects(search, facts)
