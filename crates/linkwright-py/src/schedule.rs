@@ -616,17 +616,11 @@ pub fn exchange(
     counts.map(UnevenExchange::Counts).or(routed).map(Arc::new)
 }
 
-pub const HINTS: [(&str, Hint); 5] = [
-    ("", Hint::None),
-    ("+x", Hint::PlusX),
-    ("-x", Hint::MinusX),
-    ("+y", Hint::PlusY),
-    ("-y", Hint::MinusY),
-];
-
 fn hint_name(hint: Hint) -> &'static str {
-    let known = HINTS.iter().find(|known| known.1 == hint);
-    known.expect("every hint is listed").0
+    match hint {
+        Hint::None => "",
+        way => way.name(),
+    }
 }
 
 /// The random bits from which the proofs of this process follow, 32 hexadecimal digits.
