@@ -25,8 +25,8 @@ use std::ops::Range;
 
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
-use crate::order::{order, Draft};
-use crate::spec::Collective;
+use crate::order::order;
+use crate::spec::{Collective, Spec};
 use crate::verify::{bounds, VerifyError};
 
 /// Cut every transfer and local operation into `slices` parts that follow each other, so that a
@@ -98,7 +98,7 @@ pub fn refine(schedule: &Schedule, slices: u32) -> Result<Schedule> {
     pairing(order(refined(schedule, slices)?)?, slices)
 }
 
-pub(crate) fn refined(schedule: &Schedule, slices: u32) -> Result<Draft> {
+pub(crate) fn refined(schedule: &Schedule, slices: u32) -> Result<Schedule> {
     positive(slices, "slices")?;
     let mut draft = loosen(schedule)?;
     for buffer in &mut draft.buffers {
@@ -200,7 +200,7 @@ impl Pending {
     }
 
     /// Whether `op` reads or writes such a chunk, or puts what comes before it in order.
-    fn meets(&self, draft: &Draft, op: &Op) -> bool {
+    fn meets(&self, draft: &Schedule, op: &Op) -> bool {
         if self.some.is_empty() {
             return false;
         }
@@ -394,7 +394,7 @@ pub fn has_own_waits(schedule: &Schedule) -> Result<bool> {
 }
 
 /// The operations of a schedule without edges and notices.
-pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
+pub(crate) fn loosen(schedule: &Schedule) -> Result<Schedule> {
     match has_own_waits(schedule)? {
         false => Ok(without_waits(schedule)),
         true => Err(ScheduleError::Shape(
@@ -403,25 +403,14 @@ pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
     }
 }
 
-fn without_waits(schedule: &Schedule) -> Draft {
-    Draft {
-        spec: schedule.spec,
-        ranks: schedule.ranks,
-        memories: schedule.memories,
-        elements: schedule.elements,
-        element_bytes: schedule.element_bytes,
-        buffers: schedule.buffers.clone(),
-        sets: schedule.sets.clone(),
-        aggregations: schedule.aggregations.clone(),
-        ops: schedule
-            .ops()
-            .iter()
+fn without_waits(schedule: &Schedule) -> Schedule {
+    let ops = schedule.ops.iter();
+    Schedule {
+        ops: ops
             .filter(|op| op.kind != OpKind::Notice)
             .copied()
             .collect(),
-        ranges: schedule.ranges.clone(),
-        work: schedule.work.clone(),
-        waits: Vec::new(),
+        ..schedule.header()
     }
 }
 
@@ -441,7 +430,7 @@ fn cut_range(ranges: &[(u32, u32, u32)], first: u32, count: u32) -> Vec<(u32, u3
     cut
 }
 
-pub(crate) fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
+pub(crate) fn push(draft: &mut Schedule, op: Op, ranges: Vec<(u32, u32, u32)>) {
     let op = match op.moves_data() {
         true => with_ranges(draft, op, ranges),
         false => op,
@@ -449,7 +438,7 @@ pub(crate) fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
     draft.ops.push(op);
 }
 
-pub(crate) fn with_ranges(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) -> Op {
+pub(crate) fn with_ranges(draft: &mut Schedule, op: Op, ranges: Vec<(u32, u32, u32)>) -> Op {
     match ranges[..] {
         [] => Op {
             src: 0,
