@@ -20,6 +20,8 @@
 //! | [`crate::reorder`] | lets the longest chain of operations begin first |
 //! | [`crate::reverse`] | runs an allgather or a broadcast backwards, as reduce-scatter or reduce, and back |
 //! | [`crate::concatenate`] | joins two collectives to a third |
+//! | [`first_steps`] | keeps the first n steps, with their waits, as traffic |
+//! | [`crate::side_by_side()`] | runs schedules at once, each on ranks of its own, as traffic |
 
 use std::ops::Range;
 
@@ -317,6 +319,19 @@ pub fn repeat(schedule: &Schedule, times: u32) -> Result<Schedule> {
     }
     draft.spec.repeats = repeats;
     order(draft)
+}
+
+/// The first `steps` steps with all their waits. What they leave behind is unfinished, so they are traffic.
+pub fn first_steps(schedule: &Schedule, steps: u32) -> Result<Schedule> {
+    positive(steps, "steps")?;
+    let mut first = schedule.clone();
+    let runs = first.ops.chunk_by(|a, b| a.step == b.step);
+    let count = runs.take(steps as usize).map(<[Op]>::len).sum();
+    first.ops.truncate(count);
+    first.edge_start.truncate(count + 1);
+    first.edges.truncate(first.edge_start[count] as usize);
+    first.spec = Spec::new(Collective::Pattern, schedule.spec.root);
+    Ok(first)
 }
 
 /// Let rank r play the part of rank `parts[r]`: the same algorithm over another order of ranks.

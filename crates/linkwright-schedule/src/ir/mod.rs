@@ -222,6 +222,11 @@ impl Schedule {
         }
     }
 
+    /// Number of steps: runs of operations with the same step number.
+    pub fn step_count(&self) -> usize {
+        self.ops.chunk_by(|a, b| a.step == b.step).count()
+    }
+
     /// Number of edges.
     pub fn edge_count(&self) -> usize {
         self.edges.len()
