@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from dataclasses import replace
@@ -15,12 +16,17 @@ from linkwright.advise.predict.llm import compute, errors, search, together
 from linkwright.advise.predict.llm.memory import activation_bytes, memory, share
 from linkwright.advise.predict.llm.step import step
 from linkwright.advise.predict.llm.together import WireExchanges
+from linkwright.ask.answer import How, ask
 from linkwright.base.errors import FileError, UsageError
 from linkwright.cli.main import status_of
 from linkwright.machines import Variant
 
 GB = 10**9
 P = llm.ParallelLayout
+
+
+# Puts and local sums; notices; gets; messages to oneself.
+SIDE_BY_SIDE = ("allreduce/ring", "allreduce/recursive_doubling_latency", "broadcast/binomial", "alltoall/linear")
 
 
 def model(name: str) -> llm.Transformer:
@@ -170,12 +176,28 @@ def test_groups_side_by_side_are_as_fast_as_one_unless_they_meet():
     assert four.time_ns == pytest.approx(2 * alone.time_ns, rel=0.1)
 
 
-def test_side_by_side_keeps_each_schedule():
-    ring = _native.Schedule.build("allreduce/ring", 4, 1024)
-    both = together.side_by_side([ring, ring])
-    assert both.ranks == 8
-    assert list(both.sent_bytes()) == [*ring.sent_bytes(), *ring.sent_bytes()]
-    assert together.side_by_side([ring, _native.Schedule.build("allreduce/ring", 4, 2048)]) is None
+def test_groups_whose_plans_have_notices_are_simulated_side_by_side():
+    """GPU i of 8 nodes reduces with its peers by PAT, whose ranks notify each other; groups share links of leaves."""
+    machine = machines.load("a100-perlmutter", Variant(8))
+    exchanges = together.GroupExchanges(machine, range(32))
+    groups = [tuple(range(first, 32, 4)) for first in range(4)]
+    found = exchanges.collective("reduce_scatter", groups, 1 << 20)
+    assert found.choice.startswith("PAT")
+    assert found.beside == 4
+    assert found.time_ns == exchanges.collective("reduce_scatter", groups[:1], 1 << 20).time_ns  # the links bear all
+
+
+@pytest.mark.parametrize("keys", list(itertools.combinations_with_replacement(SIDE_BY_SIDE, 2)))
+def test_groups_on_hardware_of_their_own_take_as_long_as_the_slowest(keys):
+    """Nodes 0 and 1 have a group each, and one of four ranks on nodes 2 to 5 has puts, notices and local sums, too."""
+    machine = machines.load("hgx-h100", Variant(6))
+    schedules = [_native.Schedule.build(key, 4, 1 << 16) for key in [*keys, "allreduce/recursive_doubling_latency"]]
+    places = [[0, 1, 2, 3], [8, 9, 10, 11], [16, 24, 32, 40]]
+    alone = [ask(machine, one, How(placement=at)).ranks.finish_ps for one, at in zip(schedules, places, strict=True)]
+    joined = schedules[0].side_by_side(schedules[1:])
+    assert joined.verify()["messages"] == sum(one.messages for one in schedules)
+    together = ask(machine, joined, How(placement=list(itertools.chain(*places)))).ranks.finish_ps
+    assert list(together) == [time for times in alone for time in times]
 
 
 def test_one_gpu_computes_by_hand():

@@ -1,7 +1,7 @@
 //! `Builder`.
 
 use crate::errors;
-use crate::schedule::{wrap, Schedule, HINTS};
+use crate::schedule::{wrap, Schedule};
 use linkwright_schedule::builder::{Builder as Writer, Shape, Slot, Written};
 use linkwright_schedule::ir::{Buffer, Hint};
 use linkwright_schedule::Collective;
@@ -425,8 +425,10 @@ fn choose(written: Written<'_>, reduce: bool, fenced: bool) {
 }
 
 fn hint_named(name: &str) -> PyResult<Hint> {
-    let known = HINTS.iter().find(|known| known.0 == name);
-    known.map(|known| known.1).ok_or_else(|| {
+    if name.is_empty() {
+        return Ok(Hint::None);
+    }
+    Hint::from_name(name).ok_or_else(|| {
         errors::raise(
             "UnknownNameError",
             format!("unknown hint `{name}`; known: +x, -x, +y, -y"),

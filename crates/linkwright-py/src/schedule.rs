@@ -11,7 +11,7 @@ use linkwright_schedule::exchange::{Routing, UnevenExchange};
 use linkwright_schedule::ir::Hint;
 use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::pull::{pull, Pulled};
-use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
+use linkwright_schedule::{collectives, patterns, side_by_side, text, transforms, verify, windows};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -19,8 +19,9 @@ use pyo3::prelude::*;
 /// What to move, where to and in which order, without any time. It never changes.
 ///
 /// `linkwright.schedule` builds one from a registered algorithm, `linkwright.Builder` one of your own, and
-/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `own_scratch`, `pull`, `repeat`, `relabel`) make
-/// one from another. Whatever runs a schedule verifies it first, once. `len` counts its operations.
+/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `own_scratch`, `pull`, `repeat`, `relabel`,
+/// `first_steps`, `side_by_side`) make one from another. Whatever runs a schedule verifies it first, once. `len` counts
+/// its operations.
 ///
 /// Example:
 ///     >>> import linkwright as lw
@@ -399,6 +400,42 @@ impl Schedule {
         wrap(py.detach(|| transforms::repeat(&self.ordered, times)))
     }
 
+    /// Keep the first steps, with their waits; the result only moves data.
+    ///
+    /// Args:
+    ///     steps: the number of steps, at least 1.
+    /// Returns:
+    ///     The new schedule, whose collective is `pattern`.
+    /// Raises:
+    ///     ShapeError: there are 0 steps.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> first = lw.schedule("allreduce", "ring", ranks=4, size="4K").first_steps(2)
+    ///     >>> first.steps, len(first)
+    ///     (2, 8)
+    fn first_steps(&self, py: Python<'_>, steps: u32) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::first_steps(&self.ordered, steps)))
+    }
+
+    /// Run other schedules at the same time, on the ranks behind those of this one; the result only moves data.
+    ///
+    /// Args:
+    ///     others: schedules over vectors of the same size.
+    /// Returns:
+    ///     The new schedule, whose collective is `pattern`; nothing of one waits for another.
+    /// Raises:
+    ///     ShapeError: the sizes differ.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> ring = lw.schedule("allreduce", "ring", ranks=4, size="4K")
+    ///     >>> ring.side_by_side([ring, ring])
+    ///     <Schedule pattern over 12 ranks: 72 operations, 72 messages>
+    fn side_by_side(&self, py: Python<'_>, others: Vec<PyRef<'_, Schedule>>) -> PyResult<Self> {
+        let others = others.iter().map(|other| other.shared());
+        let parts: Vec<_> = std::iter::once(self.shared()).chain(others).collect();
+        wrap(py.detach(|| side_by_side(&parts.iter().map(|part| &**part).collect::<Vec<_>>())))
+    }
+
     /// Exchange the parts that ranks play: the same algorithm over another order of ranks.
     ///
     /// Args:
@@ -484,6 +521,12 @@ impl Schedule {
     #[getter]
     fn size_bytes(&self) -> u64 {
         self.ordered.size_bytes()
+    }
+
+    /// The number of steps.
+    #[getter]
+    fn steps(&self) -> usize {
+        self.ordered.step_count()
     }
 
     /// The number of messages, notices included.
@@ -616,17 +659,11 @@ pub fn exchange(
     counts.map(UnevenExchange::Counts).or(routed).map(Arc::new)
 }
 
-pub const HINTS: [(&str, Hint); 5] = [
-    ("", Hint::None),
-    ("+x", Hint::PlusX),
-    ("-x", Hint::MinusX),
-    ("+y", Hint::PlusY),
-    ("-y", Hint::MinusY),
-];
-
 fn hint_name(hint: Hint) -> &'static str {
-    let known = HINTS.iter().find(|known| known.1 == hint);
-    known.expect("every hint is listed").0
+    match hint {
+        Hint::None => "",
+        way => way.name(),
+    }
 }
 
 /// The random bits from which the proofs of this process follow, 32 hexadecimal digits.

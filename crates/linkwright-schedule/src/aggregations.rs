@@ -14,7 +14,7 @@
 
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
-use crate::order::{order, Draft};
+use crate::order::order;
 use crate::transforms::{behind, loosen, with_ranges};
 
 /// Replace every aggregation by gets with combination and puts.
@@ -46,7 +46,7 @@ pub fn gather_and_put(schedule: &Schedule) -> Result<Schedule> {
 
 /// Writes operations behind those that are there.
 struct Writer {
-    draft: Draft,
+    draft: Schedule,
     /// By buffer, the scratch in which its chunks meet.
     scratch: Vec<Option<BufferId>>,
     /// Steps more than before.

@@ -25,10 +25,8 @@ pub fn disseminate(schedule: &Schedule) -> Result<Schedule> {
     let mut out = Rewriter {
         schedule: Schedule {
             ops: Vec::with_capacity(schedule.ops.len()),
-            edge_start: vec![0],
             edges: Vec::with_capacity(schedule.edges.len()),
-            own_waits: Default::default(),
-            ..schedule.clone()
+            ..schedule.header()
         },
         new_ids: vec![NONE; schedule.ops.len()],
     };

@@ -22,7 +22,7 @@
 
 use crate::error::{Result, ScheduleError};
 use crate::ir::{ranges_of, Buffer, BufferId, Combine, Op, OpKind, Schedule, MAX_BUFFERS};
-use crate::order::{order, Draft};
+use crate::order::order;
 use crate::spec::Collective;
 use crate::transforms::{push, refined};
 
@@ -73,17 +73,12 @@ pub fn concatenate(first: &Schedule, second: &Schedule) -> Result<Schedule> {
     let rooted = [first, second]
         .into_iter()
         .find(|s| s.spec.collective.is_rooted());
-    let mut joined = Draft {
+    let mut joined = Schedule {
         buffers: vec![Buffer {
             slices,
             ..Buffer::vector("output", cuts[0].0)
         }],
-        ops: Vec::new(),
-        sets: Vec::new(),
-        aggregations: Vec::new(),
-        ranges: Vec::new(),
-        work: Vec::new(),
-        ..parts[0].clone()
+        ..Schedule::empty(first.spec, first.ranks, first.elements, first.element_bytes)
     };
     joined.spec.collective = collective;
     joined.spec.root = match collective.is_rooted() {
@@ -156,7 +151,7 @@ struct Home {
 }
 
 /// Add the operations of `part` behind those of `joined`.
-fn append(joined: &mut Draft, part: &Draft) -> Result<()> {
+fn append(joined: &mut Schedule, part: &Schedule) -> Result<()> {
     let homes = homes(joined, part)?;
     let base = joined.ops.last().map_or(0, |op| op.step + 1);
     let (sets, pairs, work) = (
@@ -211,8 +206,8 @@ fn stays(op: &Op, ranges: &[(u32, u32, u32)]) -> bool {
 }
 
 /// The buffers of `part` in `joined`: the vector, scratch that is there already, or new scratch.
-fn homes(joined: &mut Draft, part: &Draft) -> Result<Vec<Home>> {
-    let mut homes = Vec::new();
+fn homes(joined: &mut Schedule, part: &Schedule) -> Result<Vec<Home>> {
+    let (mut homes, before) = (Vec::new(), joined.buffers.len());
     for buffer in &part.buffers {
         let slices = joined.buffers[0].slices;
         let vector = matches!(buffer.name.as_str(), "input" | "output");
@@ -228,7 +223,7 @@ fn homes(joined: &mut Draft, part: &Draft) -> Result<Vec<Home>> {
             });
             continue;
         }
-        let known = joined.buffers.iter().position(|b| b == buffer);
+        let known = joined.buffers[..before].iter().position(|b| b == buffer);
         let id = match known {
             Some(known) => BufferId(known as u8),
             None => add(&mut joined.buffers, buffer)?,
@@ -242,7 +237,7 @@ fn homes(joined: &mut Draft, part: &Draft) -> Result<Vec<Home>> {
 }
 
 /// Add `buffer`, under its own name where that is free.
-fn add(buffers: &mut Vec<Buffer>, buffer: &Buffer) -> Result<BufferId> {
+pub(crate) fn add(buffers: &mut Vec<Buffer>, buffer: &Buffer) -> Result<BufferId> {
     if buffers.len() >= MAX_BUFFERS {
         return Err(ScheduleError::TooLarge(MAX_BUFFERS as u64));
     }

@@ -16,7 +16,6 @@
 use crate::builder::{rewrite, Builder};
 use crate::error::Result;
 use crate::ir::{ranges_of, BufferId, Combine, Op, OpKind, Schedule};
-use crate::order::Draft;
 use crate::transforms::{has_own_waits, loosen};
 use std::collections::{HashMap, HashSet};
 
@@ -34,7 +33,7 @@ pub fn own_scratch(schedule: &Schedule) -> Result<Schedule> {
 type Landing = (usize, usize);
 
 /// Send what lands in scratch where it belongs, and forget that scratch.
-pub(crate) fn direct(draft: &mut Draft) {
+pub(crate) fn direct(draft: &mut Schedule) {
     let landings = landings(draft);
     let mut kept = vec![true; draft.ops.len()];
     for &(message, local) in &landings {
@@ -49,7 +48,7 @@ pub(crate) fn direct(draft: &mut Draft) {
 }
 
 /// All landings in scratch that nothing else uses.
-fn landings(draft: &Draft) -> Vec<Landing> {
+fn landings(draft: &Schedule) -> Vec<Landing> {
     let mut landings = Vec::new();
     let mut others: HashSet<BufferId> = HashSet::new();
     let mut first = 0;
@@ -83,12 +82,12 @@ fn landings(draft: &Draft) -> Vec<Landing> {
     landings
 }
 
-pub(crate) fn is_scratch(draft: &Draft, buffer: BufferId) -> bool {
+pub(crate) fn is_scratch(draft: &Schedule, buffer: BufferId) -> bool {
     draft.buffers[usize::from(buffer.0)].is_scratch()
 }
 
 /// Where an operation first reads, or writes: participant, buffer, chunk.
-fn chunk(draft: &Draft, op: &Op, reads: bool) -> (u32, BufferId, u32) {
+fn chunk(draft: &Schedule, op: &Op, reads: bool) -> (u32, BufferId, u32) {
     let first = ranges_of(op, &draft.ranges).next();
     let (src, dst, _) = first.unwrap_or((0, 0, 0));
     match reads {
@@ -98,7 +97,7 @@ fn chunk(draft: &Draft, op: &Op, reads: bool) -> (u32, BufferId, u32) {
 }
 
 /// Whether `local` brings all of `message`, and nothing else, to the same chunks of another buffer.
-fn lands(draft: &Draft, message: &Op, local: &Op) -> bool {
+fn lands(draft: &Schedule, message: &Op, local: &Op) -> bool {
     let [scratch, place] =
         [local.src_buffer, local.dst_buffer].map(|id| &draft.buffers[id.0 as usize]);
     let written = ranges_of(message, &draft.ranges).map(|(_, dst, count)| (dst, dst, count));
@@ -109,7 +108,7 @@ fn lands(draft: &Draft, message: &Op, local: &Op) -> bool {
 }
 
 /// Leave out scratch that no operation uses any more.
-fn drop_unused(draft: &mut Draft) {
+fn drop_unused(draft: &mut Schedule) {
     let mut used = vec![false; draft.buffers.len()];
     for op in draft.ops.iter().filter(|op| op.moves_data()) {
         used[op.src_buffer.0 as usize] = true;

@@ -23,7 +23,7 @@ use crate::accesses::{Accesses, NONE};
 use crate::chunks::Chunks;
 use crate::error::Result;
 use crate::ir::{Op, Schedule};
-use crate::order::{order, Draft};
+use crate::order::order;
 use crate::transforms::loosen;
 
 /// Let the operations with the longest tails go first, in what freedom the hazards leave.
@@ -69,7 +69,7 @@ struct Hazards {
 }
 
 impl Hazards {
-    fn of(schedule: &Schedule, draft: &Draft) -> Self {
+    fn of(schedule: &Schedule, draft: &Schedule) -> Self {
         let mut found = Hazards {
             before: vec![Vec::new(); draft.ops.len()],
             after: vec![Vec::new(); draft.ops.len()],

@@ -20,7 +20,6 @@
 use crate::builder::rewrite;
 use crate::error::{Result, ScheduleError};
 use crate::ir::{ranges_of, Combine, Op, OpKind, Schedule};
-use crate::order::Draft;
 use crate::own_scratch::direct;
 use crate::spec::Collective;
 use crate::transforms::loosen;
@@ -87,7 +86,7 @@ struct Seen {
 }
 
 /// Why the operations are not trees from, or to, the owners of the chunks.
-fn check(draft: &Draft, spreads: bool) -> std::result::Result<(), String> {
+fn check(draft: &Schedule, spreads: bool) -> std::result::Result<(), String> {
     let Some(output) = draft.buffers.iter().position(|b| b.name == "output") else {
         return Err("it has no buffer `output`".into());
     };
@@ -140,7 +139,7 @@ fn message(
 
 /// Whether every chunk has been everywhere it must: an owner gets nothing, or gives nothing, and all others do.
 fn complete(
-    draft: &Draft,
+    draft: &Schedule,
     seen: &[Seen],
     chunks: usize,
     spreads: bool,

@@ -17,7 +17,7 @@
 
 use crate::error::Result;
 use crate::ir::{ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
-use crate::order::{order, Draft};
+use crate::order::order;
 use crate::own_scratch::{is_scratch, own_scratch};
 use crate::spec::Collective;
 use crate::transforms::{loosen, push, unfuse};
@@ -57,7 +57,7 @@ fn is_plain(op: &Op) -> bool {
 }
 
 /// Whether each chunk of scratch is written once and read once, so that a sum may take its place.
-fn lands_once(draft: &Draft, ops: &[Op]) -> bool {
+fn lands_once(draft: &Schedule, ops: &[Op]) -> bool {
     let (mut landed, mut taken) = (HashSet::new(), HashSet::new());
     let once = |ranks: &[u32], buffer: BufferId, chunks: Vec<u32>, seen: &mut HashSet<Chunk>| {
         let mut all = ranks
@@ -88,7 +88,7 @@ impl Moved {
     }
 
     /// Write `op` for the places where its operands are; whether that is possible.
-    fn rewrite(&mut self, draft: &mut Draft, op: &Op) -> bool {
+    fn rewrite(&mut self, draft: &mut Schedule, op: &Op) -> bool {
         let ranges: Vec<Range> = ranges_of(op, &draft.ranges).collect();
         let adds = op.kind == OpKind::Local && op.combine == Combine::Reduce;
         let [from, into] =
@@ -118,7 +118,7 @@ impl Moved {
     }
 
     /// Add what is summed so far to what has landed; the sum is there from now on.
-    fn add(&mut self, draft: &mut Draft, op: &Op, ranges: &[Range]) -> bool {
+    fn add(&mut self, draft: &mut Schedule, op: &Op, ranges: &[Range]) -> bool {
         let summed = ranges.iter().map(|&(src, dst, count)| (dst, src, count));
         let summed: Vec<Range> = summed.collect();
         let Some((buffer, read)) = self.read(op.from, op.dst_buffer, &summed) else {
@@ -164,7 +164,7 @@ impl Moved {
     }
 
     /// Copy the sums to their places, in step `step`.
-    fn bring_back(self, draft: &mut Draft, step: u32) {
+    fn bring_back(self, draft: &mut Schedule, step: u32) {
         let mut copies: BTreeMap<(u32, BufferId, BufferId), Vec<Range>> = BTreeMap::new();
         for ((rank, buffer, chunk), (there, src)) in self.places {
             let ranges = copies.entry((rank, there, buffer)).or_default();

@@ -20,13 +20,15 @@
 //! | [`crate::reorder`] | lets the longest chain of operations begin first |
 //! | [`crate::reverse`] | runs an allgather or a broadcast backwards, as reduce-scatter or reduce, and back |
 //! | [`crate::concatenate`] | joins two collectives to a third |
+//! | [`first_steps`] | keeps the first n steps, with their waits, as traffic |
+//! | [`crate::side_by_side()`] | runs schedules at once, each on ranks of its own, as traffic |
 
 use std::ops::Range;
 
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
-use crate::order::{order, Draft};
-use crate::spec::Collective;
+use crate::order::order;
+use crate::spec::{Collective, Spec};
 use crate::verify::{bounds, VerifyError};
 
 /// Cut every transfer and local operation into `slices` parts that follow each other, so that a
@@ -98,7 +100,7 @@ pub fn refine(schedule: &Schedule, slices: u32) -> Result<Schedule> {
     pairing(order(refined(schedule, slices)?)?, slices)
 }
 
-pub(crate) fn refined(schedule: &Schedule, slices: u32) -> Result<Draft> {
+pub(crate) fn refined(schedule: &Schedule, slices: u32) -> Result<Schedule> {
     positive(slices, "slices")?;
     let mut draft = loosen(schedule)?;
     for buffer in &mut draft.buffers {
@@ -200,7 +202,7 @@ impl Pending {
     }
 
     /// Whether `op` reads or writes such a chunk, or puts what comes before it in order.
-    fn meets(&self, draft: &Draft, op: &Op) -> bool {
+    fn meets(&self, draft: &Schedule, op: &Op) -> bool {
         if self.some.is_empty() {
             return false;
         }
@@ -319,6 +321,19 @@ pub fn repeat(schedule: &Schedule, times: u32) -> Result<Schedule> {
     order(draft)
 }
 
+/// The first `steps` steps with all their waits. What they leave behind is unfinished, so they are traffic.
+pub fn first_steps(schedule: &Schedule, steps: u32) -> Result<Schedule> {
+    positive(steps, "steps")?;
+    let mut first = schedule.clone();
+    let runs = first.ops.chunk_by(|a, b| a.step == b.step);
+    let count = runs.take(steps as usize).map(<[Op]>::len).sum();
+    first.ops.truncate(count);
+    first.edge_start.truncate(count + 1);
+    first.edges.truncate(first.edge_start[count] as usize);
+    first.spec = Spec::new(Collective::Pattern, schedule.spec.root);
+    Ok(first)
+}
+
 /// Let rank r play the part of rank `parts[r]`: the same algorithm over another order of ranks.
 pub fn relabel(schedule: &Schedule, parts: &[u32]) -> Result<Schedule> {
     let mut rank_of = vec![u32::MAX; schedule.ranks as usize];
@@ -394,7 +409,7 @@ pub fn has_own_waits(schedule: &Schedule) -> Result<bool> {
 }
 
 /// The operations of a schedule without edges and notices.
-pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
+pub(crate) fn loosen(schedule: &Schedule) -> Result<Schedule> {
     match has_own_waits(schedule)? {
         false => Ok(without_waits(schedule)),
         true => Err(ScheduleError::Shape(
@@ -403,25 +418,14 @@ pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
     }
 }
 
-fn without_waits(schedule: &Schedule) -> Draft {
-    Draft {
-        spec: schedule.spec,
-        ranks: schedule.ranks,
-        memories: schedule.memories,
-        elements: schedule.elements,
-        element_bytes: schedule.element_bytes,
-        buffers: schedule.buffers.clone(),
-        sets: schedule.sets.clone(),
-        aggregations: schedule.aggregations.clone(),
-        ops: schedule
-            .ops()
-            .iter()
+fn without_waits(schedule: &Schedule) -> Schedule {
+    let ops = schedule.ops.iter();
+    Schedule {
+        ops: ops
             .filter(|op| op.kind != OpKind::Notice)
             .copied()
             .collect(),
-        ranges: schedule.ranges.clone(),
-        work: schedule.work.clone(),
-        waits: Vec::new(),
+        ..schedule.header()
     }
 }
 
@@ -441,7 +445,7 @@ fn cut_range(ranges: &[(u32, u32, u32)], first: u32, count: u32) -> Vec<(u32, u3
     cut
 }
 
-pub(crate) fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
+pub(crate) fn push(draft: &mut Schedule, op: Op, ranges: Vec<(u32, u32, u32)>) {
     let op = match op.moves_data() {
         true => with_ranges(draft, op, ranges),
         false => op,
@@ -449,7 +453,7 @@ pub(crate) fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
     draft.ops.push(op);
 }
 
-pub(crate) fn with_ranges(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) -> Op {
+pub(crate) fn with_ranges(draft: &mut Schedule, op: Op, ranges: Vec<(u32, u32, u32)>) -> Op {
     match ranges[..] {
         [] => Op {
             src: 0,

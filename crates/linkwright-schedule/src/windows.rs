@@ -20,7 +20,7 @@
 
 use crate::error::Result;
 use crate::ir::{ranges_of, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
-use crate::order::{order, Draft};
+use crate::order::order_with;
 use crate::transforms::{behind, loosen, positive, push};
 
 /// Runs of chunks: (first source chunk, first destination chunk, count).
@@ -40,6 +40,7 @@ pub fn windows(schedule: &Schedule, windows: u32) -> Result<Schedule> {
             .map(|b| b.name.starts_with("scratch"))
             .collect(),
         draft,
+        waits: Vec::new(),
         windows,
         before: vec![None; ranks],
         current: vec![None; ranks],
@@ -58,11 +59,13 @@ pub fn windows(schedule: &Schedule, windows: u32) -> Result<Schedule> {
             _ => cutter.send(&op, all),
         }
     }
-    order(cutter.draft)
+    order_with(cutter.draft, cutter.waits)
 }
 
 struct Cutter {
-    draft: Draft,
+    draft: Schedule,
+    /// Explicit waits (position, position waited for).
+    waits: Vec<(u32, u32)>,
     windows: u32,
     scratch: Vec<bool>,
     /// Per rank: its last operation in the steps before, and so far.
@@ -148,9 +151,7 @@ impl Cutter {
     /// The next operation waits for `earlier`.
     fn wait(&mut self, earlier: Option<u32>) {
         let next = self.draft.ops.len() as u32;
-        self.draft
-            .waits
-            .extend(earlier.map(|earlier| (next, earlier)));
+        self.waits.extend(earlier.map(|earlier| (next, earlier)));
     }
 
     /// Append `written`, made from `op`, with these runs; gives its position.

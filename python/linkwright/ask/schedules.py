@@ -12,7 +12,7 @@ from linkwright import _native
 from linkwright._native import How
 from linkwright.ask.answer import Answer, ask
 from linkwright.ask.question import Collective, Continued, Pattern, Program, Scheduled
-from linkwright.base.errors import LinkwrightError, WaivedError
+from linkwright.base.errors import LinkwrightError, ShapeError, WaivedError
 from linkwright.base.lazy import np
 from linkwright.base.stats.quantile import percentiles
 from linkwright.base.units import Time
@@ -33,6 +33,8 @@ MOST_COUNTED = 512
 # What a simulation in memory can hold, and what each takes.
 MOST_OPERATIONS, BYTES_PER_OPERATION = 1 << 25, 100
 MOST_RANKS, BYTES_PER_RANK = 1 << 20, 1500
+# Chunks of messages that arrive at one rank.
+MOST_CHUNKS = 1 << 20
 # A collective of more is simulated by one rank that stands for all, where ranks are alike: it takes milliseconds.
 ALIKE_FROM = 1 << 20
 
@@ -46,6 +48,33 @@ def of(question: Scheduled, rings: Sequence[Sequence[int]] | None = None) -> _na
     if isinstance(question, Pattern):
         return _native.Schedule.pattern(question.algorithm, **shape(question))
     return _native.Schedule.build(question.algorithm_key, **shape(question), rings=rings)
+
+
+def at_once(ranks: int, messages: Sequence[tuple[int, int, int]]) -> _native.Schedule:
+    """Return messages (from, to, bytes) that all start at once, each to a place of its own at its target.
+
+    Raises:
+        ShapeError: the sizes have too small a common divisor.
+    Example:
+        >>> at_once(3, [(0, 2, 8), (1, 2, 12)])
+        <Schedule pattern over 3 ranks: 2 operations, 2 messages>
+    """
+    chunk = math.gcd(*(size for _, _, size in messages))
+    lengths = [size // chunk if chunk else 1 for _, _, size in messages]
+    arriving = [0] * ranks
+    for (_, target, _), length in zip(messages, lengths, strict=True):
+        arriving[target] += length
+    chunks = max(arriving)
+    if chunks > MOST_CHUNKS:
+        raise ShapeError(f"sizes have no larger common divisor than {chunk} B; round them to whole KiB")
+    builder = _native.Builder("pattern", ranks, chunk * chunks, element_bytes=1)
+    builder.buffer("input", chunks)
+    builder.buffer("output", chunks)
+    builder.step()
+    for (source, target, _), length in zip(messages, lengths, strict=True):
+        arriving[target] -= length
+        builder.put(source, target, "input", 0, length, into="output", at=arriving[target])
+    return builder.finish()
 
 
 def shape(question: Scheduled) -> dict[str, Any]:

@@ -91,13 +91,16 @@ class Variant:
         return self != AS_DESCRIBED
 
     @property
+    def words(self) -> list[str]:
+        """The options that make this variant of a machine, as a shell would pass them."""
+        named = [("--nodes", self.nodes), ("--fabric", self.fabric), *(("--without", name) for name in self.without)]
+        named += [("--degrade", f"{name}={factor:g}") for name, factor in self.degrade]
+        return [word for option, value in named if value is not None for word in (option, str(value))]
+
+    @property
     def options(self) -> str:
         """What to type after the name of a machine to get this variant of it."""
-        words = [f"--nodes {self.nodes}"] if self.nodes is not None else []
-        words += [f"--fabric {shlex.quote(self.fabric)}"] if self.fabric else []
-        words += [f"--without {shlex.quote(name)}" for name in self.without]
-        words += [f"--degrade {shlex.quote(f'{name}={factor:g}')}" for name, factor in self.degrade]
-        return " ".join(words)
+        return shlex.join(self.words)
 
     @property
     def chooses(self) -> bool:

@@ -65,9 +65,9 @@ pub static FORMAT: Format = Format {
 fn read(content: &str) -> Result<Schedule> {
     let plan = parse::parse(content)?;
     let partners = matching::partners(&plan)?;
-    let order = order::of(&plan, &partners)?;
+    let before = order::of(&plan, &partners)?;
     let waits = waits::of(&plan, &partners)?;
-    let text = print::print(&plan, &order, &waits)?;
+    let text = print::print(&plan, &before, &waits)?;
     let schedule = text::parse(&text).map_err(|error| PlanError::whole(error.problem))?;
     verify(&schedule).map_err(|error| PlanError::whole(error.to_string()))?;
     Ok(schedule)

@@ -2,6 +2,7 @@
 
 use super::lexer::short;
 use crate::error::PlanError;
+use crate::skeleton::Steps;
 
 /// What one operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +27,6 @@ pub(super) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// The label, or the line where there is none.
-    pub fn name(&self) -> String {
-        match self.label {
-            "" => format!("line {}", self.line),
-            label => short(label),
-        }
-    }
-
     /// An error in the line of this operation.
     pub fn error(&self, problem: impl Into<String>) -> PlanError {
         PlanError::at(format!("line {}", self.line), problem)
@@ -55,4 +48,16 @@ pub(super) struct Plan<'a> {
     pub ranks: u32,
     pub steps: Vec<Step<'a>>,
     pub needs: Vec<Need>,
+}
+
+impl Steps for Plan<'_> {
+    fn place(&self, step: u32) -> String {
+        let Step {
+            rank, line, label, ..
+        } = self.steps[step as usize];
+        match label {
+            "" => format!("line {line} (rank {rank})"),
+            label => format!("line {line} ({} of rank {rank})", short(label)),
+        }
+    }
 }

@@ -1,15 +1,14 @@
 //! The canonical text of the schedule that a GOAL plan comes to, with all its waits.
 
 use super::cut::{Cut, Message};
-use super::order::Order;
 use super::plan::{Kind, Plan};
 use crate::error::Result;
 use linkwright_schedule::text::VERSION_LINE;
 use std::fmt::Write as _;
 
-/// Print the puts and computes of `plan`; `waits` has what each waits for.
-pub(super) fn print(plan: &Plan, order: &Order, waits: &[Vec<u32>]) -> Result<String> {
-    let issued = issued(plan, order);
+/// Print the puts and computes of `plan`; `before` has what precedes each, and `waits` what it waits for.
+pub(super) fn print(plan: &Plan, before: &[(u64, u32)], waits: &[Vec<u32>]) -> Result<String> {
+    let issued = issued(plan, before);
     let mut ids = vec![0u32; plan.steps.len()];
     for (id, &index) in (0u32..).zip(&issued) {
         ids[index as usize] = id;
@@ -46,13 +45,13 @@ pub(super) fn print(plan: &Plan, order: &Order, waits: &[Vec<u32>]) -> Result<St
 }
 
 /// All sends and calculations, in the order of their ids.
-fn issued(plan: &Plan, order: &Order) -> Vec<u32> {
+fn issued(plan: &Plan, before: &[(u64, u32)]) -> Vec<u32> {
     let steps = (0u32..).zip(&plan.steps);
     let mut issued: Vec<u32> = steps
         .filter(|(_, step)| !matches!(step.kind, Kind::Recv { .. }))
         .map(|(index, _)| index)
         .collect();
-    issued.sort_by_key(|&i| (order.before[i as usize], plan.steps[i as usize].rank, i));
+    issued.sort_by_key(|&i| (before[i as usize], plan.steps[i as usize].rank, i));
     issued
 }
 

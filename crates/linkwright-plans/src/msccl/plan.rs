@@ -182,12 +182,3 @@ pub(super) const COLLECTIVES: [(&str, Collective); 9] = [
     ("scatter", Collective::Scatter),
     ("alltoall", Collective::Alltoall),
 ];
-
-/// Words for directions.
-pub(super) const HINTS: [(&str, Hint); 5] = [
-    ("-", Hint::None),
-    ("+x", Hint::PlusX),
-    ("-x", Hint::MinusX),
-    ("+y", Hint::PlusY),
-    ("-y", Hint::MinusY),
-];

@@ -3,7 +3,7 @@
 //! The runtime's reader knows no more than one space between attributes and at most 16 of them.
 
 use super::limits::PROTOCOLS;
-use super::plan::{Gpu, Head, Place, Plan, Step, COLLECTIVES, HINTS};
+use super::plan::{Gpu, Head, Place, Plan, Step, COLLECTIVES};
 use linkwright_schedule::ir::{Buffer, Hint, Owner};
 use std::fmt::Write as _;
 
@@ -108,8 +108,7 @@ fn step(text: &mut String, s: usize, step: &Step) {
             own.op, own.step, own.lane
         );
         if own.hint != Hint::None {
-            let word = HINTS.iter().find(|known| known.1 == own.hint);
-            let _ = write!(text, " hint=\"{}\"", word.map_or("-", |known| known.0));
+            let _ = write!(text, " hint=\"{}\"", own.hint.name());
         }
         if own.get {
             text.push_str(" get=\"1\"");

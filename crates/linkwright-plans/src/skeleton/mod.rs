@@ -29,7 +29,8 @@ mod run;
 pub(crate) use build::{Mover, Operation, Writer};
 pub(crate) use cells::{Cells, Place, Space};
 pub(crate) use layout::{Goal, Layout, RELAY};
-pub(crate) use order::{circle, sequence, steps_of, Rows};
+pub(crate) use order::Rows;
+use order::{circle, sequence, steps_of};
 pub(crate) use race::Access;
 
 use crate::error::{PlanError, Result};

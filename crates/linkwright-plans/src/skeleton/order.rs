@@ -37,7 +37,7 @@ impl Rows {
 
 /// A sequence in which every node comes after its predecessors, the smallest key first if several can be next; or the
 /// nodes of a cycle, each of which waits for the next.
-pub(crate) fn sequence(
+pub(super) fn sequence(
     nodes: usize,
     edges: impl Iterator<Item = (u32, u32)> + Clone,
     key: impl Fn(u32) -> u64,
@@ -64,7 +64,7 @@ pub(crate) fn sequence(
 }
 
 /// The steps of a cycle of events without consecutive repeats, rotated so that the lowest step comes first.
-pub(crate) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
+pub(super) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
     let mut steps: Vec<u32> = circle.iter().map(|&event| step(event)).collect();
     steps.dedup();
     if steps.len() > 1 && steps.first() == steps.last() {
@@ -76,7 +76,7 @@ pub(crate) fn steps_of(circle: &[u32], step: impl Fn(u32) -> u32) -> Vec<u32> {
 }
 
 /// A cycle among the nodes that are stuck because a predecessor is missing; each waits for the next.
-pub(crate) fn circle(
+pub(super) fn circle(
     nodes: usize,
     edges: impl Iterator<Item = (u32, u32)> + Clone,
     stuck: impl Fn(u32) -> bool + Copy,

@@ -27,7 +27,7 @@ mod step;
 
 use crate::error::{Result, ScheduleError};
 use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, MAX_BUFFERS};
-use crate::order::{check, Draft, Orderer};
+use crate::order::{check, Orderer};
 use crate::spec::{Collective, Spec};
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -129,20 +129,8 @@ impl Builder {
             true => shape.elements / ranks * ranks,
             false => shape.elements,
         };
-        let draft = Draft {
-            spec: Spec::new(collective, shape.root),
-            ranks: shape.ranks,
-            memories: 0,
-            elements,
-            element_bytes: shape.element_bytes,
-            buffers: Vec::new(),
-            sets: Vec::new(),
-            aggregations: Vec::new(),
-            ops: Vec::new(),
-            ranges: Vec::new(),
-            work: Vec::new(),
-            waits: Vec::new(),
-        };
+        let spec = Spec::new(collective, shape.root);
+        let draft = Schedule::empty(spec, shape.ranks, elements, shape.element_bytes);
         Builder {
             orderer: Orderer::new(draft),
             step: 0,
@@ -525,27 +513,8 @@ impl<T: Clone + Eq + Hash> Places<T> {
     }
 }
 
-/// Find scratch, edges and notices for operations that were written without, step by step.
-pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
-    let draft = Draft {
-        spec: written.spec,
-        ranks: written.ranks,
-        memories: written.memories,
-        elements: written.elements,
-        element_bytes: written.element_bytes,
-        buffers: written.buffers,
-        sets: written.sets,
-        aggregations: written.aggregations,
-        ops: written.ops,
-        ranges: written.ranges,
-        work: written.work,
-        waits: Vec::new(),
-    };
-    rewrite(draft, |_| ())
-}
-
 /// Write the operations of `draft` again, step by step, with a builder that is told how.
-pub(crate) fn rewrite(mut draft: Draft, how: impl FnOnce(&mut Builder)) -> Result<Schedule> {
+pub(crate) fn rewrite(mut draft: Schedule, how: impl FnOnce(&mut Builder)) -> Result<Schedule> {
     let shape = Shape::new(draft.ranks, draft.elements).with_root(draft.spec.root);
     let mut b = Builder::new(draft.spec.collective, &shape);
     let ops = std::mem::take(&mut draft.ops);

@@ -107,7 +107,7 @@ fn exchange(
         let ahead = goes_ahead(axis, from, distance);
         b.put_runs(rank, src, axis.moved(rank, to), dst, &runs)
             .lane(lane(part, ahead))
-            .hint(hint(axis, ahead));
+            .hint(Hint::along(axis.number, ahead));
     }
 }
 
@@ -118,16 +118,6 @@ fn goes_ahead(axis: &Axis, from: u32, distance: u32) -> bool {
 
 fn lane(part: u32, ahead: bool) -> u8 {
     (2 * part + u32::from(!ahead)) as u8
-}
-
-fn hint(axis: &Axis, ahead: bool) -> Hint {
-    match (axis.number, ahead) {
-        (0, true) => Hint::PlusX,
-        (0, false) => Hint::MinusX,
-        (1, true) => Hint::PlusY,
-        (1, false) => Hint::MinusY,
-        _ => Hint::None,
-    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod op;
 use std::sync::OnceLock;
 
 use crate::error::ScheduleError;
+use crate::spec::Spec;
 use linkwright_core::free_memory::most_memory;
 
 pub(crate) use buffer::{add_scratch, MAX_BUFFERS};
@@ -56,7 +57,7 @@ pub const COMPUTE_LANE: u8 = 255;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// What it is to achieve.
-    pub spec: crate::spec::Spec,
+    pub spec: Spec,
     /// Number of ranks.
     pub ranks: u32,
     /// Number of memories; they are participants `ranks..ranks + memories`.
@@ -114,6 +115,39 @@ pub(crate) fn ranges_of<'a>(
 }
 
 impl Schedule {
+    /// One without buffers and operations, to be written.
+    pub(crate) fn empty(spec: Spec, ranks: u32, elements: u64, element_bytes: u32) -> Self {
+        Schedule {
+            spec,
+            ranks,
+            memories: 0,
+            elements,
+            element_bytes,
+            buffers: Vec::new(),
+            sets: Vec::new(),
+            aggregations: Vec::new(),
+            ops: Vec::new(),
+            edge_start: vec![0],
+            edges: Vec::new(),
+            ranges: Vec::new(),
+            work: Vec::new(),
+            own_waits: Remembered(None),
+        }
+    }
+
+    /// The same without operations.
+    pub(crate) fn header(&self) -> Self {
+        Schedule {
+            memories: self.memories,
+            buffers: self.buffers.clone(),
+            sets: self.sets.clone(),
+            aggregations: self.aggregations.clone(),
+            ranges: self.ranges.clone(),
+            work: self.work.clone(),
+            ..Schedule::empty(self.spec, self.ranks, self.elements, self.element_bytes)
+        }
+    }
+
     /// The edges since the last call are what the next operation waits for.
     #[inline]
     pub(crate) fn end_edges(&mut self) -> crate::error::Result<()> {
@@ -186,6 +220,11 @@ impl Schedule {
                 .contains(&waiter)
                 .then_some(Completion::DeliveredHere),
         }
+    }
+
+    /// Number of steps: runs of operations with the same step number.
+    pub fn step_count(&self) -> usize {
+        self.ops.chunk_by(|a, b| a.step == b.step).count()
     }
 
     /// Number of edges.

@@ -39,24 +39,37 @@ pub enum Combine {
     Reduce,
 }
 
-/// Which way an operation prefers to go; results never depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Hint {
-    /// No preference.
-    #[default]
-    None,
-    /// Along the first axis, upwards.
-    PlusX,
-    /// Along the first axis, downwards.
-    MinusX,
-    /// Along the second axis, upwards.
-    PlusY,
-    /// Along the second axis, downwards.
-    MinusY,
+linkwright_core::words! {
+    /// Which way an operation prefers to go; results never depend on it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum Hint {
+        /// No preference.
+        #[default]
+        None = "-",
+        /// Along the first axis, upwards.
+        PlusX = "+x",
+        /// Along the first axis, downwards.
+        MinusX = "-x",
+        /// Along the second axis, upwards.
+        PlusY = "+y",
+        /// Along the second axis, downwards.
+        MinusY = "-y",
+    }
 }
 
 impl Hint {
+    /// Up or down an axis; axes beyond the second have no hint.
+    pub fn along(axis: u8, ahead: bool) -> Self {
+        match (axis, ahead) {
+            (0, true) => Hint::PlusX,
+            (0, false) => Hint::MinusX,
+            (1, true) => Hint::PlusY,
+            (1, false) => Hint::MinusY,
+            _ => Hint::None,
+        }
+    }
+
     /// The other way along the same axis.
     pub fn opposite(self) -> Self {
         match self {

@@ -1,6 +1,6 @@
 //! From a sequence of operations to a partial order: hazards become edges and notices.
 //!
-//! A [`Draft`] lists operations such that running them one after another is right. Only three
+//! A draft, a schedule without edges and notices, lists operations such that running them one after another is right. Only three
 //! kinds of pairs must keep their order (*hazards*, per chunk):
 //!
 //! ```text
@@ -31,11 +31,8 @@ mod past;
 use crate::accesses::NONE;
 use crate::error::{Result, ScheduleError};
 use crate::hoist::hoist;
-use crate::ir::{
-    most_ops, Buffer, BufferId, Combine, Completion, Edge, Op, OpKind, Remembered, Schedule,
-};
+use crate::ir::{most_ops, BufferId, Combine, Completion, Edge, Op, OpKind, Remembered, Schedule};
 use crate::patience;
-use crate::spec::Spec;
 use cells::Cells;
 use fences::Fences;
 use last_notices::LastNotices;
@@ -44,43 +41,6 @@ use past::{Chains, Search};
 
 pub(crate) use check::check;
 pub(crate) use need::Need;
-
-/// A schedule before its hazards are found.
-#[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    pub spec: Spec,
-    pub ranks: u32,
-    pub memories: u32,
-    pub elements: u64,
-    pub element_bytes: u32,
-    pub buffers: Vec<Buffer>,
-    pub sets: Vec<Vec<u32>>,
-    pub aggregations: Vec<(u32, u32)>,
-    pub ops: Vec<Op>,
-    pub ranges: Vec<(u32, u32, u32)>,
-    pub work: Vec<u64>,
-    /// Explicit waits (operation, waits for), by position in `ops`, sorted by operation.
-    pub waits: Vec<(u32, u32)>,
-}
-
-impl Draft {
-    /// Participants whose data `op` takes.
-    pub fn sources<'a>(&'a self, op: &'a Op) -> &'a [u32] {
-        match op.kind {
-            OpKind::Aggregate => &self.sets[self.aggregations[op.to as usize].0 as usize],
-            _ => std::slice::from_ref(&op.from),
-        }
-    }
-
-    /// Destinations of `op`.
-    pub fn targets<'a>(&'a self, op: &'a Op) -> &'a [u32] {
-        match op.kind {
-            OpKind::Multicast => &self.sets[op.to as usize],
-            OpKind::Aggregate => &self.sets[self.aggregations[op.to as usize].1 as usize],
-            _ => std::slice::from_ref(&op.to),
-        }
-    }
-}
 
 /// Set in [`Orderer::touched`] where the chunk is written.
 const WRITTEN: u32 = 1 << 31;
@@ -111,9 +71,13 @@ pub(crate) struct Orderer {
 }
 
 /// Find all hazards of `draft`, add edges and notices.
-pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
+pub(crate) fn order(draft: Schedule) -> Result<Schedule> {
+    order_with(draft, Vec::new())
+}
+
+/// The same with explicit waits (operation, waits for), by position, sorted by operation.
+pub(crate) fn order_with(mut draft: Schedule, waits: Vec<(u32, u32)>) -> Result<Schedule> {
     let ops = std::mem::take(&mut draft.ops);
-    let waits = std::mem::take(&mut draft.waits);
     let mut orderer = Orderer::new(draft);
     for op in &ops {
         check(&orderer.out, op)?;
@@ -131,23 +95,13 @@ pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
 
 impl Orderer {
     /// Nothing is ordered yet; `header` has no operations.
-    pub fn new(header: Draft) -> Self {
+    pub fn new(header: Schedule) -> Self {
         Orderer {
             out: Schedule {
-                spec: header.spec,
-                ranks: header.ranks,
-                memories: header.memories,
-                elements: header.elements,
-                element_bytes: header.element_bytes,
-                buffers: header.buffers,
-                sets: header.sets,
-                aggregations: header.aggregations,
-                ops: Vec::new(),
                 edge_start: vec![0],
                 edges: Vec::new(),
-                ranges: header.ranges,
-                work: header.work,
                 own_waits: Remembered(Some(false)),
+                ..header
             },
             cells: Cells::new(),
             chains: Chains::default(),

@@ -191,20 +191,13 @@ impl Folded {
     pub(super) fn frame(&self) -> Schedule {
         let program = &self.program;
         Schedule {
-            spec: program.spec,
-            ranks: program.ranks(),
-            memories: 0,
-            elements: program.elements,
-            element_bytes: program.element_bytes,
             buffers: program.buffers.clone(),
-            sets: Vec::new(),
-            aggregations: Vec::new(),
-            ops: Vec::new(),
-            edge_start: vec![0],
-            edges: Vec::new(),
-            ranges: Vec::new(),
-            work: Vec::new(),
-            own_waits: Default::default(),
+            ..Schedule::empty(
+                program.spec,
+                program.ranks(),
+                program.elements,
+                program.element_bytes,
+            )
         }
     }
 }

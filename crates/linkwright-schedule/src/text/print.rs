@@ -91,17 +91,6 @@ fn parts(text: &mut String, buffer: &Buffer, ranks: u32) {
     text.push('\n');
 }
 
-/// The word of a hint.
-pub(super) fn hint_word(hint: Hint) -> &'static str {
-    match hint {
-        Hint::None => "-",
-        Hint::PlusX => "+x",
-        Hint::MinusX => "-x",
-        Hint::PlusY => "+y",
-        Hint::MinusY => "-y",
-    }
-}
-
 fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
     text.push('t');
     number(text, id);
@@ -120,7 +109,7 @@ fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
     number(text, op.lane.into());
     if op.hint != Hint::None {
         text.push_str(" hint=");
-        text.push_str(hint_word(op.hint));
+        text.push_str(op.hint.name());
     }
     if op.fenced {
         text.push_str(" fenced");

@@ -11,7 +11,7 @@
 //! `first` or later take their time at the port behind `first`. The least time from the departure of a last byte to its
 //! delivery comes behind.
 
-use super::demand::Demand;
+use super::demand::{Demand, Whole};
 use super::distance::{shortest, Distances};
 use super::Limit;
 use crate::fabric::Fabric;
@@ -166,13 +166,11 @@ impl Table {
 
     /// Ranks whose data `rank` needs.
     fn sources(&self, demand: &Demand, rank: usize) -> Vec<usize> {
-        let all = match demand {
-            &Demand::Collective {
-                collective: Collective::Broadcast | Collective::Scatter,
-                root,
-                ..
-            } => root as usize..root as usize + 1,
-            _ => 0..self.ranks,
+        let alone =
+            |of: &Whole| matches!(of.collective, Collective::Broadcast | Collective::Scatter);
+        let all = match demand.collective().filter(alone) {
+            Some(Whole { root, .. }) => root as usize..root as usize + 1,
+            None => 0..self.ranks,
         };
         all.filter(|&source| source != rank).collect()
     }
@@ -215,17 +213,11 @@ fn ends<F: Fabric + ?Sized>(distances: &Distances<'_, F>, a: usize, b: usize) ->
 
 /// Into how many equal shares by source the bytes into `rank` divide; `None` where each of them needs all sources.
 fn shares(demand: &Demand, rank: usize) -> Option<u64> {
-    match demand {
-        &Demand::Collective {
-            collective,
-            ranks,
-            root,
-            ..
-        } => match collective {
-            Collective::Allgather | Collective::Alltoall => Some(u64::from(ranks) - 1),
-            Collective::Gather if root as usize == rank => Some(u64::from(ranks) - 1),
-            _ => None,
-        },
-        Demand::Pattern(_) | Demand::Exchange { .. } => None,
-    }
+    let of = demand.collective()?;
+    let equal = match of.collective {
+        Collective::Allgather | Collective::Alltoall => true,
+        Collective::Gather => of.root as usize == rank,
+        _ => false,
+    };
+    equal.then(|| u64::from(of.ranks) - 1)
 }

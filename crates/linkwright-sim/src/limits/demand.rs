@@ -49,20 +49,47 @@ impl Flow {
     }
 }
 
+/// A collective of equal vectors or blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// Which.
+    pub collective: Collective,
+    /// Ranks, p.
+    pub ranks: u32,
+    /// The special rank of a rooted one.
+    pub root: u32,
+    /// Message size S.
+    pub bytes: u64,
+}
+
+impl Whole {
+    /// Bytes that must leave and that must enter `rank`.
+    fn through_rank(&self, rank: u32) -> (u64, u64) {
+        if self.ranks < 2 {
+            return (0, 0);
+        }
+        let (bytes, block) = (self.bytes, self.bytes / u64::from(self.ranks));
+        let (others, is_root) = (bytes - block, rank == self.root);
+        let either = |at_root, elsewhere| if is_root { at_root } else { elsewhere };
+        match self.collective {
+            Collective::Allreduce => (bytes, bytes),
+            Collective::ReduceScatter => (others, block),
+            Collective::Allgather => (block, others),
+            Collective::Broadcast => either((bytes, 0), (0, bytes)),
+            Collective::Reduce => either((0, bytes), (bytes, 0)),
+            Collective::Gather => either((0, others), (block, 0)),
+            Collective::Scatter => either((others, 0), (0, block)),
+            Collective::Alltoall => (others, others),
+            _ => (0, 0),
+        }
+    }
+}
+
 /// What must move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// A collective with a postcondition.
-    Collective {
-        /// Which.
-        collective: Collective,
-        /// Ranks, p.
-        ranks: u32,
-        /// The special rank of a rooted one.
-        root: u32,
-        /// Message size S.
-        bytes: u64,
-    },
+    Collective(Whole),
     /// The messages of a traffic pattern, those of a pair together.
     Pattern(Vec<Flow>),
     /// The blocks of an uneven exchange.
@@ -81,12 +108,12 @@ impl Demand {
         match schedule.spec.collective {
             Collective::Pattern => Demand::Pattern(flows(&prepared.messages)),
             collective if collective.is_uneven() => exchanged(schedule),
-            collective => Demand::Collective {
+            collective => Demand::Collective(Whole {
                 collective,
                 ranks: prepared.setup.alike.unwrap_or(schedule.ranks),
                 root: schedule.spec.root,
                 bytes: schedule.size_bytes(),
-            },
+            }),
         }
     }
 
@@ -99,12 +126,26 @@ impl Demand {
             true => shape.elements - shape.elements % u64::from(shape.ranks.max(1)),
             false => shape.elements,
         };
-        Demand::Collective {
+        Demand::Collective(Whole {
             collective,
             ranks: shape.ranks,
             root: shape.root,
             bytes: elements * u64::from(shape.element_bytes),
+        })
+    }
+
+    /// The collective, unless traffic or an uneven exchange is demanded.
+    pub fn collective(&self) -> Option<Whole> {
+        match self {
+            Demand::Collective(whole) => Some(*whole),
+            Demand::Pattern(_) | Demand::Exchange { .. } => None,
         }
+    }
+
+    /// Whether it is a barrier.
+    pub(super) fn is_barrier(&self) -> bool {
+        self.collective()
+            .is_some_and(|whole| whole.collective == Collective::Barrier)
     }
 
     /// Bytes that must leave and that must enter each of `ranks`; of a pattern, of the first participants.
@@ -117,54 +158,22 @@ impl Demand {
                 both.map(|(out, back)| (out.0 + back.1, out.1 + back.0))
                     .collect()
             }
-            Demand::Collective { .. } => {
-                ranks.iter().map(|&rank| self.through_rank(rank)).collect()
+            Demand::Collective(whole) => {
+                ranks.iter().map(|&rank| whole.through_rank(rank)).collect()
             }
-        }
-    }
-
-    fn through_rank(&self, rank: u32) -> (u64, u64) {
-        let (collective, ranks, root, bytes) = match self {
-            Demand::Pattern(_)
-            | Demand::Exchange { .. }
-            | Demand::Collective { ranks: 0..=1, .. } => return (0, 0),
-            &Demand::Collective {
-                collective,
-                ranks,
-                root,
-                bytes,
-            } => (collective, u64::from(ranks), root, bytes),
-        };
-        let (block, others, is_root) = (bytes / ranks, bytes - bytes / ranks, rank == root);
-        let either = |at_root, elsewhere| if is_root { at_root } else { elsewhere };
-        match collective {
-            Collective::Allreduce => (bytes, bytes),
-            Collective::ReduceScatter => (others, block),
-            Collective::Allgather => (block, others),
-            Collective::Broadcast => either((bytes, 0), (0, bytes)),
-            Collective::Reduce => either((0, bytes), (bytes, 0)),
-            Collective::Gather => either((0, others), (block, 0)),
-            Collective::Scatter => either((others, 0), (0, block)),
-            Collective::Alltoall => (others, others),
-            _ => (0, 0),
         }
     }
 
     /// Bytes that all participants must receive together, memories included; 0 for a pattern.
     pub fn received(&self) -> u64 {
-        let &Demand::Collective {
-            collective,
-            ranks,
-            bytes,
-            ..
-        } = self
-        else {
+        let Some(whole) = self.collective() else {
             return 0;
         };
-        let others = u64::from(ranks).saturating_sub(1);
-        match collective {
+        let (ranks, bytes) = (u64::from(whole.ranks.max(1)), whole.bytes);
+        let others = ranks - 1;
+        match whole.collective {
             Collective::Allreduce => 2 * others * bytes,
-            Collective::Gather | Collective::Scatter => others * (bytes / u64::from(ranks.max(1))),
+            Collective::Gather | Collective::Scatter => others * (bytes / ranks),
             Collective::Barrier | Collective::Pattern => 0,
             _ => others * bytes,
         }
@@ -180,10 +189,10 @@ impl Demand {
     /// 1 - 1/t of a contribution.
     pub fn received_apart(&self, copies: CheapCopies) -> u64 {
         let (all, times) = (u128::from(self.received()), u128::from(copies.times));
-        let &Demand::Collective { collective, .. } = self else {
+        let Some(whole) = self.collective() else {
             return 0;
         };
-        let counted = match collective {
+        let counted = match whole.collective {
             Collective::Allgather | Collective::Broadcast => all,
             Collective::Allreduce => {
                 let others = u128::from(copies.targets.max(2)) - 1;
@@ -196,10 +205,8 @@ impl Demand {
 
     /// The same where data may be combined before anybody receives them: what each participant needs of the others.
     pub fn received_combined(&self) -> u64 {
-        let &Demand::Collective { ranks, .. } = self else {
-            return 0;
-        };
-        (0..ranks).map(|rank| self.through_rank(rank).1).sum()
+        let into = |whole: Whole| (0..whole.ranks).map(move |rank| whole.through_rank(rank).1);
+        self.collective().into_iter().flat_map(into).sum()
     }
 
     /// Bytes that must leave the participants `inside`, for the others.
@@ -210,12 +217,12 @@ impl Demand {
                 let outside: Vec<bool> = inside.iter().map(|is| !is).collect();
                 return across(out, inside) + across(back, &outside);
             }
-            &Demand::Collective {
-                collective,
-                ranks,
-                root,
-                bytes,
-            } => (collective, u64::from(ranks), root as usize, bytes),
+            Demand::Collective(all) => (
+                all.collective,
+                u64::from(all.ranks),
+                all.root as usize,
+                all.bytes,
+            ),
         };
         let count = inside.iter().filter(|&&is| is).count() as u64;
         if count == 0 || count == ranks {
@@ -353,12 +360,12 @@ mod tests {
             times: 2,
         };
         let of = |collective| {
-            let demand = Demand::Collective {
+            let demand = Demand::Collective(Whole {
                 collective,
                 ranks: 13,
                 root: 0,
                 bytes: 120,
-            };
+            });
             (demand.received(), demand.received_apart(copies))
         };
         assert_eq!(of(Collective::Allgather), (1440, 1440));

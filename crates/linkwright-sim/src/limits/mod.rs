@@ -24,7 +24,7 @@ pub mod problem;
 pub mod schedule;
 mod spread;
 
-pub use demand::Demand;
+pub use demand::{Demand, Whole};
 
 use crate::error::SimError;
 use crate::outcome::Simulation;
@@ -150,7 +150,7 @@ pub fn of<F: SimulatedFabric + ?Sized>(
     let problem = match demand {
         // A pattern is its messages.
         Demand::Pattern(_) => Limits::known([found.limits.0, own.0.clone()].concat()),
-        Demand::Collective { .. } | Demand::Exchange { .. } => found.limits,
+        Demand::Collective(_) | Demand::Exchange { .. } => found.limits,
     };
     Ok((problem, own))
 }

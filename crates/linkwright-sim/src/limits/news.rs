@@ -1,7 +1,7 @@
 //! Limits of a problem that do not depend on its bytes: how soon ranks can hear from each other.
 
 use super::arrival;
-use super::demand::Demand;
+use super::demand::Whole;
 use super::distance::{tree, Distances, Pace, Way};
 use super::fan_in::Lags;
 use super::problem::Site;
@@ -12,15 +12,13 @@ use linkwright_schedule::Collective;
 
 impl<F: Fabric + ?Sized> Site<'_, F> {
     pub(super) fn latency(&self) -> Option<Limit> {
-        let &Demand::Collective {
+        // The order of a pattern's messages is its own.
+        let Whole {
             collective,
             ranks,
             root,
             bytes,
-        } = self.demand
-        else {
-            return None; // the order of its messages is the pattern's
-        };
+        } = self.demand.collective()?;
         let notices = collective == Collective::Barrier;
         if ranks < 2 || bytes == 0 && !notices {
             return None;
@@ -88,20 +86,13 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
 
     /// The collective and its ranks, if some rank needs data of all others.
     fn gathers(&self) -> Option<(Collective, u32)> {
-        match *self.demand {
-            Demand::Collective {
-                collective: Collective::Broadcast | Collective::Scatter | Collective::Pattern,
-                ..
-            } => None,
-            Demand::Collective {
-                collective,
-                ranks,
-                bytes,
-                ..
-            } => (ranks > 1 && (bytes > 0 || collective == Collective::Barrier))
-                .then_some((collective, ranks)),
-            Demand::Pattern(_) | Demand::Exchange { .. } => None,
-        }
+        let of = self.demand.collective()?;
+        let spreads = matches!(
+            of.collective,
+            Collective::Broadcast | Collective::Scatter | Collective::Pattern
+        );
+        let moves = of.bytes > 0 || of.collective == Collective::Barrier;
+        (!spreads && moves && of.ranks > 1).then_some((of.collective, of.ranks))
     }
 
     /// Least times among ranks, where they are few or all alike.

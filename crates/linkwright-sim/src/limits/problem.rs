@@ -15,7 +15,7 @@
 //! lanes.
 
 use super::arrival::{self, Table};
-use super::demand::Demand;
+use super::demand::{Demand, Whole};
 use super::distance::Distances;
 use super::fan_in::{handling, Lags};
 use super::prices::{self, Market};
@@ -77,7 +77,7 @@ pub fn find<F: Fabric + ?Sized>(
         },
         None => limit,
     };
-    let latency = match is_barrier(demand) {
+    let latency = match demand.is_barrier() {
         true => site.latency().map(within),
         false => site.latency(),
     };
@@ -104,22 +104,12 @@ pub fn find<F: Fabric + ?Sized>(
 
 /// How long the shortest barrier in hardware takes, if it may bring the news.
 fn barrier<F: Fabric + ?Sized>(demand: &Demand, fabric: &mut F, setup: &Setup) -> Option<TimePs> {
-    if !is_barrier(demand) && handling(&setup.path) == 0 {
+    if !demand.is_barrier() && handling(&setup.path) == 0 {
         return None;
     }
     let sets = [setup.placement[..1].to_vec()];
     fabric.reset(&setup.conditions(&sets));
     fabric.barrier(TimePs::ZERO, 0)
-}
-
-fn is_barrier(demand: &Demand) -> bool {
-    matches!(
-        demand,
-        Demand::Collective {
-            collective: Collective::Barrier,
-            ..
-        }
-    )
 }
 
 /// A problem at its place.
@@ -140,21 +130,20 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// Participants of the problem; of a collective the ranks.
     pub(super) fn places(&self) -> &[EndpointId] {
         let all = &self.setup.placement;
-        match self.demand {
-            Demand::Pattern(_) | Demand::Exchange { .. } => all,
-            Demand::Collective { ranks, .. } => &all[..all.len().min(*ranks as usize)],
+        match self.demand.collective() {
+            None => all,
+            Some(whole) => &all[..all.len().min(whole.ranks as usize)],
         }
     }
 
     /// The busiest port.
     fn each_port(&self) -> Option<Limit> {
         let places = self.places();
-        let ranks: Vec<u32> = match self.demand {
-            Demand::Collective { ranks, root, .. } if self.character.endpoints_alike => {
-                vec![*root, (*root == 0 && *ranks > 1) as u32]
+        let ranks: Vec<u32> = match self.demand.collective() {
+            Some(Whole { ranks, root, .. }) if self.character.endpoints_alike => {
+                vec![root, (root == 0 && ranks > 1) as u32]
             }
-            Demand::Collective { ranks, .. } => (0..*ranks).collect(),
-            Demand::Pattern(_) | Demand::Exchange { .. } => (0..places.len() as u32).collect(),
+            whole => (0..whole.map_or(places.len() as u32, |whole| whole.ranks)).collect(),
         };
         let through = self.demand.through(&ranks);
         let mut busiest: Option<Limit> = None;
@@ -176,7 +165,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// What passes behind the first byte that can.
     fn arrivals(&self, cut: Option<(&Limit, &NetworkCut)>) -> Vec<Limit> {
         let (demand, count) = (self.demand, self.places().len());
-        let &Demand::Collective { root, bytes, .. } = demand else {
+        let Some(Whole { root, bytes, .. }) = demand.collective() else {
             return Vec::new();
         };
         let nodes = [self.places(), self.memories].concat();
@@ -243,9 +232,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
 
     /// All ports together.
     fn all_ports(&self) -> Option<Limit> {
-        let &Demand::Collective { ranks, .. } = self.demand else {
-            return None;
-        };
+        let ranks = self.demand.collective()?.ranks;
         let received = self.received();
         if received == 0 {
             return None;
@@ -319,7 +306,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let flows = match self.demand {
             Demand::Pattern(flows) => flows.len(),
             Demand::Exchange { out, back } => out.len() + back.len(),
-            Demand::Collective { .. } => 1,
+            Demand::Collective(_) => 1,
         };
         let step = (cuts.len() * flows / LOOKS).max(1);
         let mut longest: Option<(Limit, NetworkCut)> = None;
@@ -346,15 +333,12 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
 
     /// What the messages cost at least at the prices of links, for few nodes with fixed ways.
     fn links(&self) -> Option<Limit> {
-        let &Demand::Collective {
+        let Whole {
             collective,
             ranks,
             root,
             bytes,
-        } = self.demand
-        else {
-            return None;
-        };
+        } = self.demand.collective()?;
         let (p, nodes) = (self.places().len(), [self.places(), self.memories].concat());
         if p != ranks as usize || nodes.len() > prices::MOST || self.character.endpoints_alike {
             return None;
@@ -378,9 +362,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// Ranks that move the data themselves read and write each byte.
     fn memory(&self) -> Option<Limit> {
         let memory = self.setup.path.memory.as_ref()?;
-        let &Demand::Collective { ranks, .. } = self.demand else {
-            return None;
-        };
+        let ranks = self.demand.collective()?.ranks;
         if self.setup.path.engine != Engine::Rank {
             return None; // any number of lanes may do it
         }
@@ -391,15 +373,12 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     }
 
     fn compute(&self) -> Option<Limit> {
-        let &Demand::Collective {
+        let Whole {
             collective,
             ranks,
             bytes,
             ..
-        } = self.demand
-        else {
-            return None;
-        };
+        } = self.demand.collective()?;
         let path = &self.setup.path;
         // What a memory or a switch combines costs no rank anything.
         let memory = path.fused_combine && !self.memories.is_empty();

@@ -1,7 +1,7 @@
 //! [`super::growth`] on a machine: over the links that its fabric names, or over the ports of ranks.
 
 use super::arrival::Table;
-use super::demand::Demand;
+use super::demand::Whole;
 use super::growth::Growths;
 use super::problem::{halves, moved, Site};
 use super::Limit;
@@ -12,15 +12,12 @@ use linkwright_core::{BytesPerSec, EndpointId};
 impl<F: Fabric + ?Sized> Site<'_, F> {
     /// What can spread only from those who have it.
     pub(super) fn growth(&self, nodes: &[EndpointId], table: &Table) -> Option<Limit> {
-        let &Demand::Collective {
+        let Whole {
             collective,
             ranks,
             root,
             bytes,
-        } = self.demand
-        else {
-            return None;
-        };
+        } = self.demand.collective()?;
         if self.character.endpoints_alike || self.places().len() != ranks as usize {
             return None;
         }

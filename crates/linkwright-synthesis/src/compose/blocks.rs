@@ -236,7 +236,7 @@ pub fn messages(cells: &Cells<'_>, turn: &Turn, phase: Phase, mut each: impl FnM
             targets: vec![to],
             chunks,
             hint: if scatters {
-                reversed(message.hint)
+                message.hint.opposite()
             } else {
                 message.hint
             },
@@ -267,16 +267,6 @@ pub fn join(copied: &mut Vec<Message>, message: Message) {
     match copied.iter_mut().find(same) {
         Some(found) => found.targets.extend(message.targets),
         None => copied.push(message),
-    }
-}
-
-fn reversed(hint: Hint) -> Hint {
-    match hint {
-        Hint::None => Hint::None,
-        Hint::PlusX => Hint::MinusX,
-        Hint::MinusX => Hint::PlusX,
-        Hint::PlusY => Hint::MinusY,
-        Hint::MinusY => Hint::PlusY,
     }
 }
 

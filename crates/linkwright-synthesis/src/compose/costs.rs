@@ -11,10 +11,9 @@
 //!   reads     the same with reads instead of writes: of initial data, of what was received, by message and by byte
 //! ```
 
-use super::layout::hint;
 use linkwright_core::Machine;
 use linkwright_schedule::error::ScheduleError;
-use linkwright_schedule::ir::Buffer;
+use linkwright_schedule::ir::{Buffer, Hint};
 use linkwright_schedule::pull::{pull, Pulled};
 use linkwright_schedule::{Builder, Collective, Schedule, Shape};
 use linkwright_sim::error::SimError;
@@ -214,7 +213,7 @@ impl<'a> Probe<'a> {
                     axis.ahead(rank, distance),
                     pair[1].at(0),
                 )
-                .hint(hint(Some(axis.number as u8), true));
+                .hint(Hint::along(axis.number as u8, true));
             }
         }
         b.finish()
@@ -250,7 +249,7 @@ impl<'a> Probe<'a> {
                     axis.ahead(rank, distance),
                     there.at(distance),
                 )
-                .hint(hint(Some(axis.number as u8), true));
+                .hint(Hint::along(axis.number as u8, true));
             }
         }
         b.finish()
@@ -268,7 +267,7 @@ impl<'a> Probe<'a> {
                 for rank in 0..self.shape.ranks {
                     b.put(rank, data.at(0), axis.ahead(rank, distance), there.at(0))
                         .lane(ways as u8)
-                        .hint(hint(Some(axis.number as u8), distance == 1));
+                        .hint(Hint::along(axis.number as u8, distance == 1));
                 }
                 ways += 1;
             }
@@ -285,7 +284,7 @@ impl<'a> Probe<'a> {
         for rank in 0..self.shape.ranks {
             b.put(rank, data.at(0), axis.ahead(rank, 1), sum.at(0))
                 .reduce()
-                .hint(hint(Some(axis.number as u8), true));
+                .hint(Hint::along(axis.number as u8, true));
         }
         b.finish()
     }
@@ -321,7 +320,7 @@ impl<'a> Probe<'a> {
                 &others,
                 there[(place % MOST_COPIES) as usize].at(0),
             )
-            .hint(hint(Some(axis.number as u8), true));
+            .hint(Hint::along(axis.number as u8, true));
         }
         b.finish()
     }

@@ -106,7 +106,8 @@ impl<'a> Layout<'a> {
                     from: base + self.offsets[k][passage.from as usize],
                     to: base + self.offsets[k][passage.to as usize],
                     blocks: &passage.blocks,
-                    hint: hint(axis, passage.ahead),
+                    // In more dimensions than one, the first names the way.
+                    hint: Hint::along(axis.unwrap_or(0), passage.ahead),
                     ahead: passage.ahead,
                     place: line,
                 });
@@ -122,17 +123,6 @@ impl<'a> Layout<'a> {
             .iter()
             .all(|digit| digit.axis == axis)
             .then_some(axis)
-    }
-}
-
-/// What leads along a dimension; in more than two, and across several, the first names the way.
-pub fn hint(axis: Option<u8>, ahead: bool) -> Hint {
-    match (axis, ahead) {
-        (Some(1), true) => Hint::PlusY,
-        (Some(1), false) => Hint::MinusY,
-        (Some(0) | None, true) => Hint::PlusX,
-        (Some(0) | None, false) => Hint::MinusX,
-        _ => Hint::None,
     }
 }
 

@@ -84,7 +84,9 @@ def search(
     asked = [
         "synthesize",
         collective,
-        *_words(on, variant),
+        "--on",
+        on,
+        *variant.words,
         "--ranks",
         f"{ranks}",
         "--sizes",
@@ -110,17 +112,3 @@ def _form(schedule: _native.Schedule) -> str | None:
             continue
         return form
     return None
-
-
-def _words(on: str, variant: Variant) -> list[str]:
-    """The machine as options of the command line."""
-    words = ["--on", on]
-    if variant.nodes:
-        words += ["--nodes", str(variant.nodes)]
-    if variant.fabric:
-        words += ["--fabric", variant.fabric]
-    for name in variant.without:
-        words += ["--without", name]
-    for name, factor in variant.degrade:
-        words += ["--degrade", f"{name}={factor:g}"]
-    return words

@@ -11,7 +11,6 @@ and starts when everything before it has finished everywhere.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 # With more endpoints than this, some algorithms have too many messages to simulate in a reasonable time.
 BEST_OF_ALL_RANKS = 1024
 BEST = "best"
-MOST_CHUNKS = 1 << 20
 _END = whole(0, MAX_RANKS - 1)
 
 
@@ -190,31 +188,12 @@ def _listed(table: Table, place: Where) -> Exchange:
 def listed(messages: Sequence[tuple[int, int, int]], place: Where, table: Table) -> Exchange:
     """Messages that all start at once, each from, to and size."""
     endpoints = place.endpoints
-    schedule = _schedule_of(table, messages, endpoints)
+    try:
+        schedule = schedules.at_once(endpoints, messages)
+    except ShapeError as error:
+        raise table.error(f"list: {error}") from None
     choices = {f"{len(messages)} messages": (schedule, How(path=place.path))}
     return Exchange(choices, _arriving(schedule, endpoints))
-
-
-def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:
-    """All messages in one step, each to its own place at the target, in chunks of a common divisor."""
-    chunk = math.gcd(*(size for _, _, size in messages))
-    largest = max(size for _, _, size in messages) // chunk
-    arrived = [0] * endpoints
-    lines = []
-    for number, (source, target, size) in enumerate(messages):
-        first, length = arrived[target], size // chunk
-        arrived[target] += length
-        lines.append(
-            f"t{number} put {source}:input[0..{length}] -> {target}:output[{first}..{first + length}] replace "
-            "src_after=- dst_after=-"
-        )
-    if max(arrived) + largest > MOST_CHUNKS:
-        raise table.error(f"list: sizes have no larger common divisor than {chunk} B; round them to whole KiB")
-    head = [
-        "linkwright-schedule 1", f"ranks {endpoints}", f"elements {chunk}", "element_bytes 1", "spec pattern",
-        f"buffer input {largest}", f"buffer output {max(arrived)}", "edges given", "step 1",
-    ]  # fmt: skip
-    return _native.Schedule.parse("\n".join([*head, *lines, "end"]) + "\n", table.where)
 
 
 def _arriving(schedule: _native.Schedule, endpoints: int) -> int:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from linkwright.base.errors import FileError
 from linkwright.base.units import counted
 from linkwright.formats.discovery import hwloc_links
-from linkwright.formats.discovery.node import SWITCH, Core, CpuHost, Lanes, Nic, Node, checked
+from linkwright.formats.discovery.node import SWITCH, Core, CpuHost, Lanes, Nic, Node, checked, slower
 from linkwright.formats.discovery.wiring import bounded
 from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
@@ -89,7 +89,7 @@ class _Reader:
             self.cpus += 1
         near = self.place(element, near)
         if kind == "Bridge":
-            lanes = _slower(lanes, self.lanes(element))
+            lanes = slower(lanes, self.lanes(element))
             if len(_devices(element)) > 1 and element.attributes.get("bridge_type") == "1-1":
                 name = f"PCIe {len(self.switches)}"
                 self.switches[name] = (parent, lanes)
@@ -98,7 +98,7 @@ class _Reader:
             raise FileError(
                 f"{self.file}: line {element.line}: a PCI device without its class and ids; correct pci_type"
             )
-        if kind == "PCIDev" and self.device(element, parent, _slower(lanes, self.lanes(element))):
+        if kind == "PCIDev" and self.device(element, parent, slower(lanes, self.lanes(element))):
             return
         for child in element.children:
             self.visit(child, parent, lanes, near)
@@ -166,10 +166,6 @@ def _is_memory(element: Element) -> bool:
 def _surrounds(element: Element) -> bool:
     """Whether a NUMA node has objects inside, as in version 1."""
     return any(child.tag == "object" and child.attributes.get("type") != "Misc" for child in element.children)
-
-
-def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
-    return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
 
 
 def _is_gpu(element: Element) -> bool:

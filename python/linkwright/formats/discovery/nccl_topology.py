@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, replace
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked
+from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked, slower
 from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
 from linkwright.machines.gpus import GpuKind
@@ -97,7 +97,7 @@ class _Reader:
     def below(self, element: Element, parent: str, lanes: Lanes | None) -> None:
         for child in element.children:
             if child.tag == "pci":
-                self.pci(child, parent, _slower(lanes, self.lanes(child)))
+                self.pci(child, parent, slower(lanes, self.lanes(child)))
             elif child.tag in ("gpu", "nic"):
                 self.device(child, self.place(element, parent, lanes))
 
@@ -161,10 +161,6 @@ class _Reader:
 def _vendor(cpu: Element) -> str:
     """Who made a processor; files name that of x86 alone."""
     return cpu.attributes.get("vendor") or {"arm64": "ARM", "ppc64": "IBM"}.get(cpu.attributes.get("arch", ""), "")
-
-
-def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
-    return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
 
 
 def _check_elements(element: Element, reader: _Reader) -> None:

@@ -31,6 +31,11 @@ class Lanes:
     source: str
 
 
+def slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
+    """Return the slower of two links in a row, each None where it is not stated."""
+    return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
+
+
 @dataclass
 class Nic:
     """A network port; `mbps` is its rate in Mb/s, None where the file does not state it."""

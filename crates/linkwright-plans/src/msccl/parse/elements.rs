@@ -3,8 +3,8 @@
 use super::attributes::Attributes;
 use crate::error::{PlanError, Result};
 use crate::msccl::limits::{DEFAULT_MAX_BYTES, MAX_BLOCKS, MAX_CELLS, MAX_STEPS, PROTOCOLS};
-use crate::msccl::plan::{Goal, Head, Kind, Own, Place, Space, Step, COLLECTIVES, HINTS};
-use linkwright_schedule::ir::MAX_CHUNKS;
+use crate::msccl::plan::{Goal, Head, Kind, Own, Place, Space, Step, COLLECTIVES};
+use linkwright_schedule::ir::{Hint, MAX_CHUNKS};
 use linkwright_schedule::{Collective, Spec};
 use quick_xml::events::BytesStart;
 
@@ -152,7 +152,7 @@ fn own(a: &Attributes<16>) -> Result<Option<Own>> {
     }
     let large = i64::from(u32::MAX) - 1;
     let word = a.values[13].unwrap_or("-");
-    let Some(&(_, hint)) = HINTS.iter().find(|known| known.0 == word) else {
+    let Some(hint) = Hint::from_name(word) else {
         return a.refuse(13, word, "use -, +x, -x, +y or -y");
     };
     let flag = |k: usize| match a.values[k] {

@@ -7,7 +7,7 @@ mod options;
 use super::cursor::{Cursor, Result as LineResult};
 use super::print::VERSION_LINE;
 use super::remote::lower;
-use crate::builder::{infer, Places};
+use crate::builder::{rewrite, Places};
 use crate::ir::{Edge, Schedule};
 use crate::spec::{Collective, Spec};
 use thiserror::Error;
@@ -67,22 +67,7 @@ impl Parser {
         let spec = Spec::new(Collective::Pattern, 0);
         Parser {
             part: Part::Version,
-            schedule: Schedule {
-                spec,
-                ranks: 0,
-                memories: 0,
-                elements: 0,
-                element_bytes: 4,
-                buffers: Vec::new(),
-                sets: Vec::new(),
-                aggregations: Vec::new(),
-                ops: Vec::new(),
-                edge_start: vec![0],
-                edges: Vec::new(),
-                ranges: Vec::new(),
-                work: Vec::new(),
-                own_waits: Default::default(),
-            },
+            schedule: Schedule::empty(spec, 0, 0, 4),
             seen: Vec::new(),
             infer: false,
             step: None,
@@ -154,7 +139,9 @@ impl Parser {
             Part::Header | Part::Operations => {
                 Err("the file ends without `end`, so a part of it is missing".to_string())
             }
-            Part::End if self.infer => infer(self.schedule).map_err(|error| error.to_string()),
+            Part::End if self.infer => {
+                rewrite(self.schedule, |_| ()).map_err(|error| error.to_string())
+            }
             Part::End => {
                 lower(&mut self.schedule, &self.remote).map_err(|error| error.to_string())?;
                 Ok(self.schedule)

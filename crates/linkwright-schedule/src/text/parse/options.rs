@@ -3,7 +3,6 @@
 use super::Parser;
 use crate::ir::{Edge, Hint, Op, OpKind};
 use crate::text::cursor::{Cursor, Result as LineResult};
-use crate::text::print::hint_word;
 use crate::text::remote::other_side;
 
 impl Parser {
@@ -150,15 +149,8 @@ impl Parser {
 }
 
 fn hint(line: &mut Cursor) -> LineResult<Hint> {
-    let hints = [
-        Hint::None,
-        Hint::PlusX,
-        Hint::MinusX,
-        Hint::PlusY,
-        Hint::MinusY,
-    ];
-    let known = |hint: &Hint| line.take(hint_word(*hint).as_bytes());
+    let known = |hint: &Hint| line.take(hint.name().as_bytes());
     // `-` is the beginning of `-x`, so it comes last.
-    let found = hints.into_iter().rev().find(known);
+    let found = Hint::ALL.into_iter().rev().find(known);
     found.ok_or_else(|| format!("{} is no hint; known are +x, -x, +y, -y", line.found()))
 }

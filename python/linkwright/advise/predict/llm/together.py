@@ -12,7 +12,6 @@ for among groups with a GPU on the same nodes and a sample of the others. Groups
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from dataclasses import dataclass, replace
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import Answer, How, ask
+from linkwright.base.errors import ShapeError
 from linkwright.base.units import NS_PER_S
 from linkwright.libraries import library
 from linkwright.libraries.nccl.hardware import hardware
@@ -104,13 +104,8 @@ class GroupExchanges:
             first = self._places[pairs[0][0]] // self._per_node
             near = [pair for pair in pairs if self._places[pair[0]] // self._per_node == first][:MOST_BESIDE]
             ranks = sorted({rank for pair in near for rank in pair})
-            lines = [
-                f"t{number} put {ranks.index(a)}:input[0] -> {ranks.index(b)}:output[0] replace src_after=- dst_after=-"
-                for number, (a, b) in enumerate(near)
-            ]
-            head = ["linkwright-schedule 1", f"ranks {len(ranks)}", f"elements {max(1, size_bytes)}", "element_bytes 1"]
-            body = ["spec pattern", "buffer input 1", "buffer output 1", "edges given", "step 1", *lines, "end"]
-            schedule = _native.Schedule.parse("\n".join([*head, *body]) + "\n", "stage to stage")
+            messages = [(ranks.index(a), ranks.index(b), max(1, size_bytes)) for a, b in near]
+            schedule = schedules.at_once(len(ranks), messages)
             how = How(placement=[self._places[rank] for rank in ranks], links=True)
             ways = [how]
             if stated := self._machine.library():
@@ -135,8 +130,9 @@ class GroupExchanges:
         made = GroupExchange(alone.time_ns, alone.choice, alone.link, len(groups), 1 + len(meeting), 1 + len(looked))
         if not meeting:
             return made
-        joined = side_by_side([alone.schedule, *(one.schedule for one in meeting)])
-        if joined is None:
+        try:
+            joined = alone.schedule.side_by_side([one.schedule for one in meeting])
+        except ShapeError:  # vectors of different sizes
             return replace(made, beside=1)
         placement = [place for one in (alone, *meeting) for place in one.how.placement or ()]
         answer = ask(self._machine, joined, alone.how.but(placement=placement))
@@ -166,26 +162,10 @@ class GroupExchanges:
         Data crosses a slow link once in as many steps as a node has GPUs, so the difference is of so many, if few.
         """
         some = self._per_node if self._per_node <= MOST_STEPS else MOST_STEPS // 2
-        fewer, more = begun(schedule, some), begun(schedule, 2 * some)
-        steps = schedule.text().count("\nstep ")
+        fewer, more, steps = schedule.first_steps(some), schedule.first_steps(2 * some), schedule.steps
         first, answer = ask(self._machine, fewer, how).time.ns, ask(self._machine, more, how)
         time = answer.time.ns + (steps / some - 2) * (answer.time.ns - first)
         return more, answer, time, f"{2 * some} of {steps} steps"
-
-
-def begun(schedule: _native.Schedule, steps: int) -> _native.Schedule:
-    """Return the first steps of a schedule, which then only moves data.
-
-    Example:
-        >>> from linkwright import _native
-        >>> len(begun(_native.Schedule.build("allgather/ring", 8, 64), 2))
-        16
-    """
-    head, mark, body = schedule.text().partition("edges given\n")
-    kept, last, _ = body.partition(f"step {steps + 1}\n")
-    lines = ["spec pattern" if line.startswith("spec ") else line for line in head.splitlines()]
-    text = "\n".join(lines) + f"\n{mark}{kept}" + ("end\n" if last else "")
-    return _native.Schedule.parse(text, "first steps")
 
 
 def _busiest(answer: object) -> tuple[frozenset[str], str]:
@@ -195,50 +175,6 @@ def _busiest(answer: object) -> tuple[frozenset[str], str]:
         (int(busy), name) for busy, name, moved in zip(links.busy_ps, links.name, links.bytes, strict=True) if moved
     ]
     return frozenset(name for _, name in used), max(used, default=(0, ""), key=lambda one: one[0])[1]
-
-
-def side_by_side(parts: Sequence[_native.Schedule]) -> _native.Schedule | None:
-    """Return the schedules as one, ranks one after the other; None if they cut their vectors in different ways.
-
-    Each keeps its order; nothing of one waits for another.
-
-    Example:
-        >>> from linkwright import _native
-        >>> ring = _native.Schedule.build("allgather/ring", 4, 64)
-        >>> side_by_side([ring, ring]).ranks
-        8
-    """
-    texts = [part.text().partition("edges given\n") for part in parts]
-    heads = [[line for line in head.splitlines() if not line.startswith("set ")] for head, _, _ in texts]
-    if any(head != heads[0] for head in heads) or "memories 0" not in heads[0]:
-        return None
-    ranks, sets = parts[0].ranks, []
-    steps: dict[int, list[tuple[int, str]]] = {}
-    for number, (head, _, body) in enumerate(texts):
-        earlier = len(sets)
-        for line in (line for line in head.splitlines() if line.startswith("set ")):
-            members = line.split(" ")[2].split(",")
-            sets.append(f"set s{len(sets)} " + ",".join(str(int(rank) + number * ranks) for rank in members))
-        step = 0
-        for line in body.splitlines():
-            if line.startswith("step "):
-                step = int(line.split()[1])
-            elif line and line != "end":
-                steps.setdefault(step, []).append((number, _moved(line, earlier, number * ranks)))
-    lines = [(number, line) for step in sorted(steps) for number, line in steps[step]]
-    names = {(number, line.partition(" ")[0]): f"t{place}" for place, (number, line) in enumerate(lines)}
-    known = {"ranks": f"ranks {ranks * len(parts)}", "spec": "spec pattern"}
-    text = [known.get(line.partition(" ")[0], line) for line in heads[0]] + sets + ["edges given"]
-    for step in sorted(steps):
-        text.append(f"step {step}")
-        text += [re.sub(r"\bt\d+\b", lambda at, n=number: names[n, at[0]], line) for number, line in steps[step]]
-    return _native.Schedule.parse("\n".join([*text, "end"]) + "\n", "groups side by side")
-
-
-def _moved(line: str, sets: int, ranks: int) -> str:
-    """A line with the numbers of later sets and ranks."""
-    line = re.sub(r"\bs(\d+):", lambda at: f"s{int(at[1]) + sets}:", line)
-    return re.sub(r" (\d+):", lambda at: f" {int(at[1]) + ranks}:", line)
 
 
 class WireExchanges(GroupExchanges):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from linkwright import _native
+from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
 from linkwright.base.errors import UsageError
 from linkwright.base.units import Time
@@ -138,14 +139,7 @@ class Nodes:
 
     def _round(self, senders: Sequence[int], partner: Partner, elements: int = 1 << 20) -> dict[int, int]:
         """Time of each sender of a round of messages, in ps."""
-        lines = [
-            f"linkwright-schedule 1\nranks {self.ranks}\nmemories 0\nelements {elements}\nelement_bytes 4",
-            "spec pattern\nroot 0\nbuffer input 1\nbuffer output 1\nedges given\nstep 1",
-            *(
-                f"t{i} put {device}:input[0] -> {partner(device)}:output[0] replace src_after=- dst_after=-"
-                for i, device in enumerate(senders)
-            ),
-        ]
-        schedule = _native.Schedule.parse("\n".join([*lines, "end"]) + "\n", "a round of every node")
+        messages = [(device, partner(device), 4 * elements) for device in senders]
+        schedule = schedules.at_once(self.ranks, messages)
         finish = ask(self.machine, schedule, How(path=self.path)).ranks.finish_ps
         return {device: int(finish[device]) for device in senders}

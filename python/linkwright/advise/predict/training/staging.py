@@ -60,17 +60,14 @@ class Staging:
 
     def _simulated(self, pairs: list[tuple[int, int]], size: int, path: str) -> tuple[float, dict[str, float]]:
         ranks, memories = self._ranks, self._machine.memories
-        lines = [
-            f"linkwright-schedule 1\nranks {ranks}\nmemories {memories}\nelements {size}",
-            "element_bytes 1\nspec pattern\nroot 0\nbuffer output 1",
-            *(f"buffer batch{memory} 1 slices=1 size=1/1 at={ranks + memory}" for memory in range(memories)),
-            "edges given\nstep 1",
-        ]
-        lines += [
-            f"t{i} get {ranks + memory}:batch{memory}[0] -> {rank}:output[0] replace src_after=- dst_after=-"
-            for i, (rank, memory) in enumerate(pairs)
-        ]
-        schedule = _native.Schedule.parse("\n".join([*lines, "end"]) + "\n", "staging of input")
+        builder = _native.Builder("pattern", ranks, size, element_bytes=1)
+        builder.buffer("output")
+        for memory in range(memories):
+            builder.buffer(f"batch{memory}", only_at=builder.memory())
+        builder.step()
+        for rank, memory in pairs:
+            builder.put(ranks + memory, rank, f"batch{memory}", 0, into="output", get=True)
+        schedule = builder.finish()
         answer = ask(self._machine, schedule, How(path=path))
         time_ns = answer.time.ns
         return time_ns, {cause: share * time_ns for cause, share in answer.critical.items()}

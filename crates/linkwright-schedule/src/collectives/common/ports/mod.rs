@@ -82,11 +82,7 @@ impl Ports {
             [] => std::slice::from_ref(&shape.ranks),
             sides => sides,
         };
-        let ways = |axis: usize| match axis {
-            0 => [Hint::PlusX, Hint::MinusX],
-            1 => [Hint::PlusY, Hint::MinusY],
-            _ => [Hint::None; 2],
-        };
+        let ways = |axis: usize| [true, false].map(|ahead| Hint::along(axis as u8, ahead));
         let mut stride = 1;
         let mut axes = Vec::new();
         for (number, &side) in sides.iter().enumerate() {
