@@ -339,6 +339,23 @@ impl Network for Flow {
         cuts::of((&routes.routing, &carried), places, networks)
     }
 
+    fn borders(
+        &self,
+        places: &[EndpointId],
+        networks: &[u8],
+        insides: Vec<Vec<bool>>,
+    ) -> Vec<NetworkCut> {
+        let mut routes = self.routes.borrow_mut();
+        let carried = routes.carried(networks);
+        cuts::with((&routes.routing, &carried), places, networks, insides)
+    }
+
+    fn narrowest(&self, places: &[EndpointId], networks: &[u8], inside: &[bool]) -> Vec<String> {
+        let mut routes = self.routes.borrow_mut();
+        let carried = routes.carried(networks);
+        cuts::narrowest((&routes.routing, &carried), places, networks, inside)
+    }
+
     fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
         self.routes.borrow_mut().ways(nodes, networks)
     }
