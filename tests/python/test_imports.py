@@ -46,7 +46,7 @@ SIBLINGS: dict[str, str] = {
     "advise/explain": "synthesis",
     "advise/fit": "locate",
     "advise/locate": "plans",
-    "ask/answer": "question",
+    "ask/answer": "exchange question",
     "ask/ask": "answer",
     "ask/question": "exchange",
     "ask/schedules": "answer question",

@@ -8,7 +8,8 @@ import re
 import pytest
 
 import mutants
-from linkwright import _native
+from linkwright import _native, machines
+from linkwright.ask.answer import limits
 from linkwright.ask.exchange import UnevenExchange, parse_counts, skew_of, token_of
 from linkwright.ask.question import of_json, of_row
 from linkwright.base.errors import LinkwrightError
@@ -72,12 +73,24 @@ def test_proofs(counts):
 
 
 def test_the_network_carries_a_token_once_for_a_node(tmp_path):
-    """All 16 experts are wanted: of 64 tokens of 512 B, each GPU's NIC takes 64 copies by rails, and 512 directly."""
-    routed = ("--tokens", "64", "--experts", "16", "--topk", "16", "--hidden", "128")
+    """All 16 experts are wanted: of 2560 tokens of 512 B, each GPU's NIC takes 2560 by rails, 20480 directly."""
+    routed = ("--tokens", "2560", "--experts", "16", "--topk", "16", "--hidden", "128")
     rows = simulated(tmp_path, "dispatch", *routed, "--on", "hgx-h100", "--nodes", "2", "--grid", "8x2", "-p", "16")
     assert rows["direct"]["limit"] > 4 * rows["rails"]["limit"]
     assert all(row["value"] >= row["limit"] for row in rows.values())
     assert rows["rails"]["value"] < rows["direct"]["value"] < rows["low_latency"]["value"] * 1.01
+
+
+def test_the_limit_names_the_nics_of_the_fullest_node():
+    """16 ranks have 1 MB each for each of the 8 ranks of the last node: 128 MB over its eight NICs, not 16 over one."""
+    last = [*([0] * 16), *([1_000_000] * 8)]
+    counts = UnevenExchange(tuple(tuple(last if rank < 16 else [0] * 24) for rank in range(24)))
+    machine = machines.load("hgx-h100", machines.Variant(3))
+    found = {one.name: one for one in limits(machine, "alltoallv", 24, 8_000_000, dtype="u8", exchange=counts)}
+    assert found["cut"].size_bytes == 128_000_000
+    assert found["cut"].what.startswith("into ranks 16, 17, 18, 19, 20, 21, 22, 23, over 8 links: ")
+    assert "node 2 NIC 0" in found["cut"].what
+    assert found["arrival"].time > found["cut"].time > found["port"].time
 
 
 def test_a_question_keeps_its_exchange():
@@ -105,7 +118,11 @@ def test_tokens_as_they_travel():
         (("dispatch",), "lacks --tokens, --experts, --topk, --hidden; state all four, or --counts"),
         (("dispatch", "--tokens", "0", *MOE[2:]), "every rank has at least 1 token"),
         (("dispatch", "--tokens", "8", "--experts", "16", "--topk", "17", "--hidden", "128"), "there are 16"),
-        (("dispatch", "--tokens", "8", "--experts", "18", "--topk", "2", "--hidden", "128"), "18 experts are not"),
+        (("dispatch", "--tokens", "8", "--experts", "18", "--topk", "2", "--hidden", "128"),
+         "18 experts are not divisible by 4 ranks; each rank owns as many, use 16 or 20"),
+        (("dispatch", "--tokens", "8", "--experts", "3", "--topk", "2", "--hidden", "128"),
+         "by 4 ranks; each rank owns as many, use 4"),
+        (("dispatch", "--tokens=-8", *MOE[2:]), "every rank has at least 1 token"),
         (("dispatch", *MOE[:-1], "130", "-d", "fp8"), "hidden 130 is not a multiple of 128, which fp8 packs"),
         (("dispatch", *MOE[:-1], "24", "-d", "nvfp4"), "hidden 24 is not a multiple of 16"),
         (("dispatch", *MOE, "--routing", "zipf:9"), "routing `zipf:9`: write `uniform` or `zipf:S`"),
@@ -118,8 +135,9 @@ def test_tokens_as_they_travel():
 )  # fmt: skip
 def test_impossible_exchanges_are_refused(arguments, words):
     found = invoke("simulate", *arguments, "--on", "crossbar", "-p", "4")
-    assert found.status != 0
-    assert words in re.sub(r"\s+", " ", found.out + found.err)
+    assert (found.status, found.out) == (2, "")
+    assert words in re.sub(r"\s+", " ", found.err)
+    assert found.err.count("linkwright: ") == 1
 
 
 @pytest.mark.parametrize(

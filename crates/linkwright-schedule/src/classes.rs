@@ -31,7 +31,7 @@ pub const MAX_ROUTES: u64 = 1 << 27;
 const MAX_UNITS: u64 = 1 << 44;
 
 /// Ranks of the largest node whose copies are told apart.
-const MAX_NODE: u32 = 128;
+pub const MAX_NODE: u32 = 128;
 
 /// Which copies of a token an algorithm sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +199,15 @@ impl Places {
         })
     }
 
+    /// Of each of `classes` classes, the last block.
+    pub fn blocks(&self, classes: usize) -> Vec<u32> {
+        let mut blocks = vec![0; classes];
+        for (block, &(_, class)) in (0u32..).zip(&self.held) {
+            blocks[class as usize] = block;
+        }
+        blocks
+    }
+
     /// The block of `class` at `rank`, which has it.
     pub fn block(&self, rank: u32, class: u32) -> u32 {
         let found = self.held.binary_search(&(rank, class));
@@ -275,10 +284,13 @@ fn check(shape: &Shape, routing: &Routing) -> Result<u64> {
         ..
     } = *routing;
     if experts == 0 || experts % shape.ranks != 0 && routing.owners.is_empty() {
+        let (below, ranks) = (experts - experts % shape.ranks, shape.ranks);
+        let nearest = match below > 0 && experts - below < ranks - (experts - below) {
+            true => below,
+            false => below.saturating_add(ranks),
+        };
         return wrong(format!(
-            "{experts} experts are not divisible by {} ranks; each rank owns as many, use {}",
-            shape.ranks,
-            experts.max(1).saturating_add(shape.ranks - 1) / shape.ranks * shape.ranks
+            "{experts} experts are not divisible by {ranks} ranks; each rank owns as many, use {nearest}"
         ));
     }
     if topk == 0 || topk > experts {

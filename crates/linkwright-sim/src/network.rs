@@ -77,6 +77,21 @@ pub trait Network {
         Vec::new()
     }
 
+    /// Cuts with these `insides`, each a side of the endpoints at `places`; none where links are not known.
+    fn borders(
+        &self,
+        _places: &[EndpointId],
+        _networks: &[u8],
+        _insides: Vec<Vec<bool>>,
+    ) -> Vec<NetworkCut> {
+        Vec::new()
+    }
+
+    /// Names of the links that limit the rate out of the endpoints `inside` those at `places`.
+    fn narrowest(&self, _places: &[EndpointId], _networks: &[u8], _inside: &[bool]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Every route of messages between the endpoints at `nodes` on any of `networks`, and the capacities of links.
     /// `None` if messages choose their route, if data is copied or combined in flight, or if links are not the only
     /// limit.

@@ -1,14 +1,17 @@
 //! The limit of a problem: no schedule is faster, and it is the same for all; some limits derived by hand.
 
 use linkwright_core::machine::Grid;
+use linkwright_core::random::Random;
 use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::collectives::{build, REGISTRY};
+use linkwright_schedule::exchange::{Routing, UnevenExchange};
 use linkwright_schedule::patterns::{Traffic, REGISTRY as PATTERNS};
 use linkwright_schedule::{verify, Collective, Shape};
 use linkwright_sim::run::limits_of;
 use linkwright_sim::{ask, lowered, How, Limit, Placement, SimError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A file of the repository.
 fn file(path: &str) -> PathBuf {
@@ -475,4 +478,124 @@ fn half_of_a_torus_exchanges_over_its_borders() {
     assert_eq!(of("cut").bytes, 64 << 14);
     near(of("cut").rate.unwrap().0, 8.0 * of("port").rate.unwrap().0);
     assert_eq!(of("port").bytes, 15 << 14);
+}
+
+/// Nodes of as many ranks around switch B, each behind a switch of its own, whose wire to B is its NIC.
+fn nodes(count: u32, ranks: u32) -> Machine {
+    let switches: Vec<String> = (0..count).map(|i| format!("\"N{i}\"")).collect();
+    let of = |i: u32| {
+        let (first, last) = (ranks * i, ranks * (i + 1) - 1);
+        format!("\"N{i} - rank {first}..{last}\", \"N{i} - B\"")
+    };
+    let edges: Vec<String> = (0..count).map(of).collect();
+    let text = std::fs::read_to_string(file("tests/cases/machines/flow.toml")).unwrap();
+    let node = format!("count = {count}\nsource = \"by definition\"\n\n[[level]]\nname = \"rank\"\ncount = {ranks}");
+    let endpoints = format!("[endpoints]\ncount = {}", count * ranks);
+    let text = (text.replace("[endpoints]\ncount = 4", &endpoints))
+        .replacen("count = 4", &node, 1)
+        .replace(
+            r#"switches = ["A", "B"]"#,
+            &format!("switches = [{}, \"B\"]", switches.join(", ")),
+        )
+        .replace(
+            r#"edges = ["A - rank 0..1", "B - rank 2..3", "A - B"]"#,
+            &format!("edges = [{}]", edges.join(", ")),
+        );
+    Machine::parse(&text, "nodes.toml").unwrap()
+}
+
+/// Vectors of bytes, with counts for each pair.
+fn counted(ranks: u32, counts: Vec<u64>) -> Shape {
+    let most = counts.chunks(ranks as usize).map(|row| row.iter().sum());
+    let most = most.max().unwrap();
+    Shape {
+        element_bytes: 1,
+        exchange: Some(Arc::new(UnevenExchange::Counts(counts))),
+        ..Shape::new(ranks, most)
+    }
+}
+
+fn uneven_limit(shape: &Shape, machine: &Machine, name: &str) -> Limit {
+    let found = limits_of(Collective::Alltoallv, shape, machine, &How::default()).unwrap();
+    let found = found.0.into_iter().find(|limit| limit.name == name);
+    found.unwrap()
+}
+
+#[test]
+fn skewed_counts_pass_the_nic_of_the_fullest_node() {
+    // Two nodes of two ranks. Rank 0 has 1000 B for rank 2 and 2000 B for rank 3, rank 1 has 3000 B for rank 3 and 500 B
+    // for rank 0. Into rank 3: 5000 B over its wire. Into node 1: 6000 B over its NIC, none before a start of 100, with
+    // four wires of 50 behind the last.
+    let mut counts = vec![0; 16];
+    (counts[2], counts[3], counts[7], counts[4]) = (1000, 2000, 3000, 500);
+    let (shape, two) = (counted(4, counts), nodes(2, 2));
+    near(uneven_limit(&shape, &two, "port").time.0 as f64, 5e6);
+    let nic = uneven_limit(&shape, &two, "cut");
+    assert_eq!((nic.time, nic.bytes), (TimePs(6_000_000), 6000));
+    assert_eq!(nic.what, "out of ranks 0, 1, over N0 -> B");
+    let behind = uneven_limit(&shape, &two, "arrival");
+    assert_eq!(behind.time, TimePs(6_300_000));
+}
+
+#[test]
+fn a_full_node_anywhere_is_found() {
+    // Four nodes of three ranks, where the cuts that divide the ranks in order are those of rank 0 and of quarters. All
+    // others send 100 B to each rank of node 2: 9 x 3 x 100 B over its NIC, of which 9 x 100 into each rank.
+    for full in 0..4 {
+        let counts = (0..144).map(|pair| match (pair / 12 / 3, pair % 12 / 3) {
+            (from, to) if to == full && from != full => 100,
+            _ => 1,
+        });
+        let (shape, four) = (counted(12, counts.collect()), nodes(4, 3));
+        let nic = uneven_limit(&shape, &four, "cut");
+        assert_eq!(nic.bytes, 2700);
+        let ranks: Vec<String> = (0..3).map(|i| (3 * full + i).to_string()).collect();
+        let ranks = ranks.join(", ");
+        assert_eq!(nic.what, format!("into ranks {ranks}, over B -> N{full}"));
+    }
+}
+
+/// Random counts and machines: `ask` fails where an algorithm is faster than its limit.
+#[test]
+fn no_uneven_exchange_is_faster_than_its_limit() {
+    let mut random = Random::new(36);
+    let mut share = 0.0f64;
+    for run in 0..60 {
+        let (rows, columns) = (2 + random.below(4) as u32, 1 + random.below(4) as u32);
+        let (ranks, machine) = (rows * columns, nodes(rows, columns));
+        let full = random.below(ranks.into());
+        let counts = (0..u64::from(ranks).pow(2)).map(|pair| match random.below(3) {
+            0 => 0,
+            _ if pair % u64::from(ranks) == full => 1 + random.below(9000),
+            _ => 1 + random.below(3000),
+        });
+        let counted = counted(ranks, counts.collect());
+        let experts = ranks * (1 + random.below(3) as u32);
+        let routing = Routing {
+            experts,
+            topk: 1 + random.below(experts.min(8).into()) as u32,
+            token_elements: 16,
+            skew_permille: random.below(2000) as u32,
+            seed: run,
+            owners: Vec::new(),
+        };
+        let routed = Shape {
+            exchange: Some(Arc::new(UnevenExchange::Routed(routing))),
+            ..Shape::new(ranks, 16 * (1 + random.below(64)))
+        };
+        let grid = |shape: Shape| shape.with_grid(columns, rows);
+        for (collective, shape) in [
+            (Collective::Alltoallv, grid(counted)),
+            (Collective::Dispatch, grid(routed.clone())),
+            (Collective::Combine, grid(routed)),
+        ] {
+            let found = all(collective, &machine, &shape, &How::default());
+            assert!(found.len() > 1, "{collective:?} {shape:?}");
+            for (time, limit) in found.into_values() {
+                let limit = limit.map_or(TimePs::ZERO, |limit| limit.time);
+                share = share.max(limit.0 as f64 / time.0 as f64);
+            }
+        }
+    }
+    assert!(share > 0.9, "{share}");
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from linkwright import _native
 from linkwright._native import Answer, How, Limit
+from linkwright.ask.exchange import UnevenExchange
 from linkwright.ask.question import DTYPES, Collective, check_size
 from linkwright.base.errors import ShapeError, unknown
 
@@ -35,7 +36,7 @@ def limits_of(machine: _native.Machine, question: Collective) -> list[Limit]:
     how = How(path=question.path, grid=question.grid, placement=question.placement or None)
     return limits(
         machine, question.collective, question.ranks, question.size_bytes or 0, dtype=question.dtype,
-        root=question.root, how=how,
+        root=question.root, grid=question.grid, exchange=question.exchange, how=how,
     )  # fmt: skip
 
 
@@ -47,9 +48,14 @@ def limits(
     *,
     dtype: str = "f32",
     root: int = 0,
+    grid: tuple[int, ...] | None = None,
+    exchange: UnevenExchange | None = None,
     how: How = USUAL,
 ) -> list[Limit]:
-    """Return the lower bounds for a collective on vectors of `size_bytes`, the largest first."""
+    """Return the lower bounds for a collective on vectors of `size_bytes`, the largest first.
+
+    An uneven `exchange` may send tokens once for each node, a row of `grid`.
+    """
     known = [row["key"] for row in _native.collectives()]
     if collective not in known:
         raise unknown("collective", collective, known)
@@ -61,4 +67,6 @@ def limits(
     if not 0 <= root < ranks:
         raise ShapeError(f"root {root}: there are {ranks} ranks, numbered from 0; choose one of them")
     shape = {"ranks": ranks, "elements": size_bytes // DTYPES[dtype], "element_bytes": DTYPES[dtype], "root": root}
+    if exchange:
+        shape |= {**exchange.shape, "grid": grid}
     return _native.limits(machine, collective, shape, how)

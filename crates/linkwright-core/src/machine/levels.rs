@@ -42,6 +42,11 @@ impl Nearness {
         let same = |&size: &usize| a / size.max(1) == b / size.max(1);
         self.sizes.iter().rposition(same)
     }
+
+    /// By level, the number of the instance that holds endpoint `a`.
+    pub fn instances(&self, a: usize) -> impl Iterator<Item = usize> + '_ {
+        self.sizes.iter().map(move |&size| a / size.max(1))
+    }
 }
 
 /// Read `[[level]]`, whose counts multiply to the ranks of `[endpoints]`.

@@ -124,10 +124,15 @@ impl Table {
     }
 
     /// Of `bytes` across `cut`, at a rate. Nodes other than ranks may be on either side.
-    pub fn across(&self, cut: &NetworkCut, bytes: u64, rate: BytesPerSec) -> Option<Limit> {
+    pub fn across(
+        &self,
+        what: &str,
+        cut: &NetworkCut,
+        (bytes, rate): (u64, BytesPerSec),
+    ) -> Option<Limit> {
         let known = cut.inside.len() == self.nodes;
         let ends = self.least(|a, b| !known || cut.inside[a] != cut.inside[b])?;
-        ends.limit("across the narrowest cut", bytes, rate)
+        ends.limit(what, bytes, rate)
     }
 
     /// Of what must leave and enter `rank` through its port.

@@ -27,11 +27,15 @@
 
 use crate::fabric::CheapCopies;
 use crate::messages::Messages;
+use crate::network::NetworkCut;
 use crate::prepared::Prepared;
-use linkwright_schedule::classes::{Class, Classes, Copies};
+use linkwright_schedule::classes::{Class, Classes, Copies, MAX_NODE};
 use linkwright_schedule::ir::{Holders, Op, OpKind, Schedule};
 use linkwright_schedule::{Collective, Shape};
 use std::collections::BTreeMap;
+
+/// Cuts that flows are compared with at once.
+const AT_ONCE: usize = 128;
 
 /// Bytes that one participant has for others, each of which needs them all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +50,17 @@ impl Flow {
     fn new(from: u32, to: &[u32], bytes: u64) -> Option<Self> {
         let to: Vec<u32> = to.iter().copied().filter(|&to| to != from).collect();
         (!to.is_empty()).then_some(Flow { from, to, bytes })
+    }
+
+    /// The cuts that it leaves and that it enters, bit by bit as in `sides`.
+    fn crosses(&self, sides: &[u128]) -> (u128, u128) {
+        let home = sides[self.from as usize];
+        let (mut without, mut within) = (0, 0);
+        for &to in &self.to {
+            let side = sides[to as usize];
+            (without, within) = (without | !side, within | side);
+        }
+        (home & without, !home & within)
     }
 }
 
@@ -209,21 +224,44 @@ impl Demand {
         self.collective().into_iter().flat_map(into).sum()
     }
 
-    /// Bytes that must leave the participants `inside`, for the others.
-    pub fn across(&self, inside: &[bool]) -> u64 {
-        let (collective, ranks, root, bytes) = match self {
-            Demand::Pattern(flows) => return across(flows, inside),
-            Demand::Exchange { out, back } => {
-                let outside: Vec<bool> = inside.iter().map(|is| !is).collect();
-                return across(out, inside) + across(back, &outside);
+    /// Bytes that must leave, and that must enter, the participants inside each of `cuts`.
+    pub fn across(&self, cuts: &[NetworkCut]) -> Vec<(u64, u64)> {
+        let none: &[Flow] = &[];
+        let (out, back) = match self {
+            Demand::Pattern(flows) => (&flows[..], none),
+            Demand::Exchange { out, back } => (&out[..], &back[..]),
+            Demand::Collective(_) => {
+                let both = cuts.iter().map(|cut| {
+                    let others: Vec<bool> = cut.inside.iter().map(|is| !is).collect();
+                    (self.out_of(&cut.inside), self.out_of(&others))
+                });
+                return both.collect();
             }
-            Demand::Collective(all) => (
-                all.collective,
-                u64::from(all.ranks),
-                all.root as usize,
-                all.bytes,
-            ),
         };
+        let mut found = vec![(0, 0); cuts.len()];
+        for (cuts, found) in cuts.chunks(AT_ONCE).zip(found.chunks_mut(AT_ONCE)) {
+            let sides = sides(cuts);
+            for flow in out {
+                let (leaves, enters) = flow.crosses(&sides);
+                bits(leaves).for_each(|cut| found[cut].0 += flow.bytes);
+                bits(enters).for_each(|cut| found[cut].1 += flow.bytes);
+            }
+            for flow in back {
+                let (leaves, enters) = flow.crosses(&sides);
+                bits(leaves).for_each(|cut| found[cut].1 += flow.bytes);
+                bits(enters).for_each(|cut| found[cut].0 += flow.bytes);
+            }
+        }
+        found
+    }
+
+    /// Bytes of a collective that must leave the participants `inside`, for the others.
+    fn out_of(&self, inside: &[bool]) -> u64 {
+        let Some(all) = self.collective() else {
+            return 0;
+        };
+        let (collective, bytes) = (all.collective, all.bytes);
+        let (ranks, root) = (u64::from(all.ranks), all.root as usize);
         let count = inside.iter().filter(|&&is| is).count() as u64;
         if count == 0 || count == ranks {
             return 0;
@@ -273,9 +311,15 @@ fn exchanged(schedule: &Schedule) -> Demand {
     Demand::Exchange { out, back }
 }
 
-/// The copies of `shape`, one for each rank that needs them.
+/// The fewest copies that algorithms for `shape` send: a token leaves its source once for all ranks, where these are few
+/// enough to be told apart, or else for each node, or without nodes for each rank.
 fn copied(collective: Collective, shape: &Shape) -> Demand {
-    let classes = Classes::of(shape, Copies::Rank);
+    let copies = match (shape.ranks, shape.plane()) {
+        (ranks @ ..=MAX_NODE, _) => Copies::Node(ranks),
+        (_, Some((columns @ ..=MAX_NODE, _))) => Copies::Node(columns),
+        _ => Copies::Rank,
+    };
+    let classes = Classes::of(shape, copies);
     let flows = classes.map_or_else(
         |_| Vec::new(),
         |classes| {
@@ -340,10 +384,23 @@ fn through_each(flows: &[Flow], count: usize) -> Vec<(u64, u64)> {
     through
 }
 
-fn across(flows: &[Flow], inside: &[bool]) -> u64 {
-    let leaves =
-        |flow: &&Flow| inside[flow.from as usize] && flow.to.iter().any(|&to| !inside[to as usize]);
-    flows.iter().filter(leaves).map(|flow| flow.bytes).sum()
+/// By participant, the cuts that it is inside of, as bits.
+fn sides(cuts: &[NetworkCut]) -> Vec<u128> {
+    let count = cuts.first().map_or(0, |cut| cut.inside.len());
+    let side = |at: usize| {
+        let inside = (0..).zip(cuts).filter(|(_, cut)| cut.inside[at]);
+        inside.fold(0u128, |side, (bit, _)| side | 1 << bit)
+    };
+    (0..count).map(side).collect()
+}
+
+/// The numbers of the bits that are set.
+fn bits(mut set: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let next = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        next
+    })
 }
 
 #[cfg(test)]

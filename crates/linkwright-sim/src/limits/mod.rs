@@ -13,6 +13,7 @@
 //! once per event, so the check forgives one picosecond per message.
 
 mod arrival;
+mod borders;
 mod demand;
 mod distance;
 mod fan_in;

@@ -28,9 +28,6 @@ use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use linkwright_schedule::Collective;
 use std::sync::Arc;
 
-/// Cuts times flows of a pattern that are looked at.
-const LOOKS: usize = 1 << 22;
-
 /// What the limit of all links is about.
 const OVER_LINKS: &str = "received by all, over all links at once";
 
@@ -123,7 +120,7 @@ pub(super) struct Site<'a, F: ?Sized> {
     pub(super) memories: &'a [EndpointId],
     /// Picoseconds that each arrival keeps its rank at work.
     pub(super) handling: u64,
-    memo: &'a Memo,
+    pub(super) memo: &'a Memo,
 }
 
 impl<F: Fabric + ?Sized> Site<'_, F> {
@@ -165,10 +162,10 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     /// What passes behind the first byte that can.
     fn arrivals(&self, cut: Option<(&Limit, &NetworkCut)>) -> Vec<Limit> {
         let (demand, count) = (self.demand, self.places().len());
-        let Some(Whole { root, bytes, .. }) = demand.collective() else {
-            return Vec::new();
-        };
         let nodes = [self.places(), self.memories].concat();
+        let Some(Whole { root, bytes, .. }) = demand.collective() else {
+            return self.behind_first(&nodes, cut).into_iter().collect();
+        };
         if bytes == 0 || count < 2 || nodes.len() > arrival::MOST {
             return Vec::new();
         }
@@ -189,7 +186,8 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
         let links = links.as_ref().and_then(of);
         let links = links.and_then(|(bytes, rate)| table.total(OVER_LINKS, bytes, rate));
         let total = total.into_iter().chain(links);
-        let cut = cut.and_then(|(limit, cut)| table.across(cut, limit.bytes, limit.rate?));
+        let what = "across the narrowest cut";
+        let cut = cut.and_then(|(limit, cut)| table.across(what, cut, (limit.bytes, limit.rate?)));
         let mut limits: Vec<Limit> = ranks.into_iter().flat_map(through).collect();
         limits.extend(total.chain(cut));
         limits.extend(self.growth(&nodes, &table));
@@ -197,7 +195,7 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
     }
 
     /// Times between all pairs.
-    fn table(&self, nodes: &[EndpointId]) -> Arc<Table> {
+    pub(super) fn table(&self, nodes: &[EndpointId]) -> Arc<Table> {
         let distances = Distances {
             nodes,
             ..self.distances()
@@ -290,45 +288,43 @@ impl<F: Fabric + ?Sized> Site<'_, F> {
 
     /// The cuts of the machine, which are the same for every size and schedule.
     fn cuts(&self) -> Arc<Vec<NetworkCut>> {
-        let places = self.places();
         if self.character.endpoints_alike {
             return Arc::default();
         }
-        let key = places.iter().map(|place| place.0);
+        let cuts = || self.network.cuts(self.places(), self.networks);
+        self.memo.get(self.places_and(&[]), cuts)
+    }
+
+    /// Places and networks as a key, with `more`.
+    pub(super) fn places_and(&self, more: &[u32]) -> Vec<u32> {
+        let key = self.places().iter().map(|place| place.0);
         let networks = self.networks.iter().map(|&network| u32::from(network));
-        let key = key.chain([u32::MAX]).chain(networks).collect();
-        (self.memo).get(key, || self.network.cuts(places, self.networks))
+        let key = key.chain([u32::MAX]).chain(networks);
+        key.chain(more.iter().copied()).collect()
     }
 
     /// The cut that takes longest.
     fn cut(&self) -> Option<(Limit, NetworkCut)> {
-        let cuts = self.cuts();
-        let flows = match self.demand {
-            Demand::Pattern(flows) => flows.len(),
-            Demand::Exchange { out, back } => out.len() + back.len(),
-            Demand::Collective(_) => 1,
-        };
-        let step = (cuts.len() * flows / LOOKS).max(1);
-        let mut longest: Option<(Limit, NetworkCut)> = None;
-        let mut others: Vec<bool> = Vec::new();
-        for cut in cuts.iter().step_by(step) {
-            others.clear();
-            others.extend(cut.inside.iter().map(|is| !is));
-            for (inside, rate) in [(&cut.inside, cut.out), (&others, cut.into)] {
-                let bytes = self.demand.across(inside);
-                if bytes == 0 || rate.0 <= 0.0 {
-                    continue;
-                }
-                if longest
-                    .as_ref()
-                    .is_none_or(|l| l.0.time < rate.time(Bytes(bytes)))
-                {
-                    let limit = Limit::of_rate("cut", named(inside), bytes, rate);
-                    longest = Some((limit, cut.clone()));
-                }
+        let (cuts, borders) = (self.cuts(), self.borders());
+        let cuts = [&cuts[..], &borders[..]].concat();
+        let bytes = self.demand.across(&cuts);
+        let sides = (cuts.iter().zip(&bytes)).flat_map(|(cut, &(out, into))| {
+            [(cut, out, cut.out, true), (cut, into, cut.into, false)]
+        });
+        let mut longest: Option<(TimePs, &NetworkCut, u64, BytesPerSec, bool)> = None;
+        for (cut, bytes, rate, wanted) in sides.filter(|side| side.1 > 0 && side.2 .0 > 0.0) {
+            let time = rate.time(Bytes(bytes));
+            if longest.is_none_or(|longest| longest.0 < time) {
+                longest = Some((time, cut, bytes, rate, wanted));
             }
         }
-        longest
+        let (_, cut, bytes, rate, wanted) = longest?;
+        let inside: Vec<bool> = cut.inside.iter().map(|&is| is == wanted).collect();
+        let what = match self.demand {
+            Demand::Exchange { .. } => self.named_border(&inside),
+            Demand::Pattern(_) | Demand::Collective(_) => named("out of", &inside),
+        };
+        Some((Limit::of_rate("cut", what, bytes, rate), cut.clone()))
     }
 
     /// What the messages cost at least at the prices of links, for few nodes with fixed ways.
@@ -430,14 +426,14 @@ fn fastest(memory: &Memory) -> f64 {
 }
 
 /// Some ranks in words, from 0.
-fn named(inside: &[bool]) -> String {
+pub(super) fn named(side: &str, inside: &[bool]) -> String {
     let ranks: Vec<String> = (0..inside.len())
         .filter(|&rank| inside[rank])
         .map(|rank| rank.to_string())
         .collect();
     let count = ranks.len();
     match count {
-        0..=8 => format!("out of ranks {}", ranks.join(", ")),
-        _ => format!("out of {count} ranks: {}, ...", ranks[..6].join(", ")),
+        0..=8 => format!("{side} ranks {}", ranks.join(", ")),
+        _ => format!("{side} {count} ranks: {}, ...", ranks[..6].join(", ")),
     }
 }

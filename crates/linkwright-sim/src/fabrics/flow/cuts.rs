@@ -40,27 +40,43 @@ pub(super) fn of(
         return halves(torus, &routing.topology, places);
     }
     let network = Network::new(&routing.topology, &classes, carried);
-    let all = |inside: Vec<bool>| {
-        let side = |wanted| {
-            let sides = places
-                .iter()
-                .zip(&inside)
-                .filter(move |(_, &in_)| in_ == wanted);
-            sides.map(|(&place, _)| place).collect::<Vec<_>>()
-        };
-        let (ours, others) = (side(true), side(false));
-        let (out, _) = network.flow(&ours, &others);
-        let into = match network.one_way {
-            true => network.flow(&others, &ours).0,
-            false => out, // every edge carries the same both ways
-        };
-        NetworkCut {
-            inside,
-            out: BytesPerSec(out as f64),
-            into: BytesPerSec(into as f64),
-        }
-    };
-    divisions(&network, places).into_iter().map(all).collect()
+    network.cuts(places, divisions(&network, places))
+}
+
+/// Cuts with these `insides`.
+pub(super) fn with(
+    (routing, carried): (&Routing, &[u64]),
+    places: &[EndpointId],
+    networks: &[u8],
+    insides: Vec<Vec<bool>>,
+) -> Vec<NetworkCut> {
+    let classes = routing.classes(networks);
+    Network::new(&routing.topology, &classes, carried).cuts(places, insides)
+}
+
+/// Names of the full links of a maximum flow out of `inside`.
+pub(super) fn narrowest(
+    (routing, carried): (&Routing, &[u64]),
+    places: &[EndpointId],
+    networks: &[u8],
+    inside: &[bool],
+) -> Vec<String> {
+    let (topology, classes) = (&routing.topology, routing.classes(networks));
+    let network = Network::new(topology, &classes, carried);
+    let (_, near) = network.flow(&side(places, inside, true), &side(places, inside, false));
+    let full = (0..topology.links.len()).filter(|&link| {
+        let to = &topology.links[link];
+        let ends = (topology.begins[link] as usize, to.to as usize);
+        classes[to.class as usize] && near[ends.0] && !near[ends.1]
+    });
+    full.map(|link| topology.resource_names[link].clone())
+        .collect()
+}
+
+/// The `places` that are `inside`, or the others.
+fn side(places: &[EndpointId], inside: &[bool], wanted: bool) -> Vec<EndpointId> {
+    let sides = places.iter().zip(inside).filter(|(_, &is)| is == wanted);
+    sides.map(|(&place, _)| place).collect()
 }
 
 /// The halves of a torus across each axis: all links that lead out of the lower one, and no more than its ranks send.
@@ -175,6 +191,24 @@ impl<'a> Network<'a> {
             flows: Flows::new(count, topology.endpoints, edges),
             one_way,
         }
+    }
+
+    /// The cuts of `places` with these `insides`.
+    fn cuts(&self, places: &[EndpointId], insides: Vec<Vec<bool>>) -> Vec<NetworkCut> {
+        let cut = |inside: Vec<bool>| {
+            let (ours, others) = (side(places, &inside, true), side(places, &inside, false));
+            let (out, _) = self.flow(&ours, &others);
+            let into = match self.one_way {
+                true => self.flow(&others, &ours).0,
+                false => out, // every edge carries the same both ways
+            };
+            NetworkCut {
+                inside,
+                out: BytesPerSec(out as f64),
+                into: BytesPerSec(into as f64),
+            }
+        };
+        insides.into_iter().map(cut).collect()
     }
 
     /// Bytes per second that `place` sends of its own or receives for itself.

@@ -33,6 +33,7 @@ mod branches;
 mod carried;
 mod cuts;
 mod edges;
+mod ends;
 mod fair;
 mod fifo;
 mod file;
@@ -337,6 +338,23 @@ impl Network for Flow {
         let mut routes = self.routes.borrow_mut();
         let carried = routes.carried(networks);
         cuts::of((&routes.routing, &carried), places, networks)
+    }
+
+    fn borders(
+        &self,
+        places: &[EndpointId],
+        networks: &[u8],
+        insides: Vec<Vec<bool>>,
+    ) -> Vec<NetworkCut> {
+        let mut routes = self.routes.borrow_mut();
+        let carried = routes.carried(networks);
+        cuts::with((&routes.routing, &carried), places, networks, insides)
+    }
+
+    fn narrowest(&self, places: &[EndpointId], networks: &[u8], inside: &[bool]) -> Vec<String> {
+        let mut routes = self.routes.borrow_mut();
+        let carried = routes.carried(networks);
+        cuts::narrowest((&routes.routing, &carried), places, networks, inside)
     }
 
     fn ways(&self, nodes: &[EndpointId], networks: &[u8]) -> Option<Ways> {
