@@ -164,11 +164,15 @@ fn direct(of: Collective, shape: &Shape, copies: Copies, pairwise: bool) -> Resu
         b.buffer(to.buffer("output")?),
     );
     let p = shape.ranks;
+    // Classes are sorted by source and target; a list of targets alone is small.
+    let to: Vec<u32> = classes.all.iter().map(|class| class.targets[0]).collect();
+    let first = |source| classes.all.partition_point(|class| class.source < source);
+    let firsts: Vec<usize> = (0..=p).map(first).collect();
+    let blocks = targets.blocks(to.len());
     let find = |source: u32, target: u32| {
-        let found = classes
-            .all
-            .binary_search_by_key(&(source, target), |c| (c.source, c.targets[0]));
-        found.ok().map(|class| class as u32)
+        let first = firsts[source as usize];
+        let found = to[first..firsts[source as usize + 1]].binary_search(&target);
+        found.ok().map(|class| (first + class) as u32)
     };
     b.step();
     for ahead in 0..p {
@@ -181,7 +185,7 @@ fn direct(of: Collective, shape: &Shape, copies: Copies, pairwise: bool) -> Resu
             let Some(class) = find(source, target) else {
                 continue;
             };
-            let there = targets.block(target, class);
+            let there = blocks[class as usize];
             let (src, dst) = if back { (there, class) } else { (class, there) };
             if ahead == 0 {
                 b.local(from, input.at(src), output.at(dst));

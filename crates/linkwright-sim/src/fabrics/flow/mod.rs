@@ -33,6 +33,7 @@ mod branches;
 mod carried;
 mod cuts;
 mod edges;
+mod ends;
 mod fair;
 mod fifo;
 mod file;

@@ -164,6 +164,13 @@ fn drive(capacity: &[u64], plan: &Plan) -> Vec<TimePs> {
 
 fn check(case: &mut Case, capacity: &[u64], plan: &Plan) {
     let rates = case.rates();
+    // The same jobs have the same rates whatever came before.
+    let mut fresh = Case::new(capacity);
+    for &(token, _) in &rates {
+        let (_, bytes, ceiling, bits) = plan[token as usize];
+        fresh.enter(TimePs::ZERO, token, bytes, ceiling, &uses(bits));
+    }
+    assert_eq!(fresh.rates(), rates);
     let load = |link: usize| -> u64 {
         let of = |&(token, rate): &(u32, u64)| {
             let own = uses(plan[token as usize].3);
