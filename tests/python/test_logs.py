@@ -832,3 +832,12 @@ def test_a_version_is_the_number_that_nccl_tests_print(read):
 def test_ranks_are_those_of_the_rates_where_a_log_lists_none(read, collective, ranks, known):
     """busbw / algbw is 2 (n - 1) / n, or (n - 1) / n; of a broadcast it is 1 on any number."""
     assert read(nccl(collective, ranks, devices=False)).tables[0].ranks == known
+
+
+def test_a_table_of_sizes_of_nothing_is_named(read, tmp_path):
+    """An allgather of fewer bytes than ranks rounds its sizes down to 0."""
+    empty = "\n".join(
+        re.sub(r"^ *\d+ +\d+( +float.*)$", r"     0     0\1", line) for line in nccl().splitlines()
+    )  # fmt: skip
+    with pytest.raises(FileError, match="all sizes of this table are 0 bytes, so nothing moved; give -b and -e"):
+        read(empty)

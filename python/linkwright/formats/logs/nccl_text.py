@@ -88,6 +88,7 @@ class _Table:
     """A table that is being read."""
 
     group: Group
+    line: int
     collective: str | None
     origin: Origin | None = None
     dtype: str = ""
@@ -202,7 +203,7 @@ class _Reading:
             group = stream.group or self.gathered.group(label)
             group.measured = True
             table = stream.table = _Table(
-                group, stream.collective, stream.origin, dtype, reduction, root, stream.units.rate,
+                group, at, stream.collective, stream.origin, dtype, reduction, root, stream.units.rate,
                 asked=self.gathered.asked,
             )  # fmt: skip
             self.tables.append(table)
@@ -234,6 +235,8 @@ class _Reading:
         return counted or next(filter(None, faults), None)
 
     def log(self) -> Log:
+        for empty in (table for table in self.tables if not table.rows):
+            self.left_out.add(empty.line, "all sizes of this table are 0 bytes, so nothing moved; give -b and -e")
         tables = tuple(filter(None, (self._finished(table) for table in self.tables if table.rows)))
         return Log(
             TOOL, tables, self.gathered.facts, (), self.skipped, tuple(self.complaints.first),
