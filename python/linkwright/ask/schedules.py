@@ -12,7 +12,7 @@ from linkwright import _native
 from linkwright._native import How
 from linkwright.ask.answer import Answer, ask
 from linkwright.ask.question import Collective, Continued, Pattern, Program, Scheduled
-from linkwright.base.errors import LinkwrightError, ShapeError, WaivedError
+from linkwright.base.errors import LinkwrightError, ShapeError, TooLargeError
 from linkwright.base.lazy import np
 from linkwright.base.stats.quantile import percentiles
 from linkwright.base.units import Time
@@ -97,7 +97,7 @@ def expected_operations(question: Scheduled) -> int:
     return _grown(question.algorithm_key, question.ranks)
 
 
-def too_large(question: Scheduled) -> WaivedError | None:
+def too_large(question: Scheduled) -> TooLargeError | None:
     """Return why the schedule of a question does not fit into memory, and what would; None if it fits."""
     count, fewer = expected_operations(question), question.ranks
     if question.own or (count <= MOST_OPERATIONS and fewer <= MOST_RANKS):
@@ -107,7 +107,7 @@ def too_large(question: Scheduled) -> WaivedError | None:
     need = count * BYTES_PER_OPERATION + question.ranks * BYTES_PER_RANK
     limits = [f"about {count:,} operations (at most {MOST_OPERATIONS:,})"] if count > MOST_OPERATIONS else []
     limits += [f"{question.ranks:,} ranks (at most {MOST_RANKS:,})"] if question.ranks > MOST_RANKS else []
-    return WaivedError(
+    return TooLargeError(
         f"{question.algorithm_key}: too large to simulate every rank: {' and '.join(limits)}, {need >> 30:,} GiB; "
         f"use at most {fewer:,} ranks"
     )

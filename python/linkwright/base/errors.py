@@ -103,6 +103,12 @@ class WaivedError(ScheduleError):
     code = "experiment.waived"
 
 
+class TooLargeError(WaivedError):
+    """A schedule that does not fit into memory; the message says what would."""
+
+    code = "experiment.too-large"
+
+
 class OutOfTimeError(ScheduleError):
     """An experiment whose share of the time budget is too short; `need_s` seconds in a launch would do."""
 

@@ -12,7 +12,7 @@ from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import ask
 from linkwright.ask.question import Scheduled
-from linkwright.base.errors import LinkwrightError, UsageError, WaivedError
+from linkwright.base.errors import LinkwrightError, TooLargeError, UsageError
 from linkwright.base.files import check_page, check_place, write_text, write_whole
 from linkwright.cli.options import View
 from linkwright.cli.output import print_json
@@ -174,7 +174,7 @@ def _recorded(work: Work, question: Scheduled, request: Request, failed: list[Li
 def _record(work: Work, question: Scheduled, request: Request) -> list[Row]:
     """The rows of one simulation, which fills the files."""
     if large := schedules.too_large(question):
-        raise WaivedError(f"{large}, or omit {' and '.join(request.files)}: files need every rank")
+        raise TooLargeError(f"{large}, or omit {' and '.join(request.files)}: files need every rank")
     placed = on_sample(work.target, question)
     how = schedules.how(
         placed, seed=work.seed, links=True, operations=bool(request.report), bins=BINS if request.report else 0,

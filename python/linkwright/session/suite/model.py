@@ -17,7 +17,7 @@ from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import USUAL, Answer, How, Limit, limits_of
 from linkwright.ask.question import Collective, Pattern, Probe, Question, Scheduled
-from linkwright.base.errors import BackendError, LinkwrightError, UnsuitedError, WaivedError
+from linkwright.base.errors import BackendError, LinkwrightError, TooLargeError, UnsuitedError, WaivedError
 from linkwright.executors import ModelledTarget, probes
 from linkwright.libraries import library
 from linkwright.store.record import Note, remarks
@@ -56,9 +56,9 @@ class Work:
         self, question: Question, answer: Answer | dict | Exception, line: rows.Line | None = None
     ) -> list[rows.Row]:
         """The rows of an answer; an error becomes a row that gives the reason."""
-        if isinstance(answer, LinkwrightError) and isinstance(question, Collective):
-            large = schedules.too_large(question)
-            answer = WaivedError(f"{answer}; {large}") if large and str(large) not in str(answer) else answer
+        told = isinstance(answer, TooLargeError) or not isinstance(question, Collective)
+        if isinstance(answer, LinkwrightError) and not told and (large := schedules.too_large(question)):
+            answer = TooLargeError(f"{answer}; {large}")
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
             return rows.without_value(self.context, question, status, str(answer), answer.code)
