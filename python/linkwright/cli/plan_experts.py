@@ -34,8 +34,8 @@ _MOST = 256  # ranks: direct exchanges of more take minutes
     "--counts", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="CSV file of the tokens that each rank (row) has for each expert; one row is all ranks together.",
 )  # fmt: skip
-@click.option("--tokens", type=click.IntRange(1), metavar="N", help="Tokens of each rank.")
-@click.option("--experts", type=click.IntRange(1), metavar="N", help="Experts of all ranks together.")
+@click.option("--tokens", type=click.IntRange(1, 1 << 24), metavar="N", help="Tokens of each rank.")
+@click.option("--experts", type=click.IntRange(1, 1 << 16), metavar="N", help="Experts of all ranks together.")
 @click.option("--topk", type=click.IntRange(1), metavar="N", help="Experts of one token.")
 @click.option("--routing", metavar="HOW", help="How tokens choose experts: uniform, zipf:S.  [default: uniform]")
 @click.option("--hidden", type=click.IntRange(1), metavar="N", required=True, help="Elements of one token.")

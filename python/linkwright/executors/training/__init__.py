@@ -26,6 +26,7 @@ import numpy as np
 
 from linkwright.base.errors import ExecError, WaivedError
 from linkwright.base.extras import install
+from linkwright.base.units import NS_PER_S
 
 ENVIRONMENT = "LINKWRIGHT_TORCH_PYTHON"
 RANK = Path(__file__).with_name("rank.py")
@@ -38,12 +39,12 @@ _PATIENCE_S = 120.0
 
 
 @functools.cache
-def python() -> str:
-    """The Python that has PyTorch; raises a `WaivedError` with the cure if there is none."""
+def python() -> tuple[str, ...]:
+    """How the Python that has PyTorch is started; raises a `WaivedError` with the cure if there is none."""
     named = os.environ.get(ENVIRONMENT)
     if named is None:
         if importlib.util.find_spec("torch"):
-            return sys.executable
+            return sys.executable, "-P"
         raise WaivedError(
             f"training_step: waived: the Python of linkwright has no PyTorch; {install('torch')}, or name one that "
             f"has it in {ENVIRONMENT} (/usr/bin/python3 after `apt install python3-torch`)"
@@ -52,12 +53,12 @@ def python() -> str:
     find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
     if found is None:
         raise WaivedError(f"training_step: waived: {ENVIRONMENT}={named} is no program; name a Python with PyTorch")
-    if subprocess.run([found, "-c", find], capture_output=True, check=False).returncode:
+    if subprocess.run([found, "-c", find], cwd=RANK.parent, capture_output=True, check=False).returncode:
         raise WaivedError(
             f"training_step: waived: {ENVIRONMENT}={named} has no PyTorch; install it there (`{named} -m pip install "
             "torch`), or name another Python"
         )
-    return found
+    return (found,)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Trained:
         return cls(
             step[timed], (step - communication - waiting)[timed], waiting[timed], communication[timed],
             int(own.argmax()), float(np.ptp(own)), float(step[0]), found[0]["gradient_bytes"],
-            np.array(message["small_ns"]), message["large_bytes"] / large * 1e9, message["large_bytes"] / added * 1e9,
+            np.array(message["small_ns"]), *(NS_PER_S * message["large_bytes"] / its for its in (large, added)),
             found[0]["torch"],
             all(one["pinned"] for one in found),
         )  # fmt: skip
@@ -125,7 +126,7 @@ def train(asked: TrainingJob, cpus: Sequence[int], budget_s: float, steps: int |
             for rank in range(asked.ranks):
                 its = about | {"rank": rank, "cpu": cpus[rank], "seed": seed + rank}
                 with (folder / f"out{rank}").open("wb") as out, (folder / f"error{rank}").open("wb") as error:
-                    command = [program, str(RANK), json.dumps(its)]
+                    command = [*program, str(RANK), json.dumps(its)]
                     processes.append(
                         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=error, env=own)
                     )

@@ -26,6 +26,7 @@ from torch import distributed, nn
 WARM_UP, LEAST, MOST = 3, 10, 100
 # Bytes of the two messages, how often each is exchanged, and how many of these come before the timed ones.
 SMALL_BYTES, LARGE_BYTES, EXCHANGES, COLD = 64, 8 << 20, 15, 3
+MS_PER_S, NS_PER_S = 1000, 1_000_000_000  # this file runs where linkwright is not installed
 WORDS, LENGTH, WIDTH, CLASSES = 1000, 32, 128, 100
 
 
@@ -127,7 +128,7 @@ def stepper(asked):
             sys.exit("the run has ended")
         begin = time.monotonic_ns()
         if asked["delay_ms"] and asked["delayed"] == asked["rank"]:
-            time.sleep(asked["delay_ms"] / 1e3)
+            time.sleep(asked["delay_ms"] / MS_PER_S)
         update.zero_grad()
         nn.functional.cross_entropy(model(inputs), targets).backward()
         for place, p in pairs:
@@ -188,7 +189,7 @@ def main():
         distributed.barrier()
     step, gradient_bytes = stepper(asked)
     warm = [step() for _ in range(WARM_UP)]
-    fit = (asked["until_s"] - time.monotonic()) * 1e9 / (warm[-1][3] - warm[-1][0])
+    fit = (asked["until_s"] - time.monotonic()) * NS_PER_S / (warm[-1][3] - warm[-1][0])
     count = torch.tensor(min(max(LEAST, int(fit)), asked["steps"] or MOST))
     if ranks > 1:
         distributed.broadcast(count, 0)
