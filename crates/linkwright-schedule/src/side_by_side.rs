@@ -5,9 +5,9 @@
 //!   part 1   ranks 0..b   memories b..b+n
 //! ```
 //!
-//! Operations go step by step, inside a step part by part, and those of a part in its order. A buffer that parts cut
-//! alike is one buffer; any other gets a name of its own. What the parts achieve together is no collective, so they
-//! become traffic: bounds and order are proved of all together, races and contents of each alone.
+//! Operations are sorted by step, then by part, then as the part has them. Buffers of the same name that parts cut alike
+//! become one; otherwise the later one is renamed. Together the parts are no collective, so the result is traffic:
+//! bounds and order are proved for all of it, races and contents for each part alone.
 
 use crate::concatenate::add;
 use crate::error::{Result, ScheduleError};

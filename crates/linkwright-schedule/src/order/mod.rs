@@ -1,6 +1,6 @@
 //! From a sequence of operations to a partial order: hazards become edges and notices.
 //!
-//! A draft, a schedule without edges and notices, lists operations such that running them one after another is right. Only three
+//! A draft is a schedule without edges and notices. Running its operations one after another is right. Only three
 //! kinds of pairs must keep their order (*hazards*, per chunk):
 //!
 //! ```text

@@ -113,7 +113,7 @@ class CheckedRates:
 
     @property
     def usable(self) -> bool:
-        """Whether a rate is left."""
+        """Whether any rate is possible."""
         return any(rate == rate for one in self.seen for rate in one.rates)
 
     def words(self, name: Callable[[int], str]) -> Iterator[str]:

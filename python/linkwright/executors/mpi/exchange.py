@@ -7,8 +7,8 @@
 
 The start is the sender's own: ranks leave a barrier at different times, on a busy host rank 0 by a tenth of a message
 later than the others, which looked like a slow port of its host. A receiver that leaves it late still looks slow, as
-nobody takes in what arrives. Half of that round trip is the error of an offset, and no message is told as faster than
-that. The median over repeats counts.
+nobody takes in what arrives. The error of an offset is at most half of that round trip, and a message that seems
+faster than that is given that time. The median over repeats counts.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ impl Ends {
         self.heap.first().map(|end| end.0)
     }
 
-    /// The slot of the job that ends next, whose end is no longer filed.
+    /// Take out the job that ends next; returns its slot.
     pub fn pop(&mut self) -> Option<u32> {
         let slot = self.heap.first()?.2;
         self.places[slot as usize] = NOWHERE;

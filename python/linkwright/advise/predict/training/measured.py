@@ -106,7 +106,7 @@ class PredictedRun:
 
 
 def compare(run: Run, machine: _native.Machine | None, algorithm: str | None) -> PredictedRun:
-    """Predict every step of several ranks in `run`; messages run on `machine`, or on what the run says of them."""
+    """Predict every step of several ranks in `run`, with messages on `machine`; None: LogGP of the run's exchanges."""
     rows = [row for row in run.results().records() if row["algorithm"] == PROBE]
     measured, host = _trainings(run, [row for row in rows if row["value"] is not None])
     keys = ("experiment", "status", "reason")
