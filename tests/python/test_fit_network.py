@@ -96,7 +96,7 @@ def test_halves_cross_together_in_rounds_of_a_power_of_two():
 # ---- a known machine, simulated in place of a cluster
 
 
-def known(count=8, uplink=20e6, both=1.0, send=20, receive=15, long=65536):
+def known(count=8, uplink=20e6, both=1.0, send=20, receive=15, long=65536, turns=None):
     """Two leaves with the costs of messages at both ends, a protocol for long ones, and hosts that share both ways."""
     made = spec.shaped("known", "fat_tree", count, PORT, uplink, count // 2)
     if both < 1:
@@ -112,6 +112,8 @@ def known(count=8, uplink=20e6, both=1.0, send=20, receive=15, long=65536):
     document["path"]["put"] |= {"start": stated(send, "us"), "receive": stated(receive, "us")}
     if long:
         document["fabric"]["transport"]["tcp"] |= {"long": stated(long, "B"), "long_start": stated(2000, "us")}
+    if turns:
+        document["fabric"]["transport"]["tcp"]["turns"] = stated(turns, "B")
     if both < 1:
         switch = {f"{host} NIC": {"throughput": stated(4 * both * PORT / 1e6, "MB/s")} for host in made.hosts}
         document["fabric"]["switch"] = switch
@@ -136,7 +138,7 @@ def mapped(machine, path, size=1 << 20, noise=0.0):
     """A map as a job on this machine would write it."""
     draw, count = np.random.default_rng(1), machine.ranks
 
-    def times(flows, bytes_of_each):
+    def times(flows, bytes_of_each, _apart_s=0.0):
         return np.array(arrivals(machine, flows, bytes_of_each)) * draw.lognormal(0, noise, len(flows))
 
     rates, alone = (np.full((count, count), np.nan) for _ in range(2))
@@ -189,20 +191,31 @@ def test_both_ends_by_hand():
         timed = pair_map.MessageTimes((1, 1024, 4096), (100, 200, 500), (100, 200, 1000), 625, *bursts)
         costs = network._costs(1.0, timed)
         assert (costs.send_us, costs.receive_us, costs.start_us) == pytest.approx(ends)
-        assert (costs.both, costs.paired) == (0.8, 0.5)  # 500 / 625 and 500 / 1000
-        assert "at once get 1.6 times less" in network.NetworkModel("n", "n", None, costs, {}, "map.json").remarks[0]
+        assert costs.both == 0.8  # 500 / 625
+        assert costs.turns_bytes == 4096  # 1000 us for 500 / 0.8: 1.6 times as long; 1 KiB as long
     assert costs.long_bytes == 0  # 100 and 400 us more for 1 and 4 KiB
 
 
-@pytest.mark.parametrize("both", [1.0, 0.6])
+def test_small_messages_that_take_no_longer_by_hand():
+    sizes = (1, 1024, 4096, 16384, 65536)
+    # 50 us and 0.1 us a byte from 16 KiB on; up to 4 KiB, of which the bytes would take 410, nothing.
+    one = (50, 50, 50, 1688, 6604)
+    for both, turns in (((2,) * 5, 16384), ((2, 2, 2, 1, 2), 65536), ((2, 2, 2, 2, 1), 0)):
+        times = tuple(us * factor for us, factor in zip(one, both, strict=True))
+        costs = network._costs(1.0, pair_map.MessageTimes(sizes, one, times, 6604, 10, 10))
+        assert (costs.inline_bytes, costs.long_bytes, costs.turns_bytes, costs.both) == (4097, 0, turns, 1.0)
+
+
+@pytest.mark.parametrize(("both", "turns"), [(1.0, None), (0.6, None), (1.0, 262144)])
 @pytest.mark.parametrize("noise", [0.0, 0.03])
-def test_a_known_machine_is_recovered_from_its_map(tmp_path, both, noise):
-    machine = known(both=both)
+def test_a_known_machine_is_recovered_from_its_map(tmp_path, both, turns, noise):
+    machine = known(both=both, turns=turns)
     model = network.read(mapped(machine, tmp_path / "map.json", noise=noise), "lab", "cluster")
     costs = model.costs
     # One message: 20 us at its sender, 60 to start, 10 for each link, of which NICs have two, 15 at its receiver.
     assert costs.start_us + costs.send_us + costs.receive_us == pytest.approx(115 if both == 1 else 135, rel=0.1)
     assert costs.both == pytest.approx(both, rel=0.1)
+    assert (costs.turns_bytes, costs.inline_bytes) == (turns or 0, 0)
     assert costs.long_bytes == 65536
     assert costs.long_us == pytest.approx(1940, rel=0.5 if noise else 0.1)
     if not noise:

@@ -88,8 +88,6 @@ def _print(model, predictions) -> None:
         [key, f"{fit.value:.4g}", f"{fit.low:.4g}", f"{fit.high:.4g}", unit] for key, fit, unit in model.parameters()
     ]
     print_table(["number", "value", "low", "high", "unit"], rows)
-    for remark in model.remarks:
-        click.echo(f"# {remark}")
     click.echo("")
     rows = [
         _errors(words, prediction.errors(predictions, seen)) for words, seen in (("seen", True), ("not seen", False))

@@ -26,11 +26,6 @@ class MachineFile:
     text: Callable[..., str]
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What was measured and the file cannot say, in sentences."""
-        return ()
-
-    @property
     def release_ns(self) -> float:
         """How much later than the last rank to arrive the others leave a barrier."""
         return 0.0

@@ -5,10 +5,13 @@
     uplinks   of a group, the most that its messages to others got together in a round under load
     start     of the smallest message between neighbours, less the latency of its links
     ends      what each further small message costs its sender and its receiver (`send`, `receive`)
-    long      messages from some size on start later, if that halves the error of their times by size
+    inline    messages up to some size take no longer than one byte, if that halves the error of their times by size
+    long      messages from some size on start later, if that halves it again
+    turns     messages from some size on between two hosts go one at a time, if both ways take half as long again as
+              `both` explains
     both      where a host receives and sends at once more slowly than one of them, a switch before it limits the sum
 
-The last three need times of messages by size, which maps of earlier versions lack. Ends and starts are taken from one
+The last five need times of messages by size, which maps of earlier versions lack. Ends and starts are taken from one
 message alone and from bursts of one byte; nothing of a collective is fitted.
 
 A map of a ring or a mesh has no groups, but messages that are slow under load only: it is refused.
@@ -16,10 +19,11 @@ A map of a ring or a mesh has no groups, but messages that are slow under load o
 
 from __future__ import annotations
 
+import itertools
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +41,8 @@ from .regimes import Fit
 _LIKE = 0.1  # of the usual rate: ports that differ less are alike
 _MOST_CONTENDED = 0.1  # of all messages slow under load without groups: a network of other shape
 _BOTH = 0.95  # of the rate one way: more is as fast both ways
+_TURNS = 1.5  # times as long, while as much goes the other way: one at a time
+_INLINE_SHARE = 0.25  # of the smallest message's time: bytes that would take less are not told from none
 _LONG_SHARE = 0.1  # of a message's time: long ones that start by less later are not told from others
 _LATENCY_SHARE = 0.2  # of the smallest message's time, of all its links: transfers do not tell them from the start
 
@@ -48,18 +54,20 @@ class MessageCosts:
     Attributes:
         start_us: of the smallest message, without its ends.
         send_us, receive_us: of the rank that sends, and of that which receives.
+        inline_bytes: smaller messages take no longer than one byte; 0 if none do.
         long_bytes, long_us: messages of at least this size start so much later than smaller ones; 0 if none do.
+        turns_bytes: messages of at least this size between two hosts go one at a time, whichever way; 0 if all do not.
         both: share of a rate one way that a host has both ways at once, from one and to another.
-        paired: the same between two hosts; less than `both` where two messages hinder each other.
     """
 
     start_us: float
     send_us: float = 0.0
     receive_us: float = 0.0
+    inline_bytes: int = 0
     long_bytes: int = 0
     long_us: float = 0.0
+    turns_bytes: int = 0
     both: float = 1.0
-    paired: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -100,10 +108,11 @@ class NetworkModel(MachineFile):
         document["path"]["put"] |= {
             key: stated(us, "us") for key, us in (("start", costs.send_us), ("receive", costs.receive_us)) if us
         }
+        transport = document["fabric"]["transport"]["tcp"]
+        sizes = (("inline", costs.inline_bytes), ("long", costs.long_bytes), ("turns", costs.turns_bytes))
+        transport |= {key: stated(size, "B") for key, size in sizes if size}
         if costs.long_bytes:
-            document["fabric"]["transport"]["tcp"] |= {
-                "long": stated(costs.long_bytes, "B"), "long_start": stated(start_us + costs.long_us, "us")
-            }  # fmt: skip
+            transport["long_start"] = stated(start_us + costs.long_us, "us")
         if costs.both < _BOTH:
             # A switch counts what it receives and what it sends: four times the rate of each of two ways.
             rates = {b: 4 * costs.both * rate for kind, _, b, rate in self.cluster.links if kind.startswith("nic")}
@@ -112,23 +121,13 @@ class NetworkModel(MachineFile):
             }
         return writer.text(document)
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What the map shows and the machine file cannot say."""
-        if self.costs.paired >= _BOTH * self.costs.both:
-            return ()
-        factor = self.costs.both / self.costs.paired
-        return (
-            f"two hosts that send each other long messages at once get {factor:.1f} times less than hosts in a ring; "
-            "no number of a machine file says so, and exchanges of pairs come out too fast",
-        )
-
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number, with the range of what it is from."""
         costs = self.costs
         numbers = [("start", costs.start_us * NS_PER_US, "ns"), ("send", costs.send_us * NS_PER_US, "ns"),
-                   ("receive", costs.receive_us * NS_PER_US, "ns"), ("long", costs.long_bytes, "B"),
-                   ("long start", costs.long_us * NS_PER_US, "ns"), ("both", costs.both, "of one way")]  # fmt: skip
+                   ("receive", costs.receive_us * NS_PER_US, "ns"), ("inline", costs.inline_bytes, "B"),
+                   ("long", costs.long_bytes, "B"), ("long start", costs.long_us * NS_PER_US, "ns"),
+                   ("turns", costs.turns_bytes, "B"), ("both", costs.both, "of one way")]  # fmt: skip
         found = [(key, Fit(value, value, value), unit) for key, value, unit in numbers if value]
         for kind, rates in self.spread.items():
             inverse = GIGA / rates
@@ -185,26 +184,44 @@ def _costs(short_us: float, timed: pair_map.MessageTimes | None) -> MessageCosts
         min(one, max(short / 2, short - other))
         for one, other in ((timed.send_us, timed.receive_us), (timed.receive_us, timed.send_us))
     )
-    size, late = np.array(timed.sizes_bytes[1:]), np.array(timed.one_us[1:]) - short
-    weight = 1 / np.array(timed.one_us[1:])
-    none, _ = _by_size(size, late, weight, np.zeros(len(size)))
-    fits = [(*_by_size(size, late, weight, (size >= edge).astype(float)), edge) for edge in size[1:].tolist()]
-    error, extra, edge = min(fits)
-    found = MessageCosts(
-        short - send - receive, send, receive,
-        **{key: min(1.0, max(0.5, timed.one_us[-1] / us)) for key, us in (("both", timed.through_us),
-                                                                          ("paired", timed.both_us[-1]))},
+    size, one = np.array(timed.sizes_bytes[1:]), np.array(timed.one_us[1:])
+    edges = size[1:].tolist()
+    # Without an edge: nothing is smaller than 0 bytes, nothing as large as infinity.
+    none = _by_size(size, one - short, 1 / one, 0, np.inf)
+    flat = min((none, *(_by_size(size, one - short, 1 / one, edge + 1, np.inf) for edge in size[:-2].tolist())))
+    saved_us = flat.us_a_byte * flat.inline
+    found = none if flat.error > none.error / 2 or saved_us < _INLINE_SHARE * short else flat
+    late = min(_by_size(size, one - short, 1 / one, found.inline, edge) for edge in edges)
+    if late.error < found.error / 2 and late.long_us > _LONG_SHARE * float(one[size == late.long][0]):
+        found = late
+    both = min(1.0, max(0.5, timed.one_us[-1] / timed.through_us))
+    # Where bytes take most of the time: small messages both ways hinder each other at the processors.
+    slow = np.array(timed.both_us[1:]) * both > _TURNS * one
+    slow &= (size >= found.inline) & (size * found.us_a_byte >= short)
+    turns = list(itertools.takewhile(lambda at: slow[at], reversed(range(len(size)))))
+    return MessageCosts(
+        short - send - receive, send, receive, found.inline,
+        **({} if np.isinf(found.long) else {"long_bytes": int(found.long), "long_us": found.long_us}),
+        turns_bytes=int(size[turns[-1]]) if turns else 0, both=both,
     )  # fmt: skip
-    if error < none / 2 and extra > _LONG_SHARE * float(timed.one_us[1 + size.tolist().index(edge)]):
-        found = replace(found, long_bytes=int(edge), long_us=extra)
-    return found
 
 
-def _by_size(size: Floats, late: Floats, weight: Floats, long: Floats) -> tuple[float, float]:
-    """Least squares of relative errors of times by size: their sum, and what long messages take more."""
-    columns = np.stack([size, long], axis=1) * weight[:, None]
-    found = np.linalg.lstsq(columns, late * weight, rcond=None)[0]
-    return float(((columns @ found - late * weight) ** 2).sum()), float(found[1])
+class _BySize(NamedTuple):
+    """What times by size say: the least sum of squares of relative errors, and the numbers behind it."""
+
+    error: float
+    us_a_byte: float
+    long_us: float
+    inline: int
+    long: float
+
+
+def _by_size(size: Floats, late_us: Floats, weight: Floats, inline: int, long: float) -> _BySize:
+    """Least squares for messages that take no longer below `inline` bytes, and a constant longer from `long` on."""
+    columns = np.stack([np.where(size < inline, 0, size), size >= long], axis=1) * weight[:, None]
+    found = np.linalg.lstsq(columns, late_us * weight, rcond=None)[0]
+    error = float(((columns @ found - late_us * weight) ** 2).sum())
+    return _BySize(error, float(found[0]), float(found[1]), inline, long)
 
 
 def _table(rows: Any) -> Floats:

@@ -66,7 +66,8 @@ class MessageTimes:
     Attributes:
         sizes_bytes: from one byte to the size of the map.
         one_us: time of a message alone, of each size.
-        both_us: the same while a message of the same size goes the other way.
+        both_us: the same while a message of the same size goes the other way, the later one of a pair; it started when
+            a tenth of the first was there, as equal starts are rare in a program.
         through_us: of the largest size, while its receiver sends as much to a third host.
         send_us, receive_us: time by which each further message of one byte, from one host to others and from others to
             one, arrives later.
@@ -81,7 +82,7 @@ class MessageTimes:
 
 
 def message_times(
-    count: int, largest: int, times: Callable[[list[tuple[int, int]], int], Sequence[float]],
+    count: int, largest: int, times: Callable[[list[tuple[int, int]], int, float], Sequence[float]],
     gaps: Callable[[list[tuple[int, int]]], Sequence[float]],
 ) -> MessageTimes:  # fmt: skip
     """Time messages by size, one way and both ways, and small ones from one host and to one.
@@ -89,7 +90,8 @@ def message_times(
     Args:
         count: hosts, three or more.
         largest: bytes of the largest message.
-        times: messages, (from, to) of hosts, that go at the same time, and bytes of each -> seconds of each.
+        times: messages, (from, to) of hosts, that go at the same time, bytes of each, and seconds from each start to
+            the next -> seconds of each.
         gaps: messages of one byte, all from one host or all to one -> seconds from each arrival to the next.
     """
     sizes = [1]
@@ -97,10 +99,13 @@ def message_times(
         sizes.append(size)
     sizes.append(max(largest, 2))
     pairs = list(itertools.pairwise(range(count)))[:MOST_TIMED]
-    one = [float(np.median([times([pair], size)[0] for pair in pairs])) for size in sizes]
-    both = [float(np.median([max(times([pair, pair[::-1]], size)) for pair in pairs])) for size in sizes]
+    one = [float(np.median([times([pair], size, 0.0)[0] for pair in pairs])) for size in sizes]
+    both = [
+        float(np.median([max(times([pair, pair[::-1]], size, alone / 10)) for pair in pairs]))
+        for size, alone in zip(sizes, one, strict=True)
+    ]
     lines = [[(at, at + 1), (at + 1, at + 2)] for at in range(min(count - 2, MOST_TIMED))]
-    through = [max(times(line, sizes[-1])) for line in lines]
+    through = [max(times(line, sizes[-1], 0.0)) for line in lines]
     hubs = [[(hub, at) for at in range(count) if at != hub] for hub in range(_HUBS)]
     out = [gap for flows in hubs for gap in gaps(flows)]
     into = [gap for flows in hubs for gap in gaps([(at, hub) for hub, at in flows])]

@@ -31,7 +31,8 @@ from linkwright.machines import writer
 from .spec import LabCluster, machine
 
 _TOOLS = ("ip", "tc", "unshare", "sysctl")
-_BURST, _QUEUE = 16_000, "40ms"  # bytes that a link sends at once, and how long packets wait for it
+_BURST, _QUEUE = 4_000, "400ms"  # bytes that a link sends at once at least, and how long packets wait for it
+_PAUSE_S = 400e-6  # at fast links a burst lasts so long, or timers would limit the rate
 _ETC = Path("/etc/netns")  # `ip netns exec` shows its files in place of those of /etc
 _LAUNCHER = """#!/bin/sh
 # Starts a command on a host of this cluster, as `ssh HOST COMMAND` would: for mpirun.
@@ -135,7 +136,7 @@ def _make(cluster: LabCluster) -> None:
         tables[number[a]] += [f"addr add {address(number[a])}/32 dev {device}", f"link set {device} up"]
         rate = 8 * cluster.rate(a, b)
         # A token bucket sends nothing larger than its burst, so segments stay small enough.
-        burst = max(_BURST, int(rate / 8 / 250))
+        burst = max(_BURST, int(rate / 8 * _PAUSE_S))
         shaped[number[a]].append(f"qdisc add dev {device} root tbf rate {rate:.0f}bit burst {burst} latency {_QUEUE}")
     for at, node in enumerate(cluster.nodes):
         for target, hop in _hops(cluster, node).items():

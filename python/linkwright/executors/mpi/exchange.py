@@ -1,6 +1,6 @@
 """Messages between pairs of ranks at the same time, and the rate that each one gets.
 
-    clocks of each pair -> all receive -> barrier -> all send -> receivers note when their messages are complete
+    clocks of each pair -> receive -> barrier of these ranks -> send -> receivers note when messages are complete
 
     time of a message = arrival, by the receiver's clock - start, by the sender's + offset of the two clocks
     offset            = receiver's clock half-way through a round trip - sender's clock; of the shortest of eight
@@ -23,7 +23,8 @@ import numpy as np
 
 from .world import World
 
-REPEATS = 3
+REPEATS, REPEATS_SMALL = 3, 15
+_SMALL = 64 << 10  # bytes: smaller messages take less time than whatever else the host does
 ROUND_TRIPS = 8  # of which the shortest compares two clocks
 NAP_S = 0.2  # how soon a pause ends
 _TAG = 77
@@ -39,17 +40,19 @@ class FlowArrivals:
     ends: list[float] = field(default_factory=list)
 
 
-def rates(world: World, flows: Sequence[Flow], size_bytes: int) -> list[float]:
+def rates(world: World, flows: Sequence[Flow], size_bytes: int, apart_s: float = 0.0) -> list[float]:
     """Measure messages that all go at the same time; rank 0 calls this while the others serve.
 
     Args:
         world: the job.
         flows: (source, target) ranks, each pair once.
         size_bytes: of every message.
+        apart_s: seconds from the start of each flow to that of the next one.
+
     Returns:
         Bytes per second of each message.
     """
-    started, arrived = _exchanged(world, flows, size_bytes)
+    started, arrived = _exchanged(world, flows, size_bytes, apart_s)
     return [size_bytes / message_time(started[flow], arrived[flow]) for flow in flows]
 
 
@@ -75,10 +78,10 @@ def arrival_gaps(burst: Sequence[FlowArrivals], out: bool) -> list[float]:
 
 
 def _exchanged(
-    world: World, flows: Sequence[Flow], size_bytes: int
+    world: World, flows: Sequence[Flow], size_bytes: int, apart_s: float = 0.0
 ) -> tuple[dict[Flow, list[float]], dict[Flow, FlowArrivals]]:
     """Starts and arrivals of all flows."""
-    order = {"exchange": (list(flows), size_bytes)}
+    order = {"exchange": (list(flows), size_bytes, apart_s)}
     world.order(order)
     started: dict[Flow, list[float]] = {}
     arrived: dict[Flow, FlowArrivals] = {}
@@ -106,31 +109,38 @@ def pause(world: World, seconds: float, ended: Callable[[], bool]) -> None:
 
 
 def take_part(
-    world: World, flows: Sequence[Flow], size_bytes: int
+    world: World, flows: Sequence[Flow], size_bytes: int, apart_s: float
 ) -> tuple[dict[Flow, list[float]], dict[Flow, FlowArrivals]]:
     """Send and receive what is this rank's; returns when it sent, and when it had received, in seconds of its clock."""
-    comm: Any = world.comm
     own = [flow for flow in flows if world.rank in flow]
-    sent = [(a, b) for a, b in own if a == world.rank]
+    if not own:
+        return {}, {}
+    comm: Any = world.comm
+    # Ranks without a message go back to sleep: in a barrier they would spin, which others on their host would feel.
+    members = sorted({rank for flow in flows for rank in flow})
+    together: Any = comm.Create_group(comm.Get_group().Incl(members))
+    sent = [(at * apart_s, flow) for at, flow in enumerate(flows) if flow[0] == world.rank]
     data = np.zeros(size_bytes, np.uint8)
     # All ranks go through the list in one order, so none waits for one that waits for it.
     known = {flow: found for flow in own if (found := _compared(comm, flow, world.rank))}
     room = {flow: np.empty(size_bytes, np.uint8) for flow in known}
-    starts: dict[Flow, list[float]] = {flow: [] for flow in sent}
-    for _ in range(REPEATS):
+    starts: dict[Flow, list[float]] = {flow: [] for _, flow in sent}
+    for _ in range(REPEATS_SMALL if size_bytes < _SMALL else REPEATS):
         # Posted first, so that a rank that is still in the barrier takes in what arrives.
         waiting = {flow: comm.Irecv(room[flow], flow[0], _TAG) for flow in known}
-        comm.Barrier()
-        requests = []
-        for flow in sent:
-            starts[flow].append(time.monotonic())
-            requests.append(comm.Isend(data, flow[1], _TAG))
-        while waiting:
+        together.Barrier()
+        begin, later, requests = time.monotonic(), list(sent), []
+        while waiting or later:
+            while later and time.monotonic() >= begin + later[0][0]:
+                _, flow = later.pop(0)
+                starts[flow].append(time.monotonic())
+                requests.append(comm.Isend(data, flow[1], _TAG))
             for flow in [flow for flow, request in waiting.items() if request.Test()]:
                 known[flow].ends.append(time.monotonic())
                 del waiting[flow]
         for request in requests:
             request.Wait()
+    together.Free()
     return starts, known
 
 

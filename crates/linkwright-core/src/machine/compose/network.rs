@@ -33,7 +33,7 @@ const WIRE: [Key; 2] = [
         "of one link, with the switch behind it",
     ),
 ];
-const TRANSPORT: [Key; 6] = [
+const TRANSPORT: [Key; 7] = [
     ("start", Dimension::Time, "time before the first byte moves"),
     (
         "notice",
@@ -49,6 +49,11 @@ const TRANSPORT: [Key; 6] = [
         "long_start",
         Dimension::Time,
         "time before the first byte of a long message moves",
+    ),
+    (
+        "turns",
+        Dimension::Size,
+        "messages of so many bytes and more between two ends go one at a time, whichever way",
     ),
     ("rate", Dimension::Rate, "the most that one message gets"),
     (

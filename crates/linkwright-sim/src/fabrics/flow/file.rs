@@ -274,6 +274,7 @@ fn transport(
         inline: s.optional_bytes("inline")?.map_or(0, |size| size.0),
         long: s.optional_bytes("long")?.map_or(u64::MAX, |size| size.0),
         long_start: s.optional_time("long_start")?.unwrap_or(start),
+        turns: s.optional_bytes("turns")?.map_or(u64::MAX, |size| size.0),
     })
 }
 

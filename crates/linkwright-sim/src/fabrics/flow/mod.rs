@@ -18,7 +18,7 @@
 //! switches. Several messages share: `fair`, max-min (see [`fair`]), or `fifo`, one after another
 //! (see [`fifo`]). Only bytes are shared; starts and latencies are not. Messages of
 //! one pair on one network follow each other as on a connection: the next one moves when the one
-//! before has left its source.
+//! before has left its source. Those of at least `turns` bytes also wait for one that comes back.
 //!
 //! The source is free when the last byte has left it, the data are delivered a latency later, and
 //! acknowledged another latency later. The request of a get travels first; a multicast is one flow
@@ -75,7 +75,7 @@ use routes::Routes;
 use shared::{Shared, Sharing};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use transfers::{asked, known, Connection, Remaining, Transfer, BRANCH};
+use transfers::{asked, known, Connection, Remaining, Transfer, Turn, BRANCH};
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
@@ -110,6 +110,7 @@ pub struct Flow {
     multicasts: HashMap<u32, Remaining>,
     /// By route.
     connections: Vec<Connection>,
+    turns: Vec<Turn>,
 }
 
 /// The fabric that `machine` describes.
@@ -128,6 +129,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
         transfers: Slab::default(),
         multicasts: HashMap::new(),
         connections: Vec::new(),
+        turns: Vec::new(),
     })
 }
 
@@ -164,6 +166,7 @@ impl Fabric for Flow {
         self.transfers.clear();
         self.multicasts.clear();
         self.connections.clear();
+        self.turns.clear();
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

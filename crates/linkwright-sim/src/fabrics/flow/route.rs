@@ -56,6 +56,8 @@ pub(super) struct Transport {
     /// Messages of at least so many bytes take `long_start` instead of `start`.
     pub long: u64,
     pub long_start: TimePs,
+    /// Messages of at least so many bytes between two ends go one at a time, whichever way.
+    pub turns: u64,
 }
 
 /// One way of using the wires.
@@ -488,6 +490,7 @@ impl Routing {
             inline: t.inline,
             long: t.long,
             long_start: t.long_start,
+            turns: t.turns,
             passes,
             whole: ceiling(0, passes - 1),
             ceilings: (passes > 1).then(|| {

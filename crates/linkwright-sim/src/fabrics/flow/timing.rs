@@ -21,6 +21,8 @@ pub(super) struct Timing {
     /// Messages of at least so many bytes start later than others.
     pub long: u64,
     pub long_start: TimePs,
+    /// Messages of at least so many bytes go in turn with those that come back.
+    pub turns: u64,
     pub passes: usize,
     /// Highest rate of all passes together.
     pub whole: u64,

@@ -17,6 +17,8 @@ pub(super) struct Transfer {
     route: u32,
     /// The next transfer of the pair.
     next: u32,
+    /// Whom it takes turns with: the smaller route of both ways, or [`NONE`].
+    turn: u32,
     bytes: u64,
     kind: MsgKind,
     wanted: Wanted,
@@ -45,6 +47,20 @@ impl Connection {
     const IDLE: Connection = Connection {
         first: NONE,
         last: NONE,
+    };
+}
+
+/// Both ways between two ends, of which one message moves at a time: the first transfers of their connections.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    moves: u32,
+    waits: u32,
+}
+
+impl Turn {
+    const IDLE: Turn = Turn {
+        moves: NONE,
+        waits: NONE,
     };
 }
 
@@ -78,12 +94,20 @@ pub(super) fn asked(routes: &Routes, kind: MsgKind, target: u32) -> MsgKind {
 
 impl Flow {
     pub(super) fn begin(&mut self, now: TimePs, m: &Msg, target: u32, to: EndpointId) {
-        let route = known(self.routes.get_mut(), m.from, to, m.network);
-        self.begin_on(now, m, target, route);
+        let routes = self.routes.get_mut();
+        let route = known(routes, m.from, to, m.network);
+        let turn = match m.bytes < routes.timing(route).turns {
+            true => NONE,
+            false => {
+                let back = routes.find(key(to, m.from, m.network));
+                back.map_or(NONE, |back| route.min(back))
+            }
+        };
+        self.begin_on(now, m, target, (route, turn));
     }
 
-    /// A message, or its part to one target or one branch, sets out on `route`.
-    fn begin_on(&mut self, now: TimePs, m: &Msg, target: u32, route: u32) {
+    /// A message, or its part to one target or one branch, sets out on a route.
+    fn begin_on(&mut self, now: TimePs, m: &Msg, target: u32, (route, turn): (u32, u32)) {
         let routes = self.routes.get_mut();
         let timing = routes.timing(route);
         let ahead = timing.ahead(asked(routes, m.kind, target), m.bytes);
@@ -103,6 +127,7 @@ impl Flow {
             target,
             route,
             next: NONE,
+            turn,
             bytes: m.bytes,
             kind: m.kind,
             wanted: m.wanted,
@@ -143,18 +168,44 @@ impl Flow {
         let before = std::mem::replace(&mut connection.last, slot);
         if connection.first == NONE {
             connection.first = slot;
-            return self.go_on(now, slot);
+            return self.comes_first(now, slot);
         }
         self.transfers[before as usize].next = slot;
     }
 
-    /// The source of `slot` is free: the next transfer of the pair may move.
+    /// The first transfer of a connection moves when it is its turn.
+    fn comes_first(&mut self, now: TimePs, slot: u32) {
+        let at = self.transfers[slot as usize].turn as usize;
+        if at == NONE as usize {
+            return self.go_on(now, slot);
+        }
+        if self.turns.len() <= at {
+            self.turns.resize(at + 1, Turn::IDLE);
+        }
+        let turn = &mut self.turns[at];
+        if turn.moves != NONE {
+            turn.waits = slot;
+            return;
+        }
+        turn.moves = slot;
+        self.go_on(now, slot);
+    }
+
+    /// The source of `slot` is free: one that waits for its turn may move, then the next transfer of the pair.
     fn release(&mut self, now: TimePs, slot: u32) {
         let transfer = &self.transfers[slot as usize];
-        let (next, route) = (transfer.next, transfer.route as usize);
+        let (next, route, turn) = (transfer.next, transfer.route as usize, transfer.turn);
         self.connections[route].first = next;
+        if turn != NONE {
+            let turn = &mut self.turns[turn as usize];
+            turn.moves = std::mem::replace(&mut turn.waits, NONE);
+            let waited = turn.moves;
+            if waited != NONE {
+                self.go_on(now, waited);
+            }
+        }
         if next != NONE {
-            self.go_on(now, next);
+            self.comes_first(now, next);
         }
     }
 
@@ -328,7 +379,7 @@ impl Flow {
         self.multicasts.insert(m.op, remaining);
         for branch in branches {
             let route = self.routes.get_mut().branch(branch).route;
-            self.begin_on(now, m, branch | BRANCH, route);
+            self.begin_on(now, m, branch | BRANCH, (route, NONE));
         }
     }
 }
