@@ -19,7 +19,6 @@ A map of a ring or a mesh has no groups, but messages that are slow under load o
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,44 +183,55 @@ def _costs(short_us: float, timed: pair_map.MessageTimes | None) -> MessageCosts
         min(one, max(short / 2, short - other))
         for one, other in ((timed.send_us, timed.receive_us), (timed.receive_us, timed.send_us))
     )
-    size, one = np.array(timed.sizes_bytes[1:]), np.array(timed.one_us[1:])
-    edges = size[1:].tolist()
-    # Without an edge: nothing is smaller than 0 bytes, nothing as large as infinity.
-    none = _by_size(size, one - short, 1 / one, 0, np.inf)
-    flat = min((none, *(_by_size(size, one - short, 1 / one, edge + 1, np.inf) for edge in size[:-2].tolist())))
-    saved_us = flat.us_a_byte * flat.inline
-    found = none if flat.error > none.error / 2 or saved_us < _INLINE_SHARE * short else flat
-    late = min(_by_size(size, one - short, 1 / one, found.inline, edge) for edge in edges)
-    if late.error < found.error / 2 and late.long_us > _LONG_SHARE * float(one[size == late.long][0]):
-        found = late
+    by_size = _by_size(timed)
     both = min(1.0, max(0.5, timed.one_us[-1] / timed.through_us))
-    # Where bytes take most of the time: small messages both ways hinder each other at the processors.
-    slow = np.array(timed.both_us[1:]) * both > _TURNS * one
-    slow &= (size >= found.inline) & (size * found.us_a_byte >= short)
-    turns = list(itertools.takewhile(lambda at: slow[at], reversed(range(len(size)))))
     return MessageCosts(
-        short - send - receive, send, receive, found.inline,
-        **({} if np.isinf(found.long) else {"long_bytes": int(found.long), "long_us": found.long_us}),
-        turns_bytes=int(size[turns[-1]]) if turns else 0, both=both,
+        short - send - receive, send, receive, by_size.inline, by_size.long, by_size.long_us,
+        _turns(timed, by_size, both), both,
     )  # fmt: skip
 
 
 class _BySize(NamedTuple):
-    """What times by size say: the least sum of squares of relative errors, and the numbers behind it."""
+    """What times by size say: the least sum of squares of relative errors, and the numbers behind it; 0 is none."""
 
     error: float
     us_a_byte: float
-    long_us: float
     inline: int
-    long: float
+    long: int
+    long_us: float
 
 
-def _by_size(size: Floats, late_us: Floats, weight: Floats, inline: int, long: float) -> _BySize:
-    """Least squares for messages that take no longer below `inline` bytes, and a constant longer from `long` on."""
-    columns = np.stack([np.where(size < inline, 0, size), size >= long], axis=1) * weight[:, None]
-    found = np.linalg.lstsq(columns, late_us * weight, rcond=None)[0]
-    error = float(((columns @ found - late_us * weight) ** 2).sum())
-    return _BySize(error, float(found[0]), float(found[1]), inline, long)
+def _by_size(timed: pair_map.MessageTimes) -> _BySize:
+    short, size, one = timed.one_us[0], np.array(timed.sizes_bytes[1:]), np.array(timed.one_us[1:])
+
+    def fitted(inline: int = 0, long: int = 0) -> _BySize:
+        columns = np.stack([np.where(size < inline, 0, size), (size >= long) & (long > 0)], axis=1) / one[:, None]
+        late = (one - short) / one
+        us_a_byte, long_us = np.linalg.lstsq(columns, late, rcond=None)[0].tolist()
+        error = float(((columns @ [us_a_byte, long_us] - late) ** 2).sum())
+        return _BySize(error, us_a_byte, inline, long, long_us)
+
+    found = fitted()
+    # Two sizes at least tell the rate.
+    flat = min((fitted(edge + 1) for edge in size[:-2].tolist()), default=found)
+    if flat.error < found.error / 2 and flat.us_a_byte * flat.inline > _INLINE_SHARE * short:
+        found = flat
+    late = min(fitted(found.inline, edge) for edge in size[1:].tolist())
+    if late.error < found.error / 2 and late.long_us > _LONG_SHARE * float(one[size == late.long][0]):
+        found = late
+    return found
+
+
+def _turns(timed: pair_map.MessageTimes, by_size: _BySize, both: float) -> int:
+    """Bytes from which on all messages of a pair go one at a time; 0 if the largest do not."""
+    found = 0
+    for size, one, pair in zip(timed.sizes_bytes[::-1], timed.one_us[::-1], timed.both_us[::-1], strict=True):
+        # Small messages both ways hinder each other at the processors.
+        by_bytes = size >= by_size.inline and size * by_size.us_a_byte >= timed.one_us[0]
+        if not by_bytes or pair * both <= _TURNS * one:
+            break
+        found = size
+    return found
 
 
 def _table(rows: Any) -> Floats:
