@@ -93,6 +93,27 @@ def test_the_limit_names_the_nics_of_the_fullest_node():
     assert found["arrival"].time > found["cut"].time > found["port"].time
 
 
+def test_describe_derives_the_limit_of_stated_tokens():
+    asked = [
+        "--on",
+        "hgx-h100",
+        "--nodes",
+        "2",
+        "--grid",
+        "8x2",
+        *["--tokens", "64", "--experts", "32", "--topk", "4", "--hidden", "512"],
+    ]
+    derived = json.loads(invoke("describe", "dispatch", "--limit", *asked, "--json").out)
+    rows = json.loads(invoke("simulate", "dispatch", "-a", "rails", *asked, "--json").out)["rows"]
+    best = next(row for row in rows if row["metric"] == "time")
+    assert derived[0]["time_us"] * 1000 == pytest.approx(best["limit"], rel=1e-6)
+    assert derived[0]["size_bytes"] == best["size_bytes"]
+    for lacking in (asked[:6], ["--on", "hgx-h100", "--sizes", "1M"]):
+        refused = invoke("describe", "dispatch", "--limit", *lacking)
+        assert (refused.status, "lacks --tokens, --experts, --topk, --hidden" in refused.err) == (2, True)
+    assert "--tokens applies to a limit; add --limit" in invoke("describe", "dispatch", "--tokens", "3").err
+
+
 def test_a_question_keeps_its_exchange():
     exchange = UnevenExchange((), 16, 4, 128, "zipf:0.5", 3)
     asked = collective_question("p", "dispatch", "direct", 4, 5000, "u8", "sum", exchange=exchange)

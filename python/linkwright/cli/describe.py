@@ -9,10 +9,11 @@ import click
 from click.core import ParameterSource
 
 from linkwright import schemas
+from linkwright.ask.exchange import PACKED
 from linkwright.ask.question import DTYPES
 from linkwright.base import registry
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import exchanges, options
 from linkwright.cli.columns import INDENT, filled, terminal_columns
 from linkwright.cli.output import print_json
 
@@ -39,7 +40,11 @@ from linkwright.cli.output import print_json
 @click.option(
     "--sizes", metavar="A,B,C", help="For a limit: message sizes; default: 8,64K. For your own schedule: its size."
 )
-@click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="With --limit.")
+@click.option(
+    "--dtype", "-d", type=click.Choice([*DTYPES, *PACKED]), default="f32", show_default=True, help="With --limit."
+)
+@exchanges.stated
+@options.seed
 @click.option("--root", "-r", type=options.ROOT, default=0, show_default=True, help="With --limit.")
 @click.option("--path", help="With --limit: software path of the machine file; default: its first.")
 @click.pass_context
@@ -68,10 +73,10 @@ def command(
     if name and not algorithm and not schema and _is_source(name):
         from linkwright.cli import describe_source
 
-        _refuse(context, set(asked) - {"ranks", "sizes", "grid"})
+        _refuse(context, "ranks", "sizes", "grid")
         describe_source.show(name, asked["ranks"], asked["sizes"], asked["grid"], as_json)
         return
-    _refuse(context, set(asked))
+    _refuse(context)
     if bool(name) == bool(schema):
         raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
     if schema and algorithm:
@@ -92,11 +97,12 @@ def _is_source(name: str) -> bool:
     return sources.is_source(name)
 
 
-def _refuse(context: click.Context, options_of_limit: set[str]) -> None:
+def _refuse(context: click.Context, *but: str) -> None:
     """Refuse options that the question has no use for."""
-    for option in sorted(options_of_limit - {"variant"} | {"nodes", "fabric", "without", "degrade"}):
-        if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
-            raise UsageError(f"--{option} applies to a limit; add --limit")
+    for option in context.command.params:
+        other = option.name not in (*but, "name", "algorithm", "as_json", "schema", "asks_limit")
+        if other and context.get_parameter_source(str(option.name)) is not ParameterSource.DEFAULT:
+            raise UsageError(f"--{option.name} applies to a limit; add --limit")
 
 
 def _full_names(name: str, algorithm: str | None) -> list[str]:

@@ -11,7 +11,7 @@ from linkwright import machines
 from linkwright.ask.answer import How, Limit, limits
 from linkwright.base import units
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import exchanges, options
 from linkwright.cli.output import print_json, print_table
 
 
@@ -26,21 +26,32 @@ def show(
     as_json: bool,
     grid: tuple[int, ...] | None,
     root: int,
+    exchange: exchanges.Stated,
+    seed: int,
     **how,
 ) -> None:
     """Print the limits of the collective of that name on a machine."""
     if not named or not on:
         raise UsageError("--limit needs a collective and a machine: `linkwright describe allreduce --limit --on loggp`")
     collective, _ = options.collective_and_algorithm(named, "all")
+    dealt = exchange.of(options.subject(named, "all"), dtype, seed)
     machine = machines.load(on, variant)
-    ranks = ranks or (math.prod(grid) if grid else machine.ranks)
+    ranks = ranks or (dealt and dealt.ranks and dealt.ranks[0]) or (math.prod(grid) if grid else machine.ranks)
     if not ranks:
         raise UsageError(f"{on} takes any number of ranks; choose one with --ranks or --grid")
     if collective == "barrier" and sizes:
         raise UsageError("a barrier moves no data; omit --sizes")
+    if dealt:
+        dtype, asked, its = dealt.dtype, dealt.sizes, dealt.exchange
+    else:
+        asked, its = options.chosen_sizes(collective, dtype, 8, 8, 2, sizes or "8,64K"), None
+    how |= {"grid": grid}
     found = [
-        (size, limits(machine, collective, ranks, size, dtype=dtype, root=root, how=How(grid=grid, **how)))
-        for size in options.chosen_sizes(collective, dtype, 8, 8, 2, sizes or "8,64K")
+        (
+            size,
+            limits(machine, collective, ranks, size, dtype=dtype, root=root, grid=grid, exchange=its, how=How(**how)),
+        )
+        for size in asked
     ]
     if as_json:
         print_json([{"collective": collective, "machine": machine.name, "ranks": ranks, **row} for row in _rows(found)])
