@@ -20,25 +20,29 @@ from linkwright_cases import invoke
 MS = 1e6
 # What the stand-in's steps take: computing before and after the sum, and the sum of 4 MiB of gradients.
 BEFORE, AFTER, SUM, GRADIENT = 30 * MS, 5 * MS, 11 * MS, 4 << 20
+BESIDE = 8 * MS  # by which another process lengthens the first part
 # Its exchanges: 0.05 ms, 1 GB/s both ways, sums at 4 GB/s. A ring of two sends each half twice, and sums it once.
 LATENCY, RATE, SUMS = 0.05 * MS, 1.0, 4.0
 RING = 2 * (LATENCY + GRADIENT / 2 / RATE) + GRADIENT / 2 / SUMS
 STAND_IN = f"""#!{sys.executable}
-import json, sys
+import json, sys, time
 if sys.argv[1] == "-c":
     sys.exit(0)
 asked = json.loads(sys.argv[2])
+while asked["steps"] == sys.maxsize:
+    time.sleep(1)
 if asked["model"] == "vgg":
     sys.exit("out of memory")
 several = asked["ranks"] > 1
 late = asked["delay_ms"] * {MS}
+before = {BEFORE} + {BESIDE} * (asked["ranks"] + asked["neighbours"] > 1)
 own = late if asked["rank"] == asked["delayed"] else 0
-step = {BEFORE + AFTER} + late + {SUM} * several
+step = before + {AFTER} + late + {SUM} * several
 stamps = []
 for number in range(9):
     begin = 1e9 + number * step
-    reduced = begin + {BEFORE} + late + {SUM} * several
-    stamps.append([begin, begin + {BEFORE} + own, reduced, reduced + {AFTER}])
+    reduced = begin + before + late + {SUM} * several
+    stamps.append([begin, begin + before + own, reduced, reduced + {AFTER}])
 large = 8 << 20
 message = {{"small_ns": [{LATENCY}] * 3, "large_ns": [large / {RATE}] * 3, "sum_ns": [large / {SUMS}] * 3}}
 found = {{"torch": "none", "pinned": True, "gradient_bytes": {GRADIENT}, "warm_up": 3, "stamps": stamps}}
@@ -73,8 +77,8 @@ def test_a_step_is_cut_at_the_first_and_the_last_rank_that_are_ready(stand_in):
     found = trained("mlp", 8, 2, 20, 1)
     assert set(found.waiting_ns) == {20 * MS}
     assert set(found.communication_ns) == {SUM}
-    assert set(found.compute_ns) == {BEFORE + AFTER}
-    assert set(found.step_ns) == {BEFORE + AFTER + 20 * MS + SUM}
+    assert set(found.compute_ns) == {BEFORE + BESIDE + AFTER}
+    assert set(found.step_ns) == {BEFORE + BESIDE + AFTER + 20 * MS + SUM}
     assert (found.late_rank, found.late_ns) == (1, 20 * MS)
     alone = trained("mlp", 8, 1)
     assert set(alone.step_ns) == set(alone.compute_ns) == {BEFORE + AFTER}
@@ -93,13 +97,25 @@ def test_several_ranks_are_predicted_from_one_and_a_late_rank_is_named(stand_in)
     healthy, delayed = json.loads(result.out)["steps"]
     assert healthy["predicted_ns"]["compute"] == pytest.approx(BEFORE + AFTER)
     assert healthy["predicted_ns"]["communication"] == pytest.approx(RING, rel=1e-3)
-    assert healthy["error"] == pytest.approx((BEFORE + AFTER + RING) / (BEFORE + AFTER + SUM) - 1, rel=1e-3)
+    assert healthy["error"] == pytest.approx((BEFORE + AFTER + RING) / (BEFORE + BESIDE + AFTER + SUM) - 1, rel=1e-3)
     assert (healthy["late_rank"], delayed["late_rank"]) == (None, 0)
     assert delayed["measured_ns"]["waiting"] == 20 * MS
     shown = invoke("predict", "training_step").out
+    assert "`--axis neighbours=0,1` measures it" in " ".join(shown.split())
     assert "mlp on 2 ranks: rank 0 is late by 20 ms in each step" in shown
     other = invoke("predict", "training_step", "--on", "loggp", "--json")
     assert json.loads(other.out)["messages"] == "allreduce/ring on loggp"
+
+
+@TWO
+def test_one_rank_beside_a_neighbour_stands_for_one_of_two(stand_in):
+    invoke(
+        "run", "training_step", "--model", "mlp", "--ranks", "1,2", "--axis", "neighbours=0,1", "--time-budget", "15s"
+    )
+    (step,) = json.loads(invoke("predict", "training_step", "--json").out)["steps"]
+    assert step["predicted_ns"]["compute"] == pytest.approx(BEFORE + BESIDE + AFTER)
+    assert step["error"] == pytest.approx((RING - SUM) / (BEFORE + BESIDE + AFTER + SUM), rel=1e-3)
+    assert step["neighbours"] == 1
 
 
 @TWO

@@ -30,7 +30,7 @@ def command(
     longer than those of another, by a tenth of a step. docs/predict.md explains it.
 
     \b
-    linkwright run training_step --model resnet,mlp --ranks 1,2 --time-budget 5m
+    linkwright run training_step --model resnet,mlp --ranks 1,2 --axis neighbours=0,1 --time-budget 5m
     linkwright predict training_step --run latest
     """
     from linkwright import machines
@@ -44,6 +44,9 @@ def command(
         print_json(found.as_dict())
         return
     say(f"{found.run}: measured on {found.measured_on}; compute of one rank as measured, messages by {found.messages}")
+    if apart := sorted({one.of.ranks - 1 for one in found.steps if one.neighbours < one.of.ranks - 1}):
+        most = ",".join(map(str, (0, *apart)))
+        say(f"ranks slow each other while they compute, which is not in it; `--axis neighbours={most}` measures it")
     rows = []
     for one in found.steps:
         predicted = [format_time(ns) for ns in (one.step.time_ns, *one.parts_ns.values())]

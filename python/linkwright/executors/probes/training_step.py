@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwright import _native
 from linkwright.base.errors import UsageError, WaivedError
+from linkwright.base.units import counted
 from linkwright.executors import training
 from linkwright.store.record import Note, Record, remarks
 
@@ -19,13 +20,15 @@ MODELS = ("resnet", "alexnet", "vgg", "mlp", "transformer-tiny")
 
 def measure(axes: Axes, setting: Setting) -> Record:
     """One launch: fresh processes, one for each rank."""
-    numbers = {name: int(axes[name]) for name in ("batch", "ranks", "delay_ms", "delayed")}
+    numbers = {name: int(axes[name]) for name in ("batch", "ranks", "delay_ms", "delayed", "neighbours")}
     asked = training.TrainingJob(str(axes["model"]), **numbers)
     if asked.batch < 1 or asked.ranks < 1:
         raise WaivedError(f"{KEY}: waived: a step has at least one rank and one sample; ask for at least 1")
-    if asked.ranks > len(setting.cpus):
+    if (needed := asked.ranks + asked.neighbours) > len(setting.cpus):
+        beside = f" and {counted(asked.neighbours, 'neighbour')}" if asked.neighbours else ""
         raise WaivedError(
-            f"{KEY}: waived: {asked.ranks} ranks need as many processors; this process has {len(setting.cpus)}"
+            f"{KEY}: waived: {counted(asked.ranks, 'rank')}{beside} need {counted(needed, 'processor')}; this process "
+            f"has {len(setting.cpus)}"
         )
     if asked.delayed >= asked.ranks:
         raise WaivedError(f"{KEY}: waived: delayed={asked.delayed} is none of {asked.ranks} ranks; they count from 0")
@@ -69,7 +72,8 @@ PROBE = ProbeKind(
         "random samples. All gradients are summed at once after the backward pass, by gloo. A step lasts from when "
         "all ranks have finished one step until all have finished the next. Its compute is that of the rank whose "
         "gradients are ready first, and its waiting the time until the last rank is ready. `linkwright predict "
-        "training_step --run latest` predicts the steps of several ranks from those of one."
+        "training_step --run latest` predicts the steps of p ranks from those of one, beside p - 1 neighbours if the "
+        "run has that."
     ),
     axes=(
         Axis("model", "word", "what is trained; --model for short", "resnet", MODELS),
@@ -77,6 +81,7 @@ PROBE = ProbeKind(
         Axis("ranks", "count", "processes that train together; --ranks for short", "1"),
         Axis("delay_ms", "count", "milliseconds that one rank sleeps in each step, to try the attribution", "0"),
         Axis("delayed", "count", "the rank that sleeps", "0"),
+        Axis("neighbours", "count", "trainings of one rank beside it, each on a processor of its own", "0"),
     ),
     metrics=(
         Metric("time", "ns", "low", "one step, from all done to all done", "time"),

@@ -63,13 +63,14 @@ def python() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A training: what is trained, on how many ranks, and which of them is late on purpose."""
+    """A training: what is trained, on how many ranks, which of them is late on purpose, and who trains beside it."""
 
     model: str
     batch: int  # of each rank
     ranks: int
     delay_ms: int = 0  # that one rank sleeps in each step
     delayed: int = 0  # which one
+    neighbours: int = 0  # trainings of one rank that share the host with it
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Trained:
 
 
 def train(asked: TrainingJob, cpus: Sequence[int], budget_s: float, steps: int | None, seed: int) -> Trained:
-    """Train for about `budget_s`, the start of PyTorch included; rank r runs on processor `cpus[r]`."""
+    """Train for about `budget_s`, the start of PyTorch included; each process has a processor, ranks the first."""
     program, until_s = python(), time.monotonic() + budget_s
     with tempfile.TemporaryDirectory(prefix="linkwright-training-") as name:
         folder = Path(name)
@@ -122,9 +123,12 @@ def train(asked: TrainingJob, cpus: Sequence[int], budget_s: float, steps: int |
         about |= {"parent": os.getpid()}
         own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | _ONE_THREAD
         processes = []
+        # A neighbour trains until the ranks are done.
+        apart = about | {"ranks": 1, "delay_ms": 0, "until_s": until_s + 2 * _PATIENCE_S, "steps": sys.maxsize}
         try:
-            for rank in range(asked.ranks):
-                its = about | {"rank": rank, "cpu": cpus[rank], "seed": seed + rank}
+            for rank in range(asked.ranks + asked.neighbours):
+                task = about | {"rank": rank} if rank < asked.ranks else apart | {"rank": 0}
+                its = task | {"cpu": cpus[rank], "seed": seed + rank}
                 with (folder / f"out{rank}").open("wb") as out, (folder / f"error{rank}").open("wb") as error:
                     command = [*program, str(RANK), json.dumps(its)]
                     processes.append(
@@ -139,9 +143,9 @@ def train(asked: TrainingJob, cpus: Sequence[int], budget_s: float, steps: int |
 
 
 def _wait(processes: Sequence[subprocess.Popen], end_s: float, folder: Path, asked: TrainingJob) -> None:
-    """Wait until every rank has ended; the first that fails ends all."""
+    """Wait until every rank has ended; the first process that fails ends all."""
     what = f"training_step: {asked.model} on {asked.ranks} ranks"
-    while any(process.poll() is None for process in processes):
+    while any([process.poll() is None for process in processes][: asked.ranks]):
         time.sleep(0.01)
         if time.monotonic() > end_s:
             raise ExecError(f"{what}: not done {_PATIENCE_S:g} s after its time; stop other programs")
@@ -149,5 +153,6 @@ def _wait(processes: Sequence[subprocess.Popen], end_s: float, folder: Path, ask
             break
     for rank, process in enumerate(processes):
         if process.returncode:
+            who = f"rank {rank}" if rank < asked.ranks else f"neighbour {rank - asked.ranks}"
             said = (folder / f"error{rank}").read_text(errors="replace").strip().splitlines() or ["no message"]
-            raise ExecError(f"{what}: rank {rank} ended with status {process.returncode}: {said[-1]}")
+            raise ExecError(f"{what}: {who} ended with status {process.returncode}: {said[-1]}")

@@ -11,7 +11,8 @@ The allreduce runs on the machine that is named, or on LogGP with the exchanges 
 both ways is the latency, a large one the bandwidth, and sums of arrays are the arithmetic. No step of several ranks is
 used. A rank is late if its quick steps are longer than those of the quickest rank, by `NAMED` of a step.
 
-Not in it: ranks that slow each other down while they compute, as by sharing memory bandwidth.
+Ranks slow each other down while they compute, as by sharing memory bandwidth. That is in it if the run has steps of one
+rank beside p - 1 neighbours that train for themselves (`--axis neighbours=0,1`), which then stand for one rank.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from linkwright.base.rows import given
 from linkwright.base.units import NS_PER_S, format_rate, format_time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from linkwright.store.run import Run
 
 PROBE = "training_step"
@@ -47,6 +50,7 @@ class TrainedStep:
     batch: int  # of each rank
     ranks: int
     delayed: bool  # a rank slept on purpose
+    neighbours: int  # trainings of one rank beside it
     metrics: dict[str, float]
     steps_ns: np.ndarray
     interval_ns: tuple[float | None, float | None]
@@ -59,6 +63,7 @@ class PredictedStep:
 
     of: TrainedStep
     step: Step
+    neighbours: int  # beside the one rank that it is predicted from
 
     @property
     def error(self) -> float:
@@ -83,7 +88,8 @@ class PredictedStep:
         low, high = self.of.interval_ns
         measured = {part: self.of.metrics[part] for part in ("time", *PARTS)} | {"ci_low": low, "ci_high": high}
         return {
-            "model": self.of.model, "batch": self.of.batch, "ranks": self.of.ranks, "predicted_ns": predicted,
+            "model": self.of.model, "batch": self.of.batch, "ranks": self.of.ranks, "neighbours": self.neighbours,
+            "predicted_ns": predicted,
             "measured_ns": measured, "error": self.error, "late_rank": self.late_rank, "flags": self.of.flags,
         }  # fmt: skip
 
@@ -113,11 +119,12 @@ def compare(run: Run, machine: _native.Machine | None, algorithm: str | None) ->
     missing = [{key: row[key] for key in keys} for row in rows if row["status"] != "ok"]
     if not measured:
         raise UsageError(f"run {run.id}: has no step of training; `linkwright run {PROBE} --ranks 1,2` measures some")
-    several = [one for one in measured if one.ranks > 1]
+    several = [one for one in measured if one.ranks > 1 and not one.neighbours]
     if not several:
         raise UsageError(f"run {run.id}: has no step of several ranks to predict; measure with --ranks 1,2")
-    alone = {(one.model, one.batch): one for one in measured if one.ranks == 1 and not one.delayed}
-    if one := next((one for one in several if (one.model, one.batch) not in alone), None):
+    single = {(one.model, one.batch, one.neighbours): one for one in measured if one.ranks == 1 and not one.delayed}
+    pairs = [(one, _single(single, one)) for one in several]
+    if one := next((one for one, from_one in pairs if not from_one), None):
         raise UsageError(
             f"run {run.id}: has no step of {one.model} with batch {one.batch} on one rank, from which several are "
             f"predicted; measure both: `linkwright run {PROBE} --model {one.model} --axis batch={one.batch} --ranks "
@@ -126,8 +133,17 @@ def compare(run: Run, machine: _native.Machine | None, algorithm: str | None) ->
     words = f"{machine.name}" if machine else ""
     if machine is None:
         machine, words = _exchanged(several)
-    steps = [PredictedStep(one, _step(one, alone[one.model, one.batch], machine, algorithm)) for one in several]
+    steps = [
+        PredictedStep(one, _step(one, from_one, machine, algorithm), from_one.neighbours)
+        for one, from_one in pairs if from_one
+    ]  # fmt: skip
     return PredictedRun(run.id, host, f"{steps[0].step.choice} on {words}", steps, missing)
+
+
+def _single(single: Mapping[tuple[str, int, int], TrainedStep], one: TrainedStep) -> TrainedStep | None:
+    """The steps of one rank that stand for those of each rank: beside as many others, else alone."""
+    beside = single.get((one.model, one.batch, one.ranks - 1))
+    return beside or single.get((one.model, one.batch, 0))
 
 
 def _trainings(run: Run, rows: list[dict]) -> tuple[list[TrainedStep], str]:
@@ -147,7 +163,15 @@ def _trainings(run: Run, rows: list[dict]) -> tuple[list[TrainedStep], str]:
         steps_ns = np.array(samples[samples["experiment"] == head["experiment"]]["value_ns"], float)
         trainings.append(
             TrainedStep(
-                axes["model"], int(axes["batch"]), head["ranks"], delayed, metrics, steps_ns, interval, head["flags"]
+                axes["model"],
+                int(axes["batch"]),
+                head["ranks"],
+                delayed,
+                int(axes.get("neighbours", 0)),
+                metrics,
+                steps_ns,
+                interval,
+                head["flags"],
             )
         )
     return trainings, host
