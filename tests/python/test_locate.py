@@ -323,9 +323,22 @@ def test_one_node_of_gpus_is_one_host(tmp_path):
     assert "mpirun -np 2 --host n1:2 -x CUDA_VISIBLE_DEVICES=0,1 sendrecv_perf" in said
     assert "--map-by ppr:8:node" in invoke("locate", "--on", "hgx-h100").out
     assert "18 hosts, 72 ranks" in invoke("locate", "--on", "gb200-nvl72").out  # an operating system for each tray
+    assert "1 host, 8 ranks" in invoke("locate", "--on", "gaudi3").out
     (tmp_path / "t.2@n1+3@n1.log").write_text(OSU.format(rate=48000))
     found = invoke("locate", "--on", "hgx-h100", "--hosts", "n1", "--results", str(tmp_path / "t.2@n1+3@n1.log"))
     assert "hgx-h100: 1 test, 1 rate," in found.out, found.err
+
+
+def test_hosts_are_stated_and_multiply_in_a_cluster(tmp_path):
+    rack = machines.load("gb200-nvl72").text
+    assert machines.load("gb200-nvl72", Variant(2)).hosts == 36
+    assert machines.load("torus-2d").hosts is None
+    # The level of this name is not what tells hosts apart.
+    (tmp_path / "r.toml").write_text(rack.replace('name = "tray"', 'name = "drawer"'))
+    assert HostLayout(machines.load(str(tmp_path / "r.toml"))).hosts[:2] == ["drawer 0", "drawer 1"]
+    (tmp_path / "r.toml").write_text(rack.replace("hosts = 18", "hosts = 7"))
+    with pytest.raises(LinkwrightError, match="72 ranks cannot share 7 hosts equally; correct one side"):
+        machines.load(str(tmp_path / "r.toml"))
 
 
 def test_a_rate_above_the_wire_is_impossible_and_says_nothing(tree, tmp_path):

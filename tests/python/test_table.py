@@ -227,6 +227,13 @@ def test_a_probe_that_nothing_answers_fails_and_says_so(tmp_path):
     assert "add [probe.memory] to its file" in " ".join(result.out.replace("\n# ", "").split())
 
 
+def test_the_remark_about_rounded_sizes_names_what_was_asked_for():
+    """Blocks of 8 ranks are whole elements of 4 bytes: multiples of 32; 12 is nearer to 0, and 36 became the same."""
+    found = invoke("simulate", "alltoall/pairwise", "--on", "crossbar", "--ranks", "8", "--sizes", "12,36,100,4096").out
+    assert "rounded to whole elements for each rank: 12 to 32 B, 100 to 96 B\n" in found
+    assert "rounded" not in invoke("simulate", "allreduce/ring", "--on", "crossbar", "-p", "8", "--sizes", "12,36").out
+
+
 def test_simulate_sends_what_measures_to_run():
     result = invoke("simulate", "allreduce", "--on", "threads")
     assert result.status == 2

@@ -138,7 +138,8 @@ def test_tokens_as_they_travel():
     [
         (("dispatch",), "lacks --tokens, --experts, --topk, --hidden; state all four, or --counts"),
         (("dispatch", "--tokens", "0", *MOE[2:]), "every rank has at least 1 token"),
-        (("dispatch", "--tokens", "8", "--experts", "16", "--topk", "17", "--hidden", "128"), "there are 16"),
+        (("dispatch", "--tokens", "8", "--experts", "16", "--topk", "17", "--hidden", "128"),
+         "top-k 17 of 16 experts; use 1 to 16"),
         (("dispatch", "--tokens", "8", "--experts", "18", "--topk", "2", "--hidden", "128"),
          "18 experts are not divisible by 4 ranks; each rank owns as many, use 16 or 20"),
         (("dispatch", "--tokens", "8", "--experts", "3", "--topk", "2", "--hidden", "128"),

@@ -66,7 +66,7 @@ mod _native {
         },
         registry::{algorithms, bus_factor, collectives, pattern_bytes, patterns},
         sampling::{sample_work, Measurement},
-        schedule::{expert_loads, proof_key, Schedule},
+        schedule::{check_routing, expert_loads, proof_key, Schedule},
         stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory},
         sweep::Simulations,
         synthesis::{synthesis_methods, synthesize, Synthesis},

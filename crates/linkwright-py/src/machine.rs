@@ -490,6 +490,12 @@ impl Machine {
             .collect()
     }
 
+    /// How many operating systems the ranks share, equally and in order; None where the machine file states none.
+    #[getter]
+    fn hosts(&self) -> Option<usize> {
+        self.described.hosts()
+    }
+
     /// The endpoints of the machine.
     ///
     /// Returns:

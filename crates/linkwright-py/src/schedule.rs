@@ -629,12 +629,17 @@ pub fn shape(
 #[pyfunction]
 pub fn expert_loads(ranks: u32, elements: u64, routing: Routed) -> PyResult<Vec<u64>> {
     let shape = shape(ranks, elements, 1, 0, None);
-    match exchange(None, Some(routing), Vec::new()).as_deref() {
-        Some(UnevenExchange::Routed(routing)) => {
-            classes::expert_loads(&shape, routing).map_err(errors::schedule)
-        }
-        _ => Ok(Vec::new()),
-    }
+    classes::expert_loads(&shape, &routed(routing, Vec::new())).map_err(errors::schedule)
+}
+
+/// Refuse a routing whose experts `ranks` ranks do not own alike, or among which its tokens cannot choose.
+#[pyfunction]
+pub fn check_routing(ranks: u32, routing: Routed) -> PyResult<()> {
+    let checked = shape(ranks, 0, 1, 0, None).check();
+    let routing = routed(routing, Vec::new());
+    checked
+        .and_then(|()| routing.check(ranks))
+        .map_err(errors::schedule)
 }
 
 /// Experts, experts of a token, elements of a token, thousandths of skew, and seed.
@@ -646,17 +651,20 @@ pub fn exchange(
     routing: Option<Routed>,
     owners: Vec<u32>,
 ) -> Option<Arc<UnevenExchange>> {
-    let routed = routing.map(|(experts, topk, token_elements, skew_permille, seed)| {
-        UnevenExchange::Routed(Routing {
-            experts,
-            topk,
-            token_elements,
-            skew_permille,
-            seed,
-            owners,
-        })
-    });
+    let routed = routing.map(|routing| UnevenExchange::Routed(routed(routing, owners)));
     counts.map(UnevenExchange::Counts).or(routed).map(Arc::new)
+}
+
+fn routed(routing: Routed, owners: Vec<u32>) -> Routing {
+    let (experts, topk, token_elements, skew_permille, seed) = routing;
+    Routing {
+        experts,
+        topk,
+        token_elements,
+        skew_permille,
+        seed,
+        owners,
+    }
 }
 
 fn hint_name(hint: Hint) -> &'static str {

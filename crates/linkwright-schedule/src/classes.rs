@@ -253,54 +253,10 @@ fn of_counts(shape: &Shape, counts: &[u64]) -> Result<Classes> {
     })
 }
 
-/// Reject owners that are not a rank for each pair of a rank and an expert.
-fn check_owners(shape: &Shape, routing: &Routing) -> Result<()> {
-    let (given, pairs) = (
-        routing.owners.len(),
-        u64::from(shape.ranks) * u64::from(routing.experts),
-    );
-    if given > 0 && given as u64 != pairs {
-        return wrong(format!(
-            "{given} owners of experts; give one for each rank and expert, {pairs} in all"
-        ));
-    }
-    match routing.owners.iter().find(|&&owner| owner >= shape.ranks) {
-        Some(owner) => wrong(format!(
-            "rank {owner} owns an expert; there are ranks 0 to {}",
-            shape.ranks - 1
-        )),
-        None => Ok(()),
-    }
-}
-
-/// The limits of experts, ranks and tokens.
+/// The tokens of each rank, whose number is limited.
 fn check(shape: &Shape, routing: &Routing) -> Result<u64> {
-    check_owners(shape, routing)?;
-    let Routing {
-        experts,
-        topk,
-        token_elements,
-        skew_permille,
-        ..
-    } = *routing;
-    if experts == 0 || experts % shape.ranks != 0 && routing.owners.is_empty() {
-        let (below, ranks) = (experts - experts % shape.ranks, shape.ranks);
-        let nearest = match below > 0 && experts - below < ranks - (experts - below) {
-            true => below,
-            false => below.saturating_add(ranks),
-        };
-        return wrong(format!(
-            "{experts} experts are not divisible by {ranks} ranks; each rank owns as many, use {nearest}"
-        ));
-    }
-    if topk == 0 || topk > experts {
-        return wrong(format!(
-            "top-k {topk} of {experts} experts; use 1 to {experts}"
-        ));
-    }
-    if skew_permille > 2000 {
-        return wrong("a skew above 2; use 0 (uniform) to 2".into());
-    }
+    routing.check(shape.ranks)?;
+    let (topk, token_elements) = (routing.topk, routing.token_elements);
     let tokens = shape.elements.checked_div(token_elements).unwrap_or(0);
     if tokens == 0 || shape.elements % token_elements != 0 {
         return wrong(format!(

@@ -9,7 +9,9 @@
 //! Experts are drawn without replacement, with probability proportional to 1 / k^s for the k-th most wanted (s = 0: all
 //! alike); which experts are wanted follows from the seed, as all draws do.
 
+use crate::error::{Result, ScheduleError};
 use linkwright_core::random::Random;
+use std::cmp::Ordering;
 
 /// How much every rank has for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +40,49 @@ pub struct Routing {
 }
 
 impl Routing {
+    /// Refuse experts that `ranks` ranks do not own alike, and tokens that cannot choose among them.
+    pub fn check(&self, ranks: u32) -> Result<()> {
+        let (experts, topk, given) = (self.experts, self.topk, self.owners.len());
+        let pairs = u64::from(ranks) * u64::from(experts);
+        let alien = self.owners.iter().find(|&&owner| owner >= ranks);
+        Err(ScheduleError::Shape(
+            if given > 0 && given as u64 != pairs {
+                format!(
+                    "{given} owners of experts; give one for each rank and expert, {pairs} in all"
+                )
+            } else if let Some(owner) = alien {
+                let last = ranks - 1;
+                format!("rank {owner} owns an expert; there are ranks 0 to {last}")
+            } else if experts == 0 || given == 0 && experts % ranks != 0 {
+                let nearest = nearest_multiples(experts, ranks);
+                format!("{experts} experts are not divisible by {ranks} ranks; each rank owns as many, use {nearest}")
+            } else if topk == 0 || topk > experts {
+                format!("top-k {topk} of {experts} experts; use 1 to {experts}")
+            } else if self.skew_permille > 2000 {
+                "a skew above 2; use 0 (uniform) to 2".into()
+            } else {
+                return Ok(());
+            },
+        ))
+    }
+
     /// The rank that serves `expert` to the tokens of `source`, one of `ranks`.
     pub fn owner(&self, ranks: u32, source: u32, expert: u32) -> u32 {
         match self.owners.is_empty() {
             true => expert / (self.experts / ranks),
             false => self.owners[source as usize * self.experts as usize + expert as usize],
         }
+    }
+}
+
+/// The multiple of `ranks` nearest to `experts`, or both that are equally near.
+fn nearest_multiples(experts: u32, ranks: u32) -> String {
+    let (below, beyond) = (experts - experts % ranks, experts % ranks);
+    let above = u64::from(below) + u64::from(ranks);
+    match beyond.cmp(&(ranks - beyond)) {
+        Ordering::Less if below > 0 => below.to_string(),
+        Ordering::Equal if below > 0 => format!("{below} or {above}"),
+        _ => above.to_string(),
     }
 }
 

@@ -174,7 +174,7 @@ fn impossible_exchanges_say_what_would_do() {
     for (shape, words) in [
         (
             routed(6, 2),
-            "6 experts are not divisible by 4 ranks; each rank owns as many, use 8",
+            "6 experts are not divisible by 4 ranks; each rank owns as many, use 4 or 8",
         ),
         (routed(8, 9), "top-k 9 of 8 experts; use 1 to 8"),
         (

@@ -251,9 +251,8 @@ def measured(tables: Iterable[LogTable], facts: Facts, found: Mapping[str, Syste
 
 
 def _hosts(system: System) -> int | None:
-    """Return how many hosts a log would count; None where the machine itself is made of several, such as trays."""
-    inner = len(system.described.levels()) - (system.nodes > 1)
-    return system.nodes if inner == 1 else None
+    """Return how many hosts a log would count; None where a node is several, such as trays, or states none."""
+    return system.nodes if system.described.hosts == system.nodes else None
 
 
 def judged(expected: Expected, found: Mapping[str, System], log: LogTimes, name: str) -> Expected:

@@ -68,21 +68,11 @@ class UnevenExchange(NamedTuple):
                     f"counts of {len(self.counts)} ranks for {ranks}; use as many ranks as the file has rows"
                 )
             return max(map(sum, self.counts)) * element_bytes
-        if self.experts % ranks:
-            raise ShapeError(
-                f"{self.experts} experts are not divisible by {ranks} ranks; each rank owns as many, use "
-                f"{nearest(self.experts, ranks)}"
-            )
+        from linkwright import _native
+
+        _native.check_routing(ranks, self.shape["routing"])
         token = self.token_elements * element_bytes
         return max(token, size_bytes // token * token)
-
-
-def nearest(experts: int, ranks: int) -> str:
-    """Return the nearest multiple of `ranks`, or both that are equally near."""
-    below = experts // ranks * ranks
-    both = (experts - below, below), (below + ranks - experts, below + ranks)
-    found = [count for far, count in both if count and far == min(far for far, count in both if count)]
-    return " or ".join(map(str, found))
 
 
 def skew_of(routing: str) -> float:
@@ -119,9 +109,6 @@ def exchange_of(stated: Mapping[str, Any]) -> UnevenExchange | None:
     for key in ("experts", "topk", "token_elements"):
         if key not in stated:
             raise ShapeError(f"exchange: lacks `{key}`; state it, or `counts`")
-    if stated["topk"] > stated["experts"]:
-        raise ShapeError(f"exchange: topk {stated['topk']} of {stated['experts']} experts; use at most as many")
-    skew_of(stated.get("routing", "uniform"))
     return UnevenExchange(**stated)
 
 

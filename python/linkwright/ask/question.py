@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from linkwright.ask.exchange import UnevenExchange
@@ -219,6 +219,7 @@ class Question:
     def _kept(self) -> dict[str, Any]:
         """The value of every field that any question has."""
         own = {name: value for name, value in vars(self).items() if name != "exchange" or value}
+        own.pop("asked_bytes", None)
         return {**_KEPT, **own}
 
     def columns(self) -> dict[str, object]:
@@ -290,6 +291,8 @@ class Collective(Scheduled):
     op: str | None = None
     own: Own | None = None  # of a library or of the user
     exchange: UnevenExchange | None = None  # of an uneven one; None: every rank has as much for all
+    # Bytes before they were rounded to whole elements of each rank; None: nothing was rounded. Not kept in runs.
+    asked_bytes: int | None = field(default=None, compare=False)
 
     @property
     def key(self) -> str:

@@ -127,6 +127,7 @@ def of(source: Source, asked: Collective | Program) -> Question:
         dtype=asked.dtype if asked.element_bytes == schedule.element_bytes else dtype_of(schedule.element_bytes),
         op=(asked.op or "sum") if schedule.collective in ("allreduce", "reduce", "reduce_scatter") else None,
         root=schedule.root,
+        asked_bytes=None if traffic else getattr(asked, "asked_bytes", None),
         own=Own(schedule),
     )
 

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 _U8 = NDArray[np.uint8]
 _U32 = NDArray[np.uint32]
 _U64 = NDArray[np.uint64]
-_F32 = NDArray[np.float32]
 _F64 = NDArray[np.float64]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from linkwright.ask.exchange import UnevenExchange, read_counts, skew_of, token_of, uneven
+from linkwright.ask.exchange import UnevenExchange, read_counts, token_of, uneven
 from linkwright.ask.question import DTYPES
-from linkwright.base.errors import ShapeError, UsageError
+from linkwright.base.errors import UsageError
 from linkwright.cli import options
 
 _FLAGS = {
@@ -101,10 +101,7 @@ class Stated:
         assert self.hidden
         if collective == "combine" and dtype not in DTYPES:
             raise UsageError(f"--dtype {dtype}: a combine adds up, which packed tokens do not; use bf16 or f32")
-        if self.topk > self.experts:
-            raise ShapeError(f"--topk {self.topk}: there are {self.experts} experts; use at most as many")
         routing = self.routing or "uniform"
-        skew_of(routing)
         elements, travels = token_of(self.hidden, dtype)
         stated = {
             "experts": self.experts,

@@ -413,9 +413,7 @@ def runnable(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return questions(ctx, param, incomplete) + completed("probes")(ctx, param, incomplete) + named
 
 
-# The argument of every verb that is about a collective; `collective_and_algorithm` reads it.
-collective_argument = click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=collectives)
-# The argument of verbs that also take a traffic pattern or a source; `subject` reads it.
+# The argument of verbs that take a collective, a traffic pattern or a source; `subject` reads it.
 subject_argument = click.argument(
     "what", metavar="COLLECTIVE[/ALGORITHM]|pattern/NAME|SOURCE", shell_complete=questions
 )

@@ -110,7 +110,7 @@ def _simulate_all(
     """Simulate everything; `rows` and `failed` grow meanwhile."""
     for target, questions in planned:
         table.target(target, questions, request.launches or 0)
-        table.sizes({size for part in request.suite.parts for size in part.sizes}, questions)
+        table.sizes(questions)
         metrics = {part.name: part.on(target.extent.kind).metrics for part in request.suite.parts}
         work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed, request.launches or 0)
         ended = _recorded(work, questions[0], request, failed) if request.files else simulated(work, questions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import click
 
@@ -95,15 +95,10 @@ class LiveTable(Watcher):
             for line in wide.heads(target.modelled):  # the lines of probes have no columns
                 self._write(line)
 
-    def sizes(self, asked: Collection[int], questions: Iterable[Question]) -> None:
-        """Say which sizes of collectives are not those that were asked for: every rank has whole elements.
-
-        Plan files have their own size; if only they are asked about, `asked` is empty.
-        """
-        if not asked:
-            return
-        made = {e.size_bytes for e in questions if isinstance(e, Collective) and e.collective != "barrier"}
-        moved = {size: min(asked, key=lambda one: abs(one - size)) for size in sorted(made - set(asked))}
+    def sizes(self, questions: Iterable[Question]) -> None:
+        """Say which sizes of collectives are not those that were asked for: every rank has whole elements."""
+        made = [one for one in questions if isinstance(one, Collective) and one.asked_bytes is not None]
+        moved = {one.size_bytes: one.asked_bytes for one in sorted(made, key=lambda one: one.size_bytes)}
         words = [f"{units.format_size(one)} to {size} B" for size, one in moved.items()]
         if words:
             more = f", and {len(words) - _MOST_SIZES} more" if len(words) > _MOST_SIZES else ""

@@ -28,9 +28,12 @@ def collective_question(
     traits = collectives()[collective]
     source = source_of(collective, algorithm)
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
-    if exchange := more.get("exchange"):
+    asked_bytes, exchange = size_bytes, more.get("exchange")
+    if exchange:
         size_bytes = exchange.whole(size_bytes, ranks, DTYPES[dtype])
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
+    if size_bytes not in (0, asked_bytes):
+        more["asked_bytes"] = asked_bytes
     reduced = op if traits["reduces"] else None
     asked = Collective(part, algorithm, ranks, size_bytes, dtype, collective=collective, op=reduced, **more)
     return sources.of(source, asked) if source else asked

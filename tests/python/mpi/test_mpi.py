@@ -146,33 +146,36 @@ def test_slurm_prints_a_job_script_of_the_same_command():
     assert (on_threads.status, "use `--on mpi`" in on_threads.err) == (2, True)
 
 
+def times_of(folder, *words):
+    """The rows of times of a run on four ranks; all have one, on a busy machine from a second, longer run."""
+    for budget in ("8s", "40s"):
+        done = mpirun(
+            4, *LINKWRIGHT, "run", *words, "--on", "mpi", "--iters", "3", "--time-budget", budget, "--target", "90%",
+            "--runs", str(folder), timeout_s=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        rows = [row for row in runs.find(folder, "latest").results().records() if row["metric"] == "time"]
+        # A row without a time ran nothing, so its data were not checked either.
+        if "out-of-time" not in {row["status"] for row in rows}:
+            break
+    assert {row["status"] for row in rows} == {"ok"}, rows
+    return rows
+
+
 @pytest.mark.parametrize("collective", ["alltoallv", "dispatch", "combine"])
 def test_uneven_exchanges_and_the_librarys_own_give_every_element(tmp_path, collective):
     """Every element of every launch is checked; with a wrong one the row is `failed`."""
     routed = ("--tokens", "24", "--experts", "16", "--topk", "4", "--hidden", "128", "--routing", "zipf:1.2")
     ours = "linear" if collective == "alltoallv" else "direct"
-    done = mpirun(
-        4, *LINKWRIGHT, "run", collective, "--on", "mpi", "-a", f"{ours},rails_chunked,mpi-native", *routed, "--grid",
-        "2x2", "--iters", "3", *BRIEF, "--runs", str(tmp_path),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = [row for row in runs.find(tmp_path, "latest").results().records() if row["metric"] == "time"]
+    rows = times_of(tmp_path, collective, "-a", f"{ours},rails_chunked,mpi-native", *routed, "--grid", "2x2")
     assert {row["algorithm"] for row in rows} == {ours, "rails_chunked", "mpi-native"}
-    for row in rows:  # on a busy machine a row has no time, but never wrong data
-        assert row["status"] in ("ok", "out-of-time"), row
-        assert "data not checked" not in (row["reason"] or "")
+    assert not any("data not checked" in (row["reason"] or "") for row in rows)
 
 
 def test_counts_with_empty_rows_and_columns_on_the_library(tmp_path):
     (tmp_path / "counts.csv").write_text("0,1001,1001,5\n0,0,2001,0\n0,0,0,0\n1,0,3,4\n")
-    done = mpirun(
-        4, *LINKWRIGHT, "run", "alltoallv", "--on", "mpi", "-a", "mpi-native,linear", "--counts",
-        str(tmp_path / "counts.csv"), "--iters", "3", *BRIEF, "--runs", str(tmp_path),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = [row for row in runs.find(tmp_path, "latest").results().records() if row["metric"] == "time"]
+    rows = times_of(tmp_path, "alltoallv", "-a", "mpi-native,linear", "--counts", str(tmp_path / "counts.csv"))
     assert {row["algorithm"] for row in rows} == {"mpi-native", "linear"}
-    assert {row["status"] for row in rows} <= {"ok", "out-of-time"}
 
 
 def test_native_algorithms_exist_on_mpi_only(tmp_path):

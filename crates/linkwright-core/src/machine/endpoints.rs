@@ -43,6 +43,7 @@ pub(super) struct Layout {
     /// Ranks first.
     pub endpoints: Vec<Endpoint>,
     pub levels: Vec<Level>,
+    pub hosts: Option<usize>,
 }
 
 /// Read `[endpoints]` and `[[level]]`, at the size asked for.
@@ -69,6 +70,7 @@ pub(super) fn read(
     }
     let names = s.optional_texts("names")?.unwrap_or_default();
     let capacity = s.optional_bytes("capacity")?;
+    let hosts = read_hosts(&mut s, ranks.count)?;
     let mut endpoints: Vec<Endpoint> = (0..ranks.count)
         .map(|i| {
             let place = ranks.places.as_ref().map(|p| p[i]);
@@ -90,7 +92,21 @@ pub(super) fn read(
         ranks,
         endpoints,
         levels,
+        hosts,
     })
+}
+
+/// How many operating systems the ranks share, each as many ranks that follow each other.
+pub(super) fn read_hosts(s: &mut Section<'_>, ranks: usize) -> Result<Option<usize>, MachineError> {
+    if !s.has("hosts") {
+        return Ok(None);
+    }
+    let hosts = read_size(s, "hosts")?;
+    if ranks % hosts != 0 {
+        let problem = format!("{ranks} ranks cannot share {hosts} hosts equally; correct one side");
+        return Err(s.inconsistent("hosts", problem));
+    }
+    Ok(Some(hosts))
 }
 
 fn endpoint(

@@ -253,6 +253,11 @@ impl Machine {
         &self.layout.levels
     }
 
+    /// How many operating systems the ranks share, equally and in order; `None` where the file states none.
+    pub fn hosts(&self) -> Option<usize> {
+        self.layout.hosts
+    }
+
     /// Which ranks share which levels.
     pub fn nearness(&self) -> Nearness {
         Nearness::of(&self.layout.levels)

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .machine_file import HEAD, MachineFile, number
+from .machine_file import OWN_MOVES, MachineFile, number
 from .points import Point
 from .protocol import Protocol
 from .regimes import Fit
@@ -47,14 +48,43 @@ class Chip(MachineFile):
     numbers: Mapping[str, Fit]
     kind: str = "chip"  # all SMs start at one time of the GPU's timer, so `release_ns` is 0
 
-    def text(self, open_size: bool = True) -> str:
-        """The machine file, for any number of ranks or for those of the run."""
-        words = {"name": self.name, "of": self.of, "run": self.run, "l2_bytes": self.l2_bytes}
-        words |= {"count": '"any"' if open_size else self.ranks, "ranks": self.ranks}
-        # At a barrier a flag is raised, seen and looked at.
-        words["barrier"] = f"{sum(self.numbers[key].value for key in ('start', 'latency', 'look')):.6g}"
+    def document(self, open_size: bool) -> dict[str, Any]:
+        """The tables of the file, for any number of ranks or for those of the run."""
         n = {key: number(self.numbers[key], of, self.run, rate=key in _RATES) for key, of in _EVIDENCE.items()}
-        return _FILE.format(**words, n=n)
+        count = "any" if open_size else self.ranks
+        # At a barrier a flag is raised, seen and looked at.
+        barrier_ns = float(f"{sum(self.numbers[key].value for key in ('start', 'latency', 'look')):.6g}")
+        barrier = {
+            "value": barrier_ns,
+            "unit": "ns",
+            "status": "derived",
+            "source": "start, latency and look of one flag",
+        }
+        l2 = {"value": self.l2_bytes, "unit": "B", "status": "documented", "source": "L2, as the driver says it"}
+        inside = {"size": l2, "rate": n["l2"], "total": n["total"], "shared": True}
+        return {
+            "machine": self.about(
+                f"{self.of}, fitted to what was measured of its SMs",
+                "The SMs of one GPU around its L2; ranks are SMs and move their data themselves.",
+            ),
+            "level": [{"name": "SM", "count": count, "source": f"run {self.run} had {self.ranks}"}],
+            "endpoints": {
+                "count": count, "source": f"the SMs of run {self.run}",
+                "memory": [{"name": "memory", "count": 1, "source": "all SMs share the memory of the GPU"}],
+            },
+            "fabric": {"kind": "coherent", "latency": n["latency"], "barrier": barrier},
+            "path": {
+                "message": {
+                    "summary": "loads and stores of the SM that initiates, past its L1", **OWN_MOVES,
+                    "start": n["start"], "notice_start": n["start"],
+                    "combine_start": n["combine_start"], "combine_rate": n["combine_rate"],
+                    "memory": {
+                        "together": True, "run": n["run"], "look": n["look"],
+                        "cache": [inside, {"rate": n["beyond"]}],
+                    },
+                }
+            },
+        }  # fmt: skip
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number."""
@@ -106,55 +136,3 @@ _EVIDENCE = {
     "combine_start": "plain algorithms by size",
     "combine_rate": "plain algorithms by size",
 }
-_FILE = (
-    HEAD
-    + """\
-summary = "{of}, fitted to what was measured of its SMs"
-description = "The SMs of one GPU around its L2; ranks are SMs and move their data themselves."
-format = 1
-sources = ["linkwright run {run}"]
-
-[[level]]
-name = "SM"
-count = {count}
-source = "run {run} had {ranks}"
-
-[endpoints]
-count = {count}
-source = "the SMs of run {run}"
-
-[[endpoints.memory]]
-name = "memory"
-count = 1
-source = "all SMs share the memory of the GPU"
-
-[fabric]
-kind = "coherent"
-latency = {n[latency]}
-barrier = {{ value = {barrier}, unit = "ns", status = "derived", source = "start, latency and look of one flag" }}
-
-[path.message]
-summary = "loads and stores of the SM that initiates, past its L1"
-completion = "source_free"
-fused_combine = true
-engine = "rank"
-start = {n[start]}
-notice_start = {n[start]}
-combine_start = {n[combine_start]}
-combine_rate = {n[combine_rate]}
-
-[path.message.memory]
-together = true
-run = {n[run]}
-look = {n[look]}
-
-[[path.message.memory.cache]]
-size = {{ value = {l2_bytes}, unit = "B", status = "documented", source = "L2, as the driver says it" }}
-rate = {n[l2]}
-total = {n[total]}
-shared = true
-
-[[path.message.memory.cache]]
-rate = {n[beyond]}
-"""
-)

@@ -42,16 +42,13 @@ class Hierarchy:
         """The innermost levels that two ranks can share, nearest first; the last is the machine itself."""
         return [name for name, _ in reversed(self.levels)] + [ANY_TWO]
 
-    def tables(self, run: str, open_size: bool) -> str:
+    def tables(self, run: str, open_size: bool) -> list[dict[str, Any]]:
         """The `[[level]]` tables of a machine file; with an open size, the outermost level may have any count."""
         inside = math.prod(count for _, count in self.levels)
-        groups = [*self.levels, ("processor", max(1, self.ranks // inside))]
-        text = []
-        for i, (name, count) in enumerate(groups):
-            many = '"any"' if i == 0 and open_size else str(count)
-            source = f"run {run} had {count}" + ("; more are like them" if i == 0 and open_size else "")
-            text += ["[[level]]", f'name = "{name}"', f"count = {many}", f'source = "{source}"', ""]
-        return "\n".join(text).rstrip()
+        (name, count), *inner = [*self.levels, ("processor", max(1, self.ranks // inside))]
+        more = "; more are like them" if open_size else ""
+        outer = {"name": name, "count": "any" if open_size else count, "source": f"run {run} had {count}{more}"}
+        return [outer, *({"name": name, "count": n, "source": f"run {run} had {n}"} for name, n in inner)]
 
     def shared(self, a: int, b: int) -> str:
         """The innermost level that ranks `a` and `b` share."""

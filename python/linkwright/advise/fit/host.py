@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from linkwright.ask.question import Collective, Scheduled
 from linkwright.base.errors import StoreError
 
 from .hierarchy import FLAT, Hierarchy
-from .machine_file import HEAD, MachineFile, number
+from .machine_file import OWN_MOVES, MachineFile, number
 from .points import Point
 from .regimes import MIN_POINTS, Fit, Regime, regimes
 from .search import constants, with_intervals
@@ -79,18 +80,30 @@ class Model(MachineFile):
         """How much later than the last rank to arrive the others leave a barrier."""
         return self.start.value + self.latency.value
 
-    def text(self, open_size: bool = True) -> str:
-        """The machine file, for any number of ranks or for those of the run."""
-        fabric = _link("fabric", self.latency, self.lines, self.run)
-        for level in self.nearer:
-            fabric += ["", "[[fabric.level]]", f'name = "{level.name}"']
-            fabric += _link("fabric.level", level.latency, level.lines, self.run)
-        path = [_number("start", self.start, self.run), _number("notice_start", self.start, self.run)]
-        path += [_number(key, fit, self.run) for key, fit in self.arithmetic.items()]
-        words = {"name": self.name, "of": self.of, "run": self.run, "ranks": self.ranks}
-        words |= {"count": '"any"' if open_size else self.ranks}
-        words |= {"levels": replace(self.hierarchy, ranks=self.ranks).tables(self.run, open_size)}
-        return _FILE.format(**words, fabric="\n".join(fabric), path="\n".join(path))
+    def document(self, open_size: bool) -> dict[str, Any]:
+        """The tables of the file, for any number of ranks or for those of the run."""
+        about = f"ranks of a level are interchangeable in this model; run {self.run} had {self.ranks}"
+        unseen = "not told apart from start by messages in a row"
+        gap = {"value": 0, "unit": "ns", "status": "assumed", "source": unseen}
+        levels = [{"name": level.name, **_link(level.latency, level.lines, self.run)} for level in self.nearer]
+        fabric = {"kind": "loggp", "gap": gap, **_link(self.latency, self.lines, self.run)}
+        fabric |= {"level": levels} if levels else {}
+        fits = {"start": self.start, "notice_start": self.start, **self.arithmetic}
+        return {
+            "machine": self.about(
+                f"{self.of}, fitted to what was measured of it",
+                "LogGP with regimes by message size. Without contention: too fast where ranks share a cache or a link.",
+            ),
+            "level": replace(self.hierarchy, ranks=self.ranks).tables(self.run, open_size),
+            "endpoints": {"count": "any" if open_size else self.ranks, "source": about},
+            "fabric": fabric,
+            "path": {
+                "message": {
+                    "summary": "a copy by the sender's processor; the receiver combines", **OWN_MOVES,
+                    **{key: _number(key, fit, self.run) for key, fit in fits.items()},
+                }
+            },
+        }  # fmt: skip
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number, as they stand in the file."""
@@ -106,25 +119,31 @@ class Model(MachineFile):
         return found + [(key, fit, units[key.split("_")[1]]) for key, fit in self.arithmetic.items()]
 
 
-def _link(at: str, latency: Fit, lines: Sequence[Line], run: str) -> list[str]:
-    """Lines of the machine file: what a message costs, in regimes by size."""
+def _link(latency: Fit, lines: Sequence[Line], run: str) -> dict[str, Any]:
+    """What a message costs, in regimes by size."""
     first, *more = lines
-    text = [_number("latency", latency, run), _number("bandwidth", first.ns_per_byte, run)]
-    text += [_number("occupancy", first.occupancy, run)] if first.occupancy.value else []
-    for line in more:
-        source = f"change point of messages in a row by size, run {run}"
-        size = f'{{ value = {line.from_bytes}, unit = "B", status = "fitted", source = "{source}" }}'
-        text += ["", f"[[{at}.regime]]", f"from = {size}", _number("occupancy", line.occupancy, run)]
-        text += [_number("bandwidth", line.ns_per_byte, run)]
-    return text
+    source = f"change point of messages in a row by size, run {run}"
+    regimes = [
+        {
+            "from": {"value": line.from_bytes, "unit": "B", "status": "fitted", "source": source},
+            "occupancy": _number("occupancy", line.occupancy, run),
+            "bandwidth": _number("bandwidth", line.ns_per_byte, run),
+        }
+        for line in more
+    ]
+    return {
+        "latency": _number("latency", latency, run),
+        "bandwidth": _number("bandwidth", first.ns_per_byte, run),
+        **({"occupancy": _number("occupancy", first.occupancy, run)} if first.occupancy.value else {}),
+        **({"regime": regimes} if regimes else {}),
+    }
 
 
-def _number(key: str, fit: Fit, run: str) -> str:
-    """One line of the machine file."""
+def _number(key: str, fit: Fit, run: str) -> dict[str, Any]:
     rate = key.endswith(("bandwidth", "rate"))
     if rate:
         fit = Fit(*(max(ns, FASTEST_NS_PER_BYTE) for ns in (fit.value, fit.low, fit.high)))
-    return f"{key} = {number(fit, _EVIDENCE[key], run, rate=rate)}"
+    return number(fit, _EVIDENCE[key], run, rate=rate)
 
 
 _EVIDENCE = {
@@ -135,33 +154,6 @@ _EVIDENCE = {
     "bandwidth": "messages in a row by size",
     **dict.fromkeys(_BEGIN, "plain algorithms by size"),
 }
-_FILE = (
-    HEAD
-    + """\
-summary = "{of}, fitted to what was measured of it"
-description = "LogGP with regimes by message size. Without contention: too fast where ranks share a cache or a link."
-format = 1
-sources = ["linkwright run {run}"]
-
-{levels}
-
-[endpoints]
-count = {count}
-source = "ranks of a level are interchangeable in this model; run {run} had {ranks}"
-
-[fabric]
-kind = "loggp"
-gap = {{ value = 0, unit = "ns", status = "assumed", source = "not told apart from start by messages in a row" }}
-{fabric}
-
-[path.message]
-summary = "a copy by the sender's processor; the receiver combines"
-completion = "source_free"
-fused_combine = true
-engine = "rank"
-{path}
-"""
-)
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy = FLAT) -> Model:

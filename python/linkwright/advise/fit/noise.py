@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwright.base.rows import given
+from linkwright.machines import writer
 from linkwright.store.run import Run
 
 from .machine_file import number
@@ -40,14 +41,14 @@ def table(run: Run, machine: str) -> str:
         late = samples[samples > middle + max(TAIL * spread, 0.01 * middle)]
         lengths += (late - middle).tolist()
         observed_ns += 2 * float(samples.sum())
-    lines = []
+    numbers: dict[str, object] = {}
     if rates and np.median(rates) > 0:
         rate = Fit(*(float(np.percentile(rates, share)) for share in (50, 25, 75)))
         source = (
             f"quartiles of messages in a row, run {run.id}; half of the sizes within {rate.low:.3g} to {rate.high:.3g}"
         )
-        value = f'value = {min(rate.value, 10.0):.4g}, unit = "ratio"'
-        lines.append(f'rate = {{ {value}, status = "fitted", source = "{source}" }}')
+        value = float(f"{min(rate.value, 10.0):.4g}")
+        numbers["rate"] = {"value": value, "unit": "ratio", "status": "fitted", "source": source}
     if len(lengths) >= LEAST_INTERRUPTS:
         length, every = float(np.mean(lengths)), observed_ns / len(lengths)
         if 2 * length < every:
@@ -55,8 +56,8 @@ def table(run: Run, machine: str) -> str:
             for key, value in (("interrupt", length), ("interrupt_every", every)):
                 found = Fit(value, value * (1 - error), value * (1 + error))
                 evidence = f"{len(lengths)} samples of messages in a row beyond the others"
-                lines.append(f"{key} = {number(found, evidence, run.id, rate=False)}")
-    return "\n".join(["", "[noise]", *lines, ""]) if lines else ""
+                numbers[key] = number(found, evidence, run.id, rate=False)
+    return "\n" + writer.text({"noise": numbers}) if numbers else ""
 
 
 def _rows_of_messages(run: Run, machine: str) -> Iterator[tuple[int, np.ndarray]]:

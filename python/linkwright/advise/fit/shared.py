@@ -21,13 +21,12 @@ What it leaves out: docs/fit.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from linkwright.base import units
+from typing import Any
 
 from .hierarchy import CacheLevel, Hierarchy
-from .machine_file import HEAD, MachineFile, number
+from .machine_file import OWN_MOVES, MachineFile, number
 from .points import Point
 from .protocol import Protocol
 from .regimes import Fit
@@ -40,6 +39,7 @@ SHARES = (1.0, 0.5, 0.25)
 # Where the search begins, as shares of half a short ping-pong; rates begin at what sweeps by size show at once.
 _BEGIN = {"start": 0.1, "receive": 0.1, "gap": 0.3, "copy_start": 0.1, "combine_start": 0.1}
 _BEGIN_AT = {"latency": 0.7, "crossing": 0.3, "other_start": 0.3}
+_UNITS = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 _FARTHER = 1.5  # one cache beyond those that the sweeps reach, against the one before
 
 
@@ -56,20 +56,38 @@ class Shared(MachineFile):
     numbers: Mapping[str, Fit]
     kind: str = "coherent"
 
-    def text(self, open_size: bool = True) -> str:
-        """The machine file, for any number of ranks or for those that have a processor."""
+    def document(self, open_size: bool) -> dict[str, Any]:
+        """The tables of the file, for any number of ranks or for those that have a processor."""
         *nearer, any_two = self.hierarchy.distances
-        fabric = [self._line("latency", f"latency@{any_two}"), self._line("crossing", f"crossing@{any_two}")]
-        fabric += [self._line("gap", "gap")]
-        for level in nearer:
-            fabric += ["", "[[fabric.level]]", f'name = "{level}"']
-            fabric += [self._line(key, f"{key}@{level}") for key in ("latency", "crossing")]
-        path = [self._line(key, key) for key in ("start", "receive", "copy_start", "combine_start", "combine_rate")]
-        path.insert(1, self._line("notice_start", "start"))
-        words = {"name": self.name, "of": self.of, "run": self.run, "eager": EAGER_BYTES}
-        words |= {"count": '"any"' if open_size else self.hierarchy.ranks}
-        words |= {"levels": self.hierarchy.tables(self.run, open_size)}
-        return _FILE.format(**words, fabric="\n".join(fabric), path="\n".join(path), memory="\n".join(self._memory()))
+
+        def apart(level: str) -> dict[str, Any]:
+            return {key: self._number(f"{key}@{level}") for key in ("latency", "crossing")}
+
+        levels = [{"name": level, **apart(level)} for level in nearer]
+        fabric = {"kind": "coherent", **apart(any_two), "gap": self._number("gap")}
+        fabric |= {"level": levels} if levels else {}
+        starts = {"start": "start", "notice_start": "start"}
+        starts |= {key: key for key in ("receive", "copy_start", "combine_start", "combine_rate")}
+        return {
+            "machine": self.about(
+                f"{self.of}, fitted to what was measured of it",
+                "Coherent caches of one host; ranks are threads and move their data themselves.",
+            ),
+            "level": self.hierarchy.tables(self.run, open_size),
+            "endpoints": {
+                "count": "any" if open_size else self.hierarchy.ranks,
+                "source": f"the processors of run {self.run}, in topology order",
+                "memory": [{"name": "memory", "count": 1, "source": "all ranks are threads of one process"}],
+            },
+            "fabric": fabric,
+            "path": {
+                "message": {
+                    "summary": "loads and stores of the processor of the rank that initiates", **OWN_MOVES,
+                    **{key: self._number(of) for key, of in starts.items()},
+                    "memory": self._memory(),
+                }
+            },
+        }  # fmt: skip
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number."""
@@ -80,31 +98,39 @@ class Shared(MachineFile):
         """How much later than the last rank to arrive the others leave a barrier."""
         return self.numbers[f"latency@{self.hierarchy.distances[-1]}"].value
 
-    def _memory(self) -> Iterator[str]:
-        """The tables of the caches, nearest first, and of lines that the other rank has touched."""
+    def _memory(self) -> dict[str, Any]:
+        """The caches, nearest first, and lines that the other rank has touched."""
+        caches: list[dict[str, Any]] = []
         for k, cache in enumerate(self.hierarchy.caches):
-            yield from ("", "[[path.message.memory.cache]]", self._size(cache), self._line("rate", f"cache{k}"))
-            yield from ["shared = true"] if cache.shared else []
-        beyond = self._line("rate", f"cache{len(self.hierarchy.caches)}")
-        yield from ("", "[[path.message.memory.cache]]", beyond)
+            shared = {"shared": True} if cache.shared else {}
+            caches.append({"size": self._size(cache), "rate": self._number(f"cache{k}"), **shared})
+        caches.append({"rate": self._number(f"cache{len(caches)}")})
+        others: list[dict[str, Any]] = []
         for level in self.hierarchy.distances:
-            yield from ("", "[[path.message.memory.other]]")
-            yield from [f'level = "{level}"'] if level != self.hierarchy.distances[-1] else []
-            yield self._line("start", f"other_start@{level}")
-            yield from (self._line(f"{way}_rate", f"other_{way}@{level}") for way in ("read", "write", "lost"))
+            found = {} if level == self.hierarchy.distances[-1] else {"level": level}
+            rates = {f"{way}_rate": self._number(f"other_{way}@{level}") for way in ("read", "write", "lost")}
+            others.append({**found, "start": self._number(f"other_start@{level}"), **rates})
+        return {
+            "prefetch": {"value": 192, "unit": "B", "status": "assumed", "source": "three lines make a stream"},
+            "eager": {
+                "value": EAGER_BYTES, "unit": "B", "status": "documented",
+                "source": "such messages travel in their flag's line",
+            },
+            "cache": caches,
+            "other": others,
+        }  # fmt: skip
 
-    def _size(self, cache: CacheLevel) -> str:
+    def _size(self, cache: CacheLevel) -> dict[str, Any]:
         share = self.share if cache.shared else 1.0
         status, source = "documented", f"{cache.name}, as the kernel says it"
         if share < 1:
             status, source = "fitted", f"{share:.0%} of {cache.name}, which other programs use too; run {self.run}"
-        value = _bytes(units.format_size(int(cache.size_bytes * share)))
-        return f'size = {{ value = {value}, status = "{status}", source = "{source}" }}'
+        size = int(cache.size_bytes * share)
+        unit, factor = next((unit, factor) for unit, factor in _UNITS.items() if size % factor == 0)
+        return {"value": size // factor, "unit": unit, "status": status, "source": source}
 
-    def _line(self, key: str, of: str) -> str:
-        """The number `of` the model under `key`."""
-        evidence = _EVIDENCE[of.split("@")[0].rstrip("0123456789")]
-        return f"{key} = {number(self.numbers[of], evidence, self.run, rate=_is_rate(of))}"
+    def _number(self, of: str) -> dict[str, Any]:
+        return number(self.numbers[of], _EVIDENCE[of.split("@")[0].rstrip("0123456789")], self.run, rate=_is_rate(of))
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy, protocol: Protocol) -> Shared:
@@ -171,14 +197,6 @@ def _is_rate(key: str) -> bool:
     return key.startswith(("cache", "other_read", "other_write", "other_lost", "combine_rate"))
 
 
-def _bytes(text: str) -> str:
-    """`32K` as the value and unit of a machine file."""
-    for suffix, unit in (("K", "KiB"), ("M", "MiB"), ("G", "GiB")):
-        if text.endswith(suffix):
-            return f'{text[:-1]}, unit = "{unit}"'
-    return f'{text}, unit = "B"'
-
-
 _EVIDENCE = {
     "start": "short messages and copies in a row",
     "receive": "short ping-pongs against messages in a row",
@@ -194,39 +212,3 @@ _EVIDENCE = {
     "combine_start": "plain algorithms by size",
     "combine_rate": "plain algorithms by size",
 }
-_FILE = (
-    HEAD
-    + """\
-summary = "{of}, fitted to what was measured of it"
-description = "Coherent caches of one host; ranks are threads and move their data themselves."
-format = 1
-sources = ["linkwright run {run}"]
-
-{levels}
-
-[endpoints]
-count = {count}
-source = "the processors of run {run}, in topology order"
-
-[[endpoints.memory]]
-name = "memory"
-count = 1
-source = "all ranks are threads of one process"
-
-[fabric]
-kind = "coherent"
-{fabric}
-
-[path.message]
-summary = "loads and stores of the processor of the rank that initiates"
-completion = "source_free"
-fused_combine = true
-engine = "rank"
-{path}
-
-[path.message.memory]
-prefetch = {{ value = 192, unit = "B", status = "assumed", source = "three lines make a stream" }}
-eager = {{ value = {eager}, unit = "B", status = "documented", source = "such messages travel in their flag's line" }}
-{memory}
-"""
-)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 import numpy.typing as npt
@@ -139,18 +141,20 @@ class HostLayout:
 def _hosts(
     machine: _native.Machine, groups: Sequence[str], group_of: Sequence[int], nodes: Sequence[str]
 ) -> tuple[list[str], Sequence[int]]:
-    """The hosts, and the host of each rank: nodes of a cluster, trays of GPUs, the one host of GPUs, or each rank."""
+    """The hosts, and the host of each rank: nodes of a cluster, hosts that the file states, or each rank alone."""
     if groups:
         return list(groups), group_of
-    levels = machine.levels()
-    if not levels or levels[-1][0] != "GPU":
+    if machine.hosts is None:
         return list(nodes[: machine.ranks]), range(machine.ranks)
-    names = [name for name, _ in levels]
-    each = levels[-1][1] if "tray" in names else machine.ranks
-    count = machine.ranks // each
-    return [machine.name] if count == 1 else [f"tray {at}" for at in range(count)], [
-        rank // each for rank in range(machine.ranks)
-    ]
+    each = machine.ranks // machine.hosts
+    of = [rank // each for rank in range(machine.ranks)]
+    if machine.hosts == 1:
+        return [machine.name], of
+    counts = accumulate((count for _, count in machine.levels()), mul)
+    level = next(
+        (name for (name, _), count in zip(machine.levels(), counts, strict=True) if count == machine.hosts), "host"
+    )
+    return [f"{level} {at}" for at in range(machine.hosts)], of
 
 
 @dataclass(frozen=True)

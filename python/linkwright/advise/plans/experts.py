@@ -141,8 +141,6 @@ def routed(
     Raises:
         ShapeError: experts, top-k, routing or hidden make no sense together.
     """
-    if topk > experts:
-        raise ShapeError(f"--topk {topk}: there are {experts} experts; use at most as many")
     elements, travels = token_of(hidden, dtype)
     drawn = UnevenExchange((), experts, topk, 1, routing, seed).shape["routing"]
     wanted = np.array(_native.expert_loads(ranks, tokens, drawn), np.int64).reshape(ranks, experts)

@@ -157,7 +157,7 @@ def world() -> World:
     mpi = _start()
     comm = mpi.COMM_WORLD
     places = comm.allgather(_place())
-    _check_versions(places, comm.rank)
+    _check_versions(places)
     if comm.size == 1:
         raise UsageError(
             "--on mpi: the job has one rank, and a message needs two; start it with `mpirun -np 2` or more"
@@ -199,7 +199,7 @@ def _kernel() -> str:
         return platform.node()
 
 
-def _check_versions(places: list[Place], rank: int) -> None:
+def _check_versions(places: list[Place]) -> None:
     versions: dict[str, list[str]] = {}
     for place in places:
         hosts = versions.setdefault(place.version, [])

@@ -30,8 +30,11 @@ from linkwright.base.units import NS_PER_S
 
 ENVIRONMENT = "LINKWRIGHT_TORCH_PYTHON"
 RANK = Path(__file__).with_name("rank.py")
-# Quantile of the steps of a rank by which it is compared with others.
-QUICK = 0.25
+# When a rank is late: its quick steps, up to this quantile, are longer than those of the quickest rank by this share of
+# a step. Other programs lengthen some steps; a rank that is slow itself has no short ones, so that the quickest quarter
+# tells them apart. Both numbers are chosen: a tenth of a step is what a reader would look into.
+QUICK_STEPS = 0.25
+LATE_SHARE = 0.1
 # One thread for each rank: libraries of linear algebra would otherwise start one for each processor, which spin.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # Seconds beyond its budget after which a training is stopped: a busy host takes long to load PyTorch.
@@ -101,8 +104,7 @@ class Trained:
         communication = reduced.max(axis=1) - ready.max(axis=1) if len(found) > 1 else np.zeros(len(step))
         waiting = np.ptp(ready, axis=1)
         timed = slice(found[0]["warm_up"], None)
-        # Other programs lengthen some steps; a rank that is slow itself has no short ones.
-        own = np.quantile((ready - begin)[timed], QUICK, axis=0)
+        own = np.quantile((ready - begin)[timed], QUICK_STEPS, axis=0)
         message = found[0]["message"] or {"small_ns": [], "large_ns": [], "sum_ns": [], "large_bytes": 0}
         large, added = np.array(message["large_ns"], float), np.array(message["sum_ns"], float)
         return cls(

@@ -126,7 +126,7 @@ def _cables(nodes: dict[str, Node], file: str) -> dict[tuple[End, End], tuple[in
     return cables
 
 
-def _names(nodes: dict[str, Node], file: str) -> dict[str, str]:
+def _names(nodes: dict[str, Node]) -> dict[str, str]:
     """A name for each node that no other has: its description, with its guid where that is not enough."""
     shown = {guid: plain(node.name) for guid, node in nodes.items()}
     often = Counter(shown.values())
@@ -134,7 +134,7 @@ def _names(nodes: dict[str, Node], file: str) -> dict[str, str]:
 
 
 def _wired(nodes: dict[str, Node], cables: dict[tuple[End, End], tuple[int, str]], file: str) -> Wiring:
-    names = _names(nodes, file)
+    names = _names(nodes)
     linked = {guid for ends in cables for guid, _ in ends}
     endpoints = [guid for guid, node in nodes.items() if _is_endpoint(node) and guid in linked]
     endpoints.sort(key=lambda guid: _natural(names[guid]))

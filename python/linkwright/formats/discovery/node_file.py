@@ -41,11 +41,12 @@ def text(node: Node, name: str) -> str:
     tables = [_part(part) for part in parts]
     own = gpus.own_rates(node.device)
     paths = {**own.get("path", {}), **_channels(node, tables)}
+    one_host = {"hosts": 1} if len(set(node.hosts)) < 2 else {}  # several may have different numbers of GPUs
     document = {
         "parts": parts,
         "machine": _about(node, name),
         "level": [{"name": "GPU", "count": node.gpus, "source": node.source}],
-        "endpoints": {"count": node.gpus, "name": "GPU {i}", "source": node.source},
+        "endpoints": {"count": node.gpus, **one_host, "name": "GPU {i}", "source": node.source},
         **_cluster(node),
         "fabric": _fabric(node, tables),
         **own,

@@ -189,7 +189,7 @@ class Chooser:
             whole = collective in ("broadcast", "reduce") or protocol != SIMPLE
             return (step, 1) if whole else (step * known.ring_steps, 2)
         if algorithm == "nvls":
-            return self._switch_chunk(collective, size_bytes, count), 1
+            return self._switch_chunk(size_bytes, count), 1
         if algorithm == "nvls_tree":
             most = 64 * KIB if hardware.nodes >= 4 else known.nvls
             return _halved(most, size_bytes, count * self._heads, ((4, 64), (1, 32))), 1
@@ -209,7 +209,7 @@ class Chooser:
     def _heads(self) -> int:
         return self.tuner.graphs["nvls" if "nvls" in self.tuner.graphs else "collnet_direct"].channels
 
-    def _switch_chunk(self, collective: str, size_bytes: int, count: int) -> int:
+    def _switch_chunk(self, size_bytes: int, count: int) -> int:
         known = chunks()
         rate = self.table("allreduce").get(("nvls", SIMPLE))
         slow = self.tuner.hardware.nodes > 1 and (rate is None or rate.bandwidth < known.nvls_slow_below)

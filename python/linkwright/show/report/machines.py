@@ -19,7 +19,7 @@ from .model import Axis, Cell, Choice, Column, Curve, HeatMap, Plot, Report, Sec
 def against(pairs: Sequence[Pair], names: Sequence[str], told: Sequence[str]) -> Report:
     """Return the page of two machines, which are called `names`; `told` are the sentences that it begins with."""
     kinds = list(dict.fromkeys(pair.collective for pair in pairs))
-    facts = [(name, _choices(names, i, pairs)) for i, name in enumerate(names)]
+    facts = [(name, _choices(i, pairs)) for i, name in enumerate(names)]
     plots = [_plot(kind, [pair for pair in pairs if pair.collective == kind], names) for kind in kinds]
     sections = [
         Section("In short", [Text(told)]),
@@ -31,7 +31,7 @@ def against(pairs: Sequence[Pair], names: Sequence[str], told: Sequence[str]) ->
     return Report(f"{names[0]} against {names[1]}", subtitle, facts, sections=sections)
 
 
-def _choices(names: Sequence[str], side: int, pairs: Sequence[Pair]) -> str:
+def _choices(side: int, pairs: Sequence[Pair]) -> str:
     rows = [(pair.first, pair.second)[side] for pair in pairs]
     kinds = dict.fromkeys(row["algorithm"] for row in rows)
     chosen = ", ".join(kinds) if len(kinds) <= 2 else "the fastest of all algorithms"

@@ -15,6 +15,7 @@ use super::topologies::Ports;
 use super::{at_edge, rank_names};
 use crate::error::{At, MachineError, VariantError};
 use crate::machine::edges::{self, ALL};
+use crate::machine::endpoints::read_hosts;
 use crate::machine::section::{Context, Section};
 use crate::machine::tree::{Node, Table, Value};
 use crate::machine::Machine;
@@ -176,6 +177,9 @@ fn endpoints(mut s: Section<'_>, ranks: &[String], count: usize) -> Result<Table
     found.remove("name");
     let all = (0..count).flat_map(|k| ranks.iter().map(move |name| name_in(k, name)));
     found.set("names", all.collect::<Vec<_>>());
+    if let Some(hosts) = read_hosts(&mut s, ranks.len())? {
+        found.set("hosts", Value::Integer((hosts * count) as u64));
+    }
     let mut memories = Vec::new();
     for mut memory in s.sections("memory")? {
         memories.push((memory.text("name")?, memory.table()));

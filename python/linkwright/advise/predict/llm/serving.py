@@ -51,7 +51,6 @@ CACHES = ("bf16", "fp8")
 KERNELS = {DENSE: 9, EXPERT: 14}
 CHUNK = 8192
 MOST_SEQUENCES = 1 << 20  # of a batch, as the command line takes
-ENDS = ("usual", "low", "high")
 PARTS = ("arithmetic", "memory", "communication", "kernel starts")
 TRANSFER = "keys and values"  # sent from the nodes that compute prompts
 NOT_MODELLED = (
@@ -122,7 +121,7 @@ class PassTime:
         return sum(self.parts.values())
 
     @property
-    def ends(self) -> dict[str, float]:
+    def by_rate(self) -> dict[str, float]:
         """Times that give the usual, the low and the high rate."""
         return {"usual": self.time_ns, "low": self.high_ns, "high": self.low_ns}
 
@@ -158,10 +157,10 @@ class RequestRate:
     @property
     def per_s(self) -> dict[str, float]:
         """Requests per second."""
-        rates = {end: (self.prompts[end], self.output[end]) for end in ENDS}
+        rates = {rate: (alone, self.output[rate]) for rate, alone in self.prompts.items()}
         if self.apart:
-            return {end: min(both) for end, both in rates.items()}
-        return {end: 1 / sum(1 / one for one in both) for end, both in rates.items()}
+            return {rate: min(both) for rate, both in rates.items()}
+        return {rate: 1 / sum(1 / one for one in both) for rate, both in rates.items()}
 
     @property
     def prompt_share(self) -> float:
@@ -176,7 +175,7 @@ class RequestRate:
     @property
     def tokens_per_s_per_gpu(self) -> dict[str, float]:
         """Output tokens per second and GPU, prompts and their GPUs counted."""
-        return {end: rate * self.outputs / self.gpus for end, rate in self.per_s.items()}
+        return {rate: per_s * self.outputs / self.gpus for rate, per_s in self.per_s.items()}
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
@@ -235,7 +234,7 @@ class ServingForecast:
         if self.requests:
             return self.requests.tokens_per_s_per_gpu
         gpus = self.layout.ranks + self.prefill_gpus
-        return {end: self.load.batch / gpus / ns * NS_PER_S for end, ns in self.token.ends.items()}
+        return {rate: self.load.batch / gpus / ns * NS_PER_S for rate, ns in self.token.by_rate.items()}
 
     def per_million(self, watts: float | None, price: float | None) -> dict[str, float]:
         """Return energy and cost of a million output tokens, for GPUs of so many watts at such a price an hour.
@@ -383,8 +382,8 @@ def _requests(
         return None
     return RequestRate(
         outputs, made.layout.ranks + made.prefill_gpus, bool(made.prefill_gpus),
-        {end: copies.dp / max(ns / copies.pp, sent_ns) * NS_PER_S for end, ns in prompt.ends.items()},
-        {end: made.load.batch / (outputs * ns) * NS_PER_S for end, ns in token.ends.items()},
+        {rate: copies.dp / max(ns / copies.pp, sent_ns) * NS_PER_S for rate, ns in prompt.by_rate.items()},
+        {rate: made.load.batch / (outputs * ns) * NS_PER_S for rate, ns in token.by_rate.items()},
     )  # fmt: skip
 
 
@@ -414,21 +413,23 @@ class _Pass:
 
     def time(self, tokens: int, sequences: int, context: int) -> PassTime:
         """Return the time of a pass over the last `tokens` of a context, of each of so many sequences of a copy."""
-        usual, low, high = (self._at(tokens, sequences, context, end) for end in ENDS)
+        usual, low, high = (self._at(tokens, sequences, context, time) for time in ("usual", "low", "high"))
         groups = [group for group in usual[1].values() if group.exchanges]
         return PassTime(usual[0], sum(low[0].values()), sum(high[0].values()), groups)
 
-    def _at(self, tokens: int, sequences: int, context: int, end: str) -> tuple[dict[str, float], dict[str, GroupTime]]:
-        """What takes the time, with all that is uncertain at one end."""
+    def _at(
+        self, tokens: int, sequences: int, context: int, time: str
+    ) -> tuple[dict[str, float], dict[str, GroupTime]]:
+        """What takes the usual, the low or the high time, with all that is uncertain at that end."""
         model, layout, rows = self._model, self._layout, tokens * sequences
-        other = {"usual": "usual", "low": "high", "high": "low"}[end]  # a higher share is a shorter time
+        share = {"usual": "usual", "low": "high", "high": "low"}[time]  # a higher share is a shorter time
         known = self._chip
-        reached = {"low": known.ends[0], "usual": known.reached, "high": known.ends[1]}[other]
+        reached = {"low": known.ends[0], "usual": known.reached, "high": known.ends[1]}[share]
         if not known.assumed and known.basis != compute.GIVEN:
-            reached = min(1.0, reached * getattr(errors.spread("products"), other))
+            reached = min(1.0, reached * getattr(errors.spread("products"), share))
         chip = compute.at(known, reached)
-        rate = chip.memory_bytes_per_s * getattr(errors.spread("memory"), other)
-        start_ns = getattr(errors.spread("start_us"), end) * NS_PER_US
+        rate = chip.memory_bytes_per_s * getattr(errors.spread("memory"), share)
+        start_ns = getattr(errors.spread("start_us"), time) * NS_PER_US
         spent = dict.fromkeys(PARTS, 0.0)
         groups = {kind: GroupTime(kind, getattr(layout, kind)) for kind in ("tp", "ep", "pp")}
 
@@ -439,7 +440,7 @@ class _Pass:
         def exchange(times: float, group: str, kind: str, size: float) -> None:
             if times and getattr(layout, group) > 1:
                 found = self._exchanges.collective(kind, layout.groups(group), round(size))
-                kernel = getattr(self._kernel(kind, layout.groups(group)[0], round(size)), end)
+                kernel = getattr(self._kernel(kind, layout.groups(group)[0], round(size)), time)
                 found = replace(found, time_ns=found.time_ns * kernel)
                 spent["communication"] += times * groups[group].add(found, times)
 

@@ -9,7 +9,7 @@ quantiles of its steps:
 
 The allreduce runs on the machine that is named, or on LogGP with the exchanges that the run timed: a small message
 both ways is the latency, a large one the bandwidth, and sums of arrays are the arithmetic. No step of several ranks is
-used. A rank is late if its quick steps are longer than those of the quickest rank, by `NAMED` of a step.
+used. A rank is late if its quick steps are longer than those of the quickest rank, by `LATE_SHARE` of a step.
 
 Ranks slow each other down while they compute, as by sharing memory bandwidth. That is in it if the run has steps of one
 rank beside p - 1 neighbours that train for themselves (`--axis neighbours=0,1`), which then stand for one rank.
@@ -29,6 +29,8 @@ from linkwright.base.errors import UsageError
 from linkwright.base.lazy import np
 from linkwright.base.rows import given
 from linkwright.base.units import NS_PER_S, format_rate, format_time
+from linkwright.executors.training import LATE_SHARE
+from linkwright.machines import writer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +81,7 @@ class PredictedStep:
     @property
     def late_rank(self) -> int | None:
         """The rank that is late in all steps, not only when other programs run; None if none is."""
-        is_late = self.of.metrics["late_by"] >= NAMED * self.of.metrics["time"]
+        is_late = self.of.metrics["late_by"] >= LATE_SHARE * self.of.metrics["time"]
         return int(self.of.metrics["late_rank"]) if is_late else None
 
     def as_dict(self) -> dict[str, object]:
@@ -192,41 +194,24 @@ def _exchanged(several: list[TrainedStep]) -> tuple[_native.Machine, str]:
     """LogGP with the medians of the exchanges that were timed, and the same in words."""
     names = ("message_latency", "message_rate", "sum_rate")
     latency_ns, rate, sums = (median(one.metrics[name] for one in several) for name in names)
-    source = 'status = "measured", source = "exchanges of the run"'
-    number = {
-        "latency": f'{{ value = {latency_ns!r}, unit = "ns", {source} }}',
-        "bandwidth": f'{{ value = {rate / NS_PER_S!r}, unit = "GB/s", {source} }}',
-        "sums": f'{{ value = {sums / NS_PER_S!r}, unit = "GB/s", {source} }}',
-        "nothing": f'{{ value = 0, unit = "ns", {source} }}',
-    }
-    text = f"""
-[machine]
-name = "exchanges"
-summary = "LogGP of timed exchanges"
-description = "Ranks of a training on one host"
-sources = ["the run"]
-format = 1
-[[level]]
-name = "process"
-count = "any"
-source = "processes of a host"
-[endpoints]
-count = "any"
-source = "processes of a host"
-[fabric]
-kind = "loggp"
-latency = {number["latency"]}
-gap = {number["nothing"]}
-bandwidth = {number["bandwidth"]}
-[path.message]
-summary = "one message"
-completion = "source_free"
-fused_combine = true
-start = {number["nothing"]}
-receive = {number["nothing"]}
-notice_start = {number["nothing"]}
-combine_rate = {number["sums"]}
-copy_rate = {number["sums"]}
-"""
+    of_host = "processes of a host"
+    number = {"status": "measured", "source": "exchanges of the run"}
+    latency, nothing = ({"value": ns, "unit": "ns", **number} for ns in (latency_ns, 0))
+    bandwidth, summed = ({"value": one / NS_PER_S, "unit": "GB/s", **number} for one in (rate, sums))
+    document = {
+        "machine": {
+            "name": "exchanges", "summary": "LogGP of timed exchanges", "format": 1, "sources": ["the run"],
+            "description": "Ranks of a training on one host",
+        },
+        "level": [{"name": "process", "count": "any", "source": of_host}],
+        "endpoints": {"count": "any", "source": of_host},
+        "fabric": {"kind": "loggp", "latency": latency, "gap": nothing, "bandwidth": bandwidth},
+        "path": {
+            "message": {
+                "summary": "one message", "completion": "source_free", "fused_combine": True, "start": nothing,
+                "receive": nothing, "notice_start": nothing, "combine_rate": summed, "copy_rate": summed,
+            }
+        },
+    }  # fmt: skip
     words = f"LogGP of the run's exchanges: {format_time(latency_ns)}, {format_rate(rate)}, sums {format_rate(sums)}"
-    return _native.Machine.parse(text, "exchanges.toml"), words
+    return _native.Machine.parse(writer.text(document), "exchanges.toml"), words

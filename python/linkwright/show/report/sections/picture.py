@@ -82,7 +82,7 @@ def section(run: Run) -> Section | None:
         topology = run.topology(machine)
         here = run.rows[run.rows["machine"] == machine]
         if topology.rows and among(ok(here)["algorithm"], memory.PROBES).any():
-            rows = [*_packages(run, machine, topology), *_levels(run, machine, topology)]
+            rows = [*_packages(topology), *_levels(run, machine, topology)]
             return Section("The machine", [Table(f"{machine}: levels", _COLUMNS, rows)], INTRO)
     return None
 
@@ -110,7 +110,7 @@ def bandwidth(run: Run, machine: str, level: Level, kernel: str, threads: str) -
     return level.nearest(rows.assign(footprint=rows["size_bytes"] * ARRAYS[kernel]))
 
 
-def _packages(run: Run, machine: str, topology: Topology) -> Iterator[list[Cell]]:
+def _packages(topology: Topology) -> Iterator[list[Cell]]:
     processors = len(topology.rows)
     for name, count in (("package", topology.packages), ("core", topology.cores)):
         if count:

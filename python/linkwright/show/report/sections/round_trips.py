@@ -38,7 +38,7 @@ def section(run: Run) -> Section | None:
 def _shown(machine: str, rows: Rows) -> Item:
     if min(nunique(rows[name]) for name in _SIZES) < _LEAST_SIDE:
         return _table(machine, rows)
-    return Choice(f"{machine}:", list(_maps(machine, rows)))
+    return Choice(f"{machine}:", list(_maps(rows)))
 
 
 def _table(machine: str, rows: Rows) -> Table:
@@ -58,7 +58,7 @@ def _cell(row: Row) -> Cell:
     return values.value(row if row["metric"] == next(iter(METRICS)) else {**row, "modes": ""})
 
 
-def _maps(machine: str, rows: Rows) -> Iterator[HeatMap]:
+def _maps(rows: Rows) -> Iterator[HeatMap]:
     for transport in unique(rows["transport"]):
         for metric, words in METRICS.items():
             found = rows[(rows["transport"] == transport) & (rows["metric"] == metric)]
