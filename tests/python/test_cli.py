@@ -123,6 +123,7 @@ UNKNOWN = [
     (["run", "memory_latncy"], "`memory_latency`", "linkwright list probes"),
     (["run", "memory_latency", "-x", "ordr=random"], "`order`", "linkwright describe memory_latency"),
     (["export", "--as", "parket"], "`parquet`", "linkwright list exporters"),
+    (["export", "allreduce/ring", "--as", "msccl-xm"], "`msccl-xml`", "linkwright list plans"),
     (["import", "--as", "ossu", "x"], "`osu`", "linkwright list importers"),
 ]
 
@@ -380,3 +381,14 @@ def test_json_is_all_that_is_printed(tmp_path):
         done = invoke(*words)
         assert done.status == 0, done.err
         assert json.loads(done.out)[key]
+
+
+def test_a_file_of_the_user_is_described_like_a_shipped_one(tmp_path):
+    (tmp_path / "mine.toml").write_text('[machine]\nname = "mine"\nsummary = "ours"\n', encoding="utf-8")
+    assert invoke("describe", str(tmp_path / "mine.toml")).out.splitlines()[:2] == [
+        f"{tmp_path / 'mine.toml'} (machine)", "    ours",
+    ]  # fmt: skip
+    (tmp_path / "mine.toml").write_text("[fabric]\n", encoding="utf-8")
+    assert "has none of the tables [machine], [network]," in invoke("describe", str(tmp_path / "mine.toml")).err
+    (tmp_path / "mine.toml").write_text("[fabric\n", encoding="utf-8")
+    assert "give a TOML file" in invoke("describe", str(tmp_path / "mine.toml")).err

@@ -295,14 +295,34 @@ def test_the_verb_searches_and_refuses_what_it_cannot(capsys):
     assert "omit one of them" in capsys.readouterr().err
     assert status_of([*words, "--batch", "64", "--dp", "8"]) == 2
     capsys.readouterr()
-    assert status_of(["predict", "llm", "llama3-405b", "--on", "hgx-h100", "--search", "--batch", "8"]) == 2
-    assert "no layout of llama3-405b" in capsys.readouterr().err
+    assert status_of(["predict", "llm", "llama3-405b", "--on", "hgx-h100", "--search", "--batch", "8"]) == 1
+    assert "no layout of llama3-405b fits on 8 GPUs: the least that one needs is 923.0 GB of 80" in (
+        capsys.readouterr().err
+    )
     assert status_of([*words, "--batch", "64", "--tp", "2", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["not_simulated"] == 0
     rates = [one["tokens_per_s_per_gpu"] for one in answer["forecasts"]]
     assert rates == sorted(rates, reverse=True)
     assert {one["layout"]["tp"] for one in answer["forecasts"]} == {2}
+
+
+def test_a_search_answers_for_each_machine(capsys):
+    words = ["predict", "llm", "llama3-8b", "--on", "b200,hgx-h100", "--batch", "64", "--search"]
+    assert status_of(words) == 0
+    text = capsys.readouterr().out
+    assert text.count("FITS: ") == 2  # the fastest layout of b200, and that of hgx-h100, which is far from a tie
+    assert "\nhgx-h100 " in text.partition("fastest first")[2]
+
+
+def test_a_search_names_machines_without_a_layout(capsys):
+    words = ["predict", "llm", "llama3-70b", "--on", "hgx-h100,b200", "--batch", "64", "--search"]
+    assert status_of(words) == 0
+    assert "no layout of llama3-70b fits on 8 GPUs: the least that one needs is" in capsys.readouterr().out
+    assert status_of([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {one["machine"] for one in answer["forecasts"]} == {"b200"}
+    assert len(answer["no_layout"]) == 1
 
 
 def test_the_verb_prints_json_and_its_status(capsys):

@@ -351,7 +351,7 @@ def test_a_rate_above_the_wire_is_impossible_and_says_nothing(tree, tmp_path):
         (tmp_path / "r.jsonl").write_text(results.line("lab", 16, seen, 1000))
         found = invoke("locate", "--on", name, "--results", str(tmp_path / "r.jsonl"))
         assert "impossible: " in found.out
-        assert "n0 to n9 at 0.116 GB/s, and its links carry 0.1; set aside" in found.out
+        assert "n0 to n9 at 0.116 GB/s, and its links carry 0.1 GB/s; set aside" in found.out
         assert ("nothing was slow" in found.out) == healthy
         assert ("open      no rate is possible" in found.out) != healthy
         assert f"missing   {len(model.places)} of {len(model.places)} places" in found.out

@@ -104,3 +104,17 @@ def test_a_time_is_a_whole_number_and_no_other_type():
     for wrong in (lambda: time < 5, lambda: time + 1, lambda: 1 - time):
         with pytest.raises(TypeError):
             wrong()
+
+
+@pytest.mark.parametrize(
+    ("rate", "plain", "three"),
+    [
+        (507.2e9, "507.2 GB/s", "507 GB/s"),
+        (0.1e9, "0.10 GB/s", "0.1 GB/s"),
+        (59.9e6, "59.90 MB/s", "59.9 MB/s"),
+        (29_760.0, "29.76 kB/s", "29.8 kB/s"),
+        (0.0, "0 GB/s", "0 GB/s"),
+    ],
+)
+def test_a_rate_below_a_tenth_takes_the_next_smaller_unit(rate, plain, three):
+    assert (units.format_rate(rate), units.format_gb_per_s(rate / units.GIGA)) == (plain, three)

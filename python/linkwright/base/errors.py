@@ -67,6 +67,12 @@ class UnsuitedError(UsageError):
     code = "experiment.unsuited"
 
 
+class NoLayoutError(LinkwrightError):
+    """A search for layouts of a model of which none divides, or none fits into the memory of a GPU."""
+
+    code = "llm.no-layout"
+
+
 class NoGpuError(UsageError):
     """A GPU was requested on a host that has none."""
 

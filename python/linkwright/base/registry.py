@@ -144,6 +144,26 @@ def find(name: str) -> list[tuple[str, Entry]]:
     return found
 
 
+def of_file(path: Path) -> tuple[str, Entry]:
+    """Return the kind of a TOML file of the user, and what the file says of itself.
+
+    Raises:
+        UsageError: the file is no TOML, or has none of the tables that begin a file of a kind.
+    """
+    import tomllib
+
+    tables = {table: kind for kind, (_, table) in _TABLES.items()}
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {error or 'is nested too deeply'}; give a TOML file") from None
+    table = next((table for table in tables if isinstance(content.get(table), dict)), None)
+    if table is None:
+        raise UsageError(f"{path}: has none of the tables [{'], ['.join(tables)}], so its kind is unknown; add one")
+    head = content[table]
+    return tables[table], {"key": str(path), "summary": head.get("summary", ""), **head}
+
+
 def one(kind: str) -> str:
     """A single one of a kind: `study` of `studies`, `machine` of `machines`."""
     return f"{kind[:-3]}y" if kind.endswith("ies") else kind.removesuffix("s")

@@ -222,8 +222,25 @@ def format_ps(time_ps: float) -> str:
 
 
 def format_rate(rate_bytes_per_s: float | None) -> str:
-    """Format a rate as `12.3 GB/s`, with GB = 10^9 bytes."""
-    return "" if rate_bytes_per_s is None else f"{_digits(rate_bytes_per_s / GIGA)} GB/s"
+    """Format a rate as `12.30 GB/s`, with GB = 10^9 bytes; in MB/s or kB/s where two decimals would say little."""
+    if rate_bytes_per_s is None:
+        return ""
+    unit, scale = _rate_unit(rate_bytes_per_s)
+    return f"{_digits(rate_bytes_per_s / scale)} {unit}"
+
+
+def format_gb_per_s(rate: float, digits: int = 3) -> str:
+    """Format a rate in 10^9 B/s with significant digits, in the unit of `format_rate`: `12.3 GB/s`, `59.9 MB/s`."""
+    unit, scale = _rate_unit(rate * GIGA)
+    return f"{rate * GIGA / scale:.{digits}g} {unit}"
+
+
+def _rate_unit(rate_bytes_per_s: float) -> tuple[str, float]:
+    """The unit of a rate, and its bytes per second: the next smaller one below a tenth."""
+    for unit, scale in (("GB/s", GIGA), ("MB/s", MEGA)):
+        if abs(rate_bytes_per_s) >= scale / 10 or not rate_bytes_per_s:
+            return unit, scale
+    return "kB/s", KILO
 
 
 def format_scaled(value: float, unit: str) -> str:

@@ -1,7 +1,8 @@
 """Tables that fit the terminal: aligned columns, colour, and what gives way when the terminal is too narrow.
 
-Numbers are never cut. Of the text columns the widest gives way. In a table of results its texts end with `…`; in a
-table of facts the last text goes on in the next line, or below its row where less than a third of the width is left.
+Numbers are never cut. Of the text columns the widest gives way, unless a table says which one. In a table of results
+its texts end with `…`; in a table of facts the last text goes on in the next line, or below its row where less than a
+third of the width is left.
 """
 
 from __future__ import annotations
@@ -56,13 +57,14 @@ def aligned(
     left: Sequence[int],
     width: int,
     kept: Sequence[int] = (),
+    first: Sequence[int] = (),
 ) -> list[str]:
     """The lines of a table; the texts, in the columns `left` that are aligned to the left, are shortened to fit.
 
-    Columns in `kept` keep their width.
+    Columns in `kept` keep their width, those in `first` give way before others.
     """
     table = [*heads, *rows]
-    widths = _narrowed(table, heads, [i for i in left if i not in kept], width)
+    widths = _narrowed(table, heads, [i for i in left if i not in kept], width, first)
     return [_line(row, widths, left) for row in table]
 
 
@@ -97,16 +99,20 @@ def _widths(table: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _narrowed(
-    table: Sequence[Sequence[str]], heads: Sequence[Sequence[str]], left: Sequence[int], width: int
+    table: Sequence[Sequence[str]],
+    heads: Sequence[Sequence[str]],
+    left: Sequence[int],
+    width: int,
+    first: Sequence[int],
 ) -> list[int]:
-    """Widths of the columns; the widest text gives way, down to its heading."""
+    """Widths of the columns; texts in `first`, then the widest text, give way, down to their headings."""
     widths = _widths(table)
     least = [max(LEAST_TEXT, head) for head in _widths(heads)] if heads else [LEAST_TEXT] * len(widths)
     for _ in range(sum(widths) + GAP * (len(widths) - 1) - width):
         loose = [i for i in left if i < len(widths) and widths[i] > least[i]]
         if not loose:
             break
-        widths[max(loose, key=lambda i: widths[i])] -= 1
+        widths[max(loose, key=lambda i: (i in first, widths[i]))] -= 1
     return widths
 
 

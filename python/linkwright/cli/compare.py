@@ -39,8 +39,9 @@ COLOURS = {"FASTER": "green", "SLOWER": "red"}
 @click.option("--fail-slower", is_flag=True, help="Exit status 1 if anything is SLOWER, or if nothing can be judged.")
 @options.variant
 @click.option(
-    "--collectives", default=COLLECTIVES, show_default=True, metavar="A,B", help="With machines: what to simulate."
-)
+    "--collectives", default=COLLECTIVES, metavar="A,B",
+    help=f"With machines: what to simulate; default: {COLLECTIVES.replace(',', ', ')}.",
+)  # fmt: skip
 @click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With machines: message sizes.")
 @click.option(
     "--ranks", "-p", type=options.RANKS, metavar="N", help="With machines: ranks on each; default: all that each has."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import click
@@ -58,8 +59,9 @@ def command(
     **asked: Any,
 ) -> None:
     """NAME is any name that `linkwright list` shows: of an algorithm, a machine, a probe, a suite, an error code, ...
-    Your own schedule, such as own.lw or own.py:bucket, is described with the result of its proof. With --limit,
-    NAME is a collective, and every lower bound on the time of its schedules on a machine is derived.
+    Your own schedule, such as own.lw or own.py:bucket, is described with the result of its proof, and your own TOML
+    file by what it says of itself. With --limit, NAME is a collective, and every lower bound on the time of its
+    schedules on a machine is derived.
     """
     if asks_limit:
         if algorithm:
@@ -70,7 +72,8 @@ def command(
 
         describe_limit.show(name, as_json=as_json, **asked)
         return
-    if name and not algorithm and not schema and _is_source(name):
+    is_file = bool(name) and str(name).endswith(".toml") and Path(str(name)).is_file()
+    if name and not algorithm and not schema and not is_file and _is_source(name):
         from linkwright.cli import describe_source
 
         _refuse(context, "ranks", "sizes", "grid")
@@ -84,7 +87,10 @@ def command(
     if schema:
         click.echo(schemas.path(schema).read_text(encoding="utf-8"), nl=False)
         return
-    found = [entry for full in _full_names(name, algorithm) for entry in registry.find(full)]
+    if is_file and not algorithm:
+        found = [registry.of_file(Path(str(name)))]
+    else:
+        found = [entry for full in _full_names(name, algorithm) for entry in registry.find(full)]
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])
         return

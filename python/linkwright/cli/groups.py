@@ -1,10 +1,10 @@
 """Results as a table that fits the terminal: one table for each collective, pattern or probe of a part.
 
     # simulate: allreduce, 64 ranks, f32 sum, grid=8x8
-    #size  algorithm          time   busbw   % of  status
-    # (B)                           (GB/s)  limit
-       1K  swing_latency   3.69 us    0.55   60.2  ok
-       1K  ring           52.20 us    0.04   49.5  ok
+    #size  algorithm          time      busbw   % of  status
+    # (B)                                      limit
+       1K  swing_latency   3.69 us  0.55 GB/s   60.2  ok
+       1K  ring           52.20 us  38.6 MB/s   49.5  ok
 
 What all experiments of a group share stands in its heading, what they differ in has a column; a column without a value
 is left out. For each size the fastest algorithm stands first.
@@ -31,6 +31,7 @@ from .columns import Styled, aligned
 # Grade or status -> colour. Amber is for wide intervals only.
 COLOURS = {"wide": "yellow", "failed": "red", "single": "bright_black", "out-of-time": "bright_black"}
 NONE = "-"
+SLOW = GIGA / 10  # bytes per second, below which two decimals of GB/s say little
 LEAST_GAIN = 0.005  # by which something must be faster to be called so
 
 
@@ -65,12 +66,29 @@ def _of_time(key: str, heads: tuple[str, str], show: Callable[[object], str], su
     return Column(key, heads, text, summary)
 
 
-def _rate(key: str, metric: str, summary: str) -> Column:
-    def text(_question: Question, metrics: Metrics) -> str:
-        row = metrics.get(metric)
-        return NONE if row is None or row["value"] is None else f"{row['value'] / GIGA:.2f}"
+# Metrics in bytes per second, by the column that shows them.
+_RATES = {"busbw": "bus_bw", "algbw": "alg_bw", "bandwidth": "bandwidth"}
 
-    return Column(key, (key, "(GB/s)"), text, summary)
+
+def _rate(key: str, summary: str, *, with_unit: bool = False) -> Column:
+    """A column of rates in GB/s; `with_unit`: each with its unit, since some would be 0.00."""
+
+    def text(_question: Question, metrics: Metrics) -> str:
+        row = metrics.get(_RATES[key])
+        if row is None or row["value"] is None:
+            return NONE
+        return units.format_rate(row["value"]) if with_unit else f"{row['value'] / GIGA:.2f}"
+
+    return Column(key, (key, "" if with_unit else "(GB/s)"), text, summary)
+
+
+def _fitting_rates(column: Column, group: Sequence[Line]) -> Column:
+    """The column of rates with a unit in each cell where one of the group is too low for GB/s; others as they are."""
+    if column.key not in _RATES:
+        return column
+    rows = [line.metrics.get(_RATES[column.key]) for line in group]
+    slow = any(row is not None and row["value"] and row["value"] < SLOW for row in rows)
+    return _rate(column.key, column.summary, with_unit=True) if slow else column
 
 
 def _metric(key: str) -> Column:
@@ -149,9 +167,9 @@ COLUMNS: dict[str, Column] = {
         _of_time("launch_ns", ("launch", ""), _launch, "start of the library that the time holds"),
         Column("latency", ("latency", ""), _metric("latency").text, "half a round trip"),
         Column("precision", ("±%", ""), _precision, "half width of the 95 % interval, in percent of the value"),
-        _rate("busbw", "bus_bw", "bus bandwidth"),
-        _rate("algbw", "alg_bw", "algorithm bandwidth"),
-        _rate("bandwidth", "bandwidth", "bandwidth of a pattern"),
+        _rate("busbw", "bus bandwidth"),
+        _rate("algbw", "algorithm bandwidth"),
+        _rate("bandwidth", "bandwidth of a pattern"),
         _share("of_limit", ("% of", "limit"), "limit", "percent of the limit of the problem on this machine"),
         _share("of_best_seen", ("% of best", "seen"), "best_seen", "percent of the best measured on this host"),
         _of_time("low", ("low", ""), units.format_time, "lower end of the 95 % interval of the time"),
@@ -221,6 +239,7 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     flags = [wide.flags(line.metrics["time"]) for line in group if line.metrics["time"]["value"] is not None]
     common = [flag for flag in wide.MARKS if flags and all(flag in each for each in flags)]
     columns = [_named(name, common) for name in asked] or _usual(group, axes, common)
+    columns = [_fitting_rates(column, group) for column in columns]
     probe = isinstance(group[0].question, Probe)
     ordered, fastest = (list(group), set()) if probe else _fastest_first(group)
     rows = [[column.text(line.question, line.metrics) for column in columns] for line in ordered]
@@ -232,7 +251,9 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     kept = [i for i, column in enumerate(columns) if column.key == "status"]
     heads = [[column.heads[i] for column in columns] for i in (0, 1)]
     heads = [["#" + head[0], *head[1:]] for head in heads if any(head)]
-    made = aligned(heads, rows, left, width, kept)
+    # Names tell the lines apart, and are what --algorithm takes.
+    first = [i for i, column in enumerate(columns) if column.key == "how"]
+    made = aligned(heads, rows, left, width, kept, first)
     meanings = dict.fromkeys(filter(None, (wide.round_trips(line.question, line.metrics) for line in group)))
     top = [_heading(group, common), *(f"# {meaning}" for meaning in meanings)]
     return [*top, *map(_marked, made[: len(heads)]), *made[len(heads) :]]

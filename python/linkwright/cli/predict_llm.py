@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import NoLayoutError, UsageError, unknown
 from linkwright.base.units import GIGA, KILO, MEGA, TERA, format_time
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
@@ -173,20 +173,30 @@ def command(
             for layout in layouts
         ]
         return serving_table.show(served, watts, price, as_json)
-    made, unseen = [], 0
+    made, unseen, without = [], 0, []
     for name in (one.strip() for one in machines.split(",")):
         forecaster = _Forecaster(trained, name, variant, efficiency)
         if search:
-            found_here, unseen_here = forecaster.search(given)
+            try:
+                found_here, unseen_here = forecaster.search(given)
+            except NoLayoutError as error:
+                without.append(NoLayoutError(f"{forecaster.machine}: {error}"))
+                continue
             made, unseen = made + found_here, unseen + unseen_here
         else:
             made += [forecaster.forecast(layout) for layout in layouts]
+    if without and not made:
+        raise without[0]
     if as_json:
         plain = [one.as_dict() | (one.whole(tokens, watts, price) if tokens else {}) for one in made]
-        many = {"forecasts": plain} | ({"not_simulated": unseen} if search else {})
+        many = {"forecasts": plain} | (
+            {"not_simulated": unseen, "no_layout": [str(error) for error in without]} if search else {}
+        )
         print_json(plain[0] if len(plain) == 1 and not search else many)
     else:
         _print(made, (tokens, watts, price), search)
+        for error in without:
+            say(str(error))
         if unseen:
             say(f"{unseen:,} other layouts could be as fast, by what wires allow, and were not simulated; give "
                 "some degrees to search among fewer")  # fmt: skip
@@ -220,6 +230,11 @@ class _Forecaster:
             )
         self._ranks = len(variant.places(self._machine, None) or range(self._machine.ranks))
         self._exchanges: dict[int, tuple] = {}
+
+    @property
+    def machine(self) -> str:
+        """Name of the machine."""
+        return str(self._machine.name)
 
     def _chip(self, precision: str) -> compute.ChipRates:
         from linkwright.advise.predict.llm import compute
@@ -319,13 +334,15 @@ def _print(made: list[ModelForecast], asked: tuple[float | None, ...], search: b
     from linkwright.advise.predict.llm import TIE
 
     ranked = sorted((one for one in made if one.step), key=lambda one: one.step.time_ns / one.tokens)
-    for number, one in enumerate(ranked[:1] if search else made):
+    firsts = list({one.machine: one for one in reversed(ranked)}.values())[::-1]  # the fastest of each machine
+    for number, one in enumerate(firsts if search else made):
         click.echo("\n" if number else "", nl=False)
         _print_one(one, *asked)
     if len(made) == 1:
         return
     rows = []
-    for number, one in enumerate(ranked[:SHOWN] if search else ranked):
+    shown = [one for place, one in enumerate(ranked) if place < SHOWN or one in firsts] if search else ranked
+    for number, one in enumerate(shown):
         ties = number and one.tokens_per_s_per_gpu * (1 + TIE) >= ranked[0].tokens_per_s_per_gpu
         rate = [f"{one.tokens_per_s_per_gpu:,.0f}", f"{one.mfu:.1%}", "~" if ties else ""]
         rows.append([one.machine, one.layout.words(), *rate])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from linkwright import _native, machines
 from linkwright.base.errors import UsageError
-from linkwright.base.units import GIGA, counted, format_size
+from linkwright.base.units import GIGA, counted, format_gb_per_s, format_size
 from linkwright.formats.logs import Link, Log
 from linkwright.libraries.settings import Condition, Refusal, settle
 from linkwright.machines import Variant
@@ -266,11 +266,12 @@ def _alike(title: str, links: Sequence[Link], reference: HealthyRate | None) -> 
     expected = reference.pair if reference and is_direct and "Disabled" not in links[0].test else None
     if reference and expected:
         share = typical / (2 if links[0].both_ways else 1) / expected
-        rows.append((f"{reference.machine}, a pair of GPUs", f"{expected:.4g} GB/s", "", share))
+        rows.append((f"{reference.machine}, a pair of GPUs", format_gb_per_s(expected, 4), "", share))
         of_machine = _word("pair", min(1.0, share))
         word = min(word, of_machine, key=WORDS.index)
         sentences.append(
-            f"The usual pair has {share:.0%} of the {expected:.4g} GB/s each way of {reference.machine}: {of_machine}."
+            f"The usual pair has {share:.0%} of the {format_gb_per_s(expected, 4)} each way of {reference.machine}: "
+            f"{of_machine}."
         )
     return LinkVerdict(title, tuple(rows), word if len(links) > 1 or expected else None, tuple(sentences))
 
@@ -287,8 +288,8 @@ def _kinds(links: Sequence[Link]) -> list[list[Link]]:
 
 
 def _spread(kind: Sequence[Link]) -> str:
-    least, most = f"{kind[0].rate:.4g}", f"{kind[-1].rate:.4g}"
-    return f"{least} GB/s" if least == most else f"{least} to {most} GB/s"
+    least, most = (format_gb_per_s(one.rate or 0.0, 4) for one in (kind[0], kind[-1]))
+    return least if least == most else f"{least} to {most}"
 
 
 def _one_sided(links: Sequence[Link]) -> list[Link]:
@@ -308,7 +309,7 @@ def _slow_ends(links: Sequence[Link], fast: float) -> list[str]:
 
 
 def _of_slow(slow: Sequence[Link], typical: float, ends: Sequence[str]) -> Iterator[str]:
-    yield f"Slower than their like, which have {typical:.4g} GB/s: {_named(slow)}."
+    yield f"Slower than their like, which have {format_gb_per_s(typical, 4)}: {_named(slow)}."
     common = ends or sorted(set.intersection(*({link.source, link.target or ""} for link in slow)))[:1]
     if (len(slow) > 1 or ends) and common:
         yield (
@@ -321,7 +322,8 @@ def _of_slow(slow: Sequence[Link], typical: float, ends: Sequence[str]) -> Itera
 
 def _named(links: Sequence[Link]) -> str:
     shown = [
-        f"{link.source} to {link.target} {link.rate:.4g} GB/s" for link in sorted(links, key=lambda one: one.rate or 0)
+        f"{link.source} to {link.target} {format_gb_per_s(link.rate or 0.0, 4)}"
+        for link in sorted(links, key=lambda one: one.rate or 0)
     ]
     return ", ".join(shown[:NAMED]) + (f" and {len(shown) - NAMED} more" if len(shown) > NAMED else "")
 
@@ -347,7 +349,9 @@ def _exchanges(links: Sequence[Link], reference: HealthyRate | None, variant: Va
             limit = (reference.scale_out if kind == "scale-out" else reference.scale_up) if reference else None
             share = typical / limit if limit else None
             name = {"scale-up": "NVLink or xGMI", "scale-out": "RDMA", "exchange": "all"}[medium]
-            rows.append((f"{test}, {name}", f"{typical:.4g} GB/s", f"{limit:.4g} GB/s" if limit else "", share))
+            rows.append(
+                (f"{test}, {name}", format_gb_per_s(typical, 4), format_gb_per_s(limit, 4) if limit else "", share)
+            )
             if share is not None:
                 shares[kind] = share
             sentences += _late(test, [link for link in its if link.medium == medium], typical)
@@ -372,8 +376,8 @@ def _late(test: str, links: Sequence[Link], typical: float) -> Iterator[str]:
     slow = [link for link in links if (link.rate or 0) * GAP < typical]
     if slow and len(links) > 2:
         yield (
-            f"{test}: slower than the median of {typical:.4g} GB/s: "
-            + ", ".join(f"{link.source} {link.rate:.4g} GB/s" for link in slow[:NAMED])
+            f"{test}: slower than the median of {format_gb_per_s(typical, 4)}: "
+            + ", ".join(f"{link.source} {format_gb_per_s(link.rate or 0.0, 4)}" for link in slow[:NAMED])
             + "."
         )
 
@@ -394,8 +398,8 @@ def _of_exchange(
     rate = statistics.median(out)
     if on.port and on.gpus > 1 and rate <= GAP * on.port / on.gpus:
         yield (
-            f"{rate:.3g} GB/s for each GPU are what one port of {on.port:.3g} GB/s gives when all {on.gpus} GPUs of a "
-            "node share it: all traffic on one NIC, or data that is staged through host memory."
+            f"{format_gb_per_s(rate)} for each GPU are what one port of {format_gb_per_s(on.port)} gives when all "
+            f"{on.gpus} GPUs of a node share it: all traffic on one NIC, or data that is staged through host memory."
         )
     yield (
         "Check that each GPU uses its own NIC (NVSHMEM_HCA_PE_MAPPING, NVSHMEM_HCA_LIST, nvidia-smi topo -m), that "

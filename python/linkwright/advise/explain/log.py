@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwright.base import units
 from linkwright.base.errors import UsageError
-from linkwright.base.units import KILO
+from linkwright.base.units import KILO, format_gb_per_s
 from linkwright.formats.logs import Facts, Log, LogTable, checks
 from linkwright.libraries import tolerance
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
@@ -267,14 +267,15 @@ def verdict_in_words(answer: Answer) -> list[str]:
     last, judged = answer.points[-1], answer.verdict
     sizes = sized(judged.judged[0].size) + (" and larger sizes" if len(judged.judged) > 1 else "")
     first = (
-        f"Verdict: {judged.word}. At {sized(last.size)} you have {last.busbw:.3g} GB/s, a healthy "
-        f"machine has {last.healthy_busbw:.3g} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
+        f"Verdict: {judged.word}. At {sized(last.size)} you have {format_gb_per_s(last.busbw)}, a healthy "
+        f"machine has {format_gb_per_s(last.healthy_busbw)} ({answer.choice}). At {sizes} yours has {judged.share:.0%} "
         f"of its rate: {judged.why}. busbw is {bus_factor(answer.system):.4g} x size / time."
     )
     low, high = last.range
     ranged = (
         f"Of published systems with {'several nodes' if answer.system.nodes > 1 else 'one node'}, eight in ten are "
-        f"between {low:.3g} and {high:.3g} GB/s at {sized(last.size)}, where the model has {last.healthy_busbw:.3g}."
+        f"between {format_gb_per_s(low)} and {format_gb_per_s(high)} at {sized(last.size)}, where the model has "
+        f"{format_gb_per_s(last.healthy_busbw)}."
     )
     small = (
         f"This is a verdict on small sizes only: at {sized(last.size)} a healthy machine reaches "

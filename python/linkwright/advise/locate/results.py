@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwright.base import files
 from linkwright.base.errors import FileError
-from linkwright.base.units import GIGA, KILO
+from linkwright.base.units import GIGA, KILO, format_gb_per_s
 from linkwright.formats.logs import read_log
 
 from .effects import FaultModel
@@ -126,8 +126,8 @@ class CheckedRates:
         for one in self.impossible:
             a, b = map(name, one.flow)
             yield (
-                f"impossible: {one.source}: {a} to {b} at {one.rate / GIGA:.4g} GB/s, and its links carry "
-                f"{one.most / GIGA:.4g}; set aside: repeat the test, or correct the machine file"
+                f"impossible: {one.source}: {a} to {b} at {format_gb_per_s(one.rate / GIGA, 4)}, and its links carry "
+                f"{format_gb_per_s(one.most / GIGA, 4)}; set aside: repeat the test, or correct the machine file"
             )
 
 
@@ -141,7 +141,8 @@ def contradictions(seen: Iterable[Observation], name: Callable[[int], str], nois
             if rate == rate and before[0] == before[0] and abs(math.log(rate / before[0])) > _APART * noise:
                 a, b = map(name, cell[0])
                 found.append(
-                    f"{a} to {b}: {before[0] / GIGA:.4g} GB/s in {before[1]} and {rate / GIGA:.4g} in "
+                    f"{a} to {b}: {format_gb_per_s(before[0] / GIGA, 4)} in {before[1]} and "
+                    f"{format_gb_per_s(rate / GIGA, 4)} in "
                     f"{one.source or one.test.name}, the same test: both count; a fault may come and go"
                 )
     return found[:10]

@@ -28,19 +28,22 @@ IMPORTERS = logs.IMPORTERS
 
 def exporter(key: str) -> Exporter:
     """The exporter called `key`."""
-    return _find("export format", key, EXPORTERS, "linkwright list exporters")
+    found = next((entry for entry in EXPORTERS if entry.key == key), None)
+    if found is None:
+        from linkwright.base import registry
+
+        # Plans are formats of `export --as`, too, which takes them before it asks here.
+        known = [*(entry.key for entry in EXPORTERS), *registry.keys("plans")]
+        raise unknown("export format", key, known, lists=("linkwright list exporters", "linkwright list plans"))
+    return found
 
 
 def importer(key: str) -> Importer:
     """The importer called `key`."""
-    return _find("import format", key, IMPORTERS, "linkwright list importers")
-
-
-def _find(what, key, known, lists):
-    for entry in known:
+    for entry in IMPORTERS:
         if entry.key == key:
             return entry
-    raise unknown(what, key, [entry.key for entry in known], lists=lists)
+    raise unknown("import format", key, [entry.key for entry in IMPORTERS], lists="linkwright list importers")
 
 
 def content(run: Run, machine: str | None = None) -> Content:

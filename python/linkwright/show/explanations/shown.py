@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.advise.explain.log import apart_in_words, binds_in_words, doubts, heading, verdict_in_words
 from linkwright.base import units
+from linkwright.base.units import GIGA
 
 if TYPE_CHECKING:
     from linkwright.advise.explain.faster import Faster
@@ -47,16 +48,16 @@ def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple
     )
     yield from complained(skipped, complaints)
     yield ""
-    yield f"{'size':>8} {'yours':>11} {'healthy':>11} {'busbw':>8} {'healthy':>8}   yours / healthy"
-    yield f"{'':8} {'':11} {'':11} {'(GB/s)':>8} {'(GB/s)':>8}"
+    yield f"{'size':>8} {'yours':>10} {'healthy':>10} {'busbw':>10} {'healthy':>10}   yours / healthy"
     for point in answer.points:
         share = point.healthy / point.time
         bar = "#" * min(20, round(20 * share))
         yield (
-            f"{units.format_size(point.size):>8} {units.format_us(point.time):>11} "
-            f"{units.format_us(point.healthy):>11} {point.busbw:8.2f} {point.healthy_busbw:8.2f}"
+            f"{units.format_size(point.size):>8} {units.format_us(point.time):>10} "
+            f"{units.format_us(point.healthy):>10} {units.format_rate(GIGA * point.busbw):>10} "
+            f"{units.format_rate(GIGA * point.healthy_busbw):>10}"
             f"   {share:5.0%} {bar}"
-        )
+        ).rstrip()
     yield ""
     for sentences in verdict_in_words(answer):
         yield from wrapped(sentences)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from linkwright.advise.predict.llm.layout import ParallelLayout
 from linkwright.advise.predict.llm.memory import memory
 from linkwright.advise.predict.llm.step import step
-from linkwright.base.errors import UsageError
+from linkwright.base.errors import NoLayoutError, UsageError
+from linkwright.base.units import GIGA
 
 if TYPE_CHECKING:
     from linkwright.advise.predict.llm import ModelForecast
@@ -61,7 +62,8 @@ def fastest_layouts(
         tie: share of a step within which layouts are ties.
 
     Raises:
-        UsageError: no batch is given, no layout divides or fits, or there are too many divisions.
+        NoLayoutError: no layout divides or fits.
+        UsageError: no batch is given, or there are too many divisions.
     """
     if not given.get("batch"):
         raise UsageError("--search compares layouts at one batch; give --batch")
@@ -70,10 +72,7 @@ def fastest_layouts(
         ((step(model, one, chip, wires).time_ns, one) for one in fitting), key=lambda pair: (pair[0], pair[1].ep)
     )
     if not bounded:
-        raise UsageError(
-            f"--search: no layout of {model.name} divides {ranks} GPUs and fits with what is given; take more GPUs, "
-            "give fewer degrees, or another --batch"
-        )
+        raise _none(model, given, ranks, per_node, capacity)
     found: list[ModelForecast] = []
     best = float("inf")
     for bound, layout in bounded[:MOST_SIMULATED]:
@@ -85,21 +84,48 @@ def fastest_layouts(
     return sorted(found, key=lambda one: one.step.time_ns), unseen
 
 
+def _none(
+    model: Transformer, given: Mapping[str, object], ranks: int, per_node: int, capacity: int | None
+) -> NoLayoutError:
+    """Return the error of a search without a layout: nothing divides, or how much memory the smallest one needs."""
+    sizes = [
+        (memory(model, one).total, one.words())
+        for division in _divisions(model, given, ranks, per_node)
+        for one in _states(model, given, ranks, division)
+    ]
+    if not sizes or capacity is None:
+        return NoLayoutError(
+            f"no layout of {model.name} divides {ranks} GPUs and a batch of {given['batch']} with what is given; give "
+            "fewer degrees, or another --batch"
+        )
+    least, words = min(sizes)
+    return NoLayoutError(
+        f"no layout of {model.name} fits on {ranks} GPUs: the least that one needs is {least / GIGA:,.1f} GB of "
+        f"{capacity / GIGA:,.0f} GB ({words}); take more GPUs, or give fewer degrees"
+    )
+
+
 def _fitting(
     model: Transformer, given: Mapping[str, object], ranks: int, per_node: int, capacity: int | None
 ) -> Iterator[ParallelLayout]:
     """Each division of the model, in the first state that a GPU can hold."""
     for division in _divisions(model, given, ranks, per_node):
-        for zero, recompute in STATES:
-            if given.get("zero", zero) != zero or given.get("recompute", recompute) != recompute:
-                continue
-            try:
-                layout = replace(division, zero=zero, recompute=recompute).checked(model, ranks)
-            except UsageError:
-                break  # it does not divide, in any state
+        for layout in _states(model, given, ranks, division):
             if capacity is None or memory(model, layout).total <= capacity:
                 yield layout
                 break
+
+
+def _states(
+    model: Transformer, given: Mapping[str, object], ranks: int, division: ParallelLayout
+) -> Iterator[ParallelLayout]:
+    """The states of a division that are not excluded by what is given; none if it does not divide."""
+    for zero, recompute in STATES:
+        if given.get("zero", zero) == zero and given.get("recompute", recompute) == recompute:
+            try:
+                yield replace(division, zero=zero, recompute=recompute).checked(model, ranks)
+            except UsageError:
+                return
 
 
 def _divisions(model: Transformer, given: Mapping[str, object], ranks: int, per_node: int) -> Iterator[ParallelLayout]:
