@@ -78,6 +78,8 @@ def machine(
         8
         >>> lw.machine("hgx-h100", nodes=4, fabric="ndr-fat-tree,taper=2", degrade={"NIC 3": 0.5}).ranks
         32
+        >>> lw.machine("gb200-nvl72", nodes=2).hosts
+        36
     """
     if ranks is not None and not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"machine {name}: {ranks} ranks; 1 to {MAX_RANKS} are possible")
