@@ -86,7 +86,8 @@ def check_job(asked: LocateTask, world) -> None:
     if shared:
         raise UsageError(
             f"--run: {layout.name} has {counted(len(layout.hosts), 'host')} of {layout.each} ranks in order, and "
-            f"{shared} has ranks of several; start the job with `--map-by ppr:{layout.each}:node`"
+            f"{shared} has ranks of several; start the job with `--map-by ppr:{layout.each}:node`, or "
+            "state in the machine file how many hosts its ranks share: `hosts` in [endpoints]"
         )
     if len(of) == len(layout.hosts):
         asked.hosts = list(of)
