@@ -18,8 +18,7 @@
 //!   a job has come     below the share that is left for it where others keep at most their rates
 //! ```
 //!
-//! Whoever was stopped below that keeps its rate, and connects no jobs. Where a job comes as an equal one goes, as the
-//! next message of a pair does, nothing changes: it takes over the rate.
+//! Whoever was stopped below that keeps its rate, and connects no jobs.
 //!
 //! Rates are whole bytes per second, work left is in bytes times 10^12, so progress over a time in
 //! picoseconds is an exact product, and the same jobs have the same rates whatever came before.
@@ -48,14 +47,6 @@ struct Active {
 /// The rate of a job that has just begun.
 const NONE: u64 = u64::MAX;
 
-/// A job that has ended since rates were worked out, with the rate that it had then.
-#[derive(Clone, Debug)]
-struct Gone {
-    job: Job,
-    rate: u64,
-    is_replaced: bool,
-}
-
 /// All jobs and their rates.
 #[derive(Clone, Debug)]
 pub(super) struct Fair {
@@ -81,9 +72,10 @@ pub(super) struct Fair {
     ends: Ends,
     changed: Vec<u32>,
     entered: Vec<u32>,
-    gone: Vec<Gone>,
     arrivals: u64,
     now: u64,
+    /// The lowest rate at which something can have changed since rates were worked out.
+    lowest: u64,
     /// Counts the times that rates were worked out.
     round: u32,
     /// By slot and by resource, the last round in which it was connected, and its number then.
@@ -149,9 +141,9 @@ impl Fair {
             ends: Ends::default(),
             changed: Vec::new(),
             entered: Vec::new(),
-            gone: Vec::new(),
             arrivals: 0,
             now: 0,
+            lowest: NONE,
             round: 0,
             jobs_seen: Vec::new(),
             resources_seen: vec![(0, 0); n],
@@ -176,6 +168,7 @@ impl Fair {
             self.members[r].push((slot, weight));
             self.demand[r] += u128::from(job.ceiling) * u128::from(weight);
             self.tight[r] = self.demand[r] > u128::from(self.capacity[r]);
+            self.changed.push(r as u32);
             self.loads[r].enter(
                 now,
                 self.members[r].len(),
@@ -222,19 +215,18 @@ impl Fair {
         for each in uses(&active.job) {
             let r = each.resource();
             self.members[r].retain(|&(member, _)| member != slot);
+            if self.was_tight[r] {
+                self.lowest = self.lowest.min(rate);
+            }
             self.demand[r] -= u128::from(active.job.ceiling) * u128::from(self.fractions.of(*each));
             self.tight[r] = self.demand[r] > u128::from(self.capacity[r]);
+            self.changed.push(r as u32);
             let since = self.loads[r].leave(at, self.members[r].len());
             if let (Some(bins), Some(since)) = (&mut self.bins, since) {
                 bins.add(r, since, at);
             }
         }
         self.vacant.push(slot);
-        self.gone.push(Gone {
-            job: active.job,
-            rate,
-            is_replaced: false,
-        });
         Some(active.job)
     }
 
@@ -254,29 +246,20 @@ impl Fair {
 
     /// Work out the rates of all jobs that changes since the last time affect.
     fn settle<'a>(&mut self, uses: impl Fn(&Job) -> &'a [Use]) {
-        self.replace();
-        if self.gone.is_empty() && self.entered.is_empty() {
+        if self.changed.is_empty() && self.entered.is_empty() {
             return;
         }
         self.round += 1;
         let mut growth = std::mem::take(&mut self.growth);
         growth.clear();
-        let mut lowest = NONE;
-        while let Some(gone) = self.gone.pop() {
-            for each in uses(&gone.job) {
-                self.changed.push(each.resource() as u32);
-                if self.was_tight[each.resource()] {
-                    lowest = lowest.min(gone.rate);
-                }
-            }
-        }
+        let mut lowest = std::mem::replace(&mut self.lowest, NONE);
         while let Some(slot) = self.entered.pop() {
             self.join(slot, &mut growth);
         }
         for growing in &growth.jobs {
-            for each in uses(self.job(growing.slot)) {
+            let active = self.active[growing.slot as usize].as_ref();
+            for each in uses(&active.expect("an active job").job) {
                 let r = each.resource();
-                self.changed.push(r as u32);
                 if self.tight[r]
                     && std::mem::replace(&mut self.looked_at[r], self.round) != self.round
                 {
@@ -306,7 +289,8 @@ impl Fair {
                 growth.resources[next_resource].left = left;
                 next_resource += 1;
             } else if let Some(growing) = growth.jobs.get(next_job) {
-                let job = self.job(growing.slot);
+                let job = &self.active[growing.slot as usize];
+                let job = &job.as_ref().expect("an active job").job;
                 growth.by_ceiling.push((job.ceiling, next_job as u32));
                 let first = growth.used.len() as u32;
                 for each in uses(job) {
@@ -334,39 +318,6 @@ impl Fair {
         self.growth = growth;
     }
 
-    /// Let jobs that have begun take over the rates of equal ones that have ended.
-    fn replace(&mut self) {
-        if self.gone.is_empty() || self.entered.is_empty() {
-            return;
-        }
-        let kind = |job: &Job| (job.uses, job.ceiling);
-        let mut entered = std::mem::take(&mut self.entered);
-        let mut gone = std::mem::take(&mut self.gone);
-        entered.sort_unstable_by_key(|&slot| kind(self.job(slot)));
-        gone.sort_unstable_by_key(|gone| kind(&gone.job));
-        let mut left = gone.iter_mut().peekable();
-        entered.retain(|&slot| {
-            let wanted = kind(self.job(slot));
-            while left.next_if(|gone| kind(&gone.job) < wanted).is_some() {}
-            let equal = left.next_if(|gone| kind(&gone.job) == wanted);
-            let Some(gone) = equal else {
-                return true;
-            };
-            gone.is_replaced = true;
-            self.run_at(slot, gone.rate);
-            false
-        });
-        gone.retain(|gone| !gone.is_replaced);
-        (self.entered, self.gone) = (entered, gone);
-    }
-
-    /// The job in a slot.
-    #[inline]
-    fn job(&self, slot: u32) -> &Job {
-        let active = self.active[slot as usize].as_ref();
-        &active.expect("an active job").job
-    }
-
     /// At least what is left for each new job at a resource while others keep their rates where these are lower.
     fn left_at(&self, resource: usize) -> u64 {
         let mut share = 0;
@@ -389,7 +340,7 @@ impl Fair {
     #[inline]
     fn join(&mut self, slot: u32, growth: &mut Growth) {
         let seen = &mut self.jobs_seen[slot as usize];
-        if seen.0 != self.round {
+        if seen.0 != self.round && self.active[slot as usize].is_some() {
             *seen = (self.round, growth.jobs.len() as u32);
             growth.jobs.push(Growing {
                 slot,

@@ -152,7 +152,7 @@ impl Fractions {
 }
 
 /// A list in the table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct List {
     first: u32,
     count: u32,
