@@ -36,8 +36,9 @@ IN_SCHEDULE = {
     "grid": replace(PATTERN, algorithm="neighbour", grid=(2, 2)),
 }
 UNUSUAL = {"issue": "window(2)", "path": "other", "skew": "late:1:2us", "arithmetic": False, "placement": (1, 0)}
-# The operator is part of the data; the others name a question, are a probe's, or say when it is planned.
-ELSEWHERE = {"op", "part", "axes", "named", "own", "rising"}
+# The operator is part of the data; the others name a question or the size that was typed, are a probe's, or say when
+# it is planned.
+ELSEWHERE = {"op", "part", "axes", "named", "own", "rising", "asked_bytes"}
 REFUSED = [(executor, name) for executor in EXECUTORS for name in UNUSUAL if name not in EXECUTORS[executor].obeys]
 
 
