@@ -10,7 +10,6 @@ from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
 from linkwright.advise.explain.imported import LogJudged
 from linkwright.advise.explain.posterior import Observed
-from linkwright.advise.explain.suspects import _smoothed
 from linkwright.advise.explain.system import System, few
 from linkwright.base import errors
 from linkwright.formats.logs import LogRow, LogTable, read_log
@@ -99,31 +98,11 @@ def test_a_fault_is_recognised_by_its_curve(healthy, fault, kind):
     answer = logs.explained(table(fault, 1.03), healthy, "")
     # One slow rank and all, or a low clock and links that are down, give nearly one curve.
     found = next(one for one in answer.suspects[:2] if kind in {case.kind for case in one.cases})
-    assert found.distance <= 1.07  # of the first of its place, whose curve is without peaks
+    assert found.distance <= 1.03 + 1e-3  # less where the strength of the fault gives it
 
 
 def test_curves_that_times_cannot_tell_apart_share_a_place():
-    places = kinds(logs.explained(table(PAIR.on("gpudirect=0")), PAIR, ""))
-    assert any({"no GPUDirect", "ACS"} <= set(place) for place in places)
-
-
-def test_a_rare_cause_with_the_curve_of_a_likely_one_shares_its_place():
-    """Ports that all run at a half, and those of one node: on two nodes they give one time at every size."""
-    answer = logs.explained(table(PAIR.slowed("port", 0.5)), PAIR, "")
-    assert {"slow network", "neighbour"} in [set(its) & {"slow network", "neighbour"} for its in kinds(answer)]
-
-
-def test_a_cause_that_is_no_likelier_than_a_healthy_machine_is_listed_where_something_is_wrong():
-    """Small sizes alone are slow: one process, or a protocol that the library left out."""
-    answer = logs.explained(table(NODE.having(algorithm="nccl-2.27//ll128")), NODE, "")
-    assert answer.verdict.word != "fine"
-    assert "protocol" in {kind for its in kinds(answer) for kind in its}
-
-
-def test_a_factor_of_one_size_alone_is_that_of_its_neighbours():
-    """A library switches protocols at other sizes than the model; the ends and few sizes stay."""
-    assert list(_smoothed(dict(enumerate([1, 1, 5, 2, 2, 3]))).values()) == [1, 1, 2, 2, 2, 3]
-    assert _smoothed({1: 1, 2: 5, 3: 1}) == {1: 1, 2: 5, 3: 1}
+    assert {"no GPUDirect", "ACS"} in map(set, kinds(logs.explained(table(PAIR.on("gpudirect=0")), PAIR, "")))
 
 
 # ---- how probable a curve makes a log
@@ -174,10 +153,12 @@ def test_probabilities_are_shares_of_all_that_was_thought_of():
 
 
 def test_one_size_is_not_certain():
-    """A single number fits many causes: they share a place, and the answer says so first."""
+    """A single number fits many causes: the answer says so, with the first one's probability."""
     answer = logs.explained(table(PAIR.slowed("port", 0.5), 1.0, SIZES[-1:]), PAIR, "")
-    assert {"slow network", "missing ports", "no GPUDirect", "algorithm"} <= set(kinds(answer)[0])
-    assert logs.doubts(answer)[0].startswith("Indistinguishable by this log: ")
+    assert answer.suspects[0].probability < 0.7
+    doubts = logs.doubts(answer)
+    assert doubts[0].startswith("Indistinguishable by this log: ")
+    assert f"has {answer.suspects[0].probability:.0%}" in doubts[1]
 
 
 def test_few_sizes_keep_the_ends():
@@ -273,20 +254,6 @@ def test_a_low_clock_leaves_links_alone():
     assert factors["fabric.transport.nvlink_simple.start"] == pytest.approx(1 / 0.7)
     assert factors["fabric.transport.nvlink_simple.channel"] == pytest.approx(0.7)
     assert factors["fabric.links.nvlink.bandwidth"] == 1
-
-
-def test_a_low_clock_lowers_links_whose_channels_no_file_states():
-    """MI300X: what eight GPUs carry falls with the clock."""
-    node = System("mi300x", 1, 8, None, "rccl-2.22", "allreduce")
-    size = 1 << 33
-    assert hypothesis(node, "low clock").time(size).time_us == pytest.approx(node.time(size).time_us / 0.7, rel=0.02)
-
-
-def test_sockets_may_use_the_port_of_another_network():
-    """All GPUs of a node share a port of 100 Gb/s, or of 25."""
-    pair = System("a100-polaris", 2, 4, "slingshot-11", "nccl-2.18", "alltoall")
-    fast, slow = (case.system.time(1 << 28).time_us for case in cases(pair) if case.kind == "sockets")
-    assert slow == pytest.approx(4 * fast, rel=0.1)
 
 
 def test_what_to_type_is_of_the_vendor():

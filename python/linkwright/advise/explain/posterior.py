@@ -71,16 +71,15 @@ class Observed:
         known = self._errors(at, curve, noise)
         effect = np.log(curve / healthy)
         off = np.log(measured / curve)
-        found = _likelihood(off, known + self._stronger(at, effect, strength))
+        bent = BENT**2 * self._fading(at) if strength else 0.0
+        found = _likelihood(off, known + (strength**2 + bent) * np.outer(effect, effect))
         unknown = self._errors(at, healthy, STEADY) + UNKNOWN**2
         sure = 1 / np.diag(known)
         stronger = np.clip(effect @ (sure * off) / max(effect @ (sure * effect), 1e-12), -strength, strength)
         distance = math.exp(math.sqrt(np.average((off - stronger * effect) ** 2, weights=sure)))
         return COUNTS * (found - _likelihood(np.log(measured / healthy), unknown)), distance
 
-    def told_apart(
-        self, times: Mapping[int, float], other: Mapping[int, float], strength: float, other_strength: float
-    ) -> float:
+    def told_apart(self, times: Mapping[int, float], other: Mapping[int, float], strength: float) -> float:
         """Return ln of how much more probable a fault makes its own log than another fault does, on average.
 
         Only noise and strength blur them: errors of the level and of launches are the same for both.
@@ -88,15 +87,12 @@ class Observed:
         Args:
             times: size -> us of a machine with the fault.
             other: the same with the other one.
-            strength: standard deviation of the strength of the fault, as a share of ln(fault / healthy).
-            other_strength: the same of the other one.
+            strength: standard deviation of the strength of a fault, as a share of ln(fault / healthy).
         """
         sizes = sorted(times.keys() & other.keys())
         curve, wrong, healthy = (np.array([its[size] for size in sizes]) for its in (times, other, self.healthy))
-        off, at = np.log(curve / wrong), np.array(sizes, float)
-        blur = STEADY**2 * np.eye(len(sizes))
-        blur += self._stronger(at, np.log(curve / healthy), strength)
-        blur += self._stronger(at, np.log(wrong / healthy), other_strength)
+        effect, off = np.log(curve / healthy), np.log(curve / wrong)
+        blur = STEADY**2 * np.eye(len(sizes)) + strength**2 * np.outer(effect, effect)
         return COUNTS / 2 * float(off @ np.linalg.solve(blur, off))
 
     def _errors(self, sizes: _Array, times: _Array, noise: float) -> _Array:
@@ -106,11 +102,6 @@ class Observed:
         together = np.outer(latency, latency)
         of_latency = LAUNCH**2 + SHAPE**2 * self._fading(sizes)
         return LEVEL**2 + together * of_latency + noise**2 * np.eye(len(sizes))
-
-    def _stronger(self, sizes: _Array, effect: _Array, strength: float) -> _Array:
-        """The covariance of the effect of a fault whose strength is not known; 0 of none."""
-        bent = BENT**2 * self._fading(sizes) if strength else 0.0
-        return (strength**2 + bent) * np.outer(effect, effect)
 
     def _fading(self, sizes: _Array) -> _Array:
         """The correlation of errors that fade from one size to the next."""

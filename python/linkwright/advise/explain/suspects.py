@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from linkwright.formats.logs import Facts
 
 from .hypotheses import Case, cases
-from .hypotheses.kind import RARE
 from .posterior import Observed
 from .system import FEW_NODES, System, few
 
@@ -27,7 +25,6 @@ LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 LEFT = 1.15  # the factor that a single fault may leave, before two are tried
 SURE = 0.7  # the probability from which on the first cause is called certain
 WHOLE = 6  # sizes of a whole curve
-CASES = 2  # of a kind, whose whole curves are simulated
 # The factor by which a cause may be apart, and the power of that of the healthy machine: of a fault of a factor of
 # ten, three quarters more is known well.
 WITHIN, OF_HEALTHY = 1.5, 0.25
@@ -133,33 +130,13 @@ class CauseSearch:
         found, apart = self.log.fit(times, case.strength, case.noise)
         return Suspect((case,), times, apart, found + math.log(case.common) + common)
 
-    def whole(self, case: Case, common: float) -> Suspect:
-        """A case with its whole curve, without peaks of one size."""
-        times = self.simulated(case, self.sizes)
-        factors = {size: times[size] / self.log.healthy[size] for size in sorted(times)}
-        smooth = {size: self.log.healthy[size] * factor for size, factor in _smoothed(factors).items()}
-        return self.suspect(case, smooth, common)
 
-
-def _smoothed(factors: Mapping[int, float]) -> dict[int, float]:
-    """The median of each factor and its neighbours; that of few sizes stays.
-
-    Near a switch of protocols a fault takes a factor of its own at one size, and a real library switches elsewhere.
-    """
-    its = list(factors.values())
-    if len(its) < WHOLE:
-        return dict(factors)
-    inner = (statistics.median(its[at - 1 : at + 2]) for at in range(1, len(its) - 1))
-    return dict(zip(factors, [its[0], *inner, its[-1]], strict=True))
-
-
-def suspects(asked: CauseSearch, facts: Facts, *, slow: bool) -> tuple[list[Suspect], list[Suspect]]:
+def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Suspect]]:
     """Return the faults that give the numbers; if there are none, the nearest ones, too far for a cause.
 
     Args:
         asked: the log that is to be explained.
         facts: what else it says.
-        slow: whether its verdict is not fine, so that a cause need not be likelier than the healthy machine.
     """
     healthy, apart = asked.log.fit(asked.log.healthy)
     proved = stated(asked, facts)
@@ -170,22 +147,20 @@ def suspects(asked: CauseSearch, facts: Facts, *, slow: bool) -> tuple[list[Susp
     others = [case for case in cases(base.system if base else asked.system, facts) if not case.stated]
     singles = _likeliest([case.on_top_of(base) for case in others] if base else others, asked)
     found = [*singles, *([] if base else _doubles(singles, facts, asked))]
-    weighed = _weighed(found, healthy)
+    ranked = _merged(_weighed(found, healthy), asked.log)
     before = proved.weight if proved else healthy
     # A second fault on top of one that is likelier by itself says nothing new.
-    alone = {one.cases[0].kind: one.weight for one in weighed}
-    near = [
+    alone = {case.kind: one.weight for one in ranked for case in one.cases}
+    causes = [
         one
-        for one in weighed
-        if one.distance <= min(_within(one, apart), apart)
+        for one in ranked
+        if one.distance <= _within(one, apart)
+        and one.weight > before
+        and one.probability >= LEAST
         and all(alone.get(kind, one.weight) <= one.weight for kind in one.cases[0].kind.split(" + "))
     ]
-    better = [one for one in near if one.weight > before]
-    # Where something is wrong, what comes near is listed next to what is likelier than a healthy machine.
-    causes = better if proved or not (slow or better) else near
-    likely = [one for one in _merged(causes, asked.log) if one.probability >= LEAST]
-    listed = [*([proved] if proved else []), *likely]
-    far = [] if listed else [one for one in _merged(weighed, asked.log) if one.distance < apart and not _two(one)]
+    listed = [*([proved] if proved else []), *causes]
+    far = [] if listed else [one for one in ranked if one.distance < apart and not _two(one)]
     return listed, sorted(far, key=lambda one: one.distance)[:MOST_FAR]
 
 
@@ -256,8 +231,6 @@ def _doubles(singles: Sequence[Suspect], facts: Facts, asked: CauseSearch) -> li
 def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
     """The likeliest case of each kind, the likeliest kinds first; whole curves of those alone that a few sizes choose.
 
-    A few sizes choose a kind well, but not its case: one process that delays three sizes as much may delay others less.
-
     A kind with many cases fits more logs, so its weight is the mean of its cases, but for those that change nothing.
     """
     coarse = asked.screened
@@ -268,14 +241,12 @@ def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
             kinds.setdefault(case.kind, []).append(asked.suspect(case, curve))
     chosen = []
     for screened in kinds.values():
-        best, *_ = ordered = sorted(screened, key=lambda one: -one.weight)
+        best = max(screened, key=lambda one: one.weight)
         mean = math.fsum(math.exp(one.weight - best.weight) for one in screened) / len(screened)
-        chosen.append((best.weight + math.log(mean), math.log(mean), [one.cases[0] for one in ordered[:CASES]]))
+        chosen.append((best.weight + math.log(mean), math.log(mean), best.cases[0]))
     least = max((weight for weight, *_ in chosen), default=0.0) - BEHIND
     whole = (
-        max((asked.whole(case, mean) for case in its), key=lambda one: one.weight)
-        for weight, mean, its in chosen
-        if weight > least
+        asked.suspect(case, asked.simulated(case, asked.sizes), mean) for weight, mean, case in chosen if weight > least
     )
     return sorted(whole, key=lambda one: -one.weight)
 
@@ -298,11 +269,12 @@ def _indistinct(one: Suspect, other: Suspect, log: Observed) -> bool:
     """Whether two faults have one curve, for strengths that are as likely, as well as times of a log can tell."""
     if _same(one.times, other.times):
         return True
-    rare = other.cases[0].common <= RARE and other.probability < LEAST
-    if _two(one) or _two(other) or rare:
-        return False
-    strengths = one.cases[0].strength, other.cases[0].strength
-    return log.told_apart(one.times, other.times, *strengths) < INDISTINCT
+    strength = max(one.cases[0].strength, other.cases[0].strength)
+    return (
+        other.probability >= LEAST
+        and not (_two(one) or _two(other))
+        and log.told_apart(one.times, other.times, strength) < INDISTINCT
+    )
 
 
 def _same(one: Mapping[int, float], other: Mapping[int, float]) -> bool:

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 
-from .kind import ROUGH, Case, Hypothesis, checks, through_host, unless, ways_through_host
+from .kind import ROUGH, THROUGH_HOST, Case, Hypothesis, checks, through_host, unless
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
     stated = _said(facts)
     if system.nodes < 2 or stated is None:
         return
-    for way in ways_through_host(system):
+    for part in THROUGH_HOST if system.has("host") else (1.0,):
         yield Case(
-            "GPUDirect RDMA is off: data is staged through host memory", through_host(system.on("gpudirect=0"), *way),
+            "GPUDirect RDMA is off: data is staged through host memory", through_host(system.on("gpudirect=0"), part),
             "no GPUDirect", "nvidia-peermem is not loaded, dma-buf is missing, or NCCL_NET_GDR_LEVEL forbids it",
             checks("lsmod | grep peermem", unless(stated, "grep GDRDMA in the log with NCCL_DEBUG=INFO")),
             "modprobe nvidia-peermem; unset NCCL_NET_GDR_LEVEL", stated, strength=ROUGH,

@@ -8,16 +8,16 @@ from linkwright.advise.explain.system import System
 from linkwright.formats.logs import Facts
 from linkwright.formats.logs.topology import OVER_PROCESSOR
 
-from .kind import ROUGH, Case, Hypothesis, through_host, ways_through_host
+from .kind import ROUGH, THROUGH_HOST, Case, Hypothesis, through_host
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
     if system.nodes < 2 or not system.has("nic"):
         return
-    for way in ways_through_host(system):
+    for part in THROUGH_HOST if system.has("host") else (1.0,):
         yield Case(
             "NICs reach GPUs through the processor instead of their switch",
-            through_host(system.lacking("nic"), *way), "ACS",
+            through_host(system.lacking("nic"), part), "ACS",
             "PCIe access control services (ACS) and an IOMMU are on, or GPU and NIC are on different switches",
             "lspci -vvv | grep ACSCtl; cat /proc/cmdline (iommu=); nvidia-smi topo -m",
             "turn ACS off on the PCIe switches, boot with iommu=pt", _said(system, facts), strength=ROUGH,

@@ -14,11 +14,10 @@ TWO = 0.03  # how much seldomer two faults are at once
 # How well the strength of a fault is known, as a share of ln(fault / healthy): of a choice of the library, of another
 # path of the data, and of links that carry a part, whatever it is.
 KNOWN, ROUGH, FREE = 0.15, 0.3, 0.5
-# Factors of the rates of a NIC's way through its processor, and of the link between processors; assumed, but for the
-# first. Machine files state each way alone and assume what the memory behind all of them carries; two nodes of H100
-# without GPUDirect were posted at a sixth (72 of 456 GB/s), so the truth lies between. Between processors, files state
-# what a library reckons with for one way; processors have up to four such links.
-THROUGH_HOST = ((1.0, 1.0), (0.5, 1.0), (0.25, 1.0), (1.0, 4.0))
+# Shares of the rate of a NIC's way through its processor. Machine files state each way alone and assume what the memory
+# behind all of them carries; two nodes of H100 without GPUDirect were posted at a sixth (72 of 456 GB/s).
+# The second share is assumed: it lies between.
+THROUGH_HOST = (1.0, 0.25)
 STEADY, UNSTEADY = 0.1, 0.2  # what differs from size to size, as a share of the time
 
 
@@ -81,18 +80,9 @@ def measured_slow(facts: Facts, links: str) -> float | None:
     return usual if usual < FINE["port" if links == "port" else "pair"] else None
 
 
-def through_host(system: System, way: float, between: float) -> System:
-    """Return the system with other rates of each NIC's way through its processor, and between processors."""
-    slower = system if way == 1 else system.slowed("host", way)
-    return slower if between == 1 else slower.scaled({"fabric.links.socket.bandwidth": between})
-
-
-def ways_through_host(system: System) -> Iterable[tuple[float, float]]:
-    """Return the `THROUGH_HOST` that differ on a system."""
-    return [
-        (way, between) for way, between in THROUGH_HOST
-        if (way == 1 or system.has("host")) and (between == 1 or system.has("socket"))
-    ]  # fmt: skip
+def through_host(system: System, part: float) -> System:
+    """Return the system with a part of the rate of each NIC's way through its processor."""
+    return system if part == 1 else system.slowed("host", part)
 
 
 def checks(*commands: str) -> str:

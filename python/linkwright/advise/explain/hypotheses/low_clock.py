@@ -1,8 +1,7 @@
 """The processors that move the data run at a low clock.
 
 A kernel of a communication library starts and copies with the processors of the GPU: its start-ups take longer, and
-what its channels carry and combine becomes less. Links keep their rate. Where a file does not state what channels
-carry, they are taken to carry what the links do, so a lower clock lowers that.
+what its channels carry and combine becomes less. Links keep their rate.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
     keys = system.numbers
     for part in PARTS:
         changes = {key: 1 / part for key in keys if _TIMES.fullmatch(key)}
-        rates = [key for key in keys if _RATES.fullmatch(key)]
-        unstated = (name for name in ("nvlink", "xgmi") if not any(f".{name}_" in key for key in rates))
-        shares = (f"fabric.links.{name}.share" for name in unstated)
-        changes |= dict.fromkeys([*rates, *(key for key in shares if key in keys)], part)
+        changes |= {key: part for key in keys if _RATES.fullmatch(key)}
         if changes:
             yield Case(
                 f"GPUs run at {part:.0%} of their clock", system.scaled(changes), "low clock",
