@@ -152,7 +152,7 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
         timed = None
         if time.monotonic() + _TIMED_ROUNDS * longest < end:
             timed = pair_map.message_times(
-                count, size, lambda pairs, size, apart_s=0.0: [
+                count, size, lambda pairs, size, apart_s: [
                     size / rate
                     for rate in exchange.rates(world, [(leaders[a], leaders[b]) for a, b in pairs], size, apart_s)
                 ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from linkwright import _native
@@ -21,10 +22,9 @@ class MachineFile:
     name: str
     run: str  # that it is fitted to
     kind: str  # of fabric, as `Protocol` tells models apart
-
-    def document(self, open_size: bool) -> dict[str, Any]:
-        """The tables of the file, for any number of ranks or for those of the run."""
-        raise NotImplementedError
+    document: Callable[
+        [bool], dict[str, Any]
+    ]  # the tables of the file, for any number of ranks or for those of the run
 
     def about(self, summary: str, description: str) -> dict[str, Any]:
         """The head of the file."""

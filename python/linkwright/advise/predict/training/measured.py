@@ -11,8 +11,9 @@ The allreduce runs on the machine that is named, or on LogGP with the exchanges 
 both ways is the latency, a large one the bandwidth, and sums of arrays are the arithmetic. No step of several ranks is
 used. A rank is late if its quick steps are longer than those of the quickest rank, by `LATE_SHARE` of a step.
 
-Ranks slow each other down while they compute, as by sharing memory bandwidth. That is in it if the run has steps of one
-rank beside p - 1 neighbours that train for themselves (`--axis neighbours=0,1`), which then stand for one rank.
+Ranks slow each other down while they compute, for example because they share memory bandwidth. The prediction contains
+this only if the run also timed one rank next to p - 1 independent trainings (`--axis neighbours=0,1`); their steps then
+replace those of one rank alone.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class TrainedStep:
     batch: int  # of each rank
     ranks: int
     delayed: bool  # a rank slept on purpose
-    neighbours: int  # trainings of one rank beside it
+    neighbours: int  # independent trainings on the same host at that time
     metrics: dict[str, float]
     steps_ns: np.ndarray
     interval_ns: tuple[float | None, float | None]
@@ -65,7 +66,7 @@ class PredictedStep:
 
     of: TrainedStep
     step: Step
-    neighbours: int  # beside the one rank that it is predicted from
+    neighbours: int  # of the one rank whose steps it is predicted from
 
     @property
     def error(self) -> float:
@@ -143,7 +144,7 @@ def compare(run: Run, machine: _native.Machine | None, algorithm: str | None) ->
 
 
 def _single(single: Mapping[tuple[str, int, int], TrainedStep], one: TrainedStep) -> TrainedStep | None:
-    """The steps of one rank that stand for those of each rank: beside as many others, else alone."""
+    """The steps of one rank to predict from: timed next to as many neighbours as it will have, else alone."""
     beside = single.get((one.model, one.batch, one.ranks - 1))
     return beside or single.get((one.model, one.batch, 0))
 
