@@ -46,9 +46,13 @@ def found(folder: Path, collective: str, machine: str, ranks: int, size: str, me
 
 
 def check(file: Path, folder: Path, ranks: int, processes: bool) -> str:
-    """`right`, or the status of its row. A launch that others disturb gives no number, so there are several tries."""
+    """`right`, or the status of its row.
+
+    A launch that others disturb gives no number, so there are several tries; three iterations need a moment, and the
+    budget is for a host where others take the processors.
+    """
     out = folder / "checked.json"
-    how = ("--iters", "3", "--time-budget", "2s", "--runs", str(folder / "runs"), "--output", str(out))
+    how = ("--iters", "3", "--time-budget", "20s", "--runs", str(folder / "runs"), "--output", str(out))
     before = ("mpirun", "-n", str(ranks), "--oversubscribe") if processes else ()
     for _ in range(TRIES):
         done = told(*before, *LINKWRIGHT, "run", str(file), "--on", "mpi" if processes else "threads", *how)
