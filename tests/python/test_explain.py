@@ -406,7 +406,7 @@ def test_what_cannot_be_searched_has_no_answer():
 
 def test_a_found_schedule_stands_in_text_and_page(tmp_path):
     asked = ("allreduce/ring", "--on", "loggp", "--ranks", "4", "--size", "1K", "--search", "500ms")
-    answer = invoke("explain", *asked, "--out", str(tmp_path / "a.html"))
+    answer = invoke("explain", *asked, "--report", str(tmp_path / "a.html"))
     assert answer.status == 0, answer.err
     assert "what a search found" in answer.out
     text = (tmp_path / "a.html").read_text()

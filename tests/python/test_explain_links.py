@@ -154,7 +154,7 @@ def test_a_late_rank_of_an_exchange_is_named(judge):
 @pytest.mark.parametrize("machine", [(), ("--on", "hgx-h100"), ("--on", "mi300x", "--nodes", "2")])
 def test_every_log_of_links_is_explained(tmp_path, kind, machine):
     (tmp_path / "a.log").write_text(KINDS[kind], encoding="utf-8")
-    result = invoke("explain", str(tmp_path / "a.log"), *machine, "--out", str(tmp_path / "a.html"))
+    result = invoke("explain", str(tmp_path / "a.log"), *machine, "--report", str(tmp_path / "a.html"))
     assert result.status == 0, result.err
     assert all(len(line) <= 80 for line in result.out.splitlines() if not line.startswith(("wrote", str(tmp_path))))
     assert (tmp_path / "a.html").stat().st_size > 1000

@@ -293,7 +293,7 @@ def test_all_readers_take_names_that_are_not_utf_8(tmp_path, monkeypatch, key):
 @pytest.mark.parametrize(
     "words",
     ["draw allreduce/ring --on loggp -p 4 --out NAME.svg", "export allreduce/ring -p 4 --as lw --out NAME.lw",
-     "explain l.log --on hgx-h100 --out NAME.html", "import l.log --runs NAME",
+     "explain l.log --on hgx-h100 --report NAME.html", "import l.log --runs NAME",
      "simulate allreduce -a ring --on loggp -p 4 --sizes 8 --output NAME.csv"],
 )  # fmt: skip
 def test_all_writers_take_names_that_are_not_utf_8(tmp_path, monkeypatch, words):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from linkwright import machines
@@ -154,3 +156,26 @@ def test_a_sweep_of_an_axis_goes_up():
     result = invoke("run", "probe/memory_latency", "--axis", "working_set=4K..1K")
     assert result.status == 2
     assert "4K..1K ends before it begins; write the smaller first" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "grid"),
+    [
+        (("--nodes", "4"), (8, 4)),
+        (("--nodes", "4", "-p", "8"), (2, 4)),
+        (("--nodes", "4", "--ranks-per-node", "3"), (3, 4)),
+        (("--nodes", "4", "--grid", "4x8"), (4, 8)),
+        (("--nodes", "4", "-p", "4"), None),  # one on each
+        (("--nodes", "2", "--place", "node 0 GPU 0..2,node 1 GPU 0"), None),  # three and one
+        (("--nodes", "2", "--place", "node 0 GPU 0,node 1 GPU 0,node 0 GPU 1,node 1 GPU 1"), None),  # in turns
+        ((), None),
+    ],
+)
+def test_algorithms_between_nodes_take_the_nodes_of_the_machine(words: tuple[str, ...], grid: tuple[int, ...] | None):
+    result = invoke(
+        "simulate", "allreduce", "-a", "hierarchical,ring", "--on", "hgx-h100", "--sizes", "1M", *words, "--json"
+    )
+    rows = {row["algorithm"]: row for row in json.loads(result.out)["rows"] if row["metric"] == "time"}
+    assert rows["hierarchical"]["status"] == ("ok" if grid else "waived")
+    assert rows["hierarchical"]["grid"] == (f"{grid[0]}x{grid[1]}" if grid else None)
+    assert bool(rows["ring"]["grid"]) == ("--grid" in words)

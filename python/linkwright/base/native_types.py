@@ -40,6 +40,7 @@ class AlgorithmRow(PatternRow):
 
     collective: str
     cost: str
+    on_nodes: bool  # whether the rows of its grid are the nodes of a machine
     folds: bool
 
 

@@ -40,7 +40,7 @@ class Answered(NamedTuple):
     "--search", "search_s", type=options.Duration(), metavar="TIME",
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
+@click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
 @click.option(
     "--gate", is_flag=True,
     help="Exit with status 1, and say why on stderr, if a log is slow, even at a few sizes, states a fault, or hangs.",
@@ -55,7 +55,7 @@ def command(
     size: int | None,
     table: int | None,
     search_s: float | None,
-    out: Path | None,
+    report: Path | None,
     gate: bool,
     as_json: bool,
     variant: Variant,
@@ -79,10 +79,10 @@ def command(
     linkwright explain nccl_trace_rank_*
     linkwright explain allreduce/ring --on dgx1-p100 --size 64M
     """
-    if out:
+    if report:
         from linkwright.base.files import check_page
 
-        check_page(out, "--out")
+        check_page(report, "--report")
     from linkwright.formats.hangs import dumps_among
     from linkwright.formats.logs import is_log
 
@@ -102,7 +102,7 @@ def command(
                  "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
     dumps, others = dumps_among(somethings)
     if dumps and not (table and len(somethings) == 1 and is_log(something)):
-        _refuse(something, "a dump of a job that hangs", described | {"--out": out})
+        _refuse(something, "a dump of a job that hangs", described | {"--report": report})
         answered = _hang(dumps, others)
     elif logs := _logs(somethings, others):
         _refuse(something, "a log", {"--size": size, "--place": variant.place})
@@ -128,14 +128,14 @@ def command(
         print_json(answered.values)
     for line in () if as_json else answered.lines:
         click.echo(line)
-    if out and answered.page is None:
+    if report and answered.page is None:
         from linkwright.base.errors import UsageError
 
-        raise UsageError("--out: a page needs one log, and a machine to compare with; name it with --on")
-    if out and answered.page:
-        from linkwright.show import report
+        raise UsageError("--report: a page needs one log, and a machine to compare with; name it with --on")
+    if report and answered.page:
+        from linkwright.show.report import render
 
-        click.echo(f"\nwrote {report.render(answered.page(), out)}", err=as_json)
+        click.echo(f"\nwrote {render(answered.page(), report)}", err=as_json)
     failed = gate and not answered.values.get("passes", True)
     for text in answered.values.get("failures", ()) if failed else ():
         click.echo(f"linkwright: --gate: {text}", err=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwright.ask.question import HOW, Collective, Pattern, Probe, Question, Scheduled
 from linkwright.base import units
@@ -345,9 +345,12 @@ def _fastest_first(group: Sequence[Line]) -> tuple[list[Line], set[int]]:
     """The lines by size, the fastest algorithm first, and which of them beat another."""
 
     def setting(line: Line) -> tuple[object, ...]:
-        # A library chooses path and policy with the algorithm, so its plans compete with everything else.
-        hows = () if library.is_plan(line.question.algorithm) else _hows(line.question)
-        return (line.question.ranks, *hows)
+        question = line.question
+        # A library chooses path and policy with the algorithm, so its plans compete with everything else. Algorithms
+        # on nodes have a grid, and the others serve the same ranks.
+        if not isinstance(question, Scheduled) or library.is_plan(question.algorithm):
+            return (question.ranks,)
+        return (question.ranks, *_hows(replace(question, grid=None)))
 
     order = {each: number for number, each in enumerate(dict.fromkeys(map(setting, group)))}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -106,6 +107,7 @@ class Sim(Executor):
                 planned=functools.partial(library.planned, machine, seats),
                 last_cache=_last_cache(machine),
                 traffic=machine.traffic,
+                on_nodes=functools.partial(_on_nodes, machine, recipe.variant.nodes_of(machine), seats),
             ),
             endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
             machine=machine,
@@ -127,6 +129,14 @@ def _seats(machine: _native.Machine, recipe: Recipe) -> Seats:
         return lambda ranks: variant.places(machine, ranks or None)
     spread = None if recipe.ranks or variant.nodes else sampled(machine.ranks, recipe.most)
     return lambda ranks: spread[: ranks or None] if spread else None
+
+
+def _on_nodes(machine: _native.Machine, nodes: int, seats: Seats, ranks: int) -> tuple[int, int] | None:
+    """Return ranks of a node x nodes, where several ranks of each node follow each other; else None."""
+    each = machine.ranks // nodes
+    counts = [len(list(its)) for _, its in itertools.groupby(seats(ranks) or range(ranks), lambda seat: seat // each)]
+    several = len(counts) > 1 and counts[0] > 1 and len(set(counts)) == 1
+    return (counts[0], len(counts)) if several else None
 
 
 def _taken(recipe: Recipe, sample: tuple[int, ...] | None) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkwright import _native
 from linkwright.ask import sources
 from linkwright.ask.question import DTYPES, Collective, Program
 from linkwright.base.errors import UsageError, unknown
 from linkwright.libraries import library
+
+if TYPE_CHECKING:
+    from linkwright.base.native_types import AlgorithmRow
 
 
 def collective_question(
@@ -79,9 +82,9 @@ def source_of(collective: str, algorithm: str) -> sources.Source | None:
 
 
 @functools.cache
-def registered() -> dict[tuple[str, str], None]:
-    """Return every registered (collective, algorithm), in the order of the registry."""
-    return {(row["collective"], row["name"]): None for row in _native.algorithms()}
+def registered() -> dict[tuple[str, str], AlgorithmRow]:
+    """Return every registered algorithm by (collective, name), in the order of the registry."""
+    return {(row["collective"], row["name"]): row for row in _native.algorithms()}
 
 
 @functools.cache

@@ -107,6 +107,10 @@ class Variant:
         """Whether it says which endpoints take part."""
         return bool(self.ranks_per_node or self.place)
 
+    def nodes_of(self, machine: _native.Machine) -> int:
+        """Return how many equal nodes the machine has; 1 if its file tells of none."""
+        return self.nodes or next((count for level, count in machine.levels() if level == "node"), 1)
+
     def places(self, machine: _native.Machine, ranks: int | None) -> tuple[int, ...] | None:
         """Return the endpoint of each of `ranks` ranks, all of them if that is None; None: the first endpoints.
 
@@ -114,7 +118,7 @@ class Variant:
         """
         if self.place:
             return _named(machine, self.place, ranks)
-        nodes = self.nodes or next((level[1] for level in machine.levels() if level[0] == "node"), 1)
+        nodes = self.nodes_of(machine)
         each, per_node = machine.ranks // nodes, self.ranks_per_node
         if per_node is None:
             if ranks is None or self.nodes is None or ranks >= machine.ranks:

@@ -72,9 +72,9 @@ def test_nothing_overflows(opened, request, name, width):
 # Commands that write a page of each kind besides those of runs, studies and two machines. The path comes last.
 SLOW_LOG = Path(__file__).parents[3] / "examples" / "logs" / "h100-slow.log"
 WRITES = {
-    "log": ("explain", str(SLOW_LOG), "--out"),
-    "schedule": ("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M", "--out"),
-    "run": ("explain", "latest", "--out"),
+    "log": ("explain", str(SLOW_LOG), "--report"),
+    "schedule": ("explain", "allreduce/ring", "--on", "dgx1-p100", "--size", "64M", "--report"),
+    "run": ("explain", "latest", "--report"),
     "simulation": ("simulate", "allreduce", "-a", "ring", "--on", "hgx-h100", "--sizes", "1M", "--report"),
     "training": ("predict", "resnet", "--batch", "16", "--gpus", "1,8", "--on", "dgx1-p100", "--report"),
     "search": ("synthesize", "allreduce", "--on", "dgx1-p100", "--sizes", "1M", "--budget", "1s", "--report"),

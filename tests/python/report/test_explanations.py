@@ -27,7 +27,7 @@ def log_of(folder, system=NODE, name="NVIDIA H100 80GB HBM3", sizes=SIZES, file=
 
 
 def page_of(path, *arguments):
-    result = invoke("explain", *arguments, "--out", str(path))
+    result = invoke("explain", *arguments, "--report", str(path))
     assert result.status == 0, result.err
     assert result.out.endswith(f"wrote {path}\n")
     return path.read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_the_page_of_64_ranks_is_small_and_the_same_every_time(tmp_path):
 @pytest.mark.parametrize("place", ["a.txt", "none/a.html"])
 def test_a_page_without_a_place_is_refused_before_any_work(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
-    assert status_of(["explain", *RING, "--out", place]) == 2
+    assert status_of(["explain", *RING, "--report", place]) == 2
     assert not list(tmp_path.iterdir())
 
 
@@ -141,7 +141,7 @@ def test_names_of_a_machine_run_no_script_in_any_picture(quiet, tmp_path, number
     machine.write_text(text.replace("PLX", json.dumps(poison.PAYLOADS[number])[1:-1]), encoding="utf-8")
     on, schedule = ("--on", str(machine)), "allreduce/ring"
     asked = {
-        "explain.html": ("explain", schedule, *on, "--size", "64K", "--out"),
+        "explain.html": ("explain", schedule, *on, "--size", "64K", "--report"),
         "draw.html": ("draw", schedule, *on, "--size", "64K", "--out"),
         "draw.svg": ("draw", schedule, *on, "--size", "64K", "--out"),
         "simulate.html": ("simulate", "allreduce", "-a", "ring", "--sizes", "64K", *on, "--report"),

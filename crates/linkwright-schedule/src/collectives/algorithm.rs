@@ -23,6 +23,8 @@ pub struct Algorithm {
     pub cost: &'static str,
     /// What it demands of a shape, in words; empty when nothing.
     pub needs: &'static str,
+    /// Whether the rows of its grid are the nodes of a machine.
+    pub on_nodes: bool,
     /// Where it was published.
     pub source: &'static str,
     /// What every rank does, where all do the same: the schedule can then be folded. Waived, too, where
@@ -54,6 +56,14 @@ impl Algorithm {
     }
 }
 
+/// What an algorithm between the nodes of a machine needs, in words.
+pub(crate) const fn of_nodes(on_nodes: bool) -> &'static str {
+    match on_nodes {
+        true => "a grid: devices of a node x nodes",
+        false => "",
+    }
+}
+
 /// Declares algorithms. The doc comment of each is its text: the first paragraph, one line, is the summary, and the rest
 /// is the description.
 macro_rules! algorithm {
@@ -63,6 +73,7 @@ macro_rules! algorithm {
         pub $static:ident = $collective:ident $name:literal {
             cost: $cost:expr,
             $(needs: $needs:expr,)?
+            $(on_nodes: $on_nodes:literal,)?
             source: $source:expr,
             $(program: $program:expr,)?
             build: $build:expr $(,)?
@@ -76,7 +87,8 @@ macro_rules! algorithm {
             summary: $summary.trim_ascii(),
             description: concat!($($description),+).trim_ascii(),
             cost: $cost,
-            needs: [$($needs,)? ""][0],
+            needs: [$($needs,)? $($crate::collectives::algorithm::of_nodes($on_nodes),)? ""][0],
+            on_nodes: [$($on_nodes,)? false][0],
             source: $source,
             program: {
                 let given: &[Option<$crate::collectives::algorithm::OfRank>] = &[$(Some($program),)? None];

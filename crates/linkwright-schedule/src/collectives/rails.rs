@@ -22,7 +22,7 @@ algorithm! {
         cost:
             "2 rounds of columns-1 and rows-1 messages; S (rows-1)/rows bytes per rank between nodes and as many more \
              inside",
-        needs: "a grid: devices of a node x nodes",
+        on_nodes: true,
         source: "NVIDIA, \"Doubling all2all performance with NVIDIA Collective Communication Library 2.12\" (2022)",
         build: build,
     }

@@ -26,7 +26,6 @@ const DEEPEP: &str =
     "Zhao and others, \"DeepEP: an efficient expert-parallel communication library\" (2025)";
 const MPICH: &str =
     "Thakur, Rabenseifner and Gropp, \"Optimization of collective communication operations in MPICH\" (IJHPCA 2005)";
-const GRID: &str = "a grid: devices of a node x nodes";
 
 algorithm! {
     /// every rank posts to every other rank what it has for it
@@ -52,7 +51,7 @@ algorithm! {
     /// One message to each other node, on its own rail. Rows of the grid are nodes.
     pub ALLTOALLV_RAILS = Alltoallv "rails" {
         cost: "2 rounds of at most rows-1 and columns messages; each block crosses the network once",
-        needs: GRID,
+        on_nodes: true,
         source: DEEPEP,
         build: |shape| dispatch(&ALLTOALLV_RAILS, shape, 1),
     }
@@ -62,7 +61,7 @@ algorithm! {
     /// Every node and every GPU of a node has a queue of its own, as in the dispatch of this name.
     pub ALLTOALLV_RAILS_CHUNKED = Alltoallv "rails_chunked" {
         cost: "as rails, each message in at most 32 parts",
-        needs: GRID,
+        on_nodes: true,
         source: DEEPEP,
         build: |shape| dispatch(&ALLTOALLV_RAILS_CHUNKED, shape, PARTS),
     }
@@ -82,7 +81,7 @@ algorithm! {
     /// of the grid are nodes.
     pub DISPATCH_RAILS = Dispatch "rails" {
         cost: "2 rounds of at most rows-1 and columns messages; a token crosses the network once per node",
-        needs: GRID,
+        on_nodes: true,
         source: DEEPEP,
         build: |shape| dispatch(&DISPATCH_RAILS, shape, 1),
     }
@@ -94,7 +93,7 @@ algorithm! {
     /// equal and little is left to hand on at the end.
     pub DISPATCH_RAILS_CHUNKED = Dispatch "rails_chunked" {
         cost: "as rails, each message in at most 32 parts",
-        needs: GRID,
+        on_nodes: true,
         source: DEEPEP,
         build: |shape| dispatch(&DISPATCH_RAILS_CHUNKED, shape, PARTS),
     }
@@ -123,7 +122,7 @@ algorithm! {
     /// DeepEP's normal mode, the way of the dispatch backwards. Rows of the grid are nodes.
     pub COMBINE_RAILS = Combine "rails" {
         cost: "2 rounds of at most columns-1 and rows-1 messages; a token crosses the network once per node",
-        needs: GRID,
+        on_nodes: true,
         source: DEEPEP,
         build: |shape| combine(&COMBINE_RAILS, shape, 1),
     }
@@ -133,7 +132,7 @@ algorithm! {
     /// Every node and every GPU of a node has a queue of its own, as in the dispatch of this name.
     pub COMBINE_RAILS_CHUNKED = Combine "rails_chunked" {
         cost: "as rails, each message in at most 32 parts",
-        needs: GRID,
+        on_nodes: true,
         source: DEEPEP,
         build: |shape| combine(&COMBINE_RAILS_CHUNKED, shape, PARTS),
     }
