@@ -325,6 +325,28 @@ def test_a_search_names_machines_without_a_layout(capsys):
     assert len(answer["no_layout"]) == 1
 
 
+def test_a_search_names_machines_without_a_peak(capsys):
+    words = [
+        "predict",
+        "llm",
+        "llama3-8b",
+        "--on",
+        "dgx-a100,hgx-h100",
+        "--batch",
+        "16",
+        "--search",
+        "--precision",
+        "fp8",
+    ]
+    assert status_of(words) == 0
+    assert "dgx-a100: no peak is known for fp8; use --precision bf16 or half" in capsys.readouterr().out
+    alone = ["predict", "llm", "llama3-70b", "--on", "dgx-a100,hgx-h100", *words[5:]]
+    assert status_of(alone) == 1
+    told = capsys.readouterr()
+    assert "dgx-a100: no peak" in told.out
+    assert "hgx-h100: no layout" in told.err
+
+
 def test_the_verb_prints_json_and_its_status(capsys):
     words = ["predict", "llm", "llama3-8b", "--on", "hgx-h100", "--fsdp", "--batch", "64", "--tokens", "15T", "--json"]
     assert status_of(words) == 0

@@ -6,7 +6,7 @@ use crate::schedule::shape;
 use linkwright_schedule::{collectives as algorithm_files, patterns as pattern_files, Collective};
 use pyo3::prelude::*;
 
-/// All algorithms: `key, collective, name, summary, description, cost, needs, on_nodes, source, folds`.
+/// All algorithms: `key, collective, name, summary, description, cost, needs, source, on_nodes, folds`.
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::AlgorithmRow>>> {
     let entry = |algorithm: &&algorithm_files::Algorithm| {
@@ -14,7 +14,8 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Typed<'_, hints::AlgorithmRow>
             py,
             key = algorithm.key(),
             collective = algorithm.collective.name(),
-            ..algorithm.{name, summary, description, cost, needs, on_nodes, source},
+            ..algorithm.{name, summary, description, cost, needs, source},
+            on_nodes = algorithm.nodes != algorithm_files::NodeUse::Unused,
             folds = algorithm.program.is_some(),
         ))
     };

@@ -73,6 +73,12 @@ class NoLayoutError(LinkwrightError):
     code = "llm.no-layout"
 
 
+class NoPeakError(UsageError):
+    """A GPU whose peak in the precision asked for no file and no table states."""
+
+    code = "llm.no-peak"
+
+
 class NoGpuError(UsageError):
     """A GPU was requested on a host that has none."""
 

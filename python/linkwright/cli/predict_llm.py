@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.base.errors import NoLayoutError, UsageError, unknown
+from linkwright.base.errors import LinkwrightError, NoLayoutError, NoPeakError, UsageError, unknown
 from linkwright.base.units import GIGA, KILO, MEGA, TERA, format_time
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
@@ -173,7 +173,8 @@ def command(
             for layout in layouts
         ]
         return serving_table.show(served, watts, price, as_json)
-    made, unseen, without = [], 0, []
+    made, unseen = [], 0
+    without: list[LinkwrightError] = []
     for name in (one.strip() for one in machines.split(",")):
         forecaster = _Forecaster(trained, name, variant, efficiency)
         if search:
@@ -182,11 +183,16 @@ def command(
             except NoLayoutError as error:
                 without.append(NoLayoutError(f"{forecaster.machine}: {error}"))
                 continue
+            except NoPeakError as error:
+                without.append(error)
+                continue
             made, unseen = made + found_here, unseen + unseen_here
         else:
             made += [forecaster.forecast(layout) for layout in layouts]
     if without and not made:
-        raise without[0]
+        for error in without[:-1]:
+            say(str(error))
+        raise without[-1]
     if as_json:
         plain = [one.as_dict() | (one.whole(tokens, watts, price) if tokens else {}) for one in made]
         many = {"forecasts": plain} | (

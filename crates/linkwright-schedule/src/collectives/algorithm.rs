@@ -23,8 +23,8 @@ pub struct Algorithm {
     pub cost: &'static str,
     /// What it demands of a shape, in words; empty when nothing.
     pub needs: &'static str,
-    /// Whether the rows of its grid are the nodes of a machine.
-    pub on_nodes: bool,
+    /// What the nodes of a machine are to it.
+    pub nodes: NodeUse,
     /// Where it was published.
     pub source: &'static str,
     /// What every rank does, where all do the same: the schedule can then be folded. Waived, too, where
@@ -56,11 +56,23 @@ impl Algorithm {
     }
 }
 
-/// What an algorithm between the nodes of a machine needs, in words.
-pub(crate) const fn of_nodes(on_nodes: bool) -> &'static str {
-    match on_nodes {
-        true => "a grid: devices of a node x nodes",
-        false => "",
+/// What an algorithm makes of the nodes of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeUse {
+    /// All ranks are alike to it.
+    Unused,
+    /// They can be the rows of its grid.
+    Rows,
+    /// They are the rows of its grid, and it has no other.
+    Needed,
+}
+
+impl NodeUse {
+    pub(crate) const fn needs(self) -> &'static str {
+        match self {
+            NodeUse::Needed => "a grid: devices of a node x nodes",
+            NodeUse::Unused | NodeUse::Rows => "",
+        }
     }
 }
 
@@ -73,7 +85,7 @@ macro_rules! algorithm {
         pub $static:ident = $collective:ident $name:literal {
             cost: $cost:expr,
             $(needs: $needs:expr,)?
-            $(on_nodes: $on_nodes:literal,)?
+            $(nodes: $nodes:ident,)?
             source: $source:expr,
             $(program: $program:expr,)?
             build: $build:expr $(,)?
@@ -87,8 +99,8 @@ macro_rules! algorithm {
             summary: $summary.trim_ascii(),
             description: concat!($($description),+).trim_ascii(),
             cost: $cost,
-            needs: [$($needs,)? $($crate::collectives::algorithm::of_nodes($on_nodes),)? ""][0],
-            on_nodes: [$($on_nodes,)? false][0],
+            needs: [$($needs,)? $($crate::collectives::NodeUse::$nodes.needs(),)? ""][0],
+            nodes: [$($crate::collectives::NodeUse::$nodes,)? $crate::collectives::NodeUse::Unused][0],
             source: $source,
             program: {
                 let given: &[Option<$crate::collectives::algorithm::OfRank>] = &[$(Some($program),)? None];

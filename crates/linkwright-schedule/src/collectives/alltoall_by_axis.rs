@@ -30,6 +30,7 @@ algorithm! {
     /// a grid the ranks are one ring and blocks go straight.
     pub ALGORITHM = Alltoall "by_axis" {
         cost: "D rounds of sum of all sides - D messages, about D S bytes per rank",
+        nodes: Rows,
         source:
             "Suh and Shin, \"All-to-all personalized communication in multidimensional torus and mesh networks\" \
              (IEEE TPDS 2001); Bruck and others, \"Efficient algorithms for all-to-all communications in multiport \

@@ -22,6 +22,7 @@ algorithm! {
     /// straight and are stored nowhere: for large blocks on tori. Without a grid the ranks are one ring.
     pub ALGORITHM = Alltoall "by_shifts" {
         cost: "about (p-1)/2D rounds of 2D messages, S (p-1)/p bytes per rank",
+        nodes: Rows,
         source:
             "Scott, \"Efficient all-to-all communication patterns in hypercube and mesh topologies\" (DMCC 1991); \
              Hinrichs, Kosak, O'Hallaron, Stricker and Take, \"An architecture for optimal all-to-all personalized \

@@ -28,7 +28,7 @@ algorithm! {
     /// across the nodes, and a second ring spreads it. Few bytes between nodes, and few rounds.
     pub ALGORITHM = Allreduce "hierarchical" {
         cost: "2(columns-1) + 2 log2 rows rounds, 2 S (p-1)/p bytes per rank",
-        on_nodes: true,
+        nodes: Needed,
         source:
             "Jia and others, \"Highly scalable deep learning training system with mixed-precision\" (2018), section \
              3.3, for the three phases; Thakur, Rabenseifner and Gropp, \"Optimization of collective communication \

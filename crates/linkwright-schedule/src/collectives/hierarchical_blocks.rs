@@ -28,7 +28,7 @@ algorithm! {
     /// bytes and few rounds between nodes, on all NICs.
     pub ALLGATHER = Allgather "hierarchical" {
         cost: "ceil(log2 rows) + columns-1 rounds, S (p-1)/p bytes per rank",
-        on_nodes: true,
+        nodes: Needed,
         source: SOURCE,
         build: |shape| build(&ALLGATHER, shape),
     }
@@ -39,7 +39,7 @@ algorithm! {
     /// bytes and few rounds between nodes, on all NICs.
     pub REDUCE_SCATTER = ReduceScatter "hierarchical" {
         cost: "columns-1 + ceil(log2 rows) rounds, S (p-1)/p bytes per rank",
-        on_nodes: true,
+        nodes: Needed,
         source: SOURCE,
         build: |shape| build(&REDUCE_SCATTER, shape),
     }

@@ -29,7 +29,7 @@ algorithm! {
     /// the parts together: all NICs work.
     pub BROADCAST = Broadcast "hierarchical" {
         cost: "columns-1 + log2 rows rounds after the root's columns-1 messages; S log2(rows) / columns bytes per NIC",
-        on_nodes: true,
+        nodes: Needed,
         source: SOURCE,
         build: |shape| build(&BROADCAST, shape),
     }
@@ -40,7 +40,7 @@ algorithm! {
     /// collects the parts of its node: all NICs work.
     pub REDUCE = Reduce "hierarchical" {
         cost: "columns-1 + log2 rows rounds before the columns-1 messages to the root; S/columns bytes per NIC",
-        on_nodes: true,
+        nodes: Needed,
         source: SOURCE,
         build: |shape| build(&REDUCE, shape),
     }

@@ -48,7 +48,7 @@ mod tests;
 mod two_tree;
 mod uneven;
 
-pub use algorithm::Algorithm;
+pub use algorithm::{Algorithm, NodeUse};
 #[cfg(test)]
 pub(crate) use samples::samples;
 

@@ -24,7 +24,7 @@ algorithm! {
     /// vector, on its own rail. For several nodes whose network does not combine; to be cut into slices.
     pub ALGORITHM = Allreduce "nvls_tree" {
         cost: "2 log2(rows) + 2 rounds; S (n+1)/n bytes per rank inside a node of n, at most 2 S/n between nodes",
-        on_nodes: true,
+        nodes: Needed,
         source: "NVIDIA, NCCL 2.18, NVLSTree",
         build: build,
     }

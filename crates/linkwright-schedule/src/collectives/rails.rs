@@ -22,7 +22,7 @@ algorithm! {
         cost:
             "2 rounds of columns-1 and rows-1 messages; S (rows-1)/rows bytes per rank between nodes and as many more \
              inside",
-        on_nodes: true,
+        nodes: Needed,
         source: "NVIDIA, \"Doubling all2all performance with NVIDIA Collective Communication Library 2.12\" (2022)",
         build: build,
     }

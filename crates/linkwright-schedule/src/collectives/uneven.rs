@@ -51,7 +51,7 @@ algorithm! {
     /// One message to each other node, on its own rail. Rows of the grid are nodes.
     pub ALLTOALLV_RAILS = Alltoallv "rails" {
         cost: "2 rounds of at most rows-1 and columns messages; each block crosses the network once",
-        on_nodes: true,
+        nodes: Needed,
         source: DEEPEP,
         build: |shape| dispatch(&ALLTOALLV_RAILS, shape, 1),
     }
@@ -61,7 +61,7 @@ algorithm! {
     /// Every node and every GPU of a node has a queue of its own, as in the dispatch of this name.
     pub ALLTOALLV_RAILS_CHUNKED = Alltoallv "rails_chunked" {
         cost: "as rails, each message in at most 32 parts",
-        on_nodes: true,
+        nodes: Needed,
         source: DEEPEP,
         build: |shape| dispatch(&ALLTOALLV_RAILS_CHUNKED, shape, PARTS),
     }
@@ -81,7 +81,7 @@ algorithm! {
     /// of the grid are nodes.
     pub DISPATCH_RAILS = Dispatch "rails" {
         cost: "2 rounds of at most rows-1 and columns messages; a token crosses the network once per node",
-        on_nodes: true,
+        nodes: Needed,
         source: DEEPEP,
         build: |shape| dispatch(&DISPATCH_RAILS, shape, 1),
     }
@@ -93,7 +93,7 @@ algorithm! {
     /// equal and little is left to hand on at the end.
     pub DISPATCH_RAILS_CHUNKED = Dispatch "rails_chunked" {
         cost: "as rails, each message in at most 32 parts",
-        on_nodes: true,
+        nodes: Needed,
         source: DEEPEP,
         build: |shape| dispatch(&DISPATCH_RAILS_CHUNKED, shape, PARTS),
     }
@@ -122,7 +122,7 @@ algorithm! {
     /// DeepEP's normal mode, the way of the dispatch backwards. Rows of the grid are nodes.
     pub COMBINE_RAILS = Combine "rails" {
         cost: "2 rounds of at most columns-1 and rows-1 messages; a token crosses the network once per node",
-        on_nodes: true,
+        nodes: Needed,
         source: DEEPEP,
         build: |shape| combine(&COMBINE_RAILS, shape, 1),
     }
@@ -132,7 +132,7 @@ algorithm! {
     /// Every node and every GPU of a node has a queue of its own, as in the dispatch of this name.
     pub COMBINE_RAILS_CHUNKED = Combine "rails_chunked" {
         cost: "as rails, each message in at most 32 parts",
-        on_nodes: true,
+        nodes: Needed,
         source: DEEPEP,
         build: |shape| combine(&COMBINE_RAILS_CHUNKED, shape, PARTS),
     }

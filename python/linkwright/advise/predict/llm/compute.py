@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm.model import EXPERT
 from linkwright.advise.predict.training.compute import EFFICIENCY, peak_flops, stated
-from linkwright.base.errors import UsageError
+from linkwright.base.errors import NoPeakError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
 from linkwright.machines import ASSUMED, gpus
 
@@ -66,12 +66,12 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
         gpu: row of the table of GPUs, where it is not the first that the machine stands for.
 
     Raises:
-        UsageError: neither its file nor the table of GPUs states a peak in that precision.
+        NoPeakError: neither its file nor the table of GPUs states a peak in that precision.
     """
     name = Path(machine.file.removeprefix("composed ")).stem
     row = gpus.called(gpu) if gpu else gpus.of_machine(name)
     if name.startswith(ASSUMED) and not gpu and not (row and "bf16" in row.tensor_tflops):
-        raise UsageError(
+        raise NoPeakError(
             f"{machine.name}: its rates of products are those of another GPU of its generation; write a machine file "
             "with `tensor_bf16` (docs/machines.md)"
         )
@@ -81,13 +81,13 @@ def chip(machine: _native.Machine, precision: str, efficiency: float | None = No
     stated_wide = {key: stated(machine, key) for key in (WIDE[:1] if name.startswith(ASSUMED) else WIDE)}
     peaks = {key: peak.flops_per_s for key, peak in stated_wide.items() if peak and peak.flops_per_s > single}
     if not peaks:
-        raise UsageError(
+        raise NoPeakError(
             f"{machine.name}: its file states no peak of bf16 or half above single; add the fact `tensor_bf16`"
         )
     if row:
         peaks |= {key: value * TERA for key, value in row.tensor_tflops.items() if key not in WIDE}
     if precision not in peaks:
-        raise UsageError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
+        raise NoPeakError(f"{machine.name}: no peak is known for {precision}; use --precision {' or '.join(peaks)}")
     reached, basis, assumed = EFFICIENCY[1], "assumed: half of the peak, from a quarter to three quarters", True
     if efficiency:
         reached, basis, assumed = efficiency, GIVEN, False
