@@ -256,6 +256,13 @@ def test_a_low_clock_leaves_links_alone():
     assert factors["fabric.links.nvlink.bandwidth"] == 1
 
 
+def test_sockets_may_use_the_port_of_another_network():
+    """All GPUs of a node share a port of 100 Gb/s, or of 25."""
+    pair = System("a100-polaris", 2, 4, "slingshot-11", "nccl-2.18", "alltoall")
+    fast, slow = (case.system.time(1 << 28).time_us for case in cases(pair) if case.kind == "sockets")
+    assert slow == pytest.approx(4 * fast, rel=0.1)
+
+
 def test_what_to_type_is_of_the_vendor():
     assert "amd-smi" in System("mi300x", 1, 8, None, "rccl-2.22", "allreduce").command("links")
     assert "nvidia-smi" in NODE.command("links")
