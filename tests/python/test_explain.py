@@ -256,6 +256,13 @@ def test_a_low_clock_leaves_links_alone():
     assert factors["fabric.links.nvlink.bandwidth"] == 1
 
 
+def test_a_low_clock_lowers_links_whose_channels_no_file_states():
+    """MI300X: what eight GPUs carry falls with the clock."""
+    node = System("mi300x", 1, 8, None, "rccl-2.22", "allreduce")
+    size = 1 << 33
+    assert hypothesis(node, "low clock").time(size).time_us == pytest.approx(node.time(size).time_us / 0.7, rel=0.02)
+
+
 def test_sockets_may_use_the_port_of_another_network():
     """All GPUs of a node share a port of 100 Gb/s, or of 25."""
     pair = System("a100-polaris", 2, 4, "slingshot-11", "nccl-2.18", "alltoall")
