@@ -25,6 +25,7 @@ LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 LEFT = 1.15  # the factor that a single fault may leave, before two are tried
 SURE = 0.7  # the probability from which on the first cause is called certain
 WHOLE = 6  # sizes of a whole curve
+CASES = 2  # of a kind, whose whole curves are simulated
 # The factor by which a cause may be apart, and the power of that of the healthy machine: of a fault of a factor of
 # ten, three quarters more is known well.
 WITHIN, OF_HEALTHY = 1.5, 0.25
@@ -231,6 +232,7 @@ def _doubles(singles: Sequence[Suspect], facts: Facts, asked: CauseSearch) -> li
 def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
     """The likeliest case of each kind, the likeliest kinds first; whole curves of those alone that a few sizes choose.
 
+    A few sizes choose a kind well, but not its case: one process that delays three sizes as much may delay others less.
     A kind with many cases fits more logs, so its weight is the mean of its cases, but for those that change nothing.
     """
     coarse = asked.screened
@@ -241,12 +243,14 @@ def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
             kinds.setdefault(case.kind, []).append(asked.suspect(case, curve))
     chosen = []
     for screened in kinds.values():
-        best = max(screened, key=lambda one: one.weight)
+        best, *_ = ordered = sorted(screened, key=lambda one: -one.weight)
         mean = math.fsum(math.exp(one.weight - best.weight) for one in screened) / len(screened)
-        chosen.append((best.weight + math.log(mean), math.log(mean), best.cases[0]))
+        chosen.append((best.weight + math.log(mean), math.log(mean), [one.cases[0] for one in ordered[:CASES]]))
     least = max((weight for weight, *_ in chosen), default=0.0) - BEHIND
     whole = (
-        asked.suspect(case, asked.simulated(case, asked.sizes), mean) for weight, mean, case in chosen if weight > least
+        max((asked.suspect(case, asked.simulated(case, asked.sizes), mean) for case in its), key=lambda one: one.weight)
+        for weight, mean, its in chosen
+        if weight > least
     )
     return sorted(whole, key=lambda one: -one.weight)
 
