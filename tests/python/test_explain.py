@@ -105,6 +105,17 @@ def test_curves_that_times_cannot_tell_apart_share_a_place():
     assert {"no GPUDirect", "ACS"} in map(set, kinds(logs.explained(table(PAIR.on("gpudirect=0")), PAIR, "")))
 
 
+def test_a_cause_that_is_no_likelier_than_a_healthy_machine_is_listed_where_something_is_wrong():
+    """Sizes up to 1M take two to three times as long: one process, or a protocol that is worse at large sizes, too."""
+    sizes = [1 << at for at in (10, 13, 15, 18, 20, 23, 25, 28, 30, 33)]
+    factors = (2.2, 2.6, 2.4, 3.3, 2.2, 1.4, 1.0, 1.1, 0.9, 1.15)
+    rows = tuple(LogRow(size, NODE.time(size).time_us * by, 1) for size, by in zip(sizes, factors, strict=True))
+    asked = LogTable("nccl-tests", "allreduce", 8, 1, "float", "sum", None, rows)
+    answer = logs.explained(asked, NODE, "")
+    assert answer.verdict.word != "fine"
+    assert [its[0] for its in kinds(answer)[:2]] == ["one process", "protocol"]
+
+
 # ---- how probable a curve makes a log
 
 LARGE = [1 << at for at in range(26, 34)]

@@ -132,12 +132,13 @@ class CauseSearch:
         return Suspect((case,), times, apart, found + math.log(case.common) + common)
 
 
-def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Suspect]]:
+def suspects(asked: CauseSearch, facts: Facts, *, slow: bool) -> tuple[list[Suspect], list[Suspect]]:
     """Return the faults that give the numbers; if there are none, the nearest ones, too far for a cause.
 
     Args:
         asked: the log that is to be explained.
         facts: what else it says.
+        slow: whether its verdict is not fine, so that a cause need not be likelier than the healthy machine.
     """
     healthy, apart = asked.log.fit(asked.log.healthy)
     proved = stated(asked, facts)
@@ -152,14 +153,16 @@ def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Susp
     before = proved.weight if proved else healthy
     # A second fault on top of one that is likelier by itself says nothing new.
     alone = {case.kind: one.weight for one in ranked for case in one.cases}
-    causes = [
+    near = [
         one
         for one in ranked
         if one.distance <= _within(one, apart)
-        and one.weight > before
         and one.probability >= LEAST
         and all(alone.get(kind, one.weight) <= one.weight for kind in one.cases[0].kind.split(" + "))
     ]
+    better = [one for one in near if one.weight > before]
+    # Something is wrong, so what comes nearer than a healthy machine is listed, too, if nothing proves another cause.
+    causes = better if proved or not slow else [one for one in near if one.weight > before or one.distance < apart]
     listed = [*([proved] if proved else []), *causes]
     far = [] if listed else [one for one in ranked if one.distance < apart and not _two(one)]
     return listed, sorted(far, key=lambda one: one.distance)[:MOST_FAR]
