@@ -121,6 +121,15 @@ def test_a_cause_that_is_no_likelier_than_a_healthy_machine_is_listed_where_some
 LARGE = [1 << at for at in range(26, 34)]
 
 
+def test_an_effect_at_one_size_alone_is_not_relied_on():
+    """A library switches protocols at other sizes than the model: a peak that the log lacks says little."""
+    healthy = dict.fromkeys((1 << at for at in range(20, 30)), 1.0)
+    twice = dict.fromkeys(healthy, 2.0)
+    log = Observed(twice, healthy, 1.0)
+    peak, step = ({size: 8.0 if at in its else 2.0 for at, size in enumerate(healthy)} for its in ((4,), (4, 5)))
+    assert log.fit(peak)[1] < 1.1 < 1.4 < log.fit(step)[1]
+
+
 def observed(measured, healthy):
     return Observed(dict(zip(LARGE, measured, strict=True)), dict(zip(LARGE, healthy, strict=True)), 1.0)
 
