@@ -105,9 +105,29 @@ def test_curves_that_times_cannot_tell_apart_share_a_place():
     assert {"no GPUDirect", "ACS"} in map(set, kinds(logs.explained(table(PAIR.on("gpudirect=0")), PAIR, "")))
 
 
+def test_a_cause_that_is_no_likelier_than_a_healthy_machine_is_listed_where_something_is_wrong():
+    """Sizes up to 1M take two to three times as long: one process, or a protocol that is worse at large sizes, too."""
+    sizes = [1 << at for at in (10, 13, 15, 18, 20, 23, 25, 28, 30, 33)]
+    factors = (2.2, 2.6, 2.4, 3.3, 2.2, 1.4, 1.0, 1.1, 0.9, 1.15)
+    rows = tuple(LogRow(size, NODE.time(size).time_us * by, 1) for size, by in zip(sizes, factors, strict=True))
+    asked = LogTable("nccl-tests", "allreduce", 8, 1, "float", "sum", None, rows)
+    answer = logs.explained(asked, NODE, "")
+    assert answer.verdict.word != "fine"
+    assert [its[0] for its in kinds(answer)[:2]] == ["one process", "protocol"]
+
+
 # ---- how probable a curve makes a log
 
 LARGE = [1 << at for at in range(26, 34)]
+
+
+def test_an_effect_at_one_size_alone_is_not_relied_on():
+    """A library switches protocols at other sizes than the model: a peak that the log lacks says little."""
+    healthy = dict.fromkeys((1 << at for at in range(20, 30)), 1.0)
+    twice = dict.fromkeys(healthy, 2.0)
+    log = Observed(twice, healthy, 1.0)
+    peak, step = ({size: 8.0 if at in its else 2.0 for at, size in enumerate(healthy)} for its in ((4,), (4, 5)))
+    assert log.fit(peak)[1] < 1.1 < 1.4 < log.fit(step)[1]
 
 
 def observed(measured, healthy):
@@ -254,6 +274,20 @@ def test_a_low_clock_leaves_links_alone():
     assert factors["fabric.transport.nvlink_simple.start"] == pytest.approx(1 / 0.7)
     assert factors["fabric.transport.nvlink_simple.channel"] == pytest.approx(0.7)
     assert factors["fabric.links.nvlink.bandwidth"] == 1
+
+
+def test_a_low_clock_lowers_links_whose_channels_no_file_states():
+    """MI300X: what eight GPUs carry falls with the clock."""
+    node = System("mi300x", 1, 8, None, "rccl-2.22", "allreduce")
+    size = 1 << 33
+    assert hypothesis(node, "low clock").time(size).time_us == pytest.approx(node.time(size).time_us / 0.7, rel=0.02)
+
+
+def test_sockets_may_use_the_port_of_another_network():
+    """All GPUs of a node share a port of 100 Gb/s, or of 25."""
+    pair = System("a100-polaris", 2, 4, "slingshot-11", "nccl-2.18", "alltoall")
+    fast, slow = (case.system.time(1 << 28).time_us for case in cases(pair) if case.kind == "sockets")
+    assert slow == pytest.approx(4 * fast, rel=0.1)
 
 
 def test_what_to_type_is_of_the_vendor():

@@ -289,10 +289,16 @@ def test_a_topology_file_may_hide_the_links():
     assert named["topology file"].common > plain["no links"].common
 
 
-def test_a_protocol_is_forced_with_every_algorithm_that_has_it():
-    found = {case.system.algorithm for case in cases(NODE) if case.kind == "protocol"}
-    assert {"nccl-2.27/ring/ll", "nccl-2.27/tree/ll", "nccl-2.27/nvls/simple"} <= found
-    assert not any("nvls/ll" in name for name in found)
+def test_a_forced_protocol_leaves_the_algorithm_to_the_library():
+    """Of those that have it: NVLS is not used with LL."""
+    found = {case.system.algorithm: case.system for case in cases(NODE) if case.kind == "protocol"}
+    assert set(found) == {"nccl-2.27//simple", "nccl-2.27//ll", "nccl-2.27//ll128"}
+    assert found["nccl-2.27//simple"].choice(1 << 30).algorithm == "nvls"
+    assert found["nccl-2.27//ll"].choice(1 << 30).algorithm in ("ring", "tree")
+    ring = cases(NODE.having(algorithm="nccl-2.27/ring"))
+    assert {case.system.algorithm for case in ring if case.kind == "protocol"} == {
+        "nccl-2.27/ring/simple", "nccl-2.27/ring/ll", "nccl-2.27/ring/ll128",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

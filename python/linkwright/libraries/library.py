@@ -96,7 +96,8 @@ def of_training(machine: _native.Machine) -> str | None:
 def plan(machine: _native.Machine, asked: Collective) -> Plan:
     """Plan a collective whose algorithm belongs to the library.
 
-    `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` forces it in part, `nccl-2.27/tree/ll` wholly.
+    `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` and `nccl-2.27//ll` force it in part,
+    `nccl-2.27/tree/ll` wholly.
     """
     stem, *forced = asked.algorithm.split("/")
     known = algorithms(machine, asked.collective)
@@ -106,7 +107,7 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
     name, _, version = stem.partition("-")
     if asked.ranks < 2 and version not in nccl.EARLY:
         raise WaivedError(f"{asked.algorithm}: takes no time on 1 rank; ask for more ranks")
-    made = LIBRARIES[name].planned(machine, version, (*forced, None, None)[:2], asked)
+    made = LIBRARIES[name].planned(machine, version, (*(part or None for part in forced), None, None)[:2], asked)
     if made.mode not in stated["modes"]:
         raise WaivedError(f"{asked.algorithm}: {machine.name} has no path for mode `{made.mode}` of {stated['name']}")
     path = stated["modes"][made.mode]

@@ -186,7 +186,7 @@ def explained(
     if causes and doubtful:
         named = list(filter(None, [stated(search, facts)]))
     elif causes and not (well and (assumed or not slow)):
-        named, nearest = suspects(search, facts)
+        named, nearest = suspects(search, facts, slow=judged.word != "fine")
     guessed &= not any(one.stated for one in named[:1])
     doubted = [remarks.other_ports(system, last, measured[last])] if guessed or other_ports else []
     return Answer(

@@ -7,6 +7,8 @@
       noise     of every size for itself
       strength  a share of ln(fault / healthy): a fault is stronger or weaker than it was simulated, at all sizes and,
                 to another share that fades, at some
+      switch    how far the effect of a fault at one size stands out from those at its neighbours: there the model
+                of the fault or the healthy machine switches protocols, and a library may do so at another size
 
 Each is normal, so their covariances add up and nothing is searched. A Student t takes the place of the normal
 distribution, because a model that is wrong at one size is often wrong at the others. A curve that differs from the
@@ -31,6 +33,7 @@ from .hypotheses.kind import STEADY
 # Standard deviations of y, and the ln(size / size) over which an error of the shape falls to 1 / e.
 LEVEL, LAUNCH, SHAPE, FADES = 0.08, 0.35, 0.30, 2.6
 BENT = 0.25  # of ln(fault / healthy): what the strength differs from size to size
+SHAPED = 6  # sizes from which on what one size stands out is told from the shape
 TAIL = 4.0  # degrees of freedom of the Student t
 COUNTS = 0.6  # of a ln(likelihood): what is known of errors is not all
 UNKNOWN = 1.0  # standard deviation of the level of a fault that nobody thought of
@@ -68,8 +71,8 @@ class Observed:
         curve, healthy, measured = (
             np.array([its[size] for size in sizes]) for its in (times, self.healthy, self.measured)
         )
-        known = self._errors(at, curve, noise)
         effect = np.log(curve / healthy)
+        known = self._errors(at, curve, noise) + np.diag(_peaks(effect) ** 2)
         off = np.log(measured / curve)
         bent = BENT**2 * self._fading(at) if strength else 0.0
         found = _likelihood(off, known + (strength**2 + bent) * np.outer(effect, effect))
@@ -106,6 +109,14 @@ class Observed:
     def _fading(self, sizes: _Array) -> _Array:
         """The correlation of errors that fade from one size to the next."""
         return np.exp(-np.abs(np.subtract.outer(np.log(sizes), np.log(sizes))) / FADES)
+
+
+def _peaks(effect: _Array) -> _Array:
+    """How far each effect is from the median of it and its neighbours; nothing at the ends, and of few sizes."""
+    found = np.zeros_like(effect)
+    if len(effect) >= SHAPED:
+        found[1:-1] = effect[1:-1] - np.median([effect[:-2], effect[1:-1], effect[2:]], axis=0)
+    return found
 
 
 def _likelihood(off: _Array, covariance: _Array) -> float:

@@ -25,6 +25,7 @@ LEAST_SIZES = 0.5  # of the sizes that a hypothesis has to serve
 LEFT = 1.15  # the factor that a single fault may leave, before two are tried
 SURE = 0.7  # the probability from which on the first cause is called certain
 WHOLE = 6  # sizes of a whole curve
+CASES = 2  # of a kind, whose whole curves are simulated
 # The factor by which a cause may be apart, and the power of that of the healthy machine: of a fault of a factor of
 # ten, three quarters more is known well.
 WITHIN, OF_HEALTHY = 1.5, 0.25
@@ -131,12 +132,13 @@ class CauseSearch:
         return Suspect((case,), times, apart, found + math.log(case.common) + common)
 
 
-def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Suspect]]:
+def suspects(asked: CauseSearch, facts: Facts, *, slow: bool) -> tuple[list[Suspect], list[Suspect]]:
     """Return the faults that give the numbers; if there are none, the nearest ones, too far for a cause.
 
     Args:
         asked: the log that is to be explained.
         facts: what else it says.
+        slow: whether its verdict is not fine, so that a cause need not be likelier than the healthy machine.
     """
     healthy, apart = asked.log.fit(asked.log.healthy)
     proved = stated(asked, facts)
@@ -151,14 +153,16 @@ def suspects(asked: CauseSearch, facts: Facts) -> tuple[list[Suspect], list[Susp
     before = proved.weight if proved else healthy
     # A second fault on top of one that is likelier by itself says nothing new.
     alone = {case.kind: one.weight for one in ranked for case in one.cases}
-    causes = [
+    near = [
         one
         for one in ranked
         if one.distance <= _within(one, apart)
-        and one.weight > before
         and one.probability >= LEAST
         and all(alone.get(kind, one.weight) <= one.weight for kind in one.cases[0].kind.split(" + "))
     ]
+    better = [one for one in near if one.weight > before]
+    # Something is wrong, so what comes nearer than a healthy machine is listed, too, if nothing proves another cause.
+    causes = better if proved or not slow else [one for one in near if one.weight > before or one.distance < apart]
     listed = [*([proved] if proved else []), *causes]
     far = [] if listed else [one for one in ranked if one.distance < apart and not _two(one)]
     return listed, sorted(far, key=lambda one: one.distance)[:MOST_FAR]
@@ -231,6 +235,7 @@ def _doubles(singles: Sequence[Suspect], facts: Facts, asked: CauseSearch) -> li
 def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
     """The likeliest case of each kind, the likeliest kinds first; whole curves of those alone that a few sizes choose.
 
+    A few sizes choose a kind well, but not its case: one process that delays three sizes as much may delay others less.
     A kind with many cases fits more logs, so its weight is the mean of its cases, but for those that change nothing.
     """
     coarse = asked.screened
@@ -241,12 +246,14 @@ def _likeliest(its: Iterable[Case], asked: CauseSearch) -> list[Suspect]:
             kinds.setdefault(case.kind, []).append(asked.suspect(case, curve))
     chosen = []
     for screened in kinds.values():
-        best = max(screened, key=lambda one: one.weight)
+        best, *_ = ordered = sorted(screened, key=lambda one: -one.weight)
         mean = math.fsum(math.exp(one.weight - best.weight) for one in screened) / len(screened)
-        chosen.append((best.weight + math.log(mean), math.log(mean), best.cases[0]))
+        chosen.append((best.weight + math.log(mean), math.log(mean), [one.cases[0] for one in ordered[:CASES]]))
     least = max((weight for weight, *_ in chosen), default=0.0) - BEHIND
     whole = (
-        asked.suspect(case, asked.simulated(case, asked.sizes), mean) for weight, mean, case in chosen if weight > least
+        max((asked.suspect(case, asked.simulated(case, asked.sizes), mean) for case in its), key=lambda one: one.weight)
+        for weight, mean, its in chosen
+        if weight > least
     )
     return sorted(whole, key=lambda one: -one.weight)
 

@@ -9,14 +9,18 @@ from linkwright.formats.logs import Facts
 
 from .kind import ROUGH, Case, Hypothesis, checks, unless
 
+# The port of the network `sockets`, and a slower one, as management networks have it (assumed).
+PORTS = (("sockets", ""), ("sockets,rate=25", ", over a port of 25 Gb/s"))
 _GREP = "grep 'NET/' in the log with NCCL_DEBUG=INFO: Socket instead of IB or OFI"
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
     stated = _said(facts)
-    if system.nodes > 1 and stated is not None:
+    if system.nodes < 2 or stated is None:
+        return
+    for fabric, over in PORTS:
         yield Case(
-            "sockets are used instead of RDMA", system.having(fabric="sockets"), "sockets",
+            f"sockets are used instead of RDMA{over}", system.having(fabric=fabric), "sockets",
             "no plugin for the network was found, or NCCL_IB_DISABLE=1 is set",
             checks("ls /dev/infiniband; fi_info -p efa", unless(stated, _GREP)),
             "unset NCCL_IB_DISABLE; install the plugin (aws-ofi-nccl, rdma-core) in the container", stated,
