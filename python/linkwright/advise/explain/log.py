@@ -310,7 +310,8 @@ def doubts(answer: Answer) -> list[str]:
         nearest = f"The nearest simulated faults are no causes: {far}." if far else "No simulated fault comes near."
         return [f"Your numbers are not explained by links, ports or protocols. {nearest}"]
     first = answer.suspects[0]
-    return [*_indistinct(first), *_weak(answer, first)]
+    unsure = ["Whether anything is wrong is unsure; the probabilities are for the case that something is."]
+    return [*(unsure if answer.verdict.word == "unsure" else ()), *_indistinct(first), *_weak(answer, first)]
 
 
 def _indistinct(first: Suspect) -> list[str]:
