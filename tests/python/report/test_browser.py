@@ -100,7 +100,7 @@ def test_controls_have_names(opened, request, name):
 def test_every_kind_of_page_fits_a_phone_and_names_its_controls(browser, tmp_path, kind):
     path, words = tmp_path / "page.html", list(WRITES[kind])
     if kind == "run":
-        words[-1:] = ["--runs", str(synthetic.folder(tmp_path / "runs" / "demo").parent), "--out"]
+        words[-1:] = ["--runs", str(synthetic.folder(tmp_path / "runs" / "demo").parent), "--report"]
     done = invoke(*words, str(path))
     assert done.status == 0, done.err
     for width in (1280, 420):
