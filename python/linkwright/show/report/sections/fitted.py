@@ -114,16 +114,8 @@ def _choices(choices: list[dict]) -> Table:
     for c in choices:
         tone = "good" if c["loss"] <= 1 + GOOD else "warn"
         loss = Cell(f"{c['loss']:.2f}", c["loss"], tone=tone)
-        rows.append(
-            [
-                c["collective"],
-                Cell(str(c["ranks"]), c["ranks"]),
-                cells.size(c["size_bytes"]),
-                c["measured"],
-                c["predicted"],
-                loss,
-            ]
-        )
+        size = cells.size(c["size_bytes"])
+        rows.append([c["collective"], Cell(str(c["ranks"]), c["ranks"]), size, c["measured"], c["predicted"], loss])
     columns = [Column("Collective"), Column("Ranks", numeric=True), Column("Size", "B", numeric=True)]
     columns += [Column("Measured fastest"), Column("Predicted fastest"), Column("Loss", numeric=True)]
     how = "Loss: measured time of the predicted algorithm / that of the fastest; 1 is the right choice."

@@ -122,13 +122,8 @@ def _not_found(cache: Cache, sizes: np.ndarray) -> list[Cell]:
     elif np.sum((ratios >= 1 / NAMED_WITHIN) & (ratios <= 1)) < 2 or not np.any((ratios > 1) & (ratios <= 4)):
         why = "too few working sets around it have a result"
     verdict = Cell("not found", detail=why, tone="warn")
-    return [
-        Cell(cache.name),
-        values.missing(""),
-        values.missing("no step"),
-        cells.size(float(cache.size_bytes)),
-        verdict,
-    ]
+    size = cells.size(float(cache.size_bytes))
+    return [Cell(cache.name), values.missing(""), values.missing("no step"), size, verdict]
 
 
 def rounded(size_bytes: float) -> float:
