@@ -20,10 +20,10 @@ from linkwright.base.units import KILO
 
 from . import checks
 from .facts import Gathered
-from .inspector import BY_RANK, COLLECTIVES, REDUCES
+from .inspector import BY_RANK, COLLECTIVES
 from .kinds import LogRow, LogTable, TextReader
 from .lines import MOST_RATE, MOST_ROWS, MOST_SIZE, number, shown, whole
-from .reading import TextReading
+from .reading import REDUCES, TextReading
 
 TOOL = "NCCL Prometheus"
 _LINE = re.compile(
