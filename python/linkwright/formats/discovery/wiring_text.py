@@ -52,7 +52,7 @@ PATH: Table = {
 def stated(number: Number) -> Table:
     """A number as the table that a machine file has."""
     value = int(number.value) if number.value == int(number.value) else float(number.value)
-    return {"value": value, "unit": number.unit, "status": number.status, "source": number.source}
+    return writer.number(value, number.unit, number.status, number.source)
 
 
 def _endpoints(w: Wiring) -> Table:
