@@ -4,13 +4,12 @@ import json
 import math
 import random
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import mutants
-from linkwright import executors, machines
+from linkwright import machines
 from linkwright.advise.locate import fault, pair_map, results, rounds, watch
 from linkwright.advise.locate.effects import SHARES, FaultModel, fair_shares
 from linkwright.advise.locate.parts import HostLayout
@@ -679,9 +678,7 @@ def job(monkeypatch, tree):
                 test, tuple(healthy * rate(cell[0], repeats) for cell, healthy in rates), f"turn {len(ran)}"
             )
 
-        ranks = SimpleNamespace(job=lambda *_: nullcontext(True), resolve=lambda *_: SimpleNamespace(handle=None))
-        monkeypatch.setattr(executors, "EXECUTORS", {"mpi": ranks})
-        monkeypatch.setattr(locate_job, "check_job", lambda *_: None)
+        monkeypatch.setattr(locate_job, "job", lambda _: nullcontext("ranks"))
         monkeypatch.setattr(locate_job, "measured", measured)
         locate_job.search(asked, (), None, 60.0, None, False)
         return ran

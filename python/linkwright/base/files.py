@@ -238,7 +238,7 @@ def read_json(path: Path, what: str) -> Any:
     import json  # a command that reads none starts faster without
 
     try:
-        return json.loads(read_text(path, what), parse_constant=_no_number)
+        return json.loads(read_text(path, what), parse_constant=no_number)
     except json.JSONDecodeError as error:
         raise FileError(f"{path}:{error.lineno}: is not valid JSON ({error.msg}); give {what}") from None
     except RecursionError:
@@ -247,7 +247,8 @@ def read_json(path: Path, what: str) -> Any:
         raise FileError(f"{path}: is not valid JSON ({str(error).partition(';')[0]}); give {what}") from None
 
 
-def _no_number(word: str) -> None:
+def no_number(word: str) -> None:
+    """Refuse a word such as NaN, which JSON does not have; for `parse_constant`."""
     raise ValueError(f"{word} is not a number")
 
 

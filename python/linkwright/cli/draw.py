@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option("--dark", is_flag=True, help="Light on dark, for .svg and .png; a page follows the browser's setting.")
 @click.option("--report", is_flag=True, help="Write the HTML report of a run again.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE",
+@options.file(
+    "--out",
     help="Where to write: .svg and .png are still, .html is animated. A report goes into its run folder by default.",
-)  # fmt: skip
+)
 @options.runs
 def command(
     what: tuple[str, ...],

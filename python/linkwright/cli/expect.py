@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,7 @@ SIZES = "1M..8G"
 
 @click.command(name="expect")
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
-@click.option(
-    "--on", "machine", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or the path of a machine file.",
-)  # fmt: skip
+@options.on("machine", required=True, help="A described machine, or the path of a machine file.")
 @options.variant
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
 @click.option("--algorithm", "-a", "version", metavar="VERSION", help="Version of the library, such as `nccl-2.26`.")
@@ -35,11 +33,8 @@ SIZES = "1M..8G"
     help="What to write: `linkwright list gates` lists all.",
 )  # fmt: skip
 @options.as_json
-@click.option(
-    "--log", type=click.Path(path_type=Path), metavar="FILE",
-    help="Judge this log of a benchmark; the exit status is 1 if a size is below its floor.",
-)  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE; default: stdout.")
+@options.file("--log", help="Judge this log of a benchmark; the exit status is 1 if a size is below its floor.")
+@options.file("--out", help="Write to FILE; default: stdout.")
 def command(
     collectives: str,
     machine: str,
@@ -104,14 +99,11 @@ def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> E
     measured = expect.measured(logs.tables(read), read.facts, found, str(log)) if read else None
     chosen = measured.sizes() if measured and sizes is None else parse_sizes(SIZES if sizes is None else sizes)
     expect.check_sizes(found, chosen)
-    progress = Progress(len(found) * len(chosen), "simulating")
     made = []
-    try:
+    with closing(Progress(len(found) * len(chosen), "simulating")) as progress:
         for done, one in enumerate(expect.expectations(found, chosen), 1):
             made.append(one)
             progress.show(done, one.label)
-    finally:
-        progress.close()
     expected = expect.answer(asked, found, made)
     return expect.judged(expected, found, measured, str(log)) if measured else expected
 

@@ -29,10 +29,9 @@ class Answered(NamedTuple):
 
 @click.command(name="explain")
 @click.argument("somethings", nargs=-1, required=True, metavar="LOG|DUMP...|RUN[:EXPERIMENT]|SCHEDULE")
-@click.option(
-    "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="The described machine, or a machine file; default for a log: chosen by the devices that it names.",
-)  # fmt: skip
+@options.on(
+    "machine", help="The described machine, or a machine file; default for a log: chosen by the devices that it names."
+)
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule, or of a log that does not state them.")
 @click.option("--size", type=options.Size(), help="Message size of a schedule; default: 1M, or that of a file.")
 @click.option("--table", type=click.IntRange(1), help="Only this table of a log, counted from 1.")
@@ -40,7 +39,7 @@ class Answered(NamedTuple):
     "--search", "search_s", type=options.Duration(), metavar="TIME",
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
-@click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write the answer as a page.")
+@options.file("--report", metavar="FILE.html", help="Also write the answer as a page.")
 @click.option(
     "--gate", is_flag=True,
     help="Exit with status 1, and say why on stderr, if a log is slow, even at a few sizes, states a fault, or hangs.",

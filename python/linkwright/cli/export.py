@@ -25,12 +25,7 @@ USUAL = (8, 64 << 10)
     help="The format; `linkwright list exporters` lists those of runs, `linkwright list plans` those of schedules.",
 )  # fmt: skip
 @click.option("--machine", metavar="NAME", help="Export only this machine of the run, by its name in the report.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write to FILE (of tt-metalium, a new folder), all or nothing; default: stdout.",
-)
+@options.file("--out", help="Write to FILE (of tt-metalium, a new folder), all or nothing; default: stdout.")
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule; default: 8, or those of a file.")
 @click.option("--size", type=options.Size(), help="Message size of a schedule; default: 64K, or that of a file.")
 @options.data

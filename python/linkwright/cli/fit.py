@@ -16,9 +16,9 @@ from linkwright.cli.output import print_json, print_table
 @click.argument("run", default="latest")
 @click.option("--machine", metavar="NAME", help="The measured machine, if the run holds several.")
 @click.option("--name", metavar="KEY", help="Name of the machine file; default: the machine's.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the machine file to FILE.")
-@click.option(
-    "--map", "map_file", type=click.Path(path_type=Path), metavar="FILE",
+@options.file("--out", help="Also write the machine file to FILE.")
+@options.file(
+    "--map", "map_file",
     help="Fit switches and links to this map of hosts (`locate --run --json`), and predict the run.",
 )  # fmt: skip
 @options.as_json

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 @click.option("--machine", default="imported", show_default=True, metavar="NAME", help="The machine that was measured.")
 @click.option("--collective", metavar="NAME", help="The collective, if the file does not state it.")
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that took part, if the file does not state them.")
-@click.option(
-    "--on", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="The healthy machine to compare with; default: chosen by the devices that the log names.",
-)  # fmt: skip
+@options.on(help="The healthy machine to compare with; default: chosen by the devices that the log names.")
 @options.variant
 @options.as_json
 @options.runs

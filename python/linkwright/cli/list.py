@@ -19,10 +19,7 @@ HELP = f"""KIND is one of {", ".join(KINDS[:-1])}, or `runs`, listed from newest
 @click.command(name="list", help=HELP)
 @click.argument("kind", required=False, metavar="[KIND]", shell_complete=options.among(KINDS))
 @click.option("--json", "as_json", is_flag=True, help="Print every field of every entry as JSON.")
-@click.option(
-    "--runs", "root_folder", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="Folder that holds the run folders.  [default: runs]",
-)  # fmt: skip
+@options.file("--runs", "root_folder", metavar="FOLDER", help="Folder that holds the run folders.  [default: runs]")
 def command(kind: str | None, as_json: bool, root_folder: Path | None) -> None:
     """Print the entries of one kind, or of all that are registered."""
     if kind and kind not in KINDS:

@@ -29,24 +29,20 @@ SHOWN = 5  # answers, pairs and remarks in a text
 
 @click.command(name="locate")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[FILES]...")
-@click.option(
-    "--on", "name", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="The machine as it should be, or the path of its file; with --run it may be omitted.",
-)  # fmt: skip
+@options.on("name", help="The machine as it should be, or the path of its file; with --run it may be omitted.")
 @options.variant
-@click.option(
-    "--results", multiple=True, type=click.Path(path_type=Path), metavar="FILES...",
+@options.file(
+    "--results", multiple=True, metavar="FILES...",
     help="Results of tests: lines of --log, logs named by their hosts (`a+b.log`), run folders of `pattern/pairs`.",
 )  # fmt: skip
-@click.option("--baseline", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-              help="Results of the same machine when it was healthy, instead of modelled rates.")  # fmt: skip
+@options.file(
+    "--baseline", multiple=True, help="Results of the same machine when it was healthy, instead of modelled rates."
+)
 @click.option("--as", "form", type=click.Choice(["mpirun", "nccl-tests", "slurm"]), default="mpirun", show_default=True,
               help="Commands to print.")  # fmt: skip
 @click.option("--hosts", metavar="LIST", help="Names of the hosts, in the order of the machine: `node[01-04]`, `a,b`.")
 @click.option("--run", "runs", is_flag=True, help="Run the tests in this MPI job, until the verdict.")
-@click.option(
-    "--log", type=click.Path(path_type=Path), metavar="FILE", help="With --run: append results to FILE.jsonl."
-)
+@options.file("--log", help="With --run: append results to FILE.jsonl.")
 @click.option(
     "--budget", type=options.Duration(), default="20m", show_default=True, help="With --run: stop after this."
 )
@@ -55,15 +51,12 @@ SHOWN = 5  # answers, pairs and remarks in a text
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="With --watch: stop after N rounds.")
 @click.option("--alarms", type=click.FloatRange(1e-6, 1000), default=0.1, show_default=True, metavar="N",
               help="With --watch: false alarms a day, of all rates together.")  # fmt: skip
-@click.option("--textfile", type=click.Path(path_type=Path), metavar="FILE",
-              help="With --watch: metrics for the textfile collector of Prometheus, FILE.prom.")  # fmt: skip
+@options.file("--textfile", help="With --watch: metrics for the textfile collector of Prometheus, FILE.prom.")
 @click.option("--noise", type=options.Share(proper=True), default="3%", show_default=True,
               help="Relative deviation of a rate from run to run.")  # fmt: skip
 @click.option("--sure", type=options.Share(proper=True), default="95%", show_default=True,
               help="Probability that ends the search.")  # fmt: skip
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the machine with the fault to FILE."
-)
+@options.file("--out", help="Write the machine with the fault to FILE.")
 @options.as_json
 def command(
     more: tuple[Path, ...], name: str | None, variant: Variant, results: tuple[Path, ...], baseline: tuple[Path, ...],

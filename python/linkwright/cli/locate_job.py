@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +15,7 @@ from linkwright.base.units import MEGA, US_PER_S, counted, format_size
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from linkwright.advise.locate.posterior import Observation
     from linkwright.advise.locate.rounds import Test
@@ -31,14 +32,10 @@ def search(
 ) -> None:
     """Run tests in this MPI job, until the verdict."""
     from linkwright.advise.locate.search import MOST_WAITS
-    from linkwright.executors import EXECUTORS
 
-    mpi = EXECUTORS["mpi"]
-    with mpi.job(True, False) as leads:
-        if not leads:
+    with job(asked) as world:
+        if world is None:
             return
-        world = mpi.resolve(None, None).handle
-        check_job(asked, world)
         asked.learn((), asked.read(baseline)[0] if baseline else ())
         seen: list[Observation] = []
         end, longest = time.monotonic() + budget, 0.0
@@ -69,6 +66,19 @@ def search(
                     ended = "the budget is spent; give more with --budget, or repeat with --baseline"
                 break
         asked.show(seen, (), out, as_json, ended)
+
+
+@contextlib.contextmanager
+def job(asked: LocateTask | None) -> Iterator[Any]:
+    """The ranks of this MPI job, for its first one; None for the others, which have served it and end."""
+    from linkwright.executors import EXECUTORS
+
+    mpi = EXECUTORS["mpi"]
+    with mpi.job(True, False) as leads:
+        world = mpi.resolve(None, None).handle if leads else None
+        if world is not None and asked:
+            check_job(asked, world)
+        yield world
 
 
 def check_job(asked: LocateTask, world) -> None:
@@ -121,14 +131,11 @@ def map_of_hosts(budget: float, as_json: bool) -> None:
     import numpy as np
 
     from linkwright.advise.locate import pair_map
-    from linkwright.executors import EXECUTORS
     from linkwright.executors.mpi import exchange
 
-    mpi = EXECUTORS["mpi"]
-    with mpi.job(True, False) as leads:
-        if not leads:
+    with job(None) as world:
+        if world is None:
             return
-        world = mpi.resolve(None, None).handle
         first = {host: [place.host for place in world.places].index(host) for host in world.hosts}
         if len(first) < 3:
             raise UsageError(f"--run: a map needs three hosts, and the job has {len(first)}; start it on more")

@@ -6,7 +6,7 @@ import collections
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,19 +32,15 @@ def watch(
     """Repeat the first tests until the rounds are done, or the process is told to end."""
     from linkwright.advise.locate import watch as sequential
     from linkwright.base.files import write_text
-    from linkwright.executors import EXECUTORS
     from linkwright.executors.mpi import exchange
 
     ended: list[int] = []
     # mpirun passes Ctrl-C on as SIGTERM, to all ranks; rank 0 lets the others go.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda sign, _: ended.append(sign))
-    mpi = EXECUTORS["mpi"]
-    with mpi.job(True, False) as leads:
-        if not leads:
+    with locate_job.job(asked) as world:
+        if world is None:
             return
-        world: Any = mpi.resolve(None, None).handle
-        locate_job.check_job(asked, world)
         asked.learn((), ())
         tests = [one.test for one in asked.search.first(_TESTS)]
         state = sequential.RateWatch(asked.model, tests, asked.noise, interval, alarms)

@@ -101,7 +101,7 @@ _collective = click.option(
 )
 
 
-_out = click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
+_out = options.file("--out", help="Write here.  [default: NAME.toml]")
 
 
 @command.command(name="import")

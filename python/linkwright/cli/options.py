@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -145,6 +145,21 @@ def _together(*options: Callable) -> Callable:
     return decorate
 
 
+def on(*name: str, **more: Any) -> Callable:
+    """The option that names a described machine, or its file; `name` is that of its argument."""
+    return click.option("--on", *name, **{"metavar": "MACHINE", "shell_complete": completed("machines"), **more})
+
+
+def file(*names: str, metavar: str = "FILE", **more: Any) -> Callable:
+    """An option that names a file, or a folder."""
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
+
+
+def page(*names: str, **more: Any) -> Callable:
+    """An option that names a page to write."""
+    return click.option(*names, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html", **more)
+
+
 sizes = _together(
     click.option(
         "-b",
@@ -258,13 +273,13 @@ traffic = _together(
     ),
 )
 
-outputs = click.option(
-    "--out", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+outputs = file(
+    "--out", "outputs", multiple=True,
     help="Also write the rows to FILE; its suffix chooses the format (`linkwright list exporters`); may be repeated.",
 )  # fmt: skip
 
-runs = click.option(
-    "--runs", "root_folder", type=click.Path(path_type=Path), default="runs", show_default=True, metavar="FOLDER",
+runs = file(
+    "--runs", "root_folder", default="runs", show_default=True, metavar="FOLDER",
     help="Folder that holds the run folders.",
 )  # fmt: skip
 
@@ -493,6 +508,12 @@ def given(*names: str) -> bool:
     context = click.get_current_context(silent=True)
     usual = (None, click.core.ParameterSource.DEFAULT)
     return context is not None and any(context.get_parameter_source(name) not in usual for name in names)
+
+
+def check_efficiency(share: float | None) -> None:
+    """Refuse a share of the peak that cannot be reached."""
+    if share is not None and not 0 < share <= 1:
+        raise UsageError(f"--efficiency {share:.0%}: give more than 0 and at most 100 %")
 
 
 def refuse_others(reason: str, allowed: Collection[str]) -> None:

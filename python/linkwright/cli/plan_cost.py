@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(name="cost")
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
-@click.option(
-    "--on", "machine", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or the path of its file.",
-)  # fmt: skip
+@options.on("machine", required=True, help="A described machine, or the path of its file.")
 @options.seated
 @click.option(
     "--algorithm", "-a", "algorithms", default="all", metavar="A,B",
@@ -39,10 +36,7 @@ if TYPE_CHECKING:
     "--sizes", metavar="A,B", help="Sizes to start from, such as `1K,64K,4M`; default: 64 B to 1 GiB by factors of 4."
 )
 @click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the table, as FILE.json.",
-)  # fmt: skip
+@options.file("--out", help="Write the table, as FILE.json.")
 @options.as_json
 def command(
     collectives: str, machine: str, variant: Variant, algorithms: str, ranks: tuple[int, ...] | None,

@@ -23,10 +23,7 @@ _MOST = 256  # ranks: direct exchanges of more take minutes
 
 
 @click.command(name="experts")
-@click.option(
-    "--on", "name", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or the path of its file.",
-)  # fmt: skip
+@options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.variant
 @click.option("--ranks", "-p", type=click.IntRange(2, _MOST), help="Ranks; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks of a node x nodes; default: those of the machine.")

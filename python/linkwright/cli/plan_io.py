@@ -27,10 +27,9 @@ class Bytes(options.Size):
 @click.command(name="io")
 @click.option("--in", "in_bytes", type=Bytes(), required=True, help="Bytes of the request; K and M are 1024-based.")
 @click.option("--out", "out_bytes", type=Bytes(), required=True, help="Bytes of the reply.")
-@click.option(
-    "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or its file; default: the only shipped machine that describes round trips.",
-)  # fmt: skip
+@options.on(
+    "machine", help="A described machine, or its file; default: the only shipped machine that describes round trips."
+)
 @click.option("--run", "run_name", metavar="RUN", help="A run with measured round trips: its id, or `latest`.")
 @options.as_json
 @options.runs

@@ -23,54 +23,44 @@ if TYPE_CHECKING:
 _MOST = 1024  # ranks: routes of more take hours
 
 
-class AxisSize(click.ParamType):
-    """Ranks of a group and what they exchange: `8:1G`."""
+class Exchanged(click.ParamType):
+    """Ranks and what they exchange: the ranks of a group, `8:1G`, or `named` ones, `0,4,8:64M`."""
 
-    name = "N:SIZE"
+    def __init__(self, named: bool = False):
+        self.name = "R,R:SIZE" if named else "N:SIZE"
+        self._named = named
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Axis:
-        """The size of groups and their bytes."""
-        from linkwright.advise.plans.traffic import Axis
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Axis | Group:
+        """The size of groups and their bytes, or the group."""
+        from linkwright.advise.plans.traffic import Axis, Group
         from linkwright.base.units import parse_size
 
-        count, _, size = str(value).partition(":")
-        if not re.fullmatch(r"[1-9]\d{0,6}", count, re.ASCII) or not size:
-            self.fail(f"`{value}` is not a group; write ranks and bytes, such as `8:256M`", param, ctx)
-        return Axis(int(count), parse_size(size))
-
-
-class Ranks(click.ParamType):
-    """Named ranks and what they exchange: `0,4,8:64M`."""
-
-    name = "R,R:SIZE"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Group:
-        """The group."""
-        from linkwright.advise.plans.traffic import Group
-        from linkwright.base.units import parse_size
-
-        names, _, size = str(value).partition(":")
-        if not re.fullmatch(r"\d{1,7}(,\d{1,7})+", names, re.ASCII) or not size:
-            self.fail(f"`{value}` is not a group; write ranks and bytes, such as `0,4,8:64M`", param, ctx)
-        return Group("group", tuple(map(int, names.split(","))), parse_size(size))
+        ranks, _, size = str(value).partition(":")
+        if not re.fullmatch(r"\d{1,7}(,\d{1,7})+" if self._named else r"[1-9]\d{0,6}", ranks, re.ASCII) or not size:
+            example = "0,4,8:64M" if self._named else "8:256M"
+            self.fail(f"`{value}` is not a group; write ranks and bytes, such as `{example}`", param, ctx)
+        if self._named:
+            return Group("group", tuple(map(int, ranks.split(","))), parse_size(size))
+        return Axis(int(ranks), parse_size(size))
 
 
 @click.command(name="order")
-@click.option(
-    "--on", "name", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or the path of its file.",
-)  # fmt: skip
+@options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.seated
 @click.option("--grid", type=options.Grid(), help="Arrange the endpoints in columns x rows, for an open grid.")
-@click.option("--tensor", type=AxisSize(), help="Ranks of a tensor group, and bytes of its allreduces in a step.")
-@click.option("--data", type=AxisSize(), help="Ranks of a data group, and bytes of its gradients.")
-@click.option("--pipeline", type=AxisSize(), help="Stages of a pipeline, and bytes between two of them, each way.")
+@click.option("--tensor", type=Exchanged(), help="Ranks of a tensor group, and bytes of its allreduces in a step.")
+@click.option("--data", type=Exchanged(), help="Ranks of a data group, and bytes of its gradients.")
+@click.option("--pipeline", type=Exchanged(), help="Stages of a pipeline, and bytes between two of them, each way.")
 @click.option(
-    "--group", "groups", type=Ranks(), multiple=True, help="Ranks of one allreduce, instead; may be repeated."
+    "--group",
+    "groups",
+    type=Exchanged(named=True),
+    multiple=True,
+    help="Ranks of one allreduce, instead; may be repeated.",
 )
 @click.option("--hosts", metavar="LIST", help="Names of the nodes, in the order of the machine: `node[01-04]`, `a,b`.")
 @click.option("--as", "form", type=click.Choice(["openmpi", "mpich", "slurm"]), help="Format of the file.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the file for --as; needs --hosts.")
+@options.file("--out", help="Write the file for --as; needs --hosts.")
 @options.seed
 @options.as_json
 def command(

@@ -51,17 +51,16 @@ class Predict(click.Command):
 
 @click.command(name="predict", cls=Predict)
 @click.argument("apps", nargs=-1, required=True, metavar="APP...", shell_complete=options.completed("workloads"))
-@click.option(
-    "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
+@options.on(
+    "machines", required=True, metavar="MACHINE,..",
     help="Described machines, or machine files; the first is compared with each of the others.",
 )  # fmt: skip
 @options.variant
 @training_options
 @click.option("--wide", is_flag=True, help="Show all columns, even if lines exceed 80 characters.")
-@click.option(
-    "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
-    help="Also write the forecast as a page: where the time goes, a chart, the tables, the assumptions.",
-)  # fmt: skip
+@options.page(
+    "--report", help="Also write the forecast as a page: where the time goes, a chart, the tables, the assumptions."
+)
 @options.as_json
 def command(
     apps: tuple[str, ...],

@@ -71,10 +71,9 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
 
 @click.command(name="llm")
 @click.argument("model", metavar="MODEL", shell_complete=options.completed("workloads"))
-@click.option(
-    "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
-    help="Described machines, or machine files; each is answered.",
-)  # fmt: skip
+@options.on(
+    "machines", required=True, metavar="MACHINE,..", help="Described machines, or machine files; each is answered."
+)
 @options.seated
 @_degree("tp", "Tensor parallelism: GPUs that share every matrix.")
 @_degree("pp", "Pipeline parallelism: stages.")
@@ -143,8 +142,7 @@ def command(
         raise UsageError(f"--fsdp is --zero 3, and --zero {degrees['zero']} is given; omit one of them")
     given = {name: value for name, value in degrees.items() if value is not None and name not in SERVES}
     given |= {"zero": 3} if fsdp else {}
-    if efficiency is not None and not 0 < efficiency <= 1:
-        raise UsageError(f"--efficiency {efficiency:.0%}: give more than 0 and at most 100 %")
+    options.check_efficiency(efficiency)
     if search and compare:
         raise UsageError("--search finds layouts and --compare names them; omit one of them")
     if search and "dp" in given:

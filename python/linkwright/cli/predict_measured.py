@@ -14,10 +14,9 @@ from linkwright.cli.training_table import say
 
 @click.command(name="predict training_step")
 @click.option("--run", "name", default="latest", show_default=True, metavar="RUN", help="A run of training_step.")
-@click.option(
-    "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="Simulate messages on this described machine; default: LogGP of the exchanges that the run timed.",
-)  # fmt: skip
+@options.on(
+    "machine", help="Simulate messages on this described machine; default: LogGP of the exchanges that the run timed."
+)
 @options.variant
 @click.option("--algorithm", "-a", metavar="NAME", help="Allreduce algorithm, or `best`; default: ring.")
 @options.as_json

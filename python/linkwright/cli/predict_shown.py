@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from linkwright.cli.output import print_json
+
 if TYPE_CHECKING:
+    from linkwright.advise.predict import Forecast
+    from linkwright.advise.predict.trace.outcome import Outcome
     from linkwright.show.report import Report
 
 
@@ -19,6 +24,12 @@ class Shown:
     as_json: bool
     wide: bool
     report: Path | None
+
+    def print_json(self, found: Sequence[Forecast | Outcome], lead: Callable[[Any, Any], float | None]) -> None:
+        """Print one forecast, or all with the leads of the first."""
+        first, *others = found
+        leads = [{"first": first.machine, "second": one.machine, "lead": lead(first, one)} for one in others]
+        print_json({"forecasts": [one.as_dict() for one in found], "leads": leads} if others else first.as_dict())
 
     def write(self, page: Report) -> None:
         """Write the page, and say where unless JSON is printed."""

@@ -8,7 +8,7 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_time
-from linkwright.cli.output import print_json, print_table
+from linkwright.cli.output import print_table
 from linkwright.cli.training_table import say
 
 if TYPE_CHECKING:
@@ -19,21 +19,17 @@ if TYPE_CHECKING:
 
 def answer(found: Program, machines: list[_native.Machine], asked: dict[str, object], shown: Shown) -> int:
     """Print the forecast; the status says whether it fits."""
-    from linkwright.advise.predict import supersteps
+    from linkwright.advise.predict import Forecast, supersteps
 
     refuse_training_options(found, asked)
     forecasts = [supersteps.forecast(found.document, found.head, machine) for machine in machines]
-    first, *others = forecasts
-    if shown.as_json and not others:
-        print_json(first.as_dict())
-    elif shown.as_json:
-        leads = [{"first": first.machine, "second": other.machine, "lead": first.lead(other)} for other in others]
-        print_json({"forecasts": [forecast.as_dict() for forecast in forecasts], "leads": leads})
+    if shown.as_json:
+        shown.print_json(forecasts, Forecast.lead)
     else:
         for number, forecast in enumerate(forecasts):
             click.echo("\n" if number else "", nl=False)
             _print(forecast)
-        if others:
+        if forecasts[1:]:
             _print_side_by_side(forecasts)
     if shown.report is not None:
         from linkwright.show.report import forecast as pages

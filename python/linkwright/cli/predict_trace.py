@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.units import counted, format_ps, format_size
-from linkwright.cli.output import print_json, print_table
+from linkwright.cli.output import print_table
 from linkwright.cli.predict_supersteps import refuse_training_options
 from linkwright.cli.training_table import say
 
@@ -28,12 +28,8 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
 
     refuse_training_options(found, asked)
     outcomes = trace.forecasts(found, machines)
-    first, *others = outcomes
-    if shown.as_json and not others:
-        print_json(first.as_dict())
-    elif shown.as_json:
-        leads = [{"first": first.machine, "second": one.machine, "lead": lead(first, one)} for one in others]
-        print_json({"forecasts": [one.as_dict() for one in outcomes], "leads": leads})
+    if shown.as_json:
+        shown.print_json(outcomes, lead)
     else:
         _print_all(outcomes, shown.wide)
     if shown.report is not None:

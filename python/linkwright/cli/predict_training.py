@@ -130,8 +130,7 @@ def _asked(asked: dict) -> object:
         raise UsageError("--no-overlap applies to buckets; add --bucket SIZE, or omit --no-overlap")
     if asked["bucket"] == 0:
         raise UsageError("--bucket 0: an empty bucket never fills; give a size such as `1M`, or omit --bucket")
-    if asked["efficiency"] is not None and not 0 < asked["efficiency"] <= 1:
-        raise UsageError(f"--efficiency {asked['efficiency']:.0%}: give more than 0 and at most 100 %")
+    options.check_efficiency(asked["efficiency"])
     names = ("scaling", "algorithm", "path", "input", "imbalance")
     given = {name: asked[name] for name in names if asked[name] is not None}
     if asked["algorithm"] is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -25,33 +25,27 @@ def start(
     root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...], backend: Backend | None = None
 ) -> int:
     """Run `suite`, what is modelled of it on `backend`; the exit status."""
-    for path in outputs:
-        interop.check_output(path)
-    with _leads(request.on) as leads:
-        if not leads:
-            return 0
-        table = LiveTable()
-        return _end(session.start(root, suite, request, table, backend), table, outputs, backend)
+    return _run(lambda table: session.start(root, suite, request, table, backend), request.on, outputs, backend)
 
 
 def resume(root: Path, name: str, outputs: tuple[Path, ...], backend: Backend | None = None) -> int:
     """Continue a run; the exit status."""
+    return _run(lambda table: session.resume(runs.find(root, name), table, backend), None, outputs, backend)
+
+
+def _run(
+    work: Callable[[LiveTable], session.Outcome], on: str | None, outputs: tuple[Path, ...], backend: Backend | None
+) -> int:
+    """Run what is asked for `on` executors, or resume a run without them; a process that only serves a session ends."""
     for path in outputs:
         interop.check_output(path)
-    with _leads("", resumed=True) as leads:
-        if not leads:
+    named = [name.strip() for name in (on or "").split(",")]
+    with ExitStack() as stack:
+        roles = [stack.enter_context(executor.job(key in named, on is None)) for key, executor in EXECUTORS.items()]
+        if not all(roles):
             return 0
         table = LiveTable()
-        return _end(session.resume(runs.find(root, name), table, backend), table, outputs, backend)
-
-
-@contextmanager
-def _leads(on: str, *, resumed: bool = False) -> Iterator[bool]:
-    """Whether this process is the session; one that only serves it has done so and ends."""
-    named = [name.strip() for name in on.split(",")]
-    with ExitStack() as stack:
-        roles = [stack.enter_context(executor.job(key in named, resumed)) for key, executor in EXECUTORS.items()]
-        yield all(roles)
+        return _end(work(table), table, outputs, backend)
 
 
 def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], backend: Backend | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,7 @@ SIZES = "1K,1M,64M"
 
 @click.command(name="synthesize")
 @click.argument("collective", metavar="COLLECTIVE", shell_complete=options.completed("collectives"))
-@click.option(
-    "--on", required=True, metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or the path of a machine file.",
-)  # fmt: skip
+@options.on(required=True, help="A described machine, or the path of a machine file.")
 @click.option(
     "--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="Find a schedule for each of these sizes."
 )
@@ -50,10 +48,9 @@ SIZES = "1K,1M,64M"
     "--fastest", is_flag=True,
     help="Take the fastest schedule on the machine as described, even if its gain is not robust.",
 )  # fmt: skip
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="Write each schedule to FOLDER as a .lw file, with its origin in the first lines.",
-)  # fmt: skip
+@options.file(
+    "--out", metavar="FOLDER", help="Write each schedule to FOLDER as a .lw file, with its origin in the first lines."
+)
 @click.option(
     "--as", "formats", multiple=True, metavar="FORMAT", shell_complete=options.completed("plans"),
     help="With --out: also write this format (`linkwright list plans`); may be repeated.",
@@ -62,10 +59,10 @@ SIZES = "1K,1M,64M"
     "--json", "json_file", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE",
     help="Also write the table to FILE as JSON; `-` prints it instead of the table.",
 )  # fmt: skip
-@click.option(
-    "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
+@options.page(
+    "--report",
     help="Write a page: the schedules found, why the winner wins, and its animation next to the best known schedule.",
-)  # fmt: skip
+)
 @options.seed
 def command(
     collective: str,
@@ -167,14 +164,11 @@ def _one(task: Task) -> Outcome:
     """Search, with the best so far on the live line."""
     from linkwright.cli.progress import Progress
 
-    progress = Progress(1, task.name)
-    progress.end_in(task.budget_s)
-    try:
+    with closing(Progress(1, task.name)) as progress:
+        progress.end_in(task.budget_s)
         return task.search(
             lambda best: progress.show(0, f"{task.name}: {format_ps(best['time_ps'])}, {best['recipe']}")
         )
-    finally:
-        progress.close()
 
 
 def _write_page(found: list[Outcome], file: Path, *, err: bool) -> None:

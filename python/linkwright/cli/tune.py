@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,16 +22,13 @@ SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
 
 
 @click.command(name="tune")
-@click.option(
-    "--on", metavar="MACHINE", shell_complete=options.completed("machines"),
-    help="A described machine, or the path of a machine file: the times are predicted.",
-)  # fmt: skip
+@options.on(help="A described machine, or the path of a machine file: the times are predicted.")
 @click.option("--run", metavar="RUN", help="A finished run, `latest` for the last one: its times are taken.")
 @click.option(
     "--for", "runtime_key", required=True, metavar="RUNTIME", shell_complete=options.completed("runtimes"),
     help="The runtime; `linkwright list runtimes` lists all.",
 )  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE; default: stdout.")
+@options.file("--out", help="Write to FILE; default: stdout.")
 @click.option("--collectives", metavar="A,B", help="Only these collectives; default: all that the runtime has.")
 @click.option(
     "--ranks", "-p", type=options.RankCounts(),
@@ -39,10 +37,7 @@ SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
 @click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With --on: message sizes.")
 @options.seated
 @click.option("--machine", metavar="NAME", help="With --run: use only this machine of the run.")
-@click.option(
-    "--base", type=click.Path(path_type=Path), metavar="FILE",
-    help="With --for mpich: the selection file of MPICH to extend.",
-)  # fmt: skip
+@options.file("--base", help="With --for mpich: the selection file of MPICH to extend.")
 @options.seed
 @options.runs
 def command(
@@ -114,12 +109,9 @@ def _predicted(
         )
     asked = options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes)
     todo = prediction(runtime, target, wanted, ranks, asked, seed)
-    progress = Progress(len(todo.questions), "simulating")
-    try:
+    with closing(Progress(len(todo.questions), "simulating")) as progress:
         for done, (experiment, _) in enumerate(todo, 1):
             progress.show(done, experiment.key)
-    finally:
-        progress.close()
     about = About(f"{target.machine_name}, predicted", todo.channels, variant.nodes, base)
     return tuning.tables_of(runtime, todo.rows), about
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Most rounds of a warm-up by default, how many in a row must agree, and how closely.
-WARMUPS = _native.measurement.WARMUP_AT_MOST
+_WARMUPS = _native.measurement.WARMUP_AT_MOST
 _AGREEING, _WITHIN = _native.measurement.WARMUP_AGREEING, _native.measurement.WARMUP_WITHIN
 # Most repetitions of a round, and the longest that it should take.
 _REPETITIONS = 32
@@ -62,7 +62,7 @@ def take_samples(repeat: Repeat, sampling: Sampling, end_s: float) -> Samples:
     """
     one_ns = float(repeat(2).max())
     count = int(min(_REPETITIONS, sampling.samples, max(1, _ROUND_NS / max(one_ns, 1))))
-    warmed_up = _warm_up(repeat, count, sampling, end_s)
+    warmed_up = warm_up(lambda: repeat(count).max(axis=1), sampling, end_s)
     taken, looked_at = repeat(count), 0
     while len(taken) < sampling.samples and time.monotonic() < end_s:
         if len(taken) >= 2 * max(1, looked_at):
@@ -73,19 +73,19 @@ def take_samples(repeat: Repeat, sampling: Sampling, end_s: float) -> Samples:
     return Samples(taken[: sampling.samples], warmed_up)
 
 
-def _warm_up(repeat: Repeat, count: int, sampling: Sampling, end_s: float) -> bool:
-    """Whether the last rounds agreed before half of the time was over."""
+def warm_up(several: Callable[[], NDArray[np.float64]], sampling: Sampling, end_s: float) -> bool:
+    """Take rounds of times; whether the medians of the last ones agreed before half of the time was over."""
     until = end_s - sampling.budget_s / 2
-    at_most = WARMUPS if sampling.warmup_at_most is None else sampling.warmup_at_most
+    at_most = _WARMUPS if sampling.warmup_at_most is None else sampling.warmup_at_most
     medians: list[float] = []
     while len(medians) < at_most and time.monotonic() < until:
-        medians.append(float(np.median(repeat(count).max(axis=1))))
-        if agree(medians):
+        medians.append(float(np.median(several())))
+        if _agree(medians):
             return True
     return False
 
 
-def agree(medians: list[float]) -> bool:
+def _agree(medians: list[float]) -> bool:
     """Whether the last batches of a warm-up differ by no more than noise."""
     last = medians[-_AGREEING:]
     return len(last) == _AGREEING and max(last) <= min(last) * (1 + _WITHIN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from linkwright import _native, machines
@@ -151,11 +151,18 @@ def _taken(recipe: Recipe, sample: tuple[int, ...] | None) -> str:
 def _sized(recipe: Recipe) -> _native.Machine:
     """The machine of a recipe; one with more endpoints than fit in memory leaves their number open."""
     machine = machines.read(recipe.text, recipe.file)
-    if not machine.open_size or (machine.open_size == "ranks" and (recipe.ranks or 0) > schedules.MOST_RANKS):
+    if machine.open_size == "ranks" and (recipe.ranks or 0) > schedules.MOST_RANKS:
         return machine
-    if recipe.grid or (machine.open_size == "grid" and recipe.ranks is None):
-        return machine.with_grid(*(recipe.grid or OPEN_GRID))
-    return machine.with_endpoints(recipe.ranks or OPEN_RANKS)
+    return sized(machine, recipe.ranks, recipe.grid)
+
+
+def sized(machine: _native.Machine, ranks: int | None, grid: Sequence[int] | None) -> _native.Machine:
+    """The machine with the size that is asked for, or a usual one, if its file leaves that open."""
+    if not machine.open_size:
+        return machine
+    if grid or (machine.open_size == "grid" and ranks is None):
+        return machine.with_grid(*(grid or OPEN_GRID))
+    return machine.with_endpoints(ranks or OPEN_RANKS)
 
 
 def _last_cache(machine: _native.Machine) -> int:

@@ -27,6 +27,16 @@ def text(document: Table) -> str:
     return "\n".join(_table(document, ())).strip("\n") + "\n"
 
 
+def number(value: float, unit: str, status: str, source: str) -> Table:
+    """Return a number as a machine file has it."""
+    return {"value": value, "unit": unit, "status": status, "source": source}
+
+
+def fitted(value: float, unit: str, source: str, digits: int = 6) -> Table:
+    """Return a fitted number, of so many digits."""
+    return number(float(f"{value:.{digits}g}"), unit, "fitted", source)
+
+
 def _table(table: Table, path: tuple[str, ...]) -> Iterator[str]:
     """The lines of a table: its own keys, then the tables inside."""
     inner = {key: value for key, value in table.items() if _is_header(value)}

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwright.base.errors import StoreError
-from linkwright.base.files import kept
+from linkwright.base.files import kept, no_number
 from linkwright.base.rows import Rows, unique
 
 from . import schema, tables, upgrade
@@ -171,7 +171,7 @@ RECORD = {"samples?": _SAMPLES, "ended?": _ENDED, "rows?": [_ROW]}
 def read(path: Path, form: Form, cure: str = AGAIN) -> Any:
     """The value of a JSON file of this form; a `StoreError` names the file, the place in it and the cure."""
     try:
-        found = json.loads(kept(path).decode("utf-8"), parse_constant=_no_number)
+        found = json.loads(kept(path).decode("utf-8"), parse_constant=no_number)
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}; {cure}") from error
     except (ValueError, RecursionError) as error:
@@ -184,10 +184,6 @@ def check(value: object, form: Form, path: Path, cure: str = AGAIN) -> None:
     """Refuse a `value`, read from `path`, of another form."""
     if wrong := _wrong(value, form, ""):
         raise StoreError(f"{path}: {wrong}; {cure}")
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is not a number")
 
 
 def _brief(error: BaseException) -> str:

@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linkwright.machines import writer
+
 from .machine_file import OWN_MOVES, MachineFile, number
 from .points import Point
 from .protocol import Protocol
@@ -54,13 +56,8 @@ class Chip(MachineFile):
         count = "any" if open_size else self.ranks
         # At a barrier a flag is raised, seen and looked at.
         barrier_ns = float(f"{sum(self.numbers[key].value for key in ('start', 'latency', 'look')):.6g}")
-        barrier = {
-            "value": barrier_ns,
-            "unit": "ns",
-            "status": "derived",
-            "source": "start, latency and look of one flag",
-        }
-        l2 = {"value": self.l2_bytes, "unit": "B", "status": "documented", "source": "L2, as the driver says it"}
+        barrier = writer.number(barrier_ns, "ns", "derived", "start, latency and look of one flag")
+        l2 = writer.number(self.l2_bytes, "B", "documented", "L2, as the driver says it")
         inside = {"size": l2, "rate": n["l2"], "total": n["total"], "shared": True}
         return {
             "machine": self.about(

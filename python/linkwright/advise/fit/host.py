@@ -27,6 +27,7 @@ from linkwright.ask import schedules
 from linkwright.ask.answer import ask
 from linkwright.ask.question import Collective, Scheduled
 from linkwright.base.errors import StoreError
+from linkwright.machines import writer
 
 from .hierarchy import FLAT, Hierarchy
 from .machine_file import OWN_MOVES, MachineFile, number
@@ -83,8 +84,7 @@ class Model(MachineFile):
     def document(self, open_size: bool) -> dict[str, Any]:
         """The tables of the file, for any number of ranks or for those of the run."""
         about = f"ranks of a level are interchangeable in this model; run {self.run} had {self.ranks}"
-        unseen = "not told apart from start by messages in a row"
-        gap = {"value": 0, "unit": "ns", "status": "assumed", "source": unseen}
+        gap = writer.number(0, "ns", "assumed", "not told apart from start by messages in a row")
         levels = [{"name": level.name, **_link(level.latency, level.lines, self.run)} for level in self.nearer]
         fabric = {"kind": "loggp", "gap": gap, **_link(self.latency, self.lines, self.run)}
         fabric |= {"level": levels} if levels else {}
@@ -125,7 +125,7 @@ def _link(latency: Fit, lines: Sequence[Line], run: str) -> dict[str, Any]:
     source = f"change point of messages in a row by size, run {run}"
     regimes = [
         {
-            "from": {"value": line.from_bytes, "unit": "B", "status": "fitted", "source": source},
+            "from": writer.number(line.from_bytes, "B", "fitted", source),
             "occupancy": _number("occupancy", line.occupancy, run),
             "bandwidth": _number("bandwidth", line.ns_per_byte, run),
         }

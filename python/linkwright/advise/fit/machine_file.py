@@ -57,4 +57,4 @@ def number(fit: Fit, evidence: str, run: str, *, rate: bool) -> dict[str, Any]:
     else:
         value, low, high, unit = fit.value if fit.value > _NO_TIME_NS else 0.0, fit.low, fit.high, "ns"
     source = f"{evidence}, run {run}; 95 % interval {low:.4g} to {high:.4g} {unit}"
-    return {"value": float(f"{value:.6g}"), "unit": unit, "status": "fitted", "source": source}
+    return writer.fitted(value, unit, source)

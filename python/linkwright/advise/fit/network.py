@@ -19,6 +19,7 @@ A map of a ring or a mesh has no groups, but messages that are slow under load o
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,10 +96,7 @@ class NetworkModel(MachineFile):
         links = 2 if len({a for kind, a, _, _ in self.cluster.links if kind.startswith("uplink")}) == 0 else 4
         links += 2 * (costs.both < _BOTH)
         source = f"map of all pairs of hosts, {self.source}"
-
-        def stated(value: float, unit: str) -> dict[str, object]:
-            return {"value": float(f"{value:.6g}"), "unit": unit, "status": "fitted", "source": source}
-
+        stated = functools.partial(writer.fitted, source=source)
         start_us = (1 - _LATENCY_SHARE) * costs.start_us
         document: dict[str, Any] = spec.machine(
             self.cluster, summary="hosts of a map of their pairs", status="fitted", source=source,

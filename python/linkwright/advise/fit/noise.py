@@ -47,8 +47,7 @@ def table(run: Run, machine: str) -> str:
         source = (
             f"quartiles of messages in a row, run {run.id}; half of the sizes within {rate.low:.3g} to {rate.high:.3g}"
         )
-        value = float(f"{min(rate.value, 10.0):.4g}")
-        numbers["rate"] = {"value": value, "unit": "ratio", "status": "fitted", "source": source}
+        numbers["rate"] = writer.fitted(min(rate.value, 10.0), "ratio", source, digits=4)
     if len(lengths) >= LEAST_INTERRUPTS:
         length, every = float(np.mean(lengths)), observed_ns / len(lengths)
         if 2 * length < every:

@@ -25,6 +25,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linkwright.machines import writer
+
 from .hierarchy import CacheLevel, Hierarchy
 from .machine_file import OWN_MOVES, MachineFile, number
 from .points import Point
@@ -111,11 +113,8 @@ class Shared(MachineFile):
             rates = {f"{way}_rate": self._number(f"other_{way}@{level}") for way in ("read", "write", "lost")}
             others.append({**found, "start": self._number(f"other_start@{level}"), **rates})
         return {
-            "prefetch": {"value": 192, "unit": "B", "status": "assumed", "source": "three lines make a stream"},
-            "eager": {
-                "value": EAGER_BYTES, "unit": "B", "status": "documented",
-                "source": "such messages travel in their flag's line",
-            },
+            "prefetch": writer.number(192, "B", "assumed", "three lines make a stream"),
+            "eager": writer.number(EAGER_BYTES, "B", "documented", "such messages travel in their flag's line"),
             "cache": caches,
             "other": others,
         }  # fmt: skip
@@ -127,7 +126,7 @@ class Shared(MachineFile):
             status, source = "fitted", f"{share:.0%} of {cache.name}, which other programs use too; run {self.run}"
         size = int(cache.size_bytes * share)
         unit, factor = next((unit, factor) for unit, factor in _UNITS.items() if size % factor == 0)
-        return {"value": size // factor, "unit": unit, "status": status, "source": source}
+        return writer.number(size // factor, unit, status, source)
 
     def _number(self, of: str) -> dict[str, Any]:
         return number(self.numbers[of], _EVIDENCE[of.split("@")[0].rstrip("0123456789")], self.run, rate=_is_rate(of))

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from linkwright.base.errors import unknown
 from linkwright.base.toml import Choice, Key, Named, OneTable, Place, Scalar, load, read, whole
 from linkwright.base.units import MEGA
+from linkwright.machines import writer
 
 SHAPES = ("fat_tree", "rails", "ring", "dumbbell", "star")
 MOST_HOSTS = 64
@@ -161,7 +162,7 @@ def machine(
     """
 
     def stated(value: float, unit: str) -> dict[str, object]:
-        return {"value": value, "unit": unit, "status": status, "source": source}
+        return writer.number(value, unit, status, source)
 
     classes: dict[str, dict[str, object]] = {}
     for kind, a, b, rate in cluster.links:

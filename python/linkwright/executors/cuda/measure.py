@@ -23,7 +23,7 @@ from linkwright.base.errors import CudaError, ExecError, WaivedError, WrongResul
 from linkwright.store.record import UNCHECKED, UNWARMED, Record, remarks
 
 from ..process import Sampling
-from ..sampling import WARMUPS, agree, settled
+from ..sampling import settled, warm_up
 from . import job as jobs
 from . import native
 from . import stream as streams
@@ -127,7 +127,7 @@ class _Launch:
         end = time.monotonic() + self._how.budget_s
         first_ns = self._first()
         self._size_kernels()
-        warmed_up = self._warm_up(end)
+        warmed_up = warm_up(lambda: self._kernel(self._repetitions)[1].max(axis=1), self._how, end)
         kept, dropped = self._sample(end)
         self._first()
         notes = remarks(self._gpu.throttling.note)
@@ -156,17 +156,6 @@ class _Launch:
         """Choose as many repetitions as a kernel has time for."""
         one_ns = float(self._kernel(2)[1].max())
         self._repetitions = int(min(REPETITIONS, max(1, KERNEL_NS / max(one_ns, 1))))
-
-    def _warm_up(self, end: float) -> bool:
-        """Whether the last medians agreed before half of the time was over."""
-        until = end - self._how.budget_s / 2
-        at_most = WARMUPS if self._how.warmup_at_most is None else self._how.warmup_at_most
-        medians: list[float] = []
-        while len(medians) < at_most and time.monotonic() < until:
-            medians.append(float(np.median(self._kernel(self._repetitions)[1].max(axis=1))))
-            if agree(medians):
-                return True
-        return False
 
     def _sample(self, end: float) -> tuple[tuple[np.ndarray, np.ndarray], dict[str, int]]:
         """Starts and durations by (sample, rank), and how many samples were dropped, by reason."""

@@ -5,7 +5,7 @@ module of this package with a constant `PROBE` and an entry in `MODULES`:
 
     PROBE = described("matmul", measure=measure)           # described in the catalogue, so it may have a model
     PROBE = ProbeKind(key="pipe_round_trip", ..., measure=measure)    # described here, without one
-    PROBES = (ProbeKind(...), ...)                             # several of a kind
+    PROBES = (stated(row, measure), ...)                   # several of a table
 
     def measure(axes, setting) -> Record                   # one launch; see `native` for what it returns
 
@@ -17,7 +17,8 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 from linkwright import _native
 from linkwright.base import units
@@ -211,24 +212,18 @@ def entries() -> list[dict[str, object]]:
 
 @functools.cache
 def _catalogue() -> dict[str, ProbeKind]:
-    return {row["key"]: _from_native(row) for row in _native.probes()}
+    return {
+        row["key"]: stated(row, functools.partial(native, row["key"]) if row["measured"] else None)
+        for row in _native.probes()
+    }
 
 
-def _from_native(row: dict) -> ProbeKind:
-    key, measured = row["key"], row["measured"]
-    return ProbeKind(
-        key=key,
-        summary=row["summary"],
-        description=row["description"],
-        axes=tuple(Axis(**{**axis, "words": tuple(axis["words"])}) for axis in row["axes"]),
-        metrics=tuple(Metric(**metric) for metric in row["metrics"]),
-        source=row["source"],
-        waived=row["waived"],
-        size_axis=row["size_axis"],
-        measure=functools.partial(native, key) if measured else None,
-        modelled=row["modelled"],
-        table=row["table"],
-    )
+def stated(row: Mapping[str, Any], measure: Callable[[Axes, Setting], Record] | None) -> ProbeKind:
+    """The probe that a row of the catalogue, or of a table such as `gpu.toml`, describes."""
+    names = {field.name for field in fields(ProbeKind)} & row.keys()
+    axes = tuple(Axis(**{**axis, "words": tuple(axis.get("words", ()))}) for axis in row["axes"])
+    metrics = tuple(Metric(**metric) for metric in row["metrics"])
+    return ProbeKind(**{name: row[name] for name in names} | {"axes": axes, "metrics": metrics, "measure": measure})
 
 
 def _entry(probe: ProbeKind) -> dict[str, object]:

@@ -22,8 +22,8 @@ from linkwright._native import runs_of_names
 from linkwright.base.units import counted
 from linkwright.formats.discovery import network_rates, node_file
 from linkwright.formats.discovery.node import CpuHost
-from linkwright.formats.discovery.wiring_text import edges, runs, stated
-from linkwright.machines import writer
+from linkwright.formats.discovery.wiring_text import edges, stated
+from linkwright.machines import gpus, writer
 
 Table = dict[str, Any]
 
@@ -51,7 +51,7 @@ def text(host: CpuHost, name: str) -> str:
         "endpoints": {"count": len(host.cores), "name": "core {i}", "source": host.source},
         **_cluster(host, links),
         "fabric": {
-            "kind": "flow", "switches": list(runs(switches)), "links": links,
+            "kind": "flow", "switches": runs_of_names(switches), "links": links,
             "transport": {"host": {"links": list(links), "start": _assumed("start"), "rate": _assumed("copy_rate")}},
             "network": {"mpi": {"transports": ["host"]}},
         },
@@ -61,7 +61,7 @@ def text(host: CpuHost, name: str) -> str:
             **{key: _assumed(key) for key in ("receive", "combine_rate", "copy_rate")},
         }},
         "facts": {
-            f"{level.lower()}_size": node_file.number(size, "B", "documented", f"{host.source}: the largest {level}")
+            f"{level.lower()}_size": gpus.number(size, "B", "documented", f"{host.source}: the largest {level}")
             for level, size in sorted(host.caches.items())
         },
     }  # fmt: skip

@@ -199,16 +199,14 @@ def _scaled(
         for name in (f"{base}_{protocol}" for protocol in PROTOCOLS):
             if name in full["fabric"]["transport"]:
                 was = full["fabric"]["transport"][name]["start"]
-                value = _fitted(
-                    was["value"] * start, was["unit"], f"{was['value']:g} {was['unit']} x {start:.3g}: {small}"
-                )
+                source = f"{was['value']:g} {was['unit']} x {start:.3g}: {small}"
+                value = writer.fitted(was["value"] * start, was["unit"], source, digits=4)
                 transports[name] = {**transports.get(name, {}), "start": value}
     if share is not None:
         for name, one in _classes(full, base):
             source = f"{_share(one):g} x {share:.3g}: {large}"
-            links[name] = {**links.get(name, {}), "share": _fitted(_share(one) * share, "ratio", source)}
+            links[name] = {
+                **links.get(name, {}),
+                "share": writer.fitted(_share(one) * share, "ratio", source, digits=4),
+            }
     return writer.text({**document, "fabric": {**fabric, "links": links, "transport": transports}})
-
-
-def _fitted(value: float, unit: str, source: str) -> Table:
-    return {"value": float(f"{value:.4g}"), "unit": unit, "status": "fitted", "source": source}

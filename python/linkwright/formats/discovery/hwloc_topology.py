@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from linkwright.base.errors import FileError
 from linkwright.base.units import counted
 from linkwright.formats.discovery import hwloc_links
-from linkwright.formats.discovery.node import SWITCH, Core, CpuHost, Lanes, Nic, Node, checked, slower
+from linkwright.formats.discovery.node import Core, CpuHost, Lanes, Nic, Node, Up, checked, hang, slower, through_switch
 from linkwright.formats.discovery.wiring import bounded
 from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
@@ -56,8 +56,7 @@ class _Found:
 
     element: Element
     name: str
-    parent: str
-    lanes: Lanes | None
+    up: Up
 
 
 class _Reader:
@@ -65,7 +64,7 @@ class _Reader:
         self.file = file
         self.gpus: list[_Found] = []
         self.nics: list[_Found] = []
-        self.switches: dict[str, tuple[str, Lanes | None]] = {}
+        self.switches: dict[str, Up] = {}
         self.cpus = 0
         self.vendor = ""
         self.model = ""
@@ -133,10 +132,13 @@ class _Reader:
         if kind in ACCELERATORS and not _is_gpu(element):
             self.others.append(element)
         if _is_gpu(element):
-            self.gpus.append(_Found(element, "", parent, lanes))
+            self.gpus.append(_Found(element, "", (parent, lanes)))
         elif name:
-            self.nics.append(_Found(element, name, parent, lanes))
+            self.nics.append(_Found(element, name, (parent, lanes)))
         return _is_gpu(element) or bool(name)
+
+    def ports(self) -> list[tuple[Nic, Up]]:
+        return [(Nic(found.name), found.up) for found in self.nics]
 
     def lanes(self, element: Element) -> Lanes | None:
         speed = element.attributes.get("pci_link_speed", "")
@@ -209,17 +211,11 @@ def read_node(text: str, file: str, gpu: GpuKind | None = None) -> Node | CpuHos
     if not reader.gpus:
         return _host(reader, gpu)
     node = Node(_device(reader, gpu), len(reader.gpus), file, cpus=max(1, reader.cpus), vendor=reader.vendor)
-    node.switches = list(reader.switches)
-    node.tree |= reader.switches
     _check_buses(reader)
-    for i, found in enumerate(reader.gpus):
-        node.tree[f"GPU {i}"] = (found.parent, found.lanes)
-    for i, found in enumerate(reader.nics):
-        node.nics.append(Nic(found.name))
-        node.tree[f"NIC {i}"] = (found.parent, found.lanes)
+    hang(node, reader.switches, (found.up for found in reader.gpus), reader.ports())
     node.peers = hwloc_links.peers(root, [found.element for found in reader.gpus], node.device, file)
     if not node.peers and gpu and node.device.switched:
-        node.peers = {(f"GPU {i}", SWITCH): node.device.most_links for i in range(node.gpus)}
+        node.peers = through_switch(node)
     return checked(node, file)
 
 
@@ -237,10 +233,7 @@ def _host(reader: _Reader, gpu: GpuKind | None) -> CpuHost:
     # What no package or memory holds is in the first.
     cores = [Core(max(0, core.cpu), max(0, core.memory), core.cache) for core in reader.cores]
     host = CpuHost(reader.file, cores, max(1, reader.cpus), reader.caches, reader.vendor, reader.model)
-    host.switches, host.tree = list(reader.switches), dict(reader.switches)
-    for i, found in enumerate(reader.nics):
-        host.nics.append(Nic(found.name))
-        host.tree[f"NIC {i}"] = (found.parent, found.lanes)
+    hang(host, reader.switches, (), reader.ports())
     return host
 
 

@@ -19,10 +19,11 @@ links are those of a board with switches.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from linkwright.base.errors import FileError
-from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, checked, slower
+from linkwright.formats.discovery.node import SWITCH, Lanes, Nic, Node, Up, checked, hang, slower, through_switch
 from linkwright.formats.discovery.xml_text import Element, check_spelling, read
 from linkwright.machines import gpus
 from linkwright.machines.gpus import GpuKind
@@ -63,8 +64,7 @@ class _Place:
     """A device on its bus: the element, what it hangs on, the slowest link up to there, and its host."""
 
     element: Element
-    parent: str
-    lanes: Lanes | None
+    up: Up
     host: str
 
     @property
@@ -78,7 +78,7 @@ class _Reader:
         self.file = file
         self.gpus: list[tuple[Element, _Place]] = []
         self.nics: list[tuple[Element, _Place]] = []
-        self.switches: dict[str, tuple[str, Lanes | None]] = {}
+        self.switches: dict[str, Up] = {}
         self.hosts: list[str] = []  # of each processor
         self.vendor = ""
         self.by_class = False
@@ -102,7 +102,7 @@ class _Reader:
                 self.device(child, self.place(element, parent, lanes))
 
     def place(self, element: Element, parent: str, lanes: Lanes | None) -> _Place:
-        return _Place(element, parent, lanes, self.hosts[-1])
+        return _Place(element, (parent, lanes), self.hosts[-1])
 
     def pci(self, element: Element, parent: str, lanes: Lanes | None) -> None:
         kind = _kind(element)
@@ -135,7 +135,7 @@ class _Reader:
         if mbps < 1 or count < 1:
             raise self.wrong(link, f"bw={mbps}, count={count}; an existing link has both above 0")
         lanes = Lanes(mbps * count / 1000, f"NVLink-C2C: {count} x {mbps / 1000:g} GB/s")
-        return replace(place, parent=f"CPU {len(self.hosts) - 1}", lanes=lanes)
+        return replace(place, up=(f"CPU {len(self.hosts) - 1}", lanes))
 
     def devices(self, element: Element) -> list[Element]:
         """GPUs and ports below an element."""
@@ -204,18 +204,17 @@ def read_node(text: str, file: str, gpu: GpuKind | None = None) -> Node:
     buses = _buses(reader)
     device = _device(reader, gpu)
     node = Node(device, len(reader.gpus), file, cpus=len(reader.hosts), vendor=reader.vendor, hosts=reader.hosts)
-    node.switches = list(reader.switches)
-    node.tree |= reader.switches
-    for i, (_, place) in enumerate(reader.gpus):
-        node.tree[f"GPU {i}"] = (place.parent, place.lanes)
-    for i, (net, place) in enumerate(reader.nics):
-        name = net.attributes.get("name", f"port {i}")
-        node.nics.append(Nic(name, _mbps(reader, net), direct=net.attributes.get("gdr") != "0"))
-        node.tree[f"NIC {i}"] = (place.parent, place.lanes)
+    hang(node, reader.switches, (place.up for _, place in reader.gpus), _ports(reader))
     node.peers = _peers(reader, buses)
     if not node.peers and (gpu or reader.by_class) and device.switched:
-        node.peers = {(f"GPU {i}", SWITCH): device.most_links for i in range(node.gpus)}
+        node.peers = through_switch(node)
     return checked(node, file)
+
+
+def _ports(reader: _Reader) -> Iterator[tuple[Nic, Up]]:
+    for i, (net, place) in enumerate(reader.nics):
+        name = net.attributes.get("name", f"port {i}")
+        yield Nic(name, _mbps(reader, net), direct=net.attributes.get("gdr") != "0"), place.up
 
 
 def _buses(reader: _Reader) -> dict[tuple[str, str], int]:

@@ -13,7 +13,7 @@ CPU 0
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from linkwright.base.errors import FileError
@@ -29,6 +29,10 @@ class Lanes:
 
     gbps: float
     source: str
+
+
+# What something hangs on, and the link up to there; None where the file does not state that.
+Up = tuple[str, Lanes | None]
 
 
 def slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
@@ -61,7 +65,7 @@ class Node:
     # (GPU, GPU or NVSwitch), the smaller number first -> how many links join them
     peers: dict[tuple[str, str], int] = field(default_factory=dict)
     # child -> (parent, lanes): GPUs, NICs and switches; lanes are None where the file does not state them
-    tree: dict[str, tuple[str, Lanes | None]] = field(default_factory=dict)
+    tree: dict[str, Up] = field(default_factory=dict)
 
     def counts(self) -> Counter[int]:
         """How many pairs are joined by so many links."""
@@ -94,9 +98,23 @@ class CpuHost:
     nics: list[Nic] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)  # of PCIe
     hosts: list[str] = field(default_factory=list)
-    tree: dict[str, tuple[str, Lanes | None]] = field(default_factory=dict)
+    tree: dict[str, Up] = field(default_factory=dict)
 
     parts = Node.parts
+
+
+def hang(node: Node | CpuHost, switches: dict[str, Up], gpus: Iterable[Up], nics: Iterable[tuple[Nic, Up]]) -> None:
+    """Add switches, GPUs and ports to a node, each with what it hangs on."""
+    node.switches = list(switches)
+    node.tree |= switches | {f"GPU {i}": up for i, up in enumerate(gpus)}
+    for i, (nic, up) in enumerate(nics):
+        node.nics.append(nic)
+        node.tree[f"NIC {i}"] = up
+
+
+def through_switch(node: Node) -> dict[tuple[str, str], int]:
+    """The links of a board on which a switch joins all GPUs."""
+    return {(f"GPU {i}", SWITCH): node.device.most_links for i in range(node.gpus)}
 
 
 def checked(node: Node, file: str) -> Node:

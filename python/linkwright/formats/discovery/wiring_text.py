@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from linkwright._native import runs_of_names
 from linkwright.formats.discovery.wiring import Axis, Edge, Number, Wiring, bounded
 from linkwright.machines import writer
 
@@ -51,14 +52,14 @@ PATH: Table = {
 def stated(number: Number) -> Table:
     """A number as the table that a machine file has."""
     value = int(number.value) if number.value == int(number.value) else float(number.value)
-    return {"value": value, "unit": number.unit, "status": number.status, "source": number.source}
+    return writer.number(value, number.unit, number.status, number.source)
 
 
 def _endpoints(w: Wiring) -> Table:
     """Their names: by a pattern if they count up from 0."""
     if w.torus:
         return {"grid": [axis.side for axis in w.torus], "name": w.endpoints[0]}
-    listed = list(runs(w.endpoints))
+    listed = runs_of_names(w.endpoints)
     found = re.fullmatch(r"(|.*[^0-9])0\.\.(\d+)", listed[0])
     if len(listed) == 1 and found:
         return {"count": len(w.endpoints), "name": found[1] + "{i}"}
@@ -68,7 +69,7 @@ def _endpoints(w: Wiring) -> Table:
 def _fabric(w: Wiring) -> Table:
     fabric: Table = {"kind": "flow"}
     if w.switches:
-        fabric["switches"] = list(runs(w.switches))
+        fabric["switches"] = runs_of_names(w.switches)
     if w.torus:
         fabric["torus"] = _torus(w.torus, w.endpoint_source)
     if w.links:
@@ -122,17 +123,6 @@ _NUMBERED = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]{0,8})", re.ASCII)
 def _split(name: str) -> tuple[str, int] | None:
     found = _NUMBERED.fullmatch(name)
     return (found[1], int(found[2])) if found else None
-
-
-def runs(names: Sequence[str]) -> Iterator[str]:
-    """Yield the names, those that count up by one written as `leaf 0..31`."""
-    at = 0
-    while at < len(names):
-        end, split = at + 1, _split(names[at])
-        while split and end < len(names) and _split(names[end]) == (split[0], split[1] + end - at):
-            end += 1
-        yield names[at] if end - at < 3 else f"{names[at]}..{_split(names[end - 1])[1]}"  # type: ignore[index]
-        at = end if end - at >= 3 else at + 1
 
 
 def edges(pairs: Sequence[Edge]) -> Iterator[str]:

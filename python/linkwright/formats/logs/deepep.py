@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 
-from .facts import Gathered
-from .kinds import Link, Log, Medium, TextReader
-from .lines import MOST_MICROS, MOST_RATE, Complaints, number, shown
+from .kinds import Link, Medium, TextReader
+from .lines import MOST_MICROS, MOST_RATE, number, shown
 from .matrices import MOST_LINKS
+from .reading import TextReading
 
 TOOL = "DeepEP"
 _BEST = re.compile(r"\s*\[tuning\] Best (dispatch|combine)(?: \((\w{1,12})\))?\s*:(.*)")
@@ -31,11 +31,8 @@ _SCALED = re.compile(r"\b((?:\w+ )?(?:dispatch|combine)): (\S+) GB/s \(SO\), (\S
 _MEDIA: dict[str, Medium] = {"RDMA": "scale-out", "NVL": "scale-up", "NVL recv": "scale-up", "": "scale-up"}
 
 
-class _Reading:
-    def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints = gathered, Complaints()
-        self.links: list[Link] = []
-        self.skipped = 0
+class _Reading(TextReading):
+    tool = TOOL
 
     def line(self, at: int, label: str, text: str) -> None:
         if match := _BEST.match(text):
@@ -69,9 +66,6 @@ class _Reading:
         for (test, medium, _), value in zip(rates, values, strict=True):
             if value and len(self.links) < MOST_LINKS:  # no RDMA within a node
                 self.links.append(Link(TOOL, test, medium, source, None, value, at, time=us))
-
-    def log(self) -> Log:
-        return Log(TOOL, (), self.gathered.facts, tuple(self.links), self.skipped, tuple(self.complaints.first))
 
 
 def _knows(text: str) -> bool:

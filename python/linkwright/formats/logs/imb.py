@@ -13,13 +13,15 @@ Source: Intel MPI Benchmarks user guide, output of IMB-MPI1.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from linkwright.base.units import KILO
 
 from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, TextReader
-from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
+from .kinds import LogRow, LogTable, TextReader
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, number, shown, whole
 from .osu import PER_RANK
+from .reading import TextReading
 
 TOOL = "IMB"
 _ROUNDED = 0.011  # us: the last digit of a time
@@ -70,11 +72,12 @@ class _Table:
         )  # fmt: skip
 
 
-class _Reading:
+class _Reading(TextReading):
+    tool = TOOL
+
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints, self.left_out = gathered, Complaints(), Complaints()
+        super().__init__(gathered)
         self.tables: list[_Table] = []
-        self.skipped = 0
 
     def line(self, at: int, label: str, text: str) -> None:
         words = text.split()
@@ -93,11 +96,8 @@ class _Reading:
         elif words and not self.gathered.see(text, label):
             self.skipped += 1
 
-    def log(self) -> Log:
-        found = tuple(table.finished() for table in self.tables if table.rows and table.name in _COLLECTIVES)
-        return Log(
-            TOOL, found, self.gathered.facts, (), self.skipped, tuple(self.complaints.first), tuple(self.left_out.first)
-        )
+    def found(self) -> Iterator[LogTable]:
+        return (table.finished() for table in self.tables if table.rows and table.name in _COLLECTIVES)
 
 
 def _begin(text: str) -> re.Match[str] | None:

@@ -17,14 +17,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import ranks
-from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, Reader
+from .facts import Facts
+from .kinds import Log, Reader
 from .lines import MOST_MICROS, MOST_ROWS, MOST_SIZE, Complaints, Source, clean, number, shown, whole
+from .reading import Key, of_samples
 
 TOOL = "NCCL Inspector"
 COLLECTIVES = {
@@ -32,13 +32,10 @@ COLLECTIVES = {
     "Reduce": "reduce", "AllToAll": "alltoall", "SendRecv": "sendrecv", "Send": "sendrecv", "Recv": "sendrecv",
 }  # fmt: skip
 BY_RANK = ("allgather", "reduce_scatter")  # sizes are of one rank
-REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
 _MOST_OBJECT = 1 << 20  # characters
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-
-_Key = tuple[str, int | None, int | None]  # collective, ranks, nodes
 
 
 def read(source: Source) -> Log:
@@ -48,24 +45,13 @@ def read(source: Source) -> Log:
 
 def read_all(sources: Sequence[Source]) -> Log:
     """The same of the files of several ranks."""
-    facts, complaints = Gathered(), Complaints()
-    times, operations = ranks.gathered(
-        itertools.islice((one for source in sources for one in _samples(source, complaints)), MOST_ROWS)
-    )
-    facts.facts.library = "NCCL"
-    tables = tuple(_table(key, its) for key, its in times.items())
-    return Log(
-        TOOL,
-        tables,
-        facts.facts,
-        skipped=0,
-        complaints=tuple(complaints.first),
-        operations=operations,
-        waits=ranks.alone(operations),
-    )
+    facts, complaints = Facts(), Complaints()
+    samples = itertools.islice((one for source in sources for one in _samples(source, complaints)), MOST_ROWS)
+    facts.library = "NCCL"
+    return of_samples(TOOL, samples, facts, complaints)
 
 
-def _samples(source: Source, complaints: Complaints) -> Iterator[tuple[_Key, int | None, ranks.Sample]]:
+def _samples(source: Source, complaints: Complaints) -> Iterator[tuple[Key, int | None, ranks.Sample]]:
     """(table, ranks of the communicator, time) of every collective."""
     last: object = None  # the header of the records that follow
     for at, record in _records(source, complaints):
@@ -86,20 +72,11 @@ def _samples(source: Source, complaints: Complaints) -> Iterator[tuple[_Key, int
             size *= count or 1
         group = header.get("id")
         chosen = (perf.get("coll_algo"), perf.get("coll_proto"))
-        yield (name, count, nodes), count, ranks.Sample(
+        yield (name, count, nodes, None), count, ranks.Sample(
             name, size, time, at, clean(group)[:80] if isinstance(group, str) else None,
             whole(perf.get("coll_sn"), MOST_SIZE), whole(header.get("rank"), _MOST_RANKS),
             " ".join(clean(one)[:40] for one in chosen if isinstance(one, str) and one != "unknown"),
         )  # fmt: skip
-
-
-def _table(key: _Key, times: dict[int, list[tuple[int, float]]]) -> LogTable:
-    name, count, nodes = key
-    rows = tuple(
-        LogRow(size, statistics.median(time for _, time in its), its[0][0], count=len(its))
-        for size, its in sorted(times.items())
-    )
-    return LogTable(TOOL, name, count, nodes, None, "sum" if name in REDUCES else None, None, rows)
 
 
 def _records(source: Source, complaints: Complaints) -> Iterator[tuple[int, dict[str, Any]]]:

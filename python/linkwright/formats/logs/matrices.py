@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .facts import Gathered
-from .kinds import Link, Log
-from .lines import MOST_RATE, Complaints, number, shown
+from .kinds import Link
+from .lines import MOST_RATE, number, shown
+from .reading import TextReading
 
 MOST_LINKS = 1_000_000
 _END = re.compile(r"(?:(CPU|GPU|NIC)\s*)?(\d{1,4})\b")
@@ -46,13 +47,12 @@ class Head:
     to_row: bool = False
 
 
-class MatrixReading:
+class MatrixReading(TextReading):
     """The matrices of a text. `head` is asked for every line: what it says, or None if it is no heading."""
 
     def __init__(self, tool: str, gathered: Gathered, head: Callable[[str], Head | None]) -> None:
-        self.tool, self.gathered, self.head = tool, gathered, head
-        self.complaints, self.skipped = Complaints(), 0
-        self.links: list[Link] = []
+        super().__init__(gathered)
+        self.tool, self.head = tool, head
         self.current: Head | None = None
         self.columns: list[str] | None = None
         self.width = 0  # words behind the end of a row; more than its columns where sums follow
@@ -107,10 +107,6 @@ class MatrixReading:
         if len(devices) < 4096 or name in devices:
             devices[name] = devices.get(name, 0) + 1
         return True
-
-    def log(self) -> Log:
-        """What was found."""
-        return Log(self.tool, (), self.gathered.facts, tuple(self.links), self.skipped, tuple(self.complaints.first))
 
 
 # `Device 0: NVIDIA H100 (00000000:18:00)`, `Device: 0, NVIDIA H100, pciBusID: 18, ...`

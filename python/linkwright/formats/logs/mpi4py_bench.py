@@ -18,8 +18,9 @@ import re
 from linkwright.base.units import KILO, MEGA, US_PER_S
 
 from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, TextReader
-from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
+from .kinds import LogRow, LogTable, TextReader
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, number, shown, whole
+from .reading import TextReading
 
 TOOL = "mpi4py.bench"
 _RING = re.compile(r"time for (\d{1,12}) loops = (\S+) seconds \((\d{1,9}) processes, (\d{1,18}) bytes\)")
@@ -27,12 +28,14 @@ _HEAD = "# Size [B]  Bandwidth [MB/s]"
 _PAIRS = re.compile(r"\s*(\d+)\s+([\d.]+)(?:\s*\|\s*(\S+)\s*\u00b1.*)?$")
 
 
-class _Reading:
+class _Reading(TextReading):
+    tool = TOOL
+
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints = gathered, Complaints()
+        super().__init__(gathered)
         self.pairs: list[LogRow] = []
         self.rings: dict[int, list[LogRow]] = {}
-        self.headed, self.skipped = False, 0
+        self.headed = False
 
     def line(self, at: int, label: str, text: str) -> None:
         if match := _RING.search(text):
@@ -56,10 +59,10 @@ class _Reading:
         elif len(self.rings.setdefault(processes, [])) < MOST_ROWS:
             self.rings[processes].append(LogRow(size, seconds / loops / processes * US_PER_S, at))
 
-    def log(self) -> Log:
+    def found(self) -> list[LogTable]:
         tables = [_table(2, self.pairs)] * bool(self.pairs)
         tables += [_table(processes, rows) for processes, rows in self.rings.items() if rows]
-        return Log(TOOL, tuple(tables), self.gathered.facts, (), self.skipped, tuple(self.complaints.first))
+        return tables
 
 
 def _pair(at: int, text: str) -> LogRow | None:

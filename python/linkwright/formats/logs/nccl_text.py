@@ -18,24 +18,16 @@ Source: nccl-tests, src/common.cu and src/util.cu; rccl-tests, src/common.cu.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from linkwright.base.units import KILO, format_size
 
 from . import checks
 from .facts import Gathered, Group
-from .kinds import Log, LogRow, LogTable, Origin, TextReader
-from .lines import (
-    MOST_MICROS,
-    MOST_RATE,
-    MOST_ROWS,
-    MOST_SIZE,
-    Complaints,
-    number,
-    shown,
-    whole,
-)
+from .kinds import LogRow, LogTable, Origin, TextReader
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, number, shown, whole
+from .reading import TextReading
 
 TOOL = "nccl-tests"
 TYPES = frozenset(checks.BYTES)
@@ -132,13 +124,13 @@ class _Stream:
     open: list[_Table] = field(default_factory=list)  # tables whose end is still to come
 
 
-class _Reading:
+class _Reading(TextReading):
+    tool = TOOL
+
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered = gathered
-        self.complaints, self.left_out = Complaints(), Complaints()
+        super().__init__(gathered)
         self.streams: dict[str, _Stream] = {}
         self.tables: list[_Table] = []
-        self.skipped = 0
         self.rows = 0
 
     def line(self, at: int, label: str, text: str) -> None:
@@ -234,14 +226,10 @@ class _Reading:
         counted = checks.count(size, whole(words[1], MOST_SIZE), dtype, stream.collective)
         return counted or next(filter(None, faults), None)
 
-    def log(self) -> Log:
+    def found(self) -> Iterator[LogTable]:
         for empty in (table for table in self.tables if not table.rows):
             self.left_out.add(empty.line, "all sizes of this table are 0 bytes, so nothing moved; give -b and -e")
-        tables = tuple(filter(None, (self._finished(table) for table in self.tables if table.rows)))
-        return Log(
-            TOOL, tables, self.gathered.facts, (), self.skipped, tuple(self.complaints.first),
-            tuple(self.left_out.first),
-        )  # fmt: skip
+        return filter(None, (self._finished(table) for table in self.tables if table.rows))
 
     def _finished(self, table: _Table) -> LogTable | None:
         group = table.group

@@ -25,7 +25,8 @@ from linkwright.base.units import KILO
 
 from .facts import Gathered
 from .kinds import Link, Log, LogRow, LogTable, Quantity, TextReader
-from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, number, shown, whole
+from .reading import TextReading
 
 TOOL = "OSU"
 _TITLE = re.compile(r"# ?OSU ((?:MPI|[NR]CCL)\S* .*?) (?:Test ?)?v?\d+\.\d+", re.IGNORECASE)
@@ -130,13 +131,14 @@ class _Table:
         )  # fmt: skip
 
 
-class _Reading:
+class _Reading(TextReading):
+    tool = TOOL
+
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints, self.left_out = gathered, Complaints(), Complaints()
+        super().__init__(gathered)
         self.tables: list[_Table] = []
         self.current: dict[str, _Table] = {}
         self.unread: set[str] = set()
-        self.skipped = 0
 
     def line(self, at: int, label: str, text: str) -> None:
         words = text.split()
@@ -169,18 +171,12 @@ class _Reading:
         elif len(table.rows) < MOST_ROWS and (fault := table.row(at, words)):
             self.complaints.add(at, f"{fault}: `{shown(text)}`")
 
+    def found(self) -> Iterator[LogTable]:
+        return (one.finished() for one in self.tables if one.rows and one.stream in (None, "bandwidth"))
+
     def log(self) -> Log:
-        found = tuple(one.finished() for one in self.tables if one.rows and one.stream in (None, "bandwidth"))
-        links = tuple(link for table in self.tables for link in table.links())
-        return Log(
-            TOOL,
-            found,
-            self.gathered.facts,
-            links,
-            self.skipped,
-            tuple(self.complaints.first),
-            tuple(self.left_out.first),
-        )
+        self.links = [link for table in self.tables for link in table.links()]
+        return super().log()
 
 
 def _title(text: str) -> str | None:

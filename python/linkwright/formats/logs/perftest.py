@@ -19,9 +19,10 @@ import re
 from linkwright.base.units import GIGA, MEGA
 
 from .facts import Gathered
-from .kinds import Link, Log, TextReader
-from .lines import MOST_MICROS, MOST_RATE, MOST_SIZE, Complaints, number, shown, whole
+from .kinds import Link, TextReader
+from .lines import MOST_MICROS, MOST_RATE, MOST_SIZE, number, shown, whole
 from .matrices import MOST_LINKS
+from .reading import TextReading
 
 TOOL = "perftest"
 _TITLE = re.compile(r"\s*(RDMA_Write|RDMA_Read|Send|Atomic)\b([\w ]{0,40}?)\s(BW|Latency|Bandwidth) Test\s*")
@@ -34,11 +35,11 @@ _LATENCY = re.compile(r"(t_\w+)\[usec\]")
 _APART = 0.02
 
 
-class _Reading:
+class _Reading(TextReading):
+    tool = TOOL
+
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered, self.complaints = gathered, Complaints()
-        self.links: list[Link] = []
-        self.skipped = 0
+        super().__init__(gathered)
         self.test, self.port, self.both_ways, self.dual = "", "", False, False
         self.unit: float | None = None
         self.time: int | None = None  # the column of a latency
@@ -96,9 +97,6 @@ class _Reading:
             self.complaints.add(at, f"rate, peak, size and messages a second disagree: `{shown(text)}`")
         elif len(self.links) < MOST_LINKS:
             self.links.append(Link(*about, rate, at, self.both_ways, size))
-
-    def log(self) -> Log:
-        return Log(TOOL, (), self.gathered.facts, tuple(self.links), self.skipped, tuple(self.complaints.first))
 
 
 READER = TextReader(

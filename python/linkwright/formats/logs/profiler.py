@@ -14,14 +14,14 @@ Source: PyTorch, torch/csrc/distributed/c10d/ParamCommsUtils.hpp; Kineto, the ou
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import ranks
 from .facts import Gathered
-from .kinds import Log, LogRow, LogTable, Reader
+from .kinds import Log, Reader
 from .lines import MOST_MICROS, MOST_ROWS, MOST_SIZE, Complaints, Source, clean, number, shown, whole
+from .reading import Key, of_samples
 
 TOOL = "PyTorch profiler"
 _BYTES = {
@@ -37,11 +37,9 @@ _COLLECTIVES = {
     "all_to_all": "alltoall", "all_to_allv": "alltoall", "send": "sendrecv", "recv": "sendrecv",
     "broadcast": "broadcast", "reduce": "reduce", "gather": "gather", "scatter": "scatter",
 }  # fmt: skip
-_REDUCES = ("allreduce", "reduce_scatter", "reduce")
 _MOST_RANKS = 1 << 22
 
-_Key = tuple[str, int | None, str]  # collective, ranks, data type
-_Timed = tuple[_Key, int | None, ranks.Sample]
+_Timed = tuple[Key, int | None, ranks.Sample]
 
 
 def read(source: Source) -> Log:
@@ -70,17 +68,7 @@ def read_all(sources: Sequence[Source]) -> Log:
             if isinstance(device, dict):
                 name = clean(str(device.get("name", "")))[:200]
                 gathered.facts.devices[name] = gathered.facts.devices.get(name, 0) + 1
-    times, operations = ranks.gathered(_numbered(samples))
-    tables = tuple(_table(key, its) for key, its in times.items())
-    return Log(
-        TOOL,
-        tables,
-        gathered.facts,
-        skipped=skipped,
-        complaints=tuple(complaints.first),
-        operations=operations,
-        waits=ranks.alone(operations),
-    )
+    return of_samples(TOOL, _numbered(samples), gathered.facts, complaints, skipped)
 
 
 def _rank(document: dict[str, Any], source: Source) -> int | None:
@@ -135,16 +123,7 @@ def _times(events: Iterable[Any], rank: int | None, complaints: Complaints) -> I
             group = [args.get(word) for word in ("Process Group Name", "Process Group Ranks")]
             named = clean(" ".join(one for one in group if isinstance(one, str)))[:200] or None
             sequence = whole(args.get("Seq"), MOST_SIZE)
-            yield (name, count, kind), count, ranks.Sample(name, size, time, 1, named, sequence, rank)
-
-
-def _table(key: _Key, times: ranks.Times) -> LogTable:
-    name, count, kind = key
-    rows = tuple(
-        LogRow(size, statistics.median(time for _, time in its), 1, count=len(its))
-        for size, its in sorted(times.items())
-    )
-    return LogTable(TOOL, name, count, None, kind, "sum" if name in _REDUCES else None, None, rows)
+            yield (name, count, None, kind), count, ranks.Sample(name, size, time, 1, named, sequence, rank)
 
 
 READER = Reader(

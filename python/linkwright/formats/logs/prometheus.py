@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 
 from linkwright.base.units import KILO
 
 from . import checks
 from .facts import Gathered
-from .inspector import BY_RANK, COLLECTIVES, REDUCES
-from .kinds import Log, LogRow, LogTable, TextReader
-from .lines import MOST_RATE, MOST_ROWS, MOST_SIZE, Complaints, number, shown, whole
+from .inspector import BY_RANK, COLLECTIVES
+from .kinds import LogRow, LogTable, TextReader
+from .lines import MOST_RATE, MOST_ROWS, MOST_SIZE, number, shown, whole
+from .reading import REDUCES, TextReading
 
 TOOL = "NCCL Prometheus"
 _LINE = re.compile(
@@ -37,14 +39,16 @@ _MOST_RANKS = 1 << 22
 _Key = tuple[str, int, int | None]  # collective, ranks, nodes
 
 
-class _Reading:
+class _Reading(TextReading):
     """The metrics so far."""
 
+    tool = TOOL
+    waits = True
+
     def __init__(self, gathered: Gathered) -> None:
-        self.gathered = gathered
-        self.complaints = Complaints()
+        super().__init__(gathered)
         self.rows: dict[_Key, list[LogRow]] = {}
-        self.count = self.skipped = 0
+        self.count = 0
 
     def line(self, at: int, label: str, text: str) -> None:
         """Take a rate; other metrics are counted."""
@@ -56,16 +60,14 @@ class _Reading:
             self.count += 1
             self.rows.setdefault(found[0], []).append(found[1])
 
-    def log(self) -> Log:
+    def found(self) -> Iterator[LogTable]:
         """A table for each collective, number of ranks and of nodes."""
         if self.rows:
             self.gathered.facts.library = "NCCL"
-        tables = tuple(
+        return (
             LogTable(TOOL, name, ranks, nodes, None, "sum" if name in REDUCES else None, None, tuple(rows))
             for (name, ranks, nodes), rows in self.rows.items()
         )
-        complaints = tuple(self.complaints.first)
-        return Log(TOOL, tables, self.gathered.facts, skipped=self.skipped, complaints=complaints, waits=True)
 
 
 def _row(at: int, text: str) -> tuple[_Key, LogRow] | None:

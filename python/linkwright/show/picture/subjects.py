@@ -18,8 +18,7 @@ from linkwright.base import units
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.files import read_text
 from linkwright.base.rows import Rows, given, largest
-from linkwright.executors import EXECUTORS
-from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
+from linkwright.executors import EXECUTORS, sim
 from linkwright.libraries import library, questions
 from linkwright.session import timeline
 from linkwright.store import run as runs
@@ -81,13 +80,9 @@ def _collectives() -> set[str]:
 
 def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
     """The machine with a size, if its file leaves that open."""
-    if not machine.open_size:
-        if asked.grid is not None:
-            raise UsageError(f"--grid: {machine.name} has the size that its file states; omit --grid")
-        return machine
-    if asked.grid or (machine.open_size == "grid" and asked.ranks is None):
-        return machine.with_grid(*(asked.grid or OPEN_GRID))
-    return machine.with_endpoints(asked.ranks or OPEN_RANKS)
+    if not machine.open_size and asked.grid is not None:
+        raise UsageError(f"--grid: {machine.name} has the size that its file states; omit --grid")
+    return sim.sized(machine, asked.ranks, asked.grid)
 
 
 def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:

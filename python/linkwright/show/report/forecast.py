@@ -12,7 +12,7 @@ from linkwright.advise.predict.training.lead import COMMUNICATION, crossovers, r
 from linkwright.base.units import NS_PER_S, NS_PER_US
 from linkwright.show.shown import duration, span
 
-from . import quantity, what_if
+from . import cells, quantity, what_if
 from .model import Axis, Cell, Column, Curve, Plot, Report, Section, Table, Text
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ def _breakdown(machine: str, steps: Sequence[Step]) -> Table:
 
 
 def _shares(step: Step) -> list[Cell | str]:
-    head = [_count(step.batch), _count(step.gpus)]
+    head = [cells.count(step.batch), cells.count(step.gpus)]
     if not step.causes_ns:
         return [*head, Cell("—", detail=step.why, tone="quiet"), *[_NOTHING] * len(what_if.PARTS)]
     shares = [step.share(*causes) for causes in what_if.PARTS.values()]
-    return [*head, _time(step.time_ns), *(_share(share) for share in shares)]
+    return [*head, cells.time(step.time_ns), *(cells.share(share) for share in shares)]
 
 
 def _times(made: Training) -> Table:
@@ -136,14 +136,14 @@ def _times(made: Training) -> Table:
 
 def _time_row(made: Training, step: Step) -> list[Cell | str]:
     samples = made.workload.samples
-    head = [step.machine, _count(step.batch), _count(step.gpus)]
+    head = [step.machine, cells.count(step.batch), cells.count(step.gpus)]
     if not step.causes_ns:
         rest = 4 if samples else 3
         return [*head, Cell("—", detail=step.why, tone="quiet"), *[_NOTHING] * rest]
     exposed = {cause: step.causes_ns[cause] for cause in COMMUNICATION}
     mostly = max(exposed, key=exposed.get) if any(exposed.values()) else "—"
     ends = "as measured" if made.calibrated else span(step.low_ns, step.high_ns)
-    row = [*head, _time(step.time_ns), ends, Cell(f"{step.samples_per_s:,.4g}", step.samples_per_s), mostly]
+    row = [*head, cells.time(step.time_ns), ends, Cell(f"{step.samples_per_s:,.4g}", step.samples_per_s), mostly]
     if samples:
         seconds = step.training_s(samples)
         row.append(Cell(duration(seconds), seconds))
@@ -165,12 +165,12 @@ def _turns(leads: Sequence[Lead]) -> list[str]:
 
 
 def _lead_row(lead: Lead) -> list[Cell | str]:
-    head = [lead.first, lead.second, _count(lead.batch), _count(lead.gpus)]
+    head = [lead.first, lead.second, cells.count(lead.batch), cells.count(lead.gpus)]
     if lead.lead is None:
         return [*head, Cell("—", detail=lead.why, tone="quiet"), *[_NOTHING] * 3]
     shares = (lead.first_communication, lead.communication)
     times = lead.times_faster
-    return [*head, lead.leader, Cell(ratio(times), times), *(_share(s) for s in shares)]
+    return [*head, lead.leader, Cell(ratio(times), times), *(cells.share(s) for s in shares)]
 
 
 def _assumptions(made: Training) -> Text:
@@ -220,7 +220,7 @@ def _totals(forecasts: Sequence[Forecast]) -> Table:
             rows.append([found.machine, Cell("—", detail="does not fit"), *[_NOTHING] * (len(causes) + 1)])
             continue
         shares = [found.message_share, *(found.shares().get(cause, 0.0) for cause in causes)]
-        rows.append([found.machine, _time(found.time_ns), *(_share(s) for s in shares)])
+        rows.append([found.machine, cells.time(found.time_ns), *(cells.share(s) for s in shares)])
     return Table("Time and its causes", columns, rows, "Causes are those of the critical path; messages have several.")
 
 
@@ -247,17 +247,5 @@ def _parts(found: Forecast) -> Table:
 def _part(part: Part, found: Forecast) -> list[Cell | str]:
     share = part.time_ns / found.time_ns if found.time_ns else 0.0
     mostly = max(part.causes_ns, key=part.causes_ns.get)
-    times = [_time(part.time_ns / part.times), _time(part.time_ns)]
-    return [part.name, _count(part.times), *times, _share(share), mostly, part.choice or "—"]
-
-
-def _time(time_ns: float) -> Cell:
-    return Cell(quantity.text(time_ns / NS_PER_S, "s"), time_ns)
-
-
-def _share(share: float) -> Cell:
-    return Cell(f"{100 * share:.1f} %", share, share=share)
-
-
-def _count(number: int) -> Cell:
-    return Cell(f"{number:,}", number)
+    times = [cells.time(part.time_ns / part.times), cells.time(part.time_ns)]
+    return [part.name, cells.count(part.times), *times, cells.share(share), mostly, part.choice or "—"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.base.units import PS_PER_NS, PS_PER_S
+from linkwright.base.units import PS_PER_NS
 
-from . import quantity
+from . import cells
+from .cells import count, share
 from .model import Cell, Column, Report, Section, Table, Text
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _steps(outcomes: Sequence[Outcome]) -> Table:
     causes = list(dict.fromkeys(cause for one in outcomes for cause in one.causes()))
     columns = [Column("Machine"), Column("Step", "s", numeric=True)]
     columns += [Column(HEADINGS[cause], "%", numeric=True) for cause in causes]
-    rows = [[one.machine, _time(one.step_ps), *(_share(one.share(cause)) for cause in causes)] for one in outcomes]
+    rows = [[one.machine, _time(one.step_ps), *(share(one.share(cause)) for cause in causes)] for one in outcomes]
     return Table("Step and its causes", columns, rows, "Causes are averaged over all ranks, and add up to the step.")
 
 
@@ -61,7 +62,7 @@ def _path(found: Outcome) -> Table:
     columns = [Column("What"), Column("Times", numeric=True), Column("Together", "s", numeric=True)]
     columns += [Column("Share", "%", numeric=True)]
     rows = [
-        [f"{one.what}, {one.detail}", _count(one.count), _time(one.time_ps), _share(one.time_ps / found.step_ps)]
+        [f"{one.what}, {one.detail}", count(one.count), _time(one.time_ps), share(one.time_ps / found.step_ps)]
         for one in found.path[:MOST_ROWS]
     ]
     return Table("Critical path", columns, rows, _rest(len(found.path)))
@@ -74,8 +75,8 @@ def _messages(found: Outcome) -> Table:
     columns += [Column("By")]
     rows = [
         [
-            row.kind, Cell(quantity.size(row.size_bytes), row.size_bytes), _count(row.ranks), _count(row.count),
-            _time(row.price.time_ps), _time(row.total_ps), _share(row.share), row.price.algorithm or "—",
+            row.kind, cells.size(row.size_bytes), count(row.ranks), count(row.count),
+            _time(row.price.time_ps), _time(row.total_ps), share(row.share), row.price.algorithm or "—",
         ]
         for row in found.rows[:MOST_ROWS]
     ]  # fmt: skip
@@ -87,12 +88,4 @@ def _rest(number: int) -> str:
 
 
 def _time(time_ps: int) -> Cell:
-    return Cell(quantity.text(time_ps / PS_PER_S, "s"), time_ps / PS_PER_NS)
-
-
-def _share(share: float) -> Cell:
-    return Cell(f"{100 * share:.1f} %", share, share=min(1.0, share))
-
-
-def _count(number: int) -> Cell:
-    return Cell(f"{number:,}", number)
+    return cells.time(time_ps / PS_PER_NS)

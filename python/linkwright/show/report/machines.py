@@ -12,7 +12,7 @@ import numpy as np
 from linkwright.base.units import NS_PER_S, format_size
 from linkwright.session.compare.machines import Pair, Row
 
-from . import quantity
+from . import cells
 from .model import Axis, Cell, Choice, Column, Curve, HeatMap, Plot, Report, Section, Table, Text
 
 
@@ -77,11 +77,10 @@ def _table(pairs: Sequence[Pair], names: Sequence[str]) -> Table:
 
 
 def _side(row: Row) -> list[Cell]:
-    time = Cell(quantity.text(row["value"] / NS_PER_S, "s"), row["value"], row["algorithm"])
+    time = cells.time(row["value"], row["algorithm"])
     if not row["limit"]:
         return [time, Cell("—", -1, "no limit known", "quiet")]
-    share = row["limit"] / row["value"]
-    return [time, Cell(f"{100 * share:.1f} %", share, share=min(1.0, share))]
+    return [time, cells.share(row["limit"] / row["value"])]
 
 
 def _ratio(pair: Pair, names: Sequence[str]) -> Cell:

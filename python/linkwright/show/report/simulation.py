@@ -21,7 +21,7 @@ from linkwright.show import shown
 from linkwright.show.picture import scene
 from linkwright.store.schema import METRICS
 
-from . import quantity
+from . import cells, quantity
 from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _figures(rows: Sequence[Row]) -> Table:
 
 def _figure(row: Row) -> Cell:
     if row["unit"] == "ns":
-        return _time(row["value"])
+        return cells.time(row["value"])
     return Cell(shown.value(row), row["value"])
 
 
@@ -120,8 +120,8 @@ def _limits(machine: _native.Machine, question: Scheduled, time: Row) -> list[Se
         body = [
             [
                 each.name,
-                _time(NS_PER_US * each.time_us),
-                _share(NS_PER_US * each.time_us / time["value"]),
+                cells.time(NS_PER_US * each.time_us),
+                cells.share(NS_PER_US * each.time_us / time["value"]),
                 each.derivation,
             ]
             for each in limits
@@ -148,7 +148,7 @@ def _spent(insight: Insight) -> dict[str, float]:
 def _causes(insight: Insight) -> Table:
     spent = _spent(insight)
     whole = sum(spent.values()) or 1.0
-    body = [[name, _time(NS_PER_US * time_us), _share(time_us / whole)] for name, time_us in spent.items()]
+    body = [[name, cells.time(NS_PER_US * time_us), cells.share(time_us / whole)] for name, time_us in spent.items()]
     columns = [Column("Cause"), Column("Time", "s", numeric=True), Column("Share", "%", numeric=True)]
     return Table("The critical path", columns, body, "The chain of operations that decides when the last rank ends.")
 
@@ -192,12 +192,12 @@ def _turn(steps: Sequence[Sequence[Any]], times: int) -> list[Cell | str]:
     kinds = ", ".join(str(step[1]) for step in round_) if times > 1 else kind
     spent = [sum(float(step[i]) for step in steps) for i in range(7, 7 + len(SPENT))]
     whole = [float(first[5]), float(last[6]), *spent]
-    return [number, _count(times), kinds, *others, *(_time(NS_PER_US * time_us) for time_us in whole)]
+    return [number, cells.count(times), kinds, *others, *(cells.time(NS_PER_US * time_us) for time_us in whole)]
 
 
 def _operation(values: Sequence[Any]) -> list[Cell | str]:
     number, kind, *others = values
-    return [_count(int(number)), str(kind), *(_count(int(other)) for other in others)]
+    return [cells.count(int(number)), str(kind), *(cells.count(int(other)) for other in others)]
 
 
 def _links(insight: Insight) -> list[Table]:
@@ -218,8 +218,8 @@ def _links(insight: Insight) -> list[Table]:
 
 def _link(row: Sequence[Any]) -> list[Cell | str]:
     name, busy_us, share, carried, peak = row
-    moved = Cell(quantity.size(int(carried)), int(carried))
-    return [str(name), _time(NS_PER_US * float(busy_us)), _share(float(share)), moved, _count(int(peak))]
+    moved = cells.size(int(carried))
+    return [str(name), cells.time(NS_PER_US * float(busy_us)), cells.share(float(share)), moved, cells.count(int(peak))]
 
 
 def _first(count: int, most: int) -> str:
@@ -228,15 +228,3 @@ def _first(count: int, most: int) -> str:
 
 def _duration(time_ns: float) -> str:
     return quantity.text(time_ns / NS_PER_S, "s")
-
-
-def _time(time_ns: float) -> Cell:
-    return Cell(_duration(time_ns), time_ns)
-
-
-def _share(share: float) -> Cell:
-    return Cell(f"{100 * share:.1f} %", share, share=min(1.0, share))
-
-
-def _count(number: int) -> Cell:
-    return Cell("—" if number < 0 else f"{number:,}", number)

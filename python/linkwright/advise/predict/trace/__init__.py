@@ -14,7 +14,6 @@ down; what a device other than the recorded one would need, beyond the factor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from linkwright.advise.predict import FORMAT, Program, head_keys
 from linkwright.advise.predict.rates import DTYPES as PRECISIONS
 from linkwright.advise.predict.rates import Rates
 from linkwright.advise.predict.trace import files
-from linkwright.advise.predict.trace.groups import Meeting, meetings
+from linkwright.advise.predict.trace.groups import meetings
 from linkwright.advise.predict.trace.nodes import COMPUTE, MEMORY, MOST_MICROS, Node, Trace
 from linkwright.advise.predict.trace.order import settled
 from linkwright.advise.predict.trace.outcome import Outcome, outcome
@@ -66,16 +65,6 @@ PROGRAM = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """What the files say, whichever machine it is priced on."""
-
-    traces: list[Trace]
-    orders: list[list[int]]
-    before: list[list[list[int]]]
-    meetings: list[Meeting]
-
-
 def program_of(names: Sequence[str]) -> Program:
     """The program of trace files alone, with every key at its default."""
     name = Path(names[0]).name.removesuffix(".gz").partition(".")[0]
@@ -84,7 +73,7 @@ def program_of(names: Sequence[str]) -> Program:
     return Program(document, document["app"], "trace", Path())
 
 
-def recorded(program: Program) -> Recorded:
+def recorded(program: Program) -> Replayed:
     """Read and check all files."""
     head = program.head
     paths = files.found(head["files"], program.folder, head.where)
@@ -92,7 +81,7 @@ def recorded(program: Program) -> Recorded:
     return settled_all(traces, program)
 
 
-def settled_all(traces: list[Trace], program: Program) -> Recorded:
+def settled_all(traces: list[Trace], program: Program) -> Replayed:
     """The traces with their orders and with what communicates together."""
     # Ranks that one file stands for share its order.
     known: dict[int, tuple[list[list[int]], list[int]]] = {}
@@ -106,18 +95,17 @@ def settled_all(traces: list[Trace], program: Program) -> Recorded:
     for name in groups:
         if f"group {name}" not in used:
             raise program.document.error(f"groups.{name}: no trace has a collective of this group; correct its name")
-    return Recorded(traces, orders, [known[id(trace)][0] for trace in traces], found)
+    return Replayed(traces, orders, [known[id(trace)][0] for trace in traces], found)
 
 
-def forecast_on(program: Program, record: Recorded, machine: _native.Machine) -> Outcome:
+def forecast_on(program: Program, record: Replayed, machine: _native.Machine) -> Outcome:
     """The forecast on one machine."""
     machine = _sized(program.head, machine, len(record.traces))
     prices = Prices(machine, program.document, _algorithms(program))
     paid = [prices.of(one) for one in record.meetings]
     work_ps = _work_ps(program.head, record.traces, machine)
-    replayed = Replayed(record.traces, record.orders, record.before, record.meetings)
-    times = replay(replayed, work_ps, [price.time_ps for price in paid])
-    return outcome(program.head["name"], machine.name, replayed, times, paid, tuple(_notes(program.head, record)))
+    times = replay(record, work_ps, [price.time_ps for price in paid])
+    return outcome(program.head["name"], machine.name, record, times, paid, tuple(_notes(program.head, record)))
 
 
 def forecasts(program: Program, machines: Sequence[_native.Machine]) -> list[Outcome]:
@@ -185,7 +173,7 @@ def _on_roofline(node: Node) -> bool:
     return node.type == COMPUTE and not node.host and not node.duration_us and bool(node.attributes.get("num_ops"))
 
 
-def _notes(head: Table, record: Recorded) -> list[str]:
+def _notes(head: Table, record: Replayed) -> list[str]:
     """What the reader must know of this trace."""
     told = []
     for key, what in (("compute_scale", "device"), ("host_scale", "host")):

@@ -27,7 +27,7 @@ NOT_YET = -1
 
 @dataclass(frozen=True)
 class Replayed:
-    """What is replayed; activities are the nodes, rank after rank, and then the meetings."""
+    """What the files say, on any machine; activities are the nodes, rank after rank, and then the meetings."""
 
     traces: Sequence[Trace]
     orders: Sequence[Sequence[int]]

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwright.base.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
-from linkwright.executors.sampling import WARMUPS, agree, settled
+from linkwright.executors.sampling import settled, warm_up
 from linkwright.store.record import UNWARMED, Record, remarks
 
 from ..clocks import Throttling, watched
@@ -149,12 +149,7 @@ def collected(
     """
     end = time.monotonic() + how.budget_s
     first = several()
-    medians: list[float] = []
-    at_most = WARMUPS if how.warmup_at_most is None else how.warmup_at_most
-    while len(medians) < at_most and time.monotonic() < end - how.budget_s / 2:
-        medians.append(float(np.median(several())))
-        if agree(medians):
-            break
+    warmed_up = warm_up(several, how, end)
     values, dropped, borne = np.empty(0), {}, {}
     while len(values) < how.samples:
         with watched(throttling) as lowered:
@@ -171,5 +166,5 @@ def collected(
         values_ns=[round(value, 4) for value in values[: how.samples].tolist()],
         first_ns=round(float(first[0]), 4),
         dropped=dropped,
-        notes=(*remarks(throttling.note), *([] if agree(medians) else [UNWARMED]), *remarks(*lowered)),
+        notes=(*remarks(throttling.note), *([] if warmed_up else [UNWARMED]), *remarks(*lowered)),
     )

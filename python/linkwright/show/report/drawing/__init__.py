@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from linkwright import _native
 from linkwright.base.errors import LinkwrightError
-from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
+from linkwright.executors import sim
 
 from ..model import Picture
 from ..runs import Run
@@ -62,10 +62,7 @@ def _described(run: Run, machine: str, taking_part: list[str]) -> _native.Machin
         return None
     try:
         found = _native.Machine.parse(path.read_text(encoding="utf-8"), str(path))
-        if found.open_size:
-            grid = run.plan.get("request", {}).get("grid")
-            grid = grid or (OPEN_GRID if found.open_size == "grid" else None)
-            found = found.with_grid(*grid) if grid else found.with_endpoints(len(taking_part) or OPEN_RANKS)
-        return found
+        ranks = None if found.open_size == "grid" else len(taking_part)
+        return sim.sized(found, ranks, run.plan.get("request", {}).get("grid"))
     except (LinkwrightError, ValueError):  # a file of an earlier version: its numbers stand, its picture is left out
         return None

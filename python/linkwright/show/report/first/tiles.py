@@ -61,7 +61,9 @@ def latency(run: Run, machine: str) -> Tile:
     if row is not None:
         return _tile(run, "Latency", row[0], row[1], row[2])
     row = smallest_message(run, machine)
-    return Tile("Latency", "", _NOT_RUN, tone="quiet") if row is None else _tile(run, "Latency", row, _size(row))
+    return (
+        Tile("Latency", "", _NOT_RUN, tone="quiet") if row is None else _tile(run, "Latency", row, headline.size(row))
+    )
 
 
 def median_pair(run: Run, machine: str) -> tuple[Row, str, list[str]] | None:
@@ -77,10 +79,10 @@ def median_pair(run: Run, machine: str) -> tuple[Row, str, list[str]] | None:
         row = ranked[len(ranked) // 2]
         if len(ranked) <= 2:
             back = [f"{said(ranked[0])} the other way"] if len(ranked) == 2 else []
-            return row, ", ".join(filter(None, [_size(row), f"{row['source']} → {row['destination']}"])), back
+            return row, ", ".join(filter(None, [headline.size(row), f"{row['source']} → {row['destination']}"])), back
         low, high = (quantity.text(float(f"{v:.3g}"), row["unit"]) for v in ranked["value"][[0, -1]])
         span = f"{low} to {high} over all pairs" if low != high else "the same between all pairs"
-        return row, ", ".join(filter(None, [_size(row), f"median of {len(ranked):,} pairs"])), [span]
+        return row, ", ".join(filter(None, [headline.size(row), f"median of {len(ranked):,} pairs"])), [span]
     return None
 
 
@@ -99,7 +101,7 @@ def bandwidth(run: Run, machine: str) -> Tile:
         return Tile("Bandwidth", "", _NOT_RUN, tone="quiet")
     row = rows.greatest("value")
     state = "the last size, and still rising" if rising(rows) else "the best size"
-    about = f"{_size(row)}, {state}" if nunique(rows["size_bytes"]) > 1 else _size(row)
+    about = f"{headline.size(row)}, {state}" if nunique(rows["size_bytes"]) > 1 else headline.size(row)
     return _tile(run, "Bandwidth", row, about, list(_all_at_once(run, machine)))
 
 
@@ -132,17 +134,17 @@ def local_memory(run: Run, machine: str) -> Tile:
     claimed = levels.claimed(run, machine)
     behind = picture.levels(claimed)[-1]
     slow = picture.latency(run, machine, behind) if claimed else _last(run, machine, memory.LATENCY, "latency")
-    more = [] if slow is None else [f"{said(slow)} per load, {_size(slow)}"]
+    more = [] if slow is None else [f"{said(slow)} per load, {headline.size(slow)}"]
     for kernel, threads in (("triad", "all"), ("triad", "one"), ("read", "all"), ("read", "one")):
         row = picture.bandwidth(run, machine, behind, kernel, threads) if claimed else None
         if row is not None:
-            about = f"{kernel}, {memory.threads(row['ranks'])}, blocks of {_size(row)}"
+            about = f"{kernel}, {memory.threads(row['ranks'])}, blocks of {headline.size(row)}"
             return _tile(run, "Memory", row, about, more)
     row = None if claimed else _last(run, machine, memory.BANDWIDTH, "bandwidth")
     if row is not None:
-        return _tile(run, "Memory", row, f"{memory.threads(row['ranks'])}, blocks of {_size(row)}", more)
+        return _tile(run, "Memory", row, f"{memory.threads(row['ranks'])}, blocks of {headline.size(row)}", more)
     if slow is not None:
-        return _tile(run, "Memory", slow, f"a dependent load, {_size(slow)}")
+        return _tile(run, "Memory", slow, f"a dependent load, {headline.size(slow)}")
     waived = run.rows[(run.rows["machine"] == machine) & among(run.rows["algorithm"], memory.PROBES)]
     why = _NOT_RUN
     if len(waived):
@@ -168,11 +170,11 @@ def all_together(run: Run, machine: str) -> Tile:
         if not len(best):
             continue
         small, large = best[0], best[-1]
-        about = ", ".join(filter(None, [kind, _size(small), values.words(small["algorithm"]), _ranks(small)]))
+        about = ", ".join(filter(None, [kind, headline.size(small), values.words(small["algorithm"]), _ranks(small)]))
         more = []
         if len(best) > 1:
             rate = _bus(run, large)
-            more = [f"{said(large)} at {_size(large)}, {values.words(large['algorithm'])}{rate}"]
+            more = [f"{said(large)} at {headline.size(large)}, {values.words(large['algorithm'])}{rate}"]
         return _tile(run, "Collectives", small, about, more)
     return Tile("Collectives", "", _NOT_RUN, tone="quiet")
 
@@ -230,7 +232,3 @@ def _known(run: Run, row: Row) -> Iterator[tuple[str, str]]:
 
 def _ranks(row: Row) -> str:
     return f"{row['ranks']:.0f} ranks" if row["ranks"] > 0 else ""
-
-
-def _size(row: Row) -> str:
-    return quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwright.base.units import S_PER_NS
 
-from .. import quantity
+from .. import cells, quantity
 from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
 from ..runs import Run
 from .values import missing
@@ -114,7 +114,7 @@ def _choices(choices: list[dict]) -> Table:
     for c in choices:
         tone = "good" if c["loss"] <= 1 + GOOD else "warn"
         loss = Cell(f"{c['loss']:.2f}", c["loss"], tone=tone)
-        size = Cell(quantity.size(c["size_bytes"]), c["size_bytes"])
+        size = cells.size(c["size_bytes"])
         rows.append([c["collective"], Cell(str(c["ranks"]), c["ranks"]), size, c["measured"], c["predicted"], loss])
     columns = [Column("Collective"), Column("Ranks", numeric=True), Column("Size", "B", numeric=True)]
     columns += [Column("Measured fastest"), Column("Predicted fastest"), Column("Loss", numeric=True)]

@@ -131,7 +131,7 @@ def _memory_picks(run: Run, name: str) -> Iterator[Pick]:
     for threads in ("all", "one"):
         row = picture.bandwidth(run, name, shown[-1], "triad", threads)
         if row is not None:
-            yield Pick(-1, "Memory: triad", row, f"{memory.threads(row['ranks'])}, blocks of {_size(row)}")
+            yield Pick(-1, "Memory: triad", row, f"{memory.threads(row['ranks'])}, blocks of {size(row)}")
             return
 
 
@@ -147,7 +147,7 @@ def _matrix_picks(group: Group, rows: Rows) -> Iterator[Pick]:
     ends = [(0, "best", 0), (1, "median", last // 2), (2, "worst", last)]
     for order, word, at in ends if last >= 2 else ends[::2]:
         row = ranked[at]
-        pair = ", ".join(filter(None, [_size(row), f"{row['source']} → {row['destination']}"]))
+        pair = ", ".join(filter(None, [size(row), f"{row['source']} → {row['destination']}"]))
         yield Pick(order, f"{group.question}, {word} pair", row, pair)
 
 
@@ -159,10 +159,10 @@ def _curve_pick(group: Group, rows: Rows) -> Pick:
     if group.rate:
         row = rows.greatest("value")
         half = smallest(rows[rows["value"] >= row["value"] / 2]["size_bytes"])
-        about = _size(row) if group.loaded else f"{_size(row)}; half of the peak from {quantity.size(half)}"
+        about = size(row) if group.loaded else f"{size(row)}; half of the peak from {quantity.size(half)}"
     else:
         row = rows[int(np.argmin(_sizes(rows)))]
-        about = _size(row)
+        about = size(row)
     if group.loaded:
         told = (f"{row['ranks']:.0f} ranks", about, _undisturbed(group, whole, row))
         about = ", ".join(part for part in told if part)
@@ -202,11 +202,11 @@ def _collective_picks(
     if len(shown) > 1:
         ends.append(("largest message", shown[-1]))
     for word, row in ends:
-        size = _size(row)
-        word = size if common else word
-        about = ", ".join(part for part in ("" if common else size, row["algorithm"], ranks) if part)
+        word = size(row) if common else word
+        about = ", ".join(part for part in ("" if common else size(row), row["algorithm"], ranks) if part)
         yield Pick(order, f"{kind}, {word}" if word and len(ends) > 1 else kind, row, about)
 
 
-def _size(row: Row) -> str:
+def size(row: Row) -> str:
+    """The message size of a row in words; empty where it has none."""
     return quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""

@@ -10,7 +10,7 @@ from linkwright.base.rows import Rows, nunique
 from linkwright.base.stats import steps
 from linkwright.store.topology import Cache
 
-from .. import quantity
+from .. import cells, quantity
 from ..model import Cell, Column, Table
 from ..runs import Run
 from . import axes, values
@@ -111,7 +111,7 @@ def _row(level: steps.Level, cache: Cache | None) -> list[Cell]:
         verdict = Cell("agrees as far as the sizes tell", ratio, told)
     else:
         verdict = Cell("differs", ratio, told, tone="warn")
-    return [Cell(cache.name), latency, found, _size(cache.size_bytes), verdict]
+    return [Cell(cache.name), latency, found, cells.size(float(cache.size_bytes)), verdict]
 
 
 def _not_found(cache: Cache, sizes: np.ndarray) -> list[Cell]:
@@ -122,11 +122,8 @@ def _not_found(cache: Cache, sizes: np.ndarray) -> list[Cell]:
     elif np.sum((ratios >= 1 / NAMED_WITHIN) & (ratios <= 1)) < 2 or not np.any((ratios > 1) & (ratios <= 4)):
         why = "too few working sets around it have a result"
     verdict = Cell("not found", detail=why, tone="warn")
-    return [Cell(cache.name), values.missing(""), values.missing("no step"), _size(cache.size_bytes), verdict]
-
-
-def _size(size_bytes: float) -> Cell:
-    return Cell(quantity.size(size_bytes), float(size_bytes))
+    size = cells.size(float(cache.size_bytes))
+    return [Cell(cache.name), values.missing(""), values.missing("no step"), size, verdict]
 
 
 def rounded(size_bytes: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.base.rows import Column, Row, Rows, given
 from linkwright.base.stats import grade as grades
 
-from .. import quantity
+from .. import cells, quantity
 from ..model import Cell, Curve
 from ..runs import LIMIT, Run, is_rate
 
@@ -113,7 +113,7 @@ def of_limit(row: Row) -> Cell:
 def size(row: Row) -> Cell:
     """The message size of a row; empty where it has none."""
     found = number(row["size_bytes"])
-    return Cell("") if found is None else Cell(quantity.size(found), found)
+    return Cell("") if found is None else cells.size(found)
 
 
 def published(row: Row) -> Cell:
