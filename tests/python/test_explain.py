@@ -1,6 +1,7 @@
 """Explanations: curves of faults are recognised, verdicts follow their thresholds, and bad input has a cure."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -170,6 +171,8 @@ def test_probabilities_are_shares_of_all_that_was_thought_of():
     answer = logs.explained(table(PAIR.having(fabric="sockets"), 1.03), PAIR, "")
     assert 0.7 < answer.suspects[0].probability <= sum(one.probability for one in answer.suspects) < 1
     assert logs.doubts(answer) == []
+    unsure = replace(answer, verdict=replace(answer.verdict, word="unsure"))
+    assert logs.doubts(unsure)[0].startswith("Whether anything is wrong is unsure; ")
 
 
 def test_one_size_is_not_certain():

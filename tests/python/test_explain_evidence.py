@@ -290,7 +290,7 @@ def test_a_topology_file_may_hide_the_links():
 
 
 def test_a_forced_protocol_leaves_the_algorithm_to_the_library():
-    """Of those that have it: NVLS is not used with LL."""
+    """The library chooses among algorithms that have the protocol: NVLS has no LL."""
     found = {case.system.algorithm: case.system for case in cases(NODE) if case.kind == "protocol"}
     assert set(found) == {"nccl-2.27//simple", "nccl-2.27//ll", "nccl-2.27//ll128"}
     assert found["nccl-2.27//simple"].choice(1 << 30).algorithm == "nvls"

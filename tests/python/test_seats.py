@@ -179,3 +179,22 @@ def test_algorithms_between_nodes_take_the_nodes_of_the_machine(words: tuple[str
     assert rows["hierarchical"]["status"] == ("ok" if grid else "waived")
     assert rows["hierarchical"]["grid"] == (f"{grid[0]}x{grid[1]}" if grid else None)
     assert bool(rows["ring"]["grid"]) == ("--grid" in words)
+
+
+def test_a_machine_of_any_size_has_no_nodes():
+    """Of so many ranks one stands for all, and the machine keeps its number open."""
+    words = (
+        "simulate",
+        "allreduce",
+        "-a",
+        "hierarchical,ring",
+        "--on",
+        "crossbar",
+        "-p",
+        "2000000",
+        "--sizes",
+        "8000000",
+    )
+    result = invoke(*words)
+    assert result.status == 0, result.err
+    assert "waived: simulate/allreduce/hierarchical/p2000000" in result.out

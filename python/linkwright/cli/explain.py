@@ -39,7 +39,7 @@ class Answered(NamedTuple):
     "--search", "search_s", type=options.Duration(), metavar="TIME",
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
-@options.file("--report", metavar="FILE.html", help="Also write the answer as a page.")
+@options.page("--report", help="Also write the answer as a page.")
 @click.option(
     "--gate", is_flag=True,
     help="Exit with status 1, and say why on stderr, if a log is slow, even at a few sizes, states a fault, or hangs.",

@@ -189,7 +189,7 @@ def command(
             made += [forecaster.forecast(layout) for layout in layouts]
     if without and not made:
         for error in without[:-1]:
-            say(str(error))
+            click.echo(f"linkwright: {error}", err=True)
         raise without[-1]
     if as_json:
         plain = [one.as_dict() | (one.whole(tokens, watts, price) if tokens else {}) for one in made]

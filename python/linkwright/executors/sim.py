@@ -133,6 +133,8 @@ def _seats(machine: _native.Machine, recipe: Recipe) -> Seats:
 
 def _on_nodes(machine: _native.Machine, nodes: int, seats: Seats, ranks: int) -> tuple[int, int] | None:
     """Return ranks of a node x nodes, where several ranks of each node follow each other; else None."""
+    if nodes < 2:  # also of a machine that leaves its number of ranks open
+        return None
     each = machine.ranks // nodes
     counts = [len(list(its)) for _, its in itertools.groupby(seats(ranks) or range(ranks), lambda seat: seat // each)]
     several = len(counts) > 1 and counts[0] > 1 and len(set(counts)) == 1

@@ -23,7 +23,7 @@ pub struct Algorithm {
     pub cost: &'static str,
     /// What it demands of a shape, in words; empty when nothing.
     pub needs: &'static str,
-    /// What the nodes of a machine are to it.
+    /// Whether it uses the nodes of a machine.
     pub nodes: NodeUse,
     /// Where it was published.
     pub source: &'static str,
@@ -56,14 +56,14 @@ impl Algorithm {
     }
 }
 
-/// What an algorithm makes of the nodes of a machine.
+/// How an algorithm uses the nodes of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeUse {
-    /// All ranks are alike to it.
+    /// It does not distinguish them.
     Unused,
     /// They can be the rows of its grid.
     Rows,
-    /// They are the rows of its grid, and it has no other.
+    /// They have to be the rows of its grid.
     Needed,
 }
 

@@ -33,7 +33,7 @@ from .hypotheses.kind import STEADY
 # Standard deviations of y, and the ln(size / size) over which an error of the shape falls to 1 / e.
 LEVEL, LAUNCH, SHAPE, FADES = 0.08, 0.35, 0.30, 2.6
 BENT = 0.25  # of ln(fault / healthy): what the strength differs from size to size
-SHAPED = 6  # sizes from which on what one size stands out is told from the shape
+SHAPED = 6  # fewest sizes for which one that stands out is distinguished from the shape of the curve
 TAIL = 4.0  # degrees of freedom of the Student t
 COUNTS = 0.6  # of a ln(likelihood): what is known of errors is not all
 UNKNOWN = 1.0  # standard deviation of the level of a fault that nobody thought of

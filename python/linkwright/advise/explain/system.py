@@ -132,11 +132,8 @@ class System(Setup):
         name, _, version = self.algorithm.partition("-")
         version, *forced = version.split("/")
         with contextlib.suppress(LinkwrightError, KeyError):
-            return (
-                library.LIBRARIES[name]
-                .chooser(version, self.seen)
-                .choose(self.collective, size_bytes, *(part or None for part in forced))
-            )
+            chooser = library.LIBRARIES[name].chooser(version, self.seen)
+            return chooser.choose(self.collective, size_bytes, *(part or None for part in forced))
         return None
 
     def having(self, **changes: object) -> System:

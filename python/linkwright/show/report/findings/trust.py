@@ -12,8 +12,9 @@ from .. import quantity
 from ..model import Finding
 from ..runs import Run
 
-BUSY_FROM = 0.10  # share of the experiments from which a disturbance, or a second mode, is a finding
+BUSY_FROM = 0.10  # share of the experiments from which a disturbance is a finding
 ENOUGH = 0.80  # share of the values that should be tight or fair
+MODES_FROM = 0.10
 
 
 def experiments(run: Run, machine: str) -> Rows:
@@ -120,7 +121,7 @@ def two_modes(run: Run, machine: str) -> Iterator[Finding]:
     """Many values fall into two groups of launches."""
     rows = experiments(run, machine)
     hit = flagged(rows, "two-modes")
-    if len(rows) and len(hit) >= BUSY_FROM * len(rows):
+    if len(rows) and len(hit) >= MODES_FROM * len(rows):
         first = hit[0]
         yield Finding(
             f"{quantity.percent(len(hit) / len(rows))} of the experiments have two modes, such as {first['label']}",
