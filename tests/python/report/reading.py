@@ -40,3 +40,8 @@ def words(page: str) -> str:
     reader.feed(page)
     lines = (re.sub(r"\s+", " ", line).strip(" |") for line in reader.lines)
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def until(page, true: str) -> None:
+    """Waits for a condition; the page's policy forbids the waiting of Playwright, which evaluates text in the page."""
+    assert any(page.evaluate(true) or page.wait_for_timeout(50) for _ in range(600)), true

@@ -7,6 +7,7 @@ from pathlib import Path
 import poison
 import pytest
 import synthetic
+from reading import until
 
 from linkwright.base import registry
 from linkwright.show import report
@@ -39,9 +40,7 @@ def opened(browser):
         page.evaluate(PROBES)
         if unfold:
             page.evaluate("document.querySelectorAll('details.folded').forEach((box) => { box.open = true; })")
-            page.wait_for_function(
-                "[...document.querySelectorAll('[data-chart]')].every((c) => LW.unseen(c) || c.dataset.drawn)"
-            )
+            until(page, "[...document.querySelectorAll('[data-chart]')].every((c) => LW.unseen(c) || c.dataset.drawn)")
         pages.append(page)
         return page
 
@@ -124,7 +123,7 @@ def test_a_long_page_is_folded_and_a_link_opens_a_section(opened, run_page):
     is_open = "document.querySelector('#environment > details').open"
     assert not page.evaluate(is_open)
     page.click("nav a[href='#environment']")
-    page.wait_for_function(is_open)
+    until(page, is_open)
     whole = opened(run_page).evaluate(height)
     assert whole > 1.5 * folded
 
@@ -213,7 +212,7 @@ def test_a_choice_shows_one_chart_and_draws_it_when_chosen(opened, choice_page):
     drawn = "[...document.querySelectorAll('[data-chart]')].map((c) => c.dataset.drawn === 'true')"
     assert page.evaluate(seen) == page.evaluate(drawn) == [True, False, False]
     page.select_option(".choice select", "plot 2")
-    page.wait_for_function("document.querySelectorAll('[data-chart]')[2].dataset.drawn")
+    until(page, "document.querySelectorAll('[data-chart]')[2].dataset.drawn")
     assert page.evaluate(seen) == [False, False, True]
     assert page.evaluate("probes.emptyCharts()") == []
     page.set_viewport_size({"width": 700, "height": 900})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import poison
 import pytest
+from reading import until
 
 import linkwright as lw
 from linkwright.show import picture, report
@@ -53,11 +54,6 @@ def opened(browser, tmp_path):
 
 def pixels(page, canvas: str) -> str:
     return page.evaluate(f"document.querySelector('{canvas}').toDataURL()")
-
-
-def until(page, true: str) -> None:
-    """Waits for a condition; the page's policy forbids the waiting of Playwright, which evaluates text in the page."""
-    assert any(page.evaluate(true) or page.wait_for_timeout(50) for _ in range(200)), true
 
 
 def clock(page) -> str:

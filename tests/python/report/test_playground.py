@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from reading import until
 
 import mutants
 from linkwright import _native, machines
@@ -148,7 +149,7 @@ def test_the_form_shows_times_limits_and_links_and_a_link_repeats_it(opened):
     assert page.locator("#details h3").all_inner_texts()[1:] == ["Limits", "Critical path", "Busiest links"]
     page.fill("[name=size]", "128K")
     page.click("button[type=submit]")
-    page.wait_for_function("location.hash.includes('size=128K')")
+    until(page, "location.hash.includes('size=128K')")
     again = opened(page.evaluate("location.hash"))
     wanted = str(in_program(machines.load("dgx1-p100"), "allgather/ring", 4, 131072)["time_ps"])
     assert again.locator("#times tbody tr").get_attribute("data-ps") == wanted
