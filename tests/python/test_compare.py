@@ -293,6 +293,15 @@ def test_two_machines_are_compared_at_every_size(tmp_path, halved):
     assert plain.out.splitlines()[1].split()[-2:] == ["2.00", "loggp"]
 
 
+def test_a_grid_is_for_the_machines_that_it_fits():
+    """The torus takes 4 x 2; both machines have 8 ranks, so that 3 x 3 would be ignored."""
+    asked = ("compare", "torus-400g", "dgx1-p100", "--collectives", "alltoall", "--sizes", "1M", "--json")
+    done = invoke(*asked, "--grid", "4x2")
+    assert [pair["first_ranks"] for pair in json.loads(done.out)["pairs"]] == [8], done.err
+    refused = invoke("compare", "hgx-h100", "dgx1-p100", "--sizes", "1M", "--grid", "3x3")
+    assert "--grid 3x3: 9 places for 8 ranks" in refused.err
+
+
 def test_sizes_that_ranks_round_are_those_that_were_asked_for():
     """Over 8 ranks, 8 B are 32 B of an alltoall of f32; over 64 they are 256 B, which is something else."""
     done = invoke("compare", "dgx1-p100", "wormhole-n150", "--collectives", "alltoall", "--sizes", "8,64K", "--json")

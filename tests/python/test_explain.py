@@ -1,11 +1,13 @@
 """Explanations: curves of faults are recognised, verdicts follow their thresholds, and bad input has a cure."""
 
+import json
 import math
 from dataclasses import replace
 
 import pytest
 
 import linkwright as lw
+from linkwright import schemas
 from linkwright.advise.explain import detours, faster, run, schedule, sensitivity
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
@@ -13,6 +15,7 @@ from linkwright.advise.explain.imported import LogJudged
 from linkwright.advise.explain.posterior import Observed
 from linkwright.advise.explain.system import System, few
 from linkwright.base import errors
+from linkwright.base.units import format_us
 from linkwright.formats.logs import LogRow, LogTable, read_log
 from linkwright.libraries.times import predicted
 from linkwright.machines import Variant
@@ -439,6 +442,16 @@ def test_the_start_of_a_library_is_added_to_what_a_search_finds():
 
 def test_what_cannot_be_searched_has_no_answer():
     assert searched(1 << 10, collective="sendrecv") is None
+
+
+@pytest.mark.parametrize("more", [(), ("--search", "500ms")])
+def test_the_document_of_a_schedule_is_valid_and_says_what_the_text_says(more):
+    jsonschema = pytest.importorskip("jsonschema")
+    asked = ("explain", "allreduce/ring", "--on", "loggp", "--ranks", "4", "--size", "1K", *more)
+    found = json.loads(invoke(*asked, "--json").out)
+    jsonschema.Draft7Validator(json.loads(schemas.path("schedule").read_text(encoding="utf-8"))).validate(found)
+    assert format_us(found["time_us"]) in invoke(*asked).out
+    assert bool(found["found"]) == bool(more)
 
 
 def test_a_found_schedule_stands_in_text_and_page(tmp_path):

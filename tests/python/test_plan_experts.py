@@ -126,6 +126,24 @@ def test_drawn_tokens_on_two_nodes():
 
 
 @pytest.mark.parametrize(
+    ("words", "endpoints"),
+    [
+        (("-p", "8"), [0, 1, 2, 3, 8, 9, 10, 11]),  # an equal share on each node
+        (("--ranks-per-node", "4"), [0, 1, 2, 3, 8, 9, 10, 11]),
+        (("--place", "node 0 GPU 4..7,node 1 GPU 0..3"), [4, 5, 6, 7, 8, 9, 10, 11]),
+    ],
+)
+def test_ranks_sit_where_simulate_puts_them(words, endpoints):
+    asked = ("plan", "experts", "--on", "hgx-h100", "--nodes", "2", *words, *MOE, "--routing", "zipf:1.0", "--json")
+    plain = json.loads(invoke(*asked).out)["plain"]
+    machine = machines.load("hgx-h100", machines.Variant(nodes=2))
+    tokens = planner.routed(8, 24, 16, 4, "zipf:1.0", 128, "bf16", 0, (4, 2))
+    expected = planner.plan(machine, tokens, 0, endpoints).plain
+    assert plain["dispatch"] == expected.dispatch._asdict()
+    assert plain["node"] == expected.node < 2
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ((), "lacks --tokens, --experts, --topk"),

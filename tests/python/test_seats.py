@@ -181,6 +181,19 @@ def test_algorithms_between_nodes_take_the_nodes_of_the_machine(words: tuple[str
     assert bool(rows["ring"]["grid"]) == ("--grid" in words)
 
 
+def test_explain_takes_the_nodes_of_the_machine_as_simulate_does():
+    """A grid that only the schedule asked about needs does not reach `two_shot`, which takes one if it is given."""
+    on = "--on", "hgx-h100", "--nodes", "4"
+    told = json.loads(invoke("explain", "allreduce/hierarchical", *on, "--size", "1M", "--json").out)
+    names = "hierarchical,two_shot,nvls_tree"
+    rows = json.loads(invoke("simulate", "allreduce", "-a", names, *on, "--sizes", "1M", "--json").out)["rows"]
+    times = {row["algorithm"]: row["value"] / 1e3 for row in rows if row["metric"] == "time"}
+    assert told["time_us"] == pytest.approx(times["hierarchical"])
+    better = {one["algorithm"].partition("/")[2]: one["time_us"] for one in told["better"]}
+    assert better["two_shot"] == pytest.approx(times["two_shot"])
+    assert better["nvls_tree"] == pytest.approx(times["nvls_tree"])
+
+
 def test_a_machine_of_any_size_has_no_nodes():
     """Of so many ranks one stands for all, and the machine keeps its number open."""
     words = (

@@ -27,7 +27,7 @@ COLLECTIVES = "allreduce,reduce_scatter,allgather,alltoall,broadcast"
 SIZES = "1K,8K,64K,512K,4M,32M,256M"
 # Parameters of the verb: of both, and of machines.
 _ALWAYS = ("first", "second", "as_json", "color")
-_OF_MACHINES = ("nodes", "fabric", "without", "degrade", "collectives", "sizes", "ranks", "report", "seed")
+_OF_MACHINES = ("nodes", "fabric", "without", "degrade", "collectives", "sizes", "ranks", "grid", "report", "seed")
 COLOURS = {"FASTER": "green", "SLOWER": "red"}
 
 
@@ -46,6 +46,7 @@ COLOURS = {"FASTER": "green", "SLOWER": "red"}
 @click.option(
     "--ranks", "-p", type=options.RANKS, metavar="N", help="With machines: ranks on each; default: all that each has."
 )
+@click.option("--grid", type=options.Grid(), help="With machines: arrange the ranks in columns x rows, where they fit.")
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
     help="With machines: write a page with ratios, crossovers, limits and every number.",
@@ -121,7 +122,7 @@ def _runs(first: str, second: str, as_json: bool, everything: bool, fail_slower:
 
 def _machines(
     first: str, second: str, as_json: bool, *, variant: Variant, collectives: str, sizes: str, ranks: int | None,
-    report: Path | None, seed: int,
+    grid: tuple[int, ...] | None, report: Path | None, seed: int,
 ) -> int:  # fmt: skip
     """Simulate, print and write the page."""
     from linkwright.base.files import check_page, write_text
@@ -133,7 +134,9 @@ def _machines(
 
     if report:
         check_page(report, "--report")
-    targets = [one for one in resolve(f"{first},{second}", ranks, variant=variant) if isinstance(one, ModelledTarget)]
+    targets = [
+        one for one in resolve(f"{first},{second}", ranks, grid, variant=variant) if isinstance(one, ModelledTarget)
+    ]
     suite = one_part(
         "compare", f"{first} against {second}", collectives=tuple(collectives.split(",")), algorithms=("default",),
         sizes=options.chosen_sizes("allreduce", "f32", 0, 0, 0, sizes), ranks=(ranks,) if ranks else None,

@@ -107,7 +107,7 @@ def command(
         _refuse(something, "a log", {"--size": size, "--place": variant.place})
         answered = _log(logs, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
-        _refuse(something, "a schedule", {"--table": table, "--gate": gate, "--json": as_json})
+        _refuse(something, "a schedule", {"--table": table, "--gate": gate})
         answered = _schedule(something, machine, variant, ranks, size, search_s or 0)
     elif kept := _kept(root_folder, something):
         _refuse(something, "an imported run", {"--size": size, "--place": variant.place})
@@ -279,7 +279,7 @@ def _schedule(
     name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None, search_s: float
 ) -> Answered:
     from linkwright import machines
-    from linkwright.advise.explain import schedule
+    from linkwright.advise.explain import document, schedule
     from linkwright.base.errors import UsageError
     from linkwright.base.files import is_stream
     from linkwright.show.explanations import shown
@@ -302,7 +302,7 @@ def _schedule(
 
         return pages.schedule(found, moving.of_schedule(found))
 
-    return Answered(shown.of_schedule(found), page)
+    return Answered(shown.of_schedule(found), page, document.of_schedule(found))
 
 
 def _kept(root: Path, name: str) -> runs.Run | None:

@@ -24,7 +24,7 @@ _MOST = 256  # ranks: direct exchanges of more take minutes
 
 @click.command(name="experts")
 @options.on("name", required=True, help="A described machine, or the path of its file.")
-@options.variant
+@options.seated
 @click.option("--ranks", "-p", type=click.IntRange(2, _MOST), help="Ranks; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks of a node x nodes; default: those of the machine.")
 @click.option(
@@ -68,6 +68,7 @@ def command(
     from linkwright.advise.plans import experts as planner
     from linkwright.executors import resolve_one
     from linkwright.executors.sim import ModelledTarget
+    from linkwright.libraries.questions import node_grid
 
     target = resolve_one(name, ranks, variant=variant)
     if not isinstance(target, ModelledTarget):
@@ -75,15 +76,10 @@ def command(
     machine, each = target.machine, target.extent.ranks
     if not 2 <= each <= _MOST:
         raise UsageError(f"{counted(each, 'rank')}: experts are placed on 2 to {_MOST}; state -p")
-    size = machine.levels()[-1][1] if machine.levels() else 0
-    if 0 < size < each and each % size:
-        fuller = f"use {each // size * size} or {-(-each // size) * size}"
-        raise UsageError(f"{each} ranks: nodes of {machine.name} have {size}, and experts need whole nodes; {fuller}")
-    layout = grid or ((size, each // size) if 0 < size < each else None)
-    if layout and (len(layout) != 2 or layout[0] * layout[1] != each):
-        raise UsageError(f"--grid {format_grid(layout)}: does not have {each} ranks; write ranks of a node x nodes")
-    if grid and 0 < size < each and grid[0] != size:
-        raise UsageError(f"--grid {format_grid(grid)}: nodes of {machine.name} have {size} ranks; omit it")
+    if grid and (len(grid) != 2 or grid[0] * grid[1] != each):
+        raise UsageError(f"--grid {format_grid(grid)}: does not have {each} ranks; write ranks of a node x nodes")
+    places = target.seats(each)
+    layout = grid or node_grid(machine, each, places)
     given = {"--tokens": tokens, "--experts": experts, "--topk": topk}
     stated = [flag for flag, value in {**given, "--routing": routing}.items() if value is not None]
     if counts:
@@ -95,7 +91,7 @@ def command(
             raise UsageError(f"lacks {', '.join(missing)}; state all three, or --counts")
         drawn = tokens or 0, experts or 0, topk or 0
         asked = planner.routed(each, *drawn, routing or "uniform", hidden, dtype, seed, layout)
-    _show(machine.name, planner.plan(machine, asked, redundant), as_json)
+    _show(machine.name, planner.plan(machine, asked, redundant, places), as_json)
 
 
 def _show(machine: str, found: ExpertPlan, as_json: bool) -> None:

@@ -98,8 +98,8 @@ def resolve(
         )
     found = [resolve_one(name, ranks, grid, most, (kept or {}).get(name), variant) for name in wanted]
     _check_told_apart(names, found)
-    if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
-        _check_grid(grid, found[0].extent.ranks)
+    if grid:
+        _check_grid(grid, [target.extent.ranks for target in found])
     return found
 
 
@@ -208,12 +208,12 @@ def elsewhere(algorithm: str) -> UsageError | None:
     return None
 
 
-def _check_grid(grid: tuple[int, ...], ranks: int) -> None:
-    """Refuse a grid of another size, which every experiment would silently ignore."""
+def _check_grid(grid: tuple[int, ...], ranks: list[int]) -> None:
+    """Refuse a grid that fits none of the targets, which every experiment would silently ignore."""
     places = math.prod(grid)
-    if places != ranks:
+    if places not in ranks:
         raise ShapeError(
-            f"--grid {format_grid(grid)}: {places} places for {ranks} ranks; "
+            f"--grid {format_grid(grid)}: {places} places for {ranks[0]} ranks; "
             f"make the two equal, with `--ranks {places}` or another grid"
         )
 

@@ -55,7 +55,6 @@ class Extent:
         alternatives: an own algorithm and what its library could have chosen instead, by collective and algorithm.
         planned: a collective by a described machine's library with its schedule; any other question as it is.
         traffic: path and issue policy of patterns that name neither; None: those of the machine.
-        on_nodes: ranks of a node x nodes, where so many ranks share several nodes equally; else None.
     """
 
     kind: Literal["modelled", "measured"]
@@ -67,7 +66,6 @@ class Extent:
     alternatives: Callable[[str, str], list[str]] = lambda collective, algorithm: [algorithm]
     planned: Callable[[Question], Question] = lambda question: question
     traffic: tuple[str, str] | None = None
-    on_nodes: Callable[[int], tuple[int, int] | None] = lambda ranks: None
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from linkwright import _native, machines
 from linkwright.ask import schedules
 from linkwright.base.errors import ShapeError
-from linkwright.libraries import library
+from linkwright.libraries import library, questions
+from linkwright.libraries.questions import Seats
 from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.store.record import Outcome
 
@@ -30,9 +30,6 @@ from .protocol import (
 # Ranks of a machine whose file leaves the number open, unless the user asks for a number.
 OPEN_RANKS = 16
 OPEN_GRID = (8, 8)
-
-
-Seats = Callable[[int], tuple[int, ...] | None]
 
 
 @dataclass(frozen=True)
@@ -104,10 +101,9 @@ class Sim(Executor):
                 own_algorithms=functools.partial(library.algorithms, machine),
                 default=functools.partial(library.default, machine),
                 alternatives=functools.partial(library.alternatives, machine),
-                planned=functools.partial(library.planned, machine, seats),
+                planned=functools.partial(questions.planned, machine, seats),
                 last_cache=_last_cache(machine),
                 traffic=machine.traffic,
-                on_nodes=functools.partial(_on_nodes, machine, recipe.variant.nodes_of(machine), seats),
             ),
             endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
             machine=machine,
@@ -129,16 +125,6 @@ def _seats(machine: _native.Machine, recipe: Recipe) -> Seats:
         return lambda ranks: variant.places(machine, ranks or None)
     spread = None if recipe.ranks or variant.nodes else sampled(machine.ranks, recipe.most)
     return lambda ranks: spread[: ranks or None] if spread else None
-
-
-def _on_nodes(machine: _native.Machine, nodes: int, seats: Seats, ranks: int) -> tuple[int, int] | None:
-    """Return ranks of a node x nodes, where several ranks of each node follow each other; else None."""
-    if nodes < 2:  # also of a machine that leaves its number of ranks open
-        return None
-    each = machine.ranks // nodes
-    counts = [len(list(its)) for _, its in itertools.groupby(seats(ranks) or range(ranks), lambda seat: seat // each)]
-    several = len(counts) > 1 and counts[0] > 1 and len(set(counts)) == 1
-    return (counts[0], len(counts)) if several else None
 
 
 def _taken(recipe: Recipe, sample: tuple[int, ...] | None) -> str:

@@ -12,14 +12,13 @@ and one line in `LIBRARIES`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.ask.answer import limits_of
 from linkwright.ask.question import Collective, Continued, Own, Question
-from linkwright.base.errors import FileError, UnknownNameError, WaivedError, unknown
+from linkwright.base.errors import FileError, WaivedError, unknown
 from linkwright.base.units import counted
 from linkwright.libraries import nccl, rccl
 from linkwright.libraries.nccl.lines import Line
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from linkwright.base.native_types import LibraryRow
 
 LIBRARIES = {"nccl": nccl, "rccl": rccl}
-Asked = TypeVar("Asked", bound=Question)
 ALTERNATIVES = "all"  # after a slash: the choice of the library, and everything that it did not choose
 
 
@@ -121,23 +119,6 @@ def _continued(machine: _native.Machine, asked: Collective, line: Line) -> Conti
     """Return the line, which no time may be below what every schedule of the whole collective needs."""
     limits = (limit.time.ps for limit in limits_of(machine, asked))
     return Continued(line.shorter, line.times, max(line.least_ps, *limits), line.longer)
-
-
-def planned(machine: _native.Machine, seats: Callable[[int], tuple[int, ...] | None] | None, asked: Asked) -> Asked:
-    """Return `asked` with the library's schedule, path and issue policy, if its algorithm belongs to the library.
-
-    `seats` has the endpoint of each of so many ranks; without it they are where `asked` says.
-    """
-    if not isinstance(asked, Collective) or not is_plan(asked.algorithm):
-        return asked
-    if asked.path or asked.issue:
-        error = WaivedError(f"{asked.algorithm}: chooses its own path and issue policy; omit --path and --issue")
-        return replace(asked, own=Own(error=error))
-    at = asked.placement or (seats(asked.ranks) if seats else None)
-    try:
-        return replace(plan(machine, replace(asked, placement=at)).question, placement=asked.placement)
-    except (WaivedError, UnknownNameError) as error:  # forced to what does not work here, or is not there
-        return replace(asked, own=Own(error=error))
 
 
 def published(machine: _native.Machine, asked: Question) -> tuple[float, float] | None:

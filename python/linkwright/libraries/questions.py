@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from linkwright import _native
 from linkwright.ask import sources
-from linkwright.ask.question import DTYPES, Collective, Program
-from linkwright.base.errors import UsageError, unknown
+from linkwright.ask.question import DTYPES, Collective, Own, Program, Question
+from linkwright.base.errors import UnknownNameError, UsageError, WaivedError, unknown
 from linkwright.libraries import library
+from linkwright.machines.variant import nodes_of
 
 if TYPE_CHECKING:
     from linkwright.base.native_types import AlgorithmRow
+
+Asked = TypeVar("Asked", bound=Question)
+Seats = Callable[[int], tuple[int, ...] | None]  # the endpoint of each of so many ranks; None: the first ones
 
 
 def collective_question(
@@ -72,6 +79,43 @@ def named(
     source = sources.find(name)
     size_bytes = usual[1] if size_bytes is None and source.size_bytes is None else size_bytes
     return own_question(part, name, ranks or source.ranks or usual[0], size_bytes, dtype, op, **more)
+
+
+def planned(machine: _native.Machine, seats: Seats | None, asked: Asked) -> Asked:
+    """Return `asked` as it runs on the machine.
+
+    An algorithm of the machine's library gets its schedule, path and issue policy; one that works by nodes gets those
+    of the machine as its grid, unless it was given another. `seats` has the endpoint of each of so many ranks; without
+    it they are where `asked` says.
+    """
+    if not isinstance(asked, Collective):
+        return asked
+    at = asked.placement or (seats(asked.ranks) if seats else None)
+    if not library.is_plan(asked.algorithm):
+        traits = registered().get((asked.collective, asked.algorithm))
+        by_nodes = asked.grid is None and traits and traits["on_nodes"]
+        return replace(asked, grid=node_grid(machine, asked.ranks, at)) if by_nodes else asked
+    if asked.path or asked.issue:
+        error = WaivedError(f"{asked.algorithm}: chooses its own path and issue policy; omit --path and --issue")
+        return replace(asked, own=Own(error=error))
+    try:
+        return replace(library.plan(machine, replace(asked, placement=at)).question, placement=asked.placement)
+    except (WaivedError, UnknownNameError) as error:  # forced to what does not work here, or is not there
+        return replace(asked, own=Own(error=error))
+
+
+def node_grid(machine: _native.Machine, ranks: int, placement: Sequence[int] | None) -> tuple[int, int] | None:
+    """Return ranks of a node x nodes, where several ranks of each node follow each other; else None.
+
+    `placement` has the endpoint of each rank; without it they are the first ones.
+    """
+    nodes = nodes_of(machine)
+    if nodes < 2:
+        return None
+    each = machine.ranks // nodes
+    counts = [len(list(its)) for _, its in itertools.groupby(placement or range(ranks), lambda seat: seat // each)]
+    several = len(counts) > 1 and counts[0] > 1 and len(set(counts)) == 1
+    return (counts[0], len(counts)) if several else None
 
 
 def source_of(collective: str, algorithm: str) -> sources.Source | None:

@@ -27,6 +27,11 @@ _NAME_MOST = 100
 _MOST_PLACES = 1 << 16
 
 
+def nodes_of(machine: _native.Machine) -> int:
+    """Return how many equal nodes the machine has; 1 if its file tells of none, 0 if it leaves its size open."""
+    return next((count for level, count in machine.levels() if level == "node"), 1)
+
+
 @dataclass(frozen=True)
 class Variant:
     """What `--nodes`, `--fabric`, `--without`, `--degrade`, `--ranks-per-node` and `--place` say.
@@ -107,10 +112,6 @@ class Variant:
         """Whether it says which endpoints take part."""
         return bool(self.ranks_per_node or self.place)
 
-    def nodes_of(self, machine: _native.Machine) -> int:
-        """Return how many equal nodes the machine has; 1 if its file tells of none."""
-        return self.nodes or next((count for level, count in machine.levels() if level == "node"), 1)
-
     def places(self, machine: _native.Machine, ranks: int | None) -> tuple[int, ...] | None:
         """Return the endpoint of each of `ranks` ranks, all of them if that is None; None: the first endpoints.
 
@@ -118,7 +119,7 @@ class Variant:
         """
         if self.place:
             return _named(machine, self.place, ranks)
-        nodes = self.nodes_of(machine)
+        nodes = nodes_of(machine)
         each, per_node = machine.ranks // nodes, self.ranks_per_node
         if per_node is None:
             if ranks is None or self.nodes is None or ranks >= machine.ranks:

@@ -6,6 +6,7 @@
     suite       the keys of `linkwright.session.suite.load`
     predict     the keys of each kind of program
     explain     `linkwright explain LOG --json`, see `linkwright.advise.explain.document`
+    schedule    `linkwright explain SCHEDULE --json`, from there too
     hang        the answer to dumps of a job that hangs, see `linkwright.advise.explain.hang.findings`
     results     the columns and metrics of `linkwright.store.schema`
     expect      the keys and columns of `linkwright.formats.gates.document`
@@ -24,7 +25,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-NAMES = ("machine", "part", "network", "suite", "predict", "explain", "hang", "results", "expect")
+NAMES = ("machine", "part", "network", "suite", "predict", "explain", "schedule", "hang", "results", "expect")
 # Editors of TOML know this draft.
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -44,7 +45,8 @@ def made(name: str, machines: list[tuple[str, str]]) -> str:
         "network": _network,
         "suite": _suite,
         "predict": _predict,
-        "explain": _explain,
+        "explain": lambda: _explain().schema(),
+        "schedule": lambda: _explain().schedule_schema(),
         "hang": _hang,
         "results": _results,
         "expect": _expect,
@@ -82,10 +84,10 @@ def _predict() -> Schema:
     return {"type": "object", "properties": {"app": known}, "required": ["app"], "allOf": branches}
 
 
-def _explain() -> Schema:
+def _explain() -> types.ModuleType:
     from linkwright.advise.explain import document
 
-    return document.schema()
+    return document
 
 
 def _hang() -> Schema:

@@ -1,4 +1,4 @@
-"""The answer to a log as a document for programs: `linkwright explain LOG --json`, and its schema."""
+"""The answers to a log and to a schedule as documents for programs, `linkwright explain --json`, and their schemas."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from . import links, verdict, waiting
 if TYPE_CHECKING:
     from .links import LinkVerdict
     from .log import Answer
+    from .schedule import Found
+    from .sensitivity import Effect
     from .suspects import Suspect
 
 FORMAT = 1
@@ -95,10 +97,7 @@ def _table(answer: Answer) -> dict[str, Any]:
             for one in answer.findings
         ],
         "remarks": list(answer.remarks),
-        "binds": [
-            {"key": one.key, "value": one.value, "status": one.status, "time_us": one.time_us, "gain": one.gain}
-            for one in answer.binds
-        ],
+        "binds": _binds(answer.binds),
     }  # fmt: skip
 
 
@@ -114,16 +113,59 @@ def _suspect(one: Suspect) -> dict[str, Any]:
     }
 
 
+def of_schedule(found: Found) -> dict[str, Any]:
+    """Return the document of a schedule; sizes are in bytes, times in us."""
+    asked, faster = found.question, found.faster
+    return {
+        "format": FORMAT,
+        "schedule": found.name, "machine": found.machine.name, "ranks": asked.ranks, "size_bytes": found.size,
+        "grid": list(asked.grid) if asked.grid else None, "choice": asked.chosen or None,
+        "time_us": found.time_us, "limit_us": found.limit_us, "limit": found.limit,
+        "critical": [{"part": part, "share": share} for part, share in found.spent],
+        "busiest": [{"link": link, "share": share} for link, share in found.busiest],
+        "binds": _binds(found.binds),
+        "better": [{"algorithm": name, "time_us": time_us} for name, time_us in found.better],
+        "found": faster and {
+            key: getattr(faster, key) for key in ("recipe", "new", "time_us", "write", "switch_on")
+        },
+    }  # fmt: skip
+
+
+def _binds(found: Sequence[Effect]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in found]
+
+
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _NUMBER: Schema = {"type": "number"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _BOOL: Schema = {"type": "boolean"}
 _MAYBE: Schema = {"type": ["string", "null"]}
+_MAYBE_NUMBER: Schema = {"type": ["number", "null"]}
+
+
+def schedule_schema() -> Schema:
+    """Return the JSON schema of the document of a schedule."""
+    found = _closed(
+        recipe=_TEXT, new={**_BOOL, "description": "whether no known algorithm is it"}, time_us=_NUMBER,
+        write={**_TEXT, "description": "the command that writes it as a file"},
+        switch_on={**_TEXT, "description": "what makes a runtime take the file"},
+    )  # fmt: skip
+    return _closed(
+        format={"const": FORMAT}, schedule=_TEXT, machine=_TEXT, ranks=_COUNT, size_bytes=_COUNT,
+        grid={"type": ["array", "null"], "items": _COUNT},
+        choice={**_MAYBE, "description": "of the library, for a plan of one"},
+        time_us=_NUMBER, limit_us={**_MAYBE_NUMBER, "description": "what no schedule beats"}, limit=_MAYBE,
+        critical={**_list(_closed(part=_TEXT, share=_NUMBER)), "description": "what the critical path is spent on"},
+        busiest={**_list(_closed(link=_TEXT, share=_NUMBER)), "description": "share of the time that a link is busy"},
+        binds=_effects(),
+        better={**_list(_closed(algorithm=_TEXT, time_us=_NUMBER)), "description": "known ones that are faster"},
+        found={**found, "type": ["object", "null"], "description": "by --search"},
+    )  # fmt: skip
 
 
 def schema() -> Schema:
-    """Return the JSON schema of the document."""
+    """Return the JSON schema of the document of a log."""
     cause = _closed(
         probability={**_NUMBER, "description": "among all faults that were simulated, and one that nobody thought of"},
         distance={**_NUMBER, "description": "factor by which its simulated curve and the log's are apart"},
@@ -153,9 +195,9 @@ def schema() -> Schema:
         findings=_list(
             _closed(kind={"enum": ["late switch", "spike", "cliff"]}, size_bytes=_COUNT, factor=_NUMBER, text=_TEXT)
         ),
-        remarks=_TEXTS, binds=_list(_closed(key=_TEXT, value=_TEXT, status=_TEXT, time_us=_NUMBER, gain=_NUMBER)),
+        remarks=_TEXTS, binds=_effects(),
     )  # fmt: skip
-    rate = _closed(what=_TEXT, rate=_TEXT, compared_with=_MAYBE, share={"type": ["number", "null"]})
+    rate = _closed(what=_TEXT, rate=_TEXT, compared_with=_MAYBE, share=_MAYBE_NUMBER)
     link = _closed(test=_TEXT, verdict={"enum": [*links.WORDS, None]}, rates=_list(rate), answer=_TEXTS)
     rank = _closed(rank=_COUNT, time=_NUMBER, waiting=_NUMBER, last=_COUNT)
     arrival = _closed(
@@ -174,6 +216,11 @@ def schema() -> Schema:
         tables=_list(table), links={**_list(link), "description": "measured links of the log"},
         arrivals=_list(arrival), skipped_lines=_COUNT, complaints=_list(_closed(line=_COUNT, text=_TEXT)),
     )  # fmt: skip
+
+
+def _effects() -> Schema:
+    what = "numbers of the machine, each twice as good, with the share of the time that this saves"
+    return {**_list(_closed(key=_TEXT, value=_TEXT, status=_TEXT, time_us=_NUMBER, gain=_NUMBER)), "description": what}
 
 
 def _closed(**properties: Schema) -> Schema:

@@ -12,7 +12,7 @@ from linkwright.ask.question import Collective, Scheduled
 from linkwright.base import units
 from linkwright.base.errors import LinkwrightError, UnsuitedError
 from linkwright.base.units import PS_PER_US
-from linkwright.libraries import library
+from linkwright.libraries import library, questions
 from linkwright.machines import Variant
 
 from . import faster
@@ -105,9 +105,14 @@ def launch_ps(question: Scheduled) -> int:
     return question.own.launch_ps if question.own else 0
 
 
-def by_algorithm(question: Collective, algorithm: str) -> Collective:
-    """The same by another algorithm of the registry, on the machine's first path, or by a plan of its library."""
-    return replace(question, algorithm=algorithm, path=None, issue=None, own=None)
+def by_algorithm(machine: _native.Machine, asked: Collective, algorithm: str) -> Collective:
+    """The same by another algorithm of the registry, on the machine's first path, or by a plan of its library.
+
+    Nodes that only `asked` needed as a grid would change others, such as `two_shot`.
+    """
+    grid = machine.rank_grid if asked.ranks == machine.ranks else None
+    other = replace(asked, algorithm=algorithm, path=None, issue=None, own=None, grid=grid)
+    return questions.planned(machine, None, other)
 
 
 def _better(asked: Collective, machine: _native.Machine, time_us: float) -> list[tuple[str, float]]:
@@ -119,7 +124,7 @@ def _better(asked: Collective, machine: _native.Machine, time_us: float) -> list
     found = []
     for algorithm in _known(machine, asked.collective):
         try:
-            other = library.planned(machine, None, by_algorithm(asked, algorithm))
+            other = by_algorithm(machine, asked, algorithm)
             takes = schedules.time(other, machine).us + (0 if other.own else launch_us)
         except LinkwrightError:
             continue

@@ -17,6 +17,7 @@ Source: Graham, "Bounds on multiprocessing timing anomalies" (SIAM J. Appl. Math
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,13 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwright import _native
-from linkwright.ask.answer import How, ask
+from linkwright.ask.answer import Answer, How, ask
 from linkwright.ask.exchange import UnevenExchange, token_of
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import ShapeError, WaivedError
 from linkwright.base.units import Time
 
 Counts = npt.NDArray[np.int64]
+Run = Callable[[_native.Schedule], Answer]
 # Swaps of one search, so that it ends.
 MOST_SWAPS = 4096
 # What comes back from the experts.
@@ -166,8 +168,12 @@ def counted(
     return ExpertTokens(wanted, elements, travels, hidden, grid=grid)
 
 
-def plan(machine: _native.Machine, tokens: ExpertTokens, redundant: int = 0) -> ExpertPlan:
+def plan(
+    machine: _native.Machine, tokens: ExpertTokens, redundant: int = 0, endpoints: Sequence[int] | None = None
+) -> ExpertPlan:
     """Return the fastest placement that is found for `tokens` on `machine`, with `redundant` copies of experts.
+
+    `endpoints` has that of each rank; without it they are the first ones.
 
     Raises:
         ShapeError: experts, with their copies, are not as many on each rank, or have more copies than ranks.
@@ -187,11 +193,12 @@ def plan(machine: _native.Machine, tokens: ExpertTokens, redundant: int = 0) -> 
     search = _Search(tokens.wanted, tokens.columns, _copies(loads, redundant, tokens.ranks))
     plain = np.arange(experts).reshape(tokens.ranks, -1)
     owners = np.arange(experts) // plain.shape[1]
-    start = _sided(machine, tokens, plain.tolist(), np.tile(owners, (tokens.ranks, 1)))
+    run = functools.partial(ask, machine, how=How(links=True, placement=endpoints))
+    start = _sided(run, tokens, plain.tolist(), np.tile(owners, (tokens.ranks, 1)))
     found = search.run()
     if redundant:  # copies cost combines, so that fewer can be faster
         found += _Search(tokens.wanted, tokens.columns, _copies(loads, 0, tokens.ranks)).run()
-    sides = [_sided(machine, tokens, *one) for one in found]
+    sides = [_sided(run, tokens, *one) for one in found]
     return ExpertPlan(start, min([start, *sides], key=lambda side: side.time_us), search.least(), redundant)
 
 
@@ -315,7 +322,7 @@ class _Search:
         return owners
 
 
-def _sided(machine: _native.Machine, tokens: ExpertTokens, experts: list[list[int]], owners: Counts) -> PlacedExperts:
+def _sided(run: Run, tokens: ExpertTokens, experts: list[list[int]], owners: Counts) -> PlacedExperts:
     """Simulate both exchanges of a placement."""
     ranks, columns = tokens.ranks, tokens.columns
     pairs = np.zeros((ranks, ranks), np.int64)
@@ -323,14 +330,14 @@ def _sided(machine: _native.Machine, tokens: ExpertTokens, experts: list[list[in
     load = pairs.sum(axis=0)
     nodes = np.arange(ranks) // columns
     remote = np.bincount(nodes, np.where(nodes[:, None] != nodes, pairs, 0).sum(axis=0))
-    there = _exchange(machine, tokens, "dispatch", owners, pairs, tokens.elements, tokens.dtype)
-    back = _exchange(machine, tokens, "combine", owners, pairs.T, tokens.hidden, COMBINED)
+    there = _exchange(run, tokens, "dispatch", owners, pairs, tokens.elements, tokens.dtype)
+    back = _exchange(run, tokens, "combine", owners, pairs.T, tokens.hidden, COMBINED)
     busiest = int(load.argmax()), int(load.max()), int(remote.argmax()), int(remote.max())
     return PlacedExperts(tuple(map(tuple, experts)), *busiest, there, back)
 
 
 def _exchange(
-    machine: _native.Machine,
+    run: Run,
     tokens: ExpertTokens,
     collective: str,
     owners: Counts,
@@ -356,12 +363,12 @@ def _exchange(
             )
         except WaivedError:
             continue
-        found.append(_simulated(machine, key, schedule))
+        found.append(_simulated(run, key, schedule))
     return min(found, key=lambda one: one.time_us)
 
 
-def _simulated(machine: _native.Machine, key: str, schedule: _native.Schedule) -> TokenExchange:
-    answer = ask(machine, schedule, How(links=True))
+def _simulated(run: Run, key: str, schedule: _native.Schedule) -> TokenExchange:
+    answer = run(schedule)
     links, limit = answer.links, answer.bound
     name, busy = "-", 0
     if len(links.busy_ps):

@@ -24,7 +24,7 @@ from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Patte
 from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 from linkwright.libraries import library
-from linkwright.libraries.questions import collective_question
+from linkwright.libraries.questions import collective_question, planned
 from linkwright.session.suite.expand import algorithms_of
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
             placement=place.placement,
         )  # fmt: skip
         try:
-            made = library.plan(place.machine, asked).question if algorithm in own else asked
+            made = planned(place.machine, None, asked)
             choices[asked.algorithm_key] = schedules.of(made), schedules.how(made)
         except (ScheduleError, ShapeError) as error:
             why = str(error)

@@ -27,7 +27,7 @@ from linkwright.base.units import NS_PER_US, format_size
 from linkwright.formats import interop
 from linkwright.formats.discovery.node import Node
 from linkwright.formats.interop.importing import Defaults, Imported
-from linkwright.libraries import library
+from linkwright.libraries import library, questions
 from linkwright.machines import AS_DESCRIBED, Shelf, writer
 
 Table = dict[str, Any]
@@ -164,7 +164,7 @@ def _ns(machine: _native.Machine, row: Imported) -> float:
     """The time of what the library would choose, its launch included, in ns."""
     plan, *_ = library.algorithms(machine, row.collective)
     asked = Collective("api", plan, row.ranks, row.size_bytes, row.dtype, collective=row.collective)
-    asked = library.planned(machine, None, asked)
+    asked = questions.planned(machine, None, asked)
     if asked.own is None or asked.own.schedule is None:
         raise UsageError(f"{row.collective} of {row.size_bytes} B: {plan} has no plan for that; give another log")
     return ask(machine, asked.own.schedule, schedules.how(asked)).slowest.ns

@@ -106,7 +106,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Question]:
             _check_root(part, ranks)
             made = collective_question(
                 part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
-                grid=_grid(extent, ranks) or _on_nodes(extent, ranks, collective, algorithm),
+                grid=_grid(extent, ranks),
                 root=part.root if collectives()[collective]["rooted"] else 0, exchange=exchange,
             )  # fmt: skip
             # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
@@ -192,12 +192,6 @@ def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
 def _grid(extent: Extent, ranks: int) -> tuple[int, int] | None:
     """The grid of the machine, or the one that was asked for, where the ranks fill it."""
     return extent.grid if extent.grid and ranks == math.prod(extent.grid) else None
-
-
-def _on_nodes(extent: Extent, ranks: int, collective: str, algorithm: str) -> tuple[int, int] | None:
-    """The nodes of the machine as a grid, for an algorithm that works between nodes."""
-    traits = registered().get((collective, algorithm))
-    return extent.on_nodes(ranks) if traits and traits["on_nodes"] else None
 
 
 def _how(part: Part) -> dict[str, object]:

@@ -63,7 +63,7 @@ def of_schedule(found: Found) -> list[Scene]:
         scenes.append(_of_found(machine, found.faster))
         return [scene for scene in scenes if scene is not None] if scenes[0] else []
     for name, time_us in found.better[:1]:
-        other = schedule.by_algorithm(asked, name.partition("/")[2])
+        other = schedule.by_algorithm(machine, asked, name.partition("/")[2])
         scenes.append(_drawn(machine, other, f"{name}: {units.format_us(time_us)}"))
     return [scene for scene in scenes if scene is not None] if scenes[0] else []
 

@@ -19,7 +19,7 @@ from linkwright.base.errors import UsageError, unknown
 from linkwright.base.files import read_text
 from linkwright.base.rows import Rows, given, largest
 from linkwright.executors import EXECUTORS, sim
-from linkwright.libraries import library, questions
+from linkwright.libraries import questions
 from linkwright.session import timeline
 from linkwright.store import run as runs
 
@@ -100,12 +100,12 @@ def question(machine: _native.Machine, named: str, asked: Asked) -> Scheduled:
     if named in _collectives():
         raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
     made = questions.named("", named, asked.ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
-    return library.planned(machine, None, made)
+    return questions.planned(machine, None, made)
 
 
 def of_question(machine: _native.Machine, asked: Scheduled, named: str, title: str = "") -> Scene:
     """A question on a machine that has a size; `named` is what it is called, `title` what stands above it."""
-    planned = asked if asked.own else library.planned(machine, None, asked)
+    planned = asked if asked.own else questions.planned(machine, None, asked)
     return of_built(machine, schedules.of(planned), schedules.how(planned), named, title, planned.placement)
 
 

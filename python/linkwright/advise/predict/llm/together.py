@@ -25,6 +25,7 @@ from linkwright.libraries import library
 from linkwright.libraries.nccl.hardware import hardware
 from linkwright.libraries.questions import collective_question
 from linkwright.libraries.times import PLAIN
+from linkwright.machines.variant import nodes_of
 
 Group = tuple[int, ...]
 # Groups that are compared with the first one and simulated with it; and ways of occupying nodes.
@@ -59,7 +60,7 @@ class _Alone:
 
 def per_node(machine: _native.Machine) -> int:
     """Return the GPUs of a node; of a rack in one NVLink domain, those of the rack."""
-    return max(1, machine.ranks // next((count for name, count in machine.levels() if name == "node"), 1))
+    return max(1, machine.ranks // nodes_of(machine))
 
 
 class GroupExchanges:

@@ -17,7 +17,7 @@ from linkwright.ask import schedules
 from linkwright.ask.answer import How
 from linkwright.base.errors import ScheduleError, ShapeError, UsageError
 from linkwright.libraries import library
-from linkwright.libraries.questions import collective_question
+from linkwright.libraries.questions import collective_question, planned
 from linkwright.session.suite.expand import algorithms_of
 
 BEST, USUAL = "best", "ring"
@@ -52,6 +52,8 @@ def _found(
                     raise UsageError(f"--algorithm {name} chooses its own path; omit --path {path}")
                 plan = library.plan(machine, asked)
                 asked, told = plan.question, f"{name} ({plan.words})"
+            else:
+                asked = planned(machine, None, asked)
             schedule = schedules.of(asked)
             if schedule.memories <= machine.memories:
                 yield told, (schedules.lowered(schedule, machine, asked.path, asked.placement), schedules.how(asked))
