@@ -841,3 +841,10 @@ def test_a_table_of_sizes_of_nothing_is_named(read, tmp_path):
     )  # fmt: skip
     with pytest.raises(FileError, match="all sizes of this table are 0 bytes, so nothing moved; give -b and -e"):
         read(empty)
+
+
+def test_every_line_that_a_tool_knows_has_a_mark_of_it():
+    lines_of = [line for text in KINDS.values() for line in text.splitlines()]
+    known = [(one, line) for line in lines_of for one in logs.TEXTS if one.knows(line)]
+    assert {one.tool for one, _ in known} == {one.tool for one in logs.TEXTS}
+    assert not [(one.tool, line) for one, line in known if not any(mark in line for mark in one.marks)]

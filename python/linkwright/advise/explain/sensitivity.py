@@ -45,22 +45,22 @@ def effects(machine: _native.Machine, time: Callable[[_native.Machine], float]) 
     """
     before = time(machine)
     better = [(row, value) for row in machine.numbers() if (value := _better(row)) is not None]
-    # Latencies hardly weigh on large sizes, and together they tell whether any of them does.
+    # Latencies hardly weigh on large sizes, nor do most paths, and together they tell whether any of them does.
     latencies = [(row, value) for row, value in better if row["unit"] in _TIMES]
-    with contextlib.suppress(LinkwrightError):
-        faster = machine
-        for row, value in latencies:
-            faster = faster.with_value(row["key"], value)
-        if 1 - time(faster) / before < LEAST:
-            better = [one for one in better if one not in latencies]
+    paths = [one for one in better if one not in latencies and one[0]["key"].startswith("fabric.transport.")]
+    for group in (latencies, paths):
+        with contextlib.suppress(LinkwrightError):
+            faster = machine
+            for row, value in group:
+                faster = faster.with_value(row["key"], value)
+            if 1 - time(faster) / before < LEAST:
+                better = [one for one in better if one not in group]
     found = []
     for row, value in better:
-        try:
+        with contextlib.suppress(LinkwrightError):  # the file allows no such value
             after = time(machine.with_value(row["key"], value))
-        except LinkwrightError:
-            continue  # the file allows no such value
-        if (gain := 1 - after / before) >= LEAST:
-            found.append(Effect(row["key"], f"{row['value']} {row['unit']}", row["status"], after, gain))
+            if (gain := 1 - after / before) >= LEAST:
+                found.append(Effect(row["key"], f"{row['value']} {row['unit']}", row["status"], after, gain))
     return sorted(found, key=lambda one: (-one.gain, one.key))
 
 

@@ -96,8 +96,8 @@ class CauseSearch:
         return {}
 
     def _times(self, system: System, sizes: Sequence[int]) -> dict[int, float]:
-        """Size -> us; what two systems do alike is simulated once, such as Ring by choice and Ring by force."""
-        own = system.having(algorithm=system.algorithm.partition("/")[0])
+        """Size -> us; what two systems do alike is simulated once: Ring by choice, by force, and of other versions."""
+        own = system.having(algorithm=system.algorithm.partition("-")[0])
         found: dict[int, float] = {}
         for size in sizes:
             chosen = system.choice(size)
@@ -123,7 +123,7 @@ class CauseSearch:
         if nodes == self.system.nodes:
             return self._times(case.system, sizes)
         slow = self._times(case.system.having(nodes=nodes), sizes)
-        whole = self._reduced[nodes].times(sizes)
+        whole = self._times(self._reduced[nodes], sizes)
         return {size: self.log.healthy[size] * slow[size] / whole[size] for size in slow.keys() & whole.keys()}
 
     def suspect(self, case: Case, times: Mapping[int, float], common: float = 0.0) -> Suspect:

@@ -25,13 +25,15 @@ __all__ = [
     "dumps_among", "is_dump", "read_dump",
 ]  # fmt: skip
 
-READERS: tuple[DumpReader, ...] = (flight_recorder.READER, ras_json.READER, ras_text.READER, watchdog.READER)
+DOCUMENTS: tuple[DumpReader, ...] = (flight_recorder.READER, ras_json.READER)
+READERS: tuple[DumpReader, ...] = (*DOCUMENTS, ras_text.READER, watchdog.READER)
 
 
 def is_dump(path: Path | str) -> bool:
     """Whether a file is a dump or message of a job that hangs."""
     source = Source(Path(path))
-    return any(one.recognises(source) for one in READERS)
+    is_document = any(one.recognises(source) for one in DOCUMENTS)
+    return is_document or source.has(lambda line: ras_text.knows(line) or watchdog.knows(line))  # in one pass
 
 
 def dumps_among(names: Iterable[str]) -> tuple[list[Path], list[Path]]:

@@ -14,6 +14,7 @@ over; a line that looks like a row and is none is kept in `complaints`, with its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,8 +60,11 @@ def is_log(path: Path | str) -> bool:
     return any(one.recognises(source) for one in DOCUMENTS) or source.has(_text_of)
 
 
+_is_marked = re.compile("|".join(re.escape(mark) for one in TEXTS for mark in one.marks)).search
+
+
 def _text_of(line: str) -> TextReader | None:
-    return next((one for one in TEXTS if one.knows(line)), None)
+    return next((one for one in TEXTS if one.knows(line)), None) if _is_marked(line) else None
 
 
 def read_log(path: Path | str) -> Log:

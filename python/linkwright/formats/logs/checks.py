@@ -34,7 +34,7 @@ _WHOLE = ("allreduce", "broadcast", "reduce", "sendrecv")  # of which a rank sen
 _RATED_BY_SIZE = (*_WHOLE, "allgather", "reduce_scatter", "alltoall", "gather", "scatter", None)
 
 
-def time_and_rate(size: int, time: float, algbw: float | None, unit: float = 1.0, digit: float = 0.0) -> str | None:
+def time_and_rate(size: int, time: float, algbw: float | None, unit: float = 1.0, printed: str = "") -> str | None:
     """What is wrong with a size, a time in us and a rate in 10^9 B/s.
 
     Args:
@@ -42,14 +42,15 @@ def time_and_rate(size: int, time: float, algbw: float | None, unit: float = 1.0
         time: us.
         algbw: 10^9 B/s; None where the tool prints none.
         unit: of the printed rate, in 10^9 B/s.
-        digit: the last digit of the printed time, in us.
+        printed: the time as the tool prints it, in any unit.
     """
     if size and not time:
         return "the time is 0"
     if not size or algbw is None:
         return None
     rate = size / time / KILO
-    if abs(rate - algbw) <= APART * rate + RATE * unit + rate * min(1.0, digit / time):
+    off, known = abs(rate - algbw), APART * rate + RATE * unit
+    if off <= known or (printed and off <= known + rate * min(1.0, last_digit(printed) / float(printed))):
         return None
     return f"time and algbw disagree: {size} B in {time:g} us are {rate:.4g} GB/s, not {algbw:g}"
 

@@ -19,8 +19,9 @@ _SIZES = re.compile(r"\bmaxBytes\s+(\d{1,15})\s+step:\s+(\d{1,15})\((factor|byte
 _VERSION = re.compile(r"\b([NR]CCL) version[ :]+(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl-library=(\d+)(?![.\d])")
 _SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set (?:by environment )?to\s+)([\w^:.,;/+=-]*[\w+-])")
-_VIA = re.compile(r"\bvia ((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+(?: Libfabric)?)*)")
-_CHANNEL = re.compile(r"\bChannel \d{1,9}/(\d{1,9})\s*:")
+# Patterns begin with a word rather than with its border, so that a search is fast.
+_VIA = re.compile(r"via (?<=\bvia )((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+(?: Libfabric)?)*)")
+_CHANNEL = re.compile(r"Channel (?<=\bChannel )\d{1,9}/(\d{1,9})\s*:")
 # What stands in front of a line of the library: the host, the process, the thread and the number of the GPU.
 _WRITER = re.compile(r"^\s*(\S{1,200}?):\d{1,9}:\d{1,9}\s")
 _ADAPTERS = re.compile(r"NET/IB\s*:\s*Using (\[\d.{0,4000})")
@@ -29,7 +30,7 @@ _NETWORK = re.compile(r"\bUsing network (\w[\w ]{0,40}\w|\w)")
 _MULTICAST = re.compile(r"NVLS multicast support is (not )?available")
 _COUNTS = re.compile(r"\b(\d{1,4}) coll channels\b(?:.*\b(\d{1,4}) nvls channels\b)?")
 _GDR = re.compile(r"GPU ?Direct RDMA (Disabled|Enabled) for")
-_PORT_USED = re.compile(r"\bvia NET/[\w ]{1,40}/(\d{1,4})(\(\d{1,9}\))?")
+_PORT_USED = re.compile(r"via (?<=\bvia )NET/[\w ]{1,40}/(\d{1,4})(\(\d{1,9}\))?")
 _NO_SHARP = re.compile(r"[Cc]annot create SHARP job|CollNet is not supported or fails to initialize")
 _CHOSEN = re.compile(r"\b(?:All|Reduce|Broadcast)\w{0,16}: (\d{1,18}) Bytes -> Algo (\w{1,20}) proto (\w{1,10})\b")
 _ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by the library's number
@@ -163,7 +164,7 @@ class Gathered:
             sizes = _SIZES.search(line)
             self.asked = (int(sizes[1]), int(sizes[2]), sizes[3] == "factor") if sizes else None
             return True
-        if not any(mark in line for mark in _MARKS):
+        if not any(map(line.__contains__, _MARKS)):
             return False
         found = self._network(line)
         if "ersion" in line and (match := _VERSION.search(line)):
@@ -194,9 +195,9 @@ class Gathered:
             if match := _NETWORK.search(line):
                 facts.network = match[1]
                 return True
-        if "GPU" in line and (match := _GDR.search(line)):
+        if "RDMA " in line and (match := _GDR.search(line)):
             facts.gpudirect = match[1] == "Enabled"
-        elif "NVLS" in line and (match := _MULTICAST.search(line)):
+        elif "NVLS multicast" in line and (match := _MULTICAST.search(line)):
             facts.multicast = not match[1]
         elif "coll channels" in line and (match := _COUNTS.search(line)):
             facts.channels = max(facts.channels or 0, int(match[1]))
@@ -206,11 +207,11 @@ class Gathered:
                 facts.multicast = False
         elif "Algo" in line and (match := _CHOSEN.search(line)) and len(facts.chosen) < _MOST_NAMES:
             facts.chosen[int(match[1])] = _choice(match[2], match[3])
-        elif _NO_SHARP.search(line):
+        elif ("SHARP" in line or "CollNet" in line) and _NO_SHARP.search(line):
             facts.sharp = False
         elif (direct := topology.reaches_memory(line)) is not None:
             facts.gpudirect = direct
-        elif (ports := topology.ports_of_channel(line)) and "via" not in line:
+        elif "via" not in line and (ports := topology.ports_of_channel(line)):
             self._use(line, ports)
         else:
             return facts.topology.see(line)
@@ -257,14 +258,14 @@ class Gathered:
 
     def _connection(self, label: str, line: str) -> bool:
         via = _VIA.search(line) if " via " in line else None
-        channel = _CHANNEL.search(line) if "Channel" in line else None
+        channel = _CHANNEL.search(line) if not via and "Channel" in line else None
         if via:
             name = _transport(via[1])
             self.facts.transports[name] = self.facts.transports.get(name, 0) + 1
             if name.startswith("NET") and (port := _PORT_USED.search(line)):
                 self._use(line, [int(port[1])])
                 self.facts.proxied += bool(port[2])
-        if channel and not via:
+        if channel:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))
         ranks = _RANKS.search(line) if "anks" in line else None
         nodes = _NODES.search(line) if "nNodes" in line else None

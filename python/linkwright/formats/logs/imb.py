@@ -105,5 +105,6 @@ def _begin(text: str) -> re.Match[str] | None:
 
 
 READER = TextReader(
-    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide", _begin, _Reading
-)
+    TOOL, "the text of the Intel MPI Benchmarks (IMB-MPI1)", "Intel MPI Benchmarks user guide", ("Benchmarking",),
+    _begin, _Reading,
+)  # fmt: skip

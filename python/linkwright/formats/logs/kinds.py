@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Quantity = Literal["collective", "latency", "bandwidth"]
 
 
-@dataclass(frozen=True, slots=True)  # a log may have a million
+@dataclass(slots=True)  # a log may have a million, and frozen ones take twice as long to make
 class LogRow:
-    """One measured size.
+    """One measured size, which nobody changes.
 
     Attributes:
         size: bytes, as the tool counts them (`LogTable.per_rank` says which).
@@ -181,6 +181,7 @@ class TextReader:
         tool: the tool that prints it.
         summary: the format in a few words.
         source: where the format is described.
+        marks: of which one stands in every line that it knows; most lines of a file have none of any tool.
         knows: whether a line is the tool's, and no other's.
         begin: starts to read; what lines say of the machine goes to the one `Gathered` of the file.
     """
@@ -188,6 +189,7 @@ class TextReader:
     tool: str
     summary: str
     source: str
+    marks: tuple[str, ...]
     knows: Callable[[str], object]
     begin: Callable[[Gathered], Reading]
 

@@ -81,5 +81,5 @@ def _table(processes: int, rows: list[LogRow]) -> LogTable:
 
 READER = TextReader(
     TOOL, "the text of `python -m mpi4py.bench`: pingpong and ringtest", "mpi4py 4.1, bench.py",
-    lambda text: _HEAD in text or ("time for" in text and _RING.search(text)), _Reading,
+    (_HEAD, "time for"), lambda text: _HEAD in text or _RING.search(text), _Reading,
 )  # fmt: skip

@@ -17,7 +17,9 @@ Source: nccl-tests, src/common.cu and src/util.cu; rccl-tests, src/common.cu.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -31,6 +33,8 @@ from .reading import TextReading
 
 TOOL = "nccl-tests"
 TYPES = frozenset(checks.BYTES)
+# Of which one stands in every type.
+_STEMS = tuple(name for name in checks.BYTES if not any(one in name for one in checks.BYTES if one != name))
 # The collectives of nccl-tests -> ours.
 COLLECTIVES = {
     "all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter", "alltoall": "alltoall",
@@ -43,8 +47,8 @@ _END = "Out of bounds values"
 # The comment above a table of ours: `# allreduce/ring, 8 ranks, threads on box`.
 _OURS = re.compile(r"# (\w{1,60})/(\S{1,200}), (\d{1,60}) ranks, (\S{1,200}) on (.{1,400})")
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?", re.IGNORECASE)
-# MPICH labels every piece that a rank writes, also within a line.
-_LABEL_WITHIN = re.compile(r"(?<=[\w.])\[\d+\](?=\s)")
+# MPICH labels every piece that a rank writes, also within a line. It begins with a character, so a search is fast.
+_LABEL_WITHIN = re.compile(r"\[(?<=[\w.]\[)\d+\](?=\s)")
 _ROOT, _RANK = re.compile(r"\d{1,9}", re.ASCII), re.compile(r"-?\d+", re.ASCII)
 _UNIT = re.compile(r"\(([\w/]{1,12})\)")
 _SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
@@ -129,22 +133,21 @@ class _Reading(TextReading):
 
     def __init__(self, gathered: Gathered) -> None:
         super().__init__(gathered)
-        self.streams: dict[str, _Stream] = {}
+        self.streams: dict[str, _Stream] = defaultdict(_Stream)
         self.tables: list[_Table] = []
         self.rows = 0
 
     def line(self, at: int, label: str, text: str) -> None:
         if "[" in text:
             text = _LABEL_WITHIN.sub(" ", text)
-        stream = self.streams.setdefault(label if len(self.streams) < 4096 else "", _Stream())
-        words = text.split()
-        place = _type_at(words)
+        stream = self.streams[label if len(self.streams) < 4096 else ""]
+        words, place = _words(text)
         if "_perf" in text and (match := _PROGRAM.search(text)):
             self._start(stream, COLLECTIVES[match[1]])
-        elif match := _STARTING.match(text):
+        elif "Coll" in text and (match := _STARTING.match(text)):
             self._start(stream, None, known=False)
             self.left_out.add(at, f"the collective `{match[1]}` is not known")
-        elif match := _OURS.fullmatch(text):
+        elif " ranks, " in text and (match := _OURS.fullmatch(text)):
             self._start(stream, match[1], Origin(match[2], match[4], match[5]))
             stream.group = Group(ranks=int(match[3]))
         elif "count(elems)" in text:
@@ -156,9 +159,9 @@ class _Reading(TextReading):
             for table in stream.open:
                 table.ended = True
             stream.open.clear()
-        if place is not None and "#" not in "".join(words[:place]):
+        if place is not None and ("#" not in text or "#" not in "".join(words[:place])):
             self._row(at, text, words[place - 2 :], stream, label)
-        elif stream.columns and _is_near(words, stream.columns):
+        elif stream.columns and _is_near(text, words, stream.columns):
             if stream.known:
                 self.complaints.add(at, f"size, count and type of a row were expected: `{shown(text)}`")
         elif "size" in words and "count" in words and "time" in words:
@@ -204,7 +207,7 @@ class _Reading(TextReading):
         for place, (time, algbw, busbw, wrong, _) in groups:
             self.rows += 1
             if size and self.rows <= MOST_ROWS:
-                rates = (None if rate is None else rate * units.rate for rate in (algbw, busbw))
+                rates = algbw * units.rate, busbw * units.rate
                 table.rows.append(LogRow(size, time * units.time, at, *rates, place == 1, wrong))
 
     @staticmethod
@@ -217,14 +220,11 @@ class _Reading(TextReading):
         if not checks.is_rated_by_size(stream.collective):
             return None
         units = stream.units
-        faults = (
-            checks.time_and_rate(
-                size, time * units.time, None if algbw is None else algbw * units.rate, units.rate, digit * units.time
-            )
-            for _, (time, algbw, _, _, digit) in groups
+        odd = (
+            checks.time_and_rate(size, time * units.time, algbw * units.rate, units.rate, printed)
+            for _, (time, algbw, _, _, printed) in groups
         )
-        counted = checks.count(size, whole(words[1], MOST_SIZE), dtype, stream.collective)
-        return counted or next(filter(None, faults), None)
+        return checks.count(size, whole(words[1], MOST_SIZE), dtype, stream.collective) or next(filter(None, odd), None)
 
     def found(self) -> Iterator[LogTable]:
         for empty in (table for table in self.tables if not table.rows):
@@ -256,7 +256,7 @@ class _Reading(TextReading):
         ) if checked.rows else None  # fmt: skip
 
 
-def _is_near(words: Sequence[str], columns: Sequence[str]) -> bool:
+def _is_near(text: str, words: Sequence[str], columns: Sequence[str]) -> bool:
     """Whether a line has the type and the rates of a row, behind something else than a size and a count.
 
     Or the size, the count and the rates, around a type that is not known, in as many columns as the heading or before
@@ -267,24 +267,25 @@ def _is_near(words: Sequence[str], columns: Sequence[str]) -> bool:
     is_row = len(words) > 5 and (len(words) == len(columns) or words[3] in (*_REDUCTIONS, "none"))
     if is_row and all(_NUMBER.fullmatch(word) for word in words[:2]) and not _NUMBER.fullmatch(words[2]):
         return sum(1 for rate in words[3:] if _NUMBER.fullmatch(rate)) >= 3
-    for place, word in enumerate(words[:12]):
+    for place, word in enumerate(words[:12] if any(map(text.__contains__, _STEMS)) else ()):
         if word.lstrip("0123456789.,") in TYPES and any(c.isdigit() for c in "".join(words[: place + 1])):
             return sum(1 for rate in words[place + 1 :] if _NUMBER.fullmatch(rate)) >= 3 and "#" not in words[0]
     return False
 
 
-def _type_at(words: Sequence[str]) -> int | None:
-    """Where the data type of a row stands, behind two numbers."""
-    if TYPES.isdisjoint(words):
-        return None
-    for place in range(2, min(len(words), 12)):
-        if words[place] in TYPES and all(_NUMBER.fullmatch(word) for word in words[place - 2 : place]):
-            return place
-    return None
+@functools.lru_cache(1)  # a line is first recognised and then read
+def _words(text: str) -> tuple[list[str], int | None]:
+    """The words of a line, and where the data type of a row stands, behind two numbers."""
+    words = text.split()
+    if not TYPES.isdisjoint(words):
+        for place, word in enumerate(words[2:12], 2):
+            if word in TYPES and _NUMBER.fullmatch(words[place - 2]) and _NUMBER.fullmatch(words[place - 1]):
+                return words, place
+    return words, None
 
 
-# time, algbw, busbw, wrong elements, and what the last digit of the time counts
-_Group = tuple[float, float | None, float | None, int | None, float]
+# time, algbw, busbw, wrong elements, and the time as it is printed
+_Group = tuple[float, float, float, int | None, str]
 
 
 def _columns(
@@ -328,15 +329,12 @@ def _width(columns: Sequence[str]) -> int:
 def _group(words: Sequence[str]) -> _Group | None:
     if len(words) < 4:
         return None
-    time = number(words[0], MOST_MICROS)
-    algbw, busbw = (number(word, MOST_RATE) for word in words[1:3])
-    if time is None or algbw is None or busbw is None:
-        return None
+    time, algbw, busbw = number(words[0], MOST_MICROS), number(words[1], MOST_RATE), number(words[2], MOST_RATE)
     wrong = number(words[3], 1e18)
-    if wrong is None and words[3] not in ("N/A", "-"):
+    if time is None or algbw is None or busbw is None or (wrong is None and words[3] not in ("N/A", "-")):
         return None
     # Versions before 2.13 print the largest error instead of how many were wrong: it is small, and no whole number.
-    return time, algbw, busbw, None if wrong is None else int(wrong), checks.last_digit(words[0])
+    return time, algbw, busbw, None if wrong is None else int(wrong), words[0]
 
 
 def _inferred(table: _Table, ranks: int | None) -> str | None:
@@ -386,14 +384,11 @@ def _more_than_once(table: _Table) -> bool:
 
 
 def _known(text: str) -> bool:
-    words = text.split()
-    return _type_at(words) is not None or ("size" in words and "count" in words and "algbw" in words)
+    words, place = _words(text)
+    return place is not None or ("size" in words and "count" in words and "algbw" in words)
 
 
 READER = TextReader(
-    TOOL,
-    "the text of nccl-tests and rccl-tests, versions 2.0 to 2.19, including the lines around it",
-    "nccl-tests, src/common.cu and src/util.cu",
-    _known,
-    _Reading,
-)
+    TOOL, "the text of nccl-tests and rccl-tests, versions 2.0 to 2.19, including the lines around it",
+    "nccl-tests, src/common.cu and src/util.cu", (*_STEMS, "algbw"), _known, _Reading,
+)  # fmt: skip

@@ -89,7 +89,7 @@ def _json(source: Source) -> Log:
 
 
 TEXT = TextReader(
-    TOOL, "the text of nvbandwidth: a matrix for each test", "nvbandwidth, README",
+    TOOL, "the text of nvbandwidth: a matrix for each test", "nvbandwidth, README", ("nvbandwidth Version", "(column)"),
     lambda text: "nvbandwidth Version" in text or _head("", text) is not None, _Reading,
 )  # fmt: skip
 JSON = Reader(

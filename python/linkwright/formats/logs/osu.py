@@ -186,9 +186,6 @@ def _title(text: str) -> str | None:
 
 
 READER = TextReader(
-    TOOL,
-    "the text of the OSU micro-benchmarks, versions 5 to 7: collectives, latency, bandwidth",
-    "OSU micro-benchmarks 7.3, c/util",
-    _title,
-    _Reading,
-)
+    TOOL, "the text of the OSU micro-benchmarks, versions 5 to 7: collectives, latency, bandwidth",
+    "OSU micro-benchmarks 7.3, c/util", ("OSU",), _title, _Reading,
+)  # fmt: skip

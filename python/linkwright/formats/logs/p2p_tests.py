@@ -49,12 +49,12 @@ def _rocm_reading(gathered: Gathered) -> MatrixReading:
 
 CUDA = TextReader(
     "p2pBandwidthLatencyTest", "the text of p2pBandwidthLatencyTest of the CUDA samples: matrices of rates",
-    "NVIDIA/cuda-samples, p2pBandwidthLatencyTest.cu",
+    "NVIDIA/cuda-samples, p2pBandwidthLatencyTest.cu", ("P2P (Peer", "P2P="),
     lambda text: "P2P (Peer-to-Peer) GPU Bandwidth Latency Test" in text or ("P2P=" in text and _CUDA.match(text)),
     _cuda_reading,
 )  # fmt: skip
 ROCM = TextReader(
     "rocm-bandwidth-test", "the text of rocm-bandwidth-test: matrices of rates", "ROCm, rocm_bandwidth_test",
-    lambda text: "RocmBandwidthTest Version" in text or ("directional" in text and _ROCM.fullmatch(text)),
-    _rocm_reading,
+    ("RocmBandwidthTest Version", "directional"),
+    lambda text: "RocmBandwidthTest Version" in text or _ROCM.fullmatch(text), _rocm_reading,
 )  # fmt: skip

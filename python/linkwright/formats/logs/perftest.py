@@ -101,6 +101,6 @@ class _Reading(TextReading):
 
 READER = TextReader(
     TOOL, "the text of perftest: ib_write_bw, ib_read_bw, ib_send_bw, and their latencies",
-    "linux-rdma/perftest, src/perftest_parameters.h",
+    "linux-rdma/perftest, src/perftest_parameters.h", ("#bytes", " Test"),
     lambda text: ("#bytes" in text and "#iterations" in text) or ("Test" in text and _TITLE.fullmatch(text)), _Reading,
 )  # fmt: skip

@@ -98,5 +98,5 @@ def _size(text: str) -> int | None:
 
 READER = TextReader(
     TOOL, "the metrics of NCCL's Inspector in Prometheus' text format", "NCCL, plugins/profiler/inspector, README",
-    _METRIC.match, _Reading,
+    ("bus_bandwidth_gbs{",), _METRIC.match, _Reading,
 )  # fmt: skip

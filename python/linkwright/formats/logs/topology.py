@@ -89,12 +89,12 @@ class SeenTopology:
             for channel, rank, parent in edges if self._ranks < _MOST * _MOST else ():
                 self.parents.setdefault(int(channel), {})[int(rank)] = int(parent)
                 self._ranks += 1
-        elif "Channel" in line and (match := _RING.search(line)):
+        elif "Channel" in line and line.rstrip()[-1:].isdecimal() and (match := _RING.search(line)):
             ranks = tuple(map(int, match[2].split()))
             self._ranks += len(ranks)
             if self._ranks < _MOST * _MOST:
                 self.rings[int(match[1])] = ranks
-        elif match := _PORT.search(line):
+        elif "NET[" in line and (match := _PORT.search(line)):
             self.ports += [float(match[1])] if len(self.ports) < _MOST else []
         elif found := [words for part, words in _WARNINGS.items() if part in line]:
             self.warnings.update(dict.fromkeys(found))

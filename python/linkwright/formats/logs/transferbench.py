@@ -74,6 +74,7 @@ def _head(text: str) -> Head | None:
 
 READER = TextReader(
     TOOL, "the text of TransferBench: `p2p`, and transfers one by one", "ROCm, TransferBench, documentation",
+    ("copy peak", "Transfer"),
     lambda text: _head(text) or "TransferBench v" in text or ("Transfer" in text and _TRANSFER.fullmatch(text)),
     _Reading,
 )  # fmt: skip

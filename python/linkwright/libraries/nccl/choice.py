@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from linkwright.base.errors import WaivedError, unknown
@@ -37,7 +37,7 @@ class Choice:
     threads: int  # of each
     chunk_bytes: int  # of data that a channel hands over at once
     slices: int  # of a chunk
-    predicted_us: float  # by the library's own model; not what a simulation gives
+    predicted_us: float = field(compare=False)  # by the library's own model; not what a simulation gives
     post_us: float = 0.0  # for the host to hand all messages to the network, one after the other
     across: float = 0.0  # GB/s that all channels, or those of a pair, carry from node to node; 0: links alone decide
     heads: int = 1  # GPUs that each have a part of the vector combined in the switch

@@ -49,7 +49,7 @@ REGISTERED = {
     "collnet_direct": "collnet_direct", "collnet_chain": "collnet_chain", "p2p": "linear",
 }  # fmt: skip
 ROOTED_PIPELINES = ("broadcast", "reduce")
-SHAPES = 256  # schedules that are remembered
+SHAPES, SIZES = 256, 16  # schedules that are remembered, and those of a size
 
 Rings = tuple[tuple[int, ...], ...]
 
@@ -65,6 +65,7 @@ class Shape:
     rings: Rings | None
     slices: int
 
+    @functools.lru_cache(SIZES)  # noqa: B019 - one object of a size is proved once, for all machines
     def of(self, elements: int, element_bytes: int) -> _native.Schedule:
         """The schedule of vectors of `elements`."""
         return _built(self).resized(elements, element_bytes)
@@ -251,9 +252,8 @@ def _has_long_chunks(choice: Choice, collective: str) -> bool:
 
 def _is_grid(choice: Choice, hardware: Hardware, ranks: int) -> bool:
     """Whether the ranks fill nodes, which trees and reductions in switches go by; a tree in a node is a chain."""
-    if choice.algorithm in ("ring", "p2p", "pat") or ranks != hardware.ranks:
-        return False
-    return hardware.nodes > 1 or choice.algorithm == "tree"
+    whole = choice.algorithm not in ("ring", "p2p", "pat") and ranks == hardware.ranks
+    return whole and (hardware.nodes > 1 or choice.algorithm == "tree")
 
 
 def _rails_of_grid(choice: Choice, made: Shape) -> int:
