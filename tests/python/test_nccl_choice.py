@@ -165,11 +165,10 @@ def test_eight_h100_go_from_ring_to_the_switch():
 
 def test_lines_of_128_bytes_need_a_way_that_keeps_them_whole():
     assert ("ring", "ll128") in nccl.chooser("2.27", A100).table("allreduce")
-    for hardware in (replace(A100, near="PHB", peer=0.0), replace(on(A100, 2), far="PHB"), replace(A100, modes={"ll"})):
+    through_processor = [replace(on(node, 2), far="PHB") for node in (A100, H100)]
+    for hardware in (replace(A100, near="PHB", peer=0.0), replace(A100, modes={"ll"}), *through_processor):
         found = replace(hardware, modes=frozenset(hardware.modes))
         assert ("ring", "ll128") not in nccl.chooser("2.27", found).table("allreduce")
-    # sm90 accepts a way through a peer.
-    assert ("ring", "ll128") in nccl.chooser("2.27", replace(on(H100, 2), far="PHB")).table("allreduce")
     # 2.18 knows three generations only.
     assert ("ring", "ll128") not in nccl.chooser("2.18", B200).table("allreduce")
 

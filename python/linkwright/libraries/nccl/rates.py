@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from linkwright.libraries.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants, chunks, constants, versions
 from linkwright.libraries.nccl.graphs import Graph, nvls_channels, peer_links, port_rate, ring_channels
-from linkwright.libraries.nccl.hardware import NVL, PATHS, PHB, PXB, Hardware
+from linkwright.libraries.nccl.hardware import NVL, PATHS, PXB, Hardware
 
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
 # Algorithms of each collective; ties go to the first.
@@ -191,9 +191,8 @@ class Tuner:
         """Whether LL128 may be used: only where stores of 128 bytes arrive whole."""
         graph, known = self.graphs[algorithm], self.constants.line_generations
         new = f"sm{self.hardware.capability}" in known if known else self.hardware.capability >= 70
-        # On several nodes a GPU may go through a peer that is nearer to the NIC, which sm90 accepts.
-        farthest = PHB if self.hardware.capability >= 90 else PXB
-        reached = self.hardware.nodes == 1 or PATHS.index(graph.far) <= PATHS.index(farthest)
+        # `far` is of the GPU nearest to a NIC: beyond a PCIe switch, no peer leads around the processor.
+        reached = self.hardware.nodes == 1 or PATHS.index(graph.far) <= PATHS.index(PXB)
         return new and LL128 in self.hardware.modes and graph.near == NVL and reached
 
     def _bus(self, collective: str, algorithm: str, protocol: str) -> float:
