@@ -169,6 +169,11 @@ def test_lines_of_128_bytes_need_a_way_that_keeps_them_whole():
     for hardware in (replace(A100, near="PHB", peer=0.0), replace(A100, modes={"ll"}), *through_processor):
         found = replace(hardware, modes=frozenset(hardware.modes))
         assert ("ring", "ll128") not in nccl.chooser("2.27", found).table("allreduce")
+    grace = replace(on(H100, 2), far="PHB", host="arm")
+    over_c2c = {
+        version: ("ring", "ll128") in nccl.chooser(version, grace).table("allreduce") for version in ("2.26", "2.27")
+    }
+    assert over_c2c == {"2.26": False, "2.27": True}
     # 2.18 knows three generations only.
     assert ("ring", "ll128") not in nccl.chooser("2.18", B200).table("allreduce")
 

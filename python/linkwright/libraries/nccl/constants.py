@@ -38,6 +38,7 @@ class Constants:
     ring_steps: str
     one_gpu_tree_latency: bool
     line_generations: Sequence[str]
+    lines_over_c2c: bool
     nvls: str
     nvls_gathers: bool
     free_gathers: Sequence[str]

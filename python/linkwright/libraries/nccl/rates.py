@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from linkwright.libraries.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants, chunks, constants, versions
 from linkwright.libraries.nccl.graphs import Graph, nvls_channels, peer_links, port_rate, ring_channels
-from linkwright.libraries.nccl.hardware import NVL, PATHS, PXB, Hardware
+from linkwright.libraries.nccl.hardware import NVL, PATHS, PHB, PXB, Hardware
 
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
 # Algorithms of each collective; ties go to the first.
@@ -192,7 +192,8 @@ class Tuner:
         graph, known = self.graphs[algorithm], self.constants.line_generations
         new = f"sm{self.hardware.capability}" in known if known else self.hardware.capability >= 70
         # `far` is of the GPU nearest to a NIC: beyond a PCIe switch, no peer leads around the processor.
-        reached = self.hardware.nodes == 1 or PATHS.index(graph.far) <= PATHS.index(PXB)
+        over_c2c = self.constants.lines_over_c2c and self.hardware.host == "arm" and self.hardware.capability >= 90
+        reached = self.hardware.nodes == 1 or PATHS.index(graph.far) <= PATHS.index(PHB if over_c2c else PXB)
         return new and LL128 in self.hardware.modes and graph.near == NVL and reached
 
     def _bus(self, collective: str, algorithm: str, protocol: str) -> float:
