@@ -10,6 +10,7 @@ import pytest
 
 from linkwright.base import registry
 from linkwright.base.errors import unknown
+from linkwright.cli.command import Command
 from linkwright.cli.main import VERBS, linkwright
 from linkwright_cases import invoke
 
@@ -208,6 +209,39 @@ def test_runs_are_listed_from_the_newest(tmp_path):
         f"(`linkwright list runs --runs {tmp_path}`)\n" in invoke("draw", "x", "--report", "--runs", str(tmp_path)).err
     )
     assert "--runs is for `linkwright list runs`" in invoke("list", "machines", "--runs", "x").err
+
+
+def _commands(command, path):
+    for name in getattr(command, "commands", ()):
+        yield from _commands(command.commands[name], (*path, name))
+    if not hasattr(command, "commands"):
+        yield command, path
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_refuses_an_option_that_would_be_ignored(verb):
+    for command, path in _commands(linkwright.get_command(None, verb), (verb,)):
+        assert isinstance(command, Command), path
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("simulate allreduce --on hgx-h100 --sizes 1M --on mi300x", "--on"),
+        ("simulate allreduce -a ring --algorithm nvls --on hgx-h100 --sizes 1M", "--algorithm"),
+        ("predict llm llama3-8b --on b200 --tp 1 --tp=2", "--tp"),
+        ("machines show hgx-h100 --nodes 2 --nodes 4", "--nodes"),
+        ("plan order --on hgx-h100 --on mi300x", "--on"),
+    ],
+)
+def test_an_option_with_one_value_is_given_once(line, option):
+    refusal = invoke(*line.split())
+    assert refusal.status == 2 and f"{option} is given 2 times; give it once" in refusal.err
+
+
+def test_a_flag_and_an_option_of_several_values_may_be_given_again():
+    line = ("machines", "show", "hgx-h100", "--without", "NIC 3", "--without", "NIC 4", "--json", "--json")
+    assert invoke(*line).status == 0
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -10,6 +10,7 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
+from linkwright.cli.command import Command
 
 if TYPE_CHECKING:
     from linkwright.session.suite.backends import Backend
@@ -34,7 +35,7 @@ def _checked_name(value: str | None) -> str | None:
     return name
 
 
-@click.command(name="dissect")
+@click.command(cls=Command, name="dissect")
 @click.argument("suite", required=False, metavar="[SUITE|SOURCE]", shell_complete=options.completed("suites"))
 @click.option("--suite", "named", metavar="NAME", help="Same as SUITE.")
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.cli import options
+from linkwright.cli.command import Command
 
 if TYPE_CHECKING:
     from linkwright.formats.gates import Expected
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 SIZES = "1M..8G"
 
 
-@click.command(name="expect")
+@click.command(cls=Command, name="expect")
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
 @options.on("machine", required=True, help="A described machine, or the path of a machine file.")
 @options.variant

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from linkwright.cli import options
+from linkwright.cli.command import Command
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Answered(NamedTuple):
     values: Mapping[str, Any] = MappingProxyType({})
 
 
-@click.command(name="explain")
+@click.command(cls=Command, name="explain")
 @click.argument("somethings", nargs=-1, required=True, metavar="LOG|DUMP...|RUN[:EXPERIMENT]|SCHEDULE")
 @options.on(
     "machine", help="The described machine, or a machine file; default for a log: chosen by the devices that it names."

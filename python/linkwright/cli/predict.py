@@ -10,6 +10,7 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
+from linkwright.cli.command import Command
 from linkwright.cli.predict_shown import Shown
 from linkwright.cli.predict_training import training_options
 
@@ -26,7 +27,7 @@ VIEWS = {
 }
 
 
-class Predict(click.Command):
+class Predict(Command):
     """`predict APP`; `predict llm MODEL` and `predict training_step` with options of their own."""
 
     def make_context(

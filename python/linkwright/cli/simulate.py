@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from linkwright.cli import exchanges, options
+from linkwright.cli.command import Command
 
 
-@click.command(name="simulate")
+@click.command(cls=Command, name="simulate")
 @options.subject_argument
 @click.option(
     "--on",
