@@ -98,7 +98,8 @@ def question(machine: _native.Machine, named: str, asked: Asked) -> Scheduled:
     if asked.size is not None:
         check_size(named.partition("/")[0], asked.size, asked.dtype)
     if named in _collectives():
-        raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
+        first = next(row["key"] for row in _native.algorithms() if row["key"].startswith(f"{named}/"))
+        raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{first}`")
     made = questions.named("", named, asked.ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
     return library.planned(machine, None, made)
 
