@@ -236,7 +236,8 @@ def test_every_command_refuses_an_option_that_would_be_ignored(verb):
 )
 def test_an_option_with_one_value_is_given_once(line, option):
     refusal = invoke(*line.split())
-    assert refusal.status == 2 and f"{option} is given 2 times; give it once" in refusal.err
+    assert refusal.status == 2
+    assert f"{option} is given 2 times; give it once" in refusal.err
 
 
 def test_a_flag_and_an_option_of_several_values_may_be_given_again():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,7 @@ def command(
         --hidden 7168 --dtype fp8
     """
     from linkwright.advise.plans import experts as planner
+    from linkwright.cli.progress import Progress
     from linkwright.executors import resolve_one
     from linkwright.executors.sim import ModelledTarget
 
@@ -96,7 +98,9 @@ def command(
             raise UsageError(f"lacks {', '.join(missing)}; state all three, or --counts")
         drawn = tokens or 0, experts or 0, topk or 0
         asked = planner.routed(each, *drawn, routing or "uniform", hidden, dtype, seed, layout)
-    _show(machine.name, planner.plan(machine, asked, redundant), as_json)
+    with closing(Progress(1, "simulating")):
+        found = planner.plan(machine, asked, redundant)
+    _show(machine.name, found, as_json)
 
 
 def _show(machine: str, found: ExpertPlan, as_json: bool) -> None:
