@@ -55,7 +55,7 @@ def command(
 
     \b
     linkwright draw hgx-h100 --nodes 4 --out cluster.svg
-    linkwright draw allreduce/ring allreduce/two_tree --on hgx-h100 --size 64M --out both.html
+    linkwright draw allreduce/ring allreduce/double_binary_tree --on hgx-h100 --size 64M --out both.html
     linkwright draw latest --report
     """
     if report:
