@@ -114,7 +114,7 @@ UNKNOWN = [
     (["describe", "rign"], "`ring`", "linkwright list"),
     (["describe", "allreduce/rign"], "`allreduce/ring`", "linkwright list"),
     (["machines", "show", "logp"], "`loggp`", "linkwright list machines"),
-    (["machines", "show", "ipu"], "`ipu-c2-board` or `ipu-c2-chip` or `ipu-c2-server`", "linkwright list machines"),
+    (["machines", "show", "ipu"], "`ipu-c2-chip` or `ipu-c2-board` or `ipu-c2-server`", "linkwright list machines"),
     (["simulate", "alreduce", "--on", "loggp"], "`allreduce` or `reduce`", "linkwright list collectives"),
     (["simulate", "allreduce/rign", "--on", "loggp"], "`ring`", "linkwright list algorithms"),
     (["simulate", "allreduce", "--on", "logp"], "`loggp`", "linkwright list executors"),
@@ -209,6 +209,18 @@ def test_runs_are_listed_from_the_newest(tmp_path):
         f"(`linkwright list runs --runs {tmp_path}`)\n" in invoke("draw", "x", "--report", "--runs", str(tmp_path)).err
     )
     assert "--runs is for `linkwright list runs`" in invoke("list", "machines", "--runs", "x").err
+
+
+def test_the_plainest_of_the_names_that_may_be_meant_is_proposed_first():
+    assert "did you mean `hgx-h100` or" in invoke("simulate", "allreduce", "--on", "H100").err
+
+
+@pytest.mark.parametrize("words", [("compare", "latest"), ("export", "--as", "csv"), ("fit",), ("draw", "--report")])
+def test_a_file_is_no_run_and_the_cure_makes_one_of_a_log(words, tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("text")
+    said = invoke(words[0], str(log), *words[1:]).err
+    assert f"a.log: is a file, not a run; `linkwright import {log}` makes one" in said
 
 
 def _commands(command, path):
