@@ -11,7 +11,6 @@ import click
 from linkwright.base.errors import UsageError
 from linkwright.base.files import check_place
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_table
 from linkwright.cli.progress import Progress
 from linkwright_evidence import REGISTRY, Options, reproduce
@@ -27,7 +26,7 @@ PRINTED = (
 )  # fmt: skip
 
 
-@click.command(cls=Command, name="reproduce")
+@click.command(cls=options.Command, name="reproduce")
 @click.argument("study", required=False, metavar="STUDY", shell_complete=options.completed("studies"))
 @click.option("--full", is_flag=True, help="Add more seeds, variants of the model and blind predictions.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything random.")

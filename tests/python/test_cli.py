@@ -10,8 +10,8 @@ import pytest
 
 from linkwright.base import registry
 from linkwright.base.errors import unknown
-from linkwright.cli.command import Command
 from linkwright.cli.main import VERBS, linkwright
+from linkwright.cli.options import Command
 from linkwright_cases import invoke
 
 # Prints which verb's help was the first to import one of the modules named as arguments.
@@ -221,6 +221,20 @@ def test_a_file_is_no_run_and_the_cure_makes_one_of_a_log(words, tmp_path):
     log.write_text("text")
     said = invoke(words[0], str(log), *words[1:]).err
     assert f"a.log: is a file, not a run; `linkwright import {log}` makes one" in said
+
+
+@pytest.mark.parametrize(("nodes", "cure"), [((), "--nodes 3"), (("--nodes", "2"), "--nodes 3")])
+def test_more_ranks_than_a_node_has_are_those_of_several(nodes, cure):
+    asked = ("simulate", "allreduce", "--on", "hgx-h100", "--sizes", "1M", "--ranks", "20")
+    assert f"ask for at most that many, or for {cure}" in invoke(*asked, *nodes).err
+    alone = ("simulate", "allreduce", "--on", "dgx1-p100", "--sizes", "1M", "--ranks", "20")
+    assert "8 ranks; ask for at most that many\n" in invoke(*alone).err
+
+
+@pytest.mark.parametrize("verb", [("predict",), ("predict", "llm")])
+def test_a_log_is_no_program(verb):
+    said = invoke(*verb, "examples/logs/h100-slow.log", "--on", "hgx-h100").err
+    assert "is a log, not a program; `linkwright explain examples/logs/h100-slow.log` judges it" in said
 
 
 def _commands(command, path):

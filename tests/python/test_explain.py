@@ -345,7 +345,7 @@ def test_the_machine_may_be_given(log):
         (nccl(devices=False), ("--ranks", "8"), "names no device"),
         (nccl(name="Abacus 9000"), (), "no rule knows the machine `Abacus 9000`"),
         (nccl(), ("--ranks", "9", "--nodes", "2"), "every node must have the same number"),
-        (nccl(), ("--table", "2"), "has 1 tables that can be explained"),
+        (nccl(), ("--table", "2"), "has 1 table that can be explained"),
         (nccl(), ("--size", "1M"), "--size does not apply to a log"),
         (osu("Latency"), (), "no times of a collective"),
         ("nothing\n", (), "is neither a log nor a dump of a known tool"),

@@ -99,7 +99,7 @@ def _per_node(asked: Installation, most: int, collectives: Sequence[str]) -> int
     if ranks % asked.nodes or ranks > most or ranks < 2:
         raise UsageError(
             f"--ranks {ranks}: {asked.title} has {most} ranks on {counted(asked.nodes, 'node')}; give 2 to {most}, the "
-            "same number on each node"
+            "same number on each node, or more --nodes"
         )
     at_most = MOST_IN_PAIRS if any(PLANNED_AS.get(one, one) == "alltoall" for one in collectives) else MOST_RANKS
     if ranks > at_most:

@@ -14,7 +14,6 @@ from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
 from linkwright.cli.columns import Styled, aligned, terminal_columns
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _OF_MACHINES = ("nodes", "fabric", "without", "degrade", "collectives", "sizes",
 COLOURS = {"FASTER": "green", "SLOWER": "red"}
 
 
-@click.command(cls=Command, name="compare")
+@click.command(cls=options.Command, name="compare")
 @click.argument("first")
 @click.argument("second")
 @options.as_json

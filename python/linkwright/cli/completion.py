@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from linkwright.cli.command import Command
+from linkwright.cli.options import Command
 
 
 @click.command(cls=Command, name="completion")

@@ -16,11 +16,10 @@ from linkwright.base import registry
 from linkwright.base.errors import UsageError
 from linkwright.cli import exchanges, options
 from linkwright.cli.columns import INDENT, filled, terminal_columns
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json
 
 
-@click.command(cls=Command, name="describe")
+@click.command(cls=options.Command, name="describe")
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
 @click.option("--algorithm", "-a", metavar="A,B", help="Algorithms of the collective NAME.")
 @options.as_json

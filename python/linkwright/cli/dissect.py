@@ -10,7 +10,6 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.cli.command import Command
 
 if TYPE_CHECKING:
     from linkwright.session.suite.backends import Backend
@@ -35,7 +34,7 @@ def _checked_name(value: str | None) -> str | None:
     return name
 
 
-@click.command(cls=Command, name="dissect")
+@click.command(cls=options.Command, name="dissect")
 @click.argument("suite", required=False, metavar="[SUITE|SOURCE]", shell_complete=options.completed("suites"))
 @click.option("--suite", "named", metavar="NAME", help="Same as SUITE.")
 @click.option(

@@ -10,13 +10,12 @@ import click
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.cli.command import Command
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
 
 
-@click.command(cls=Command, name="draw")
+@click.command(cls=options.Command, name="draw")
 @click.argument("what", nargs=-1)
 @click.option("--on", metavar="MACHINE", help="Draw schedules on this described machine; each WHAT is a schedule.")
 @options.variant

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.cli import options
-from linkwright.cli.command import Command
 
 if TYPE_CHECKING:
     from linkwright.formats.gates import Expected
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 SIZES = "1M..8G"
 
 
-@click.command(cls=Command, name="expect")
+@click.command(cls=options.Command, name="expect")
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
 @options.on("machine", required=True, help="A described machine, or the path of a machine file.")
 @options.variant

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class Answered(NamedTuple):
     values: Mapping[str, Any] = MappingProxyType({})
 
 
-@click.command(cls=Command, name="explain")
+@click.command(cls=options.Command, name="explain")
 @click.argument("somethings", nargs=-1, required=True, metavar="LOG|DUMP...|RUN[:EXPERIMENT]|SCHEDULE")
 @options.on(
     "machine", help="The described machine, or a machine file; default for a log: chosen by the devices that it names."
@@ -219,6 +218,7 @@ def _log(
     from linkwright.advise.explain import document, waiting
     from linkwright.advise.explain import log as logs
     from linkwright.base.errors import FileError, UsageError
+    from linkwright.base.units import counted
     from linkwright.formats import hangs
     from linkwright.formats import logs as formats
     from linkwright.show.explanations import shown
@@ -249,7 +249,7 @@ def _log(
     if not tables:
         raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")
     if only and only > len(tables):
-        raise UsageError(f"--table {only}: {name} has {len(tables)} tables that can be explained")
+        raise UsageError(f"--table {only}: {name} has {counted(len(tables), 'table')} that can be explained")
     chosen = [tables[only - 1]] if only else tables
     answers = logs.answers(log, chosen, machine, variant, ranks, search_s)
 

@@ -10,7 +10,6 @@ import click
 from linkwright.ask.question import ALL, DEFAULT
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.cli.command import Command
 
 if TYPE_CHECKING:
     from linkwright.ask.question import Scheduled
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 USUAL = (8, 64 << 10)
 
 
-@click.command(cls=Command, name="export")
+@click.command(cls=options.Command, name="export")
 @click.argument("what", default="latest", metavar="[RUN|COLLECTIVE/ALGORITHM|SOURCE]")
 @click.option(
     "--as", "format_key", required=True, metavar="FORMAT", shell_complete=options.completed("exporters", "plans"),

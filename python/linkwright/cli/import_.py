@@ -10,14 +10,13 @@ import click
 
 from linkwright.cli import options
 from linkwright.cli.columns import terminal_columns
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
 
 
-@click.command(cls=Command, name="import")
+@click.command(cls=options.Command, name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option(
     "--as", "format_key", metavar="FORMAT", shell_complete=options.completed("importers"),

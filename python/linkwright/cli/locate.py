@@ -12,7 +12,6 @@ import click
 from linkwright.base.errors import UsageError
 from linkwright.base.units import counted, format_rate
 from linkwright.cli import locate_job, locate_watch, options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 SHOWN = 5  # answers, pairs and remarks in a text
 
 
-@click.command(cls=Command, name="locate")
+@click.command(cls=options.Command, name="locate")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[FILES]...")
 @options.on("name", help="The machine as it should be, or the path of its file; with --run it may be omitted.")
 @options.variant

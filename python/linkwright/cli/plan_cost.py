@@ -12,7 +12,6 @@ import click
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from linkwright.machines import Variant
 
 
-@click.command(cls=Command, name="cost")
+@click.command(cls=options.Command, name="cost")
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
 @options.on("machine", required=True, help="A described machine, or the path of its file.")
 @options.seated

@@ -14,7 +14,6 @@ from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.base.units import counted, format_grid, format_us
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 _MOST = 256  # ranks: direct exchanges of more take minutes
 
 
-@click.command(cls=Command, name="experts")
+@click.command(cls=options.Command, name="experts")
 @options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.variant
 @click.option("--ranks", "-p", type=click.IntRange(2, _MOST), help="Ranks; default: all that the machine has.")

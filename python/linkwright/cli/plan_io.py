@@ -9,7 +9,6 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json, print_table
 
 
@@ -25,7 +24,7 @@ class Bytes(options.Size):
         return size
 
 
-@click.command(cls=Command, name="io")
+@click.command(cls=options.Command, name="io")
 @click.option("--in", "in_bytes", type=Bytes(), required=True, help="Bytes of the request; K and M are 1024-based.")
 @click.option("--out", "out_bytes", type=Bytes(), required=True, help="Bytes of the reply.")
 @options.on(

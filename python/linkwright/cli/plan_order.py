@@ -13,7 +13,6 @@ import click
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_us
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Exchanged(click.ParamType):
         return Axis(int(ranks), parse_size(size))
 
 
-@click.command(cls=Command, name="order")
+@click.command(cls=options.Command, name="order")
 @options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.seated
 @click.option("--grid", type=options.Grid(), help="Arrange the endpoints in columns x rows, for an open grid.")

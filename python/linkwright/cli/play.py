@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from linkwright.cli.command import Command
+from linkwright.cli.options import Command
 
 
 @click.command(cls=Command, name="play")

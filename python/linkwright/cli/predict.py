@@ -10,7 +10,6 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.predict_shown import Shown
 from linkwright.cli.predict_training import training_options
 
@@ -27,7 +26,7 @@ VIEWS = {
 }
 
 
-class Predict(Command):
+class Predict(options.Command):
     """`predict APP`; `predict llm MODEL` and `predict training_step` with options of their own."""
 
     def make_context(

@@ -11,7 +11,6 @@ import click
 from linkwright.base.errors import LinkwrightError, NoLayoutError, NoPeakError, UsageError, unknown
 from linkwright.base.units import GIGA, KILO, MEGA, TERA, format_time
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.training_table import say
 
@@ -70,7 +69,7 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
     return click.option(f"--{name}", type=kind, help=f"{text}  [default: {usual}]")
 
 
-@click.command(cls=Command, name="llm")
+@click.command(cls=options.Command, name="llm")
 @click.argument("model", metavar="MODEL", shell_complete=options.completed("workloads"))
 @options.on(
     "machines", required=True, metavar="MACHINE,..", help="Described machines, or machine files; each is answered."

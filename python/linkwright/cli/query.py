@@ -8,13 +8,12 @@ from pathlib import Path
 import click
 
 from linkwright.cli import options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json, print_table
 
 TABLES = ("results", "samples")
 
 
-@click.command(cls=Command, name="query")
+@click.command(cls=options.Command, name="query")
 @click.argument("sql")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @options.runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from linkwright.base import studies
-from linkwright.cli.command import Command
+from linkwright.cli.options import Command
 
 
 @click.command(cls=Command, name="reproduce", context_settings={"ignore_unknown_options": True})

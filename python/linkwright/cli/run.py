@@ -8,12 +8,11 @@ from pathlib import Path
 import click
 
 from linkwright.cli import exchanges, options
-from linkwright.cli.command import Command
 
 _SIZES = ("dtype", "min_bytes", "max_bytes", "factor", "size_list")
 
 
-@click.command(cls=Command, name="run")
+@click.command(cls=options.Command, name="run")
 @click.argument(
     "what", metavar="COLLECTIVE[/ALGORITHM]|pattern/NAME|probe/NAME|SOURCE", shell_complete=options.runnable
 )

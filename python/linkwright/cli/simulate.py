@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from linkwright.cli import exchanges, options
-from linkwright.cli.command import Command
 
 
-@click.command(cls=Command, name="simulate")
+@click.command(cls=options.Command, name="simulate")
 @options.subject_argument
 @click.option(
     "--on",

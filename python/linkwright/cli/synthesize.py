@@ -12,7 +12,6 @@ from linkwright.ask.exchange import uneven
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_ps
 from linkwright.cli import exchanges, options
-from linkwright.cli.command import Command
 
 if TYPE_CHECKING:
     from linkwright.advise.synthesis import Outcome, Task
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 SIZES = "1K,1M,64M"
 
 
-@click.command(cls=Command, name="synthesize")
+@click.command(cls=options.Command, name="synthesize")
 @click.argument("collective", metavar="COLLECTIVE", shell_complete=options.completed("collectives"))
 @options.on(required=True, help="A described machine, or the path of a machine file.")
 @click.option(

@@ -9,7 +9,6 @@ import click
 
 from linkwright.base.units import counted
 from linkwright.cli import exchanges, options
-from linkwright.cli.command import Command
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.progress import Progress
 
@@ -21,7 +20,7 @@ SWEEP = (*range(1, 18), 32, 64, 100)
 USUAL_RANKS = 8
 
 
-@click.command(cls=Command, name="verify")
+@click.command(cls=options.Command, name="verify")
 @click.argument("what", required=False, metavar="[COLLECTIVE[/ALGORITHM]|SOURCE]")
 @click.option(
     "--all",
