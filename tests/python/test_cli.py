@@ -237,6 +237,19 @@ def test_a_log_is_no_program(verb):
     assert "is a log, not a program; `linkwright explain examples/logs/h100-slow.log` judges it" in said
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("simulate allgather --on loggp --sizes 1K --op max", "--op: allgather combines nothing; omit it"),
+        ("simulate allreduce --on loggp --sizes 1K --root 3", "--root: allreduce has no root; omit it"),
+        ("run alltoall --on threads --sizes 1K --root 0", "--root: alltoall has no root; omit it"),
+        ("simulate allreduce --on loggp --sizes 1K -b 1K", "--sizes lists all sizes, and --min-bytes"),
+    ],
+)
+def test_what_a_collective_has_not_and_sizes_twice_are_refused(line, says):
+    assert says in invoke(*line.split()).err
+
+
 def _commands(command, path):
     for name in getattr(command, "commands", ()):
         yield from _commands(command.commands[name], (*path, name))

@@ -399,6 +399,8 @@ def chosen_sizes(
     if collective == "barrier":
         return (0,)
     if size_list is not None:
+        if given("min_bytes", "max_bytes", "factor"):
+            raise UsageError("--sizes lists all sizes, and --min-bytes, --max-bytes and --factor sweep; omit one side")
         found = units.parse_sizes(size_list)
     else:
         context = click.get_current_context(silent=True)
