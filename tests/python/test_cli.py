@@ -243,6 +243,9 @@ def test_a_log_is_no_program(verb):
         ("simulate allgather --on loggp --sizes 1K --op max", "--op: allgather combines nothing; omit it"),
         ("simulate allreduce --on loggp --sizes 1K --root 3", "--root: allreduce has no root; omit it"),
         ("run alltoall --on threads --sizes 1K --root 0", "--root: alltoall has no root; omit it"),
+        ("verify allgather/ring --root 1", "--root: allgather has no root; omit it"),
+        ("export allreduce/ring -p 8 --as lw --root 1 --out x.lw", "--root: allreduce has no root; omit it"),
+        ("synthesize broadcast --on loggp --sizes 1K --op max --out x", "--op: broadcast combines nothing; omit it"),
         ("simulate allreduce --on loggp --sizes 1K -b 1K", "--sizes lists all sizes, and --min-bytes"),
     ],
 )

@@ -534,6 +534,17 @@ def given(*names: str) -> bool:
     return context is not None and any(context.get_parameter_source(name) not in usual for name in names)
 
 
+def refuse_what_it_lacks(what: str) -> None:
+    """Refuse a root or an operator where the collective, or that of an algorithm such as `allreduce/ring`, has none."""
+    from linkwright import _native
+
+    kind = next((row for row in _native.collectives() if row["key"] == what.partition("/")[0]), None)
+    if kind and given("op") and not kind["reduces"]:
+        raise UsageError(f"--op: {kind['key']} combines nothing; omit it")
+    if kind and given("root") and not kind["rooted"]:
+        raise UsageError(f"--root: {kind['key']} has no root; omit it")
+
+
 def check_efficiency(share: float | None) -> None:
     """Refuse a share of the peak that cannot be reached."""
     if share is not None and not 0 < share <= 1:

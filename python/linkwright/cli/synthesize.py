@@ -106,6 +106,7 @@ def command(
     from linkwright.advise import synthesis
     from linkwright.executors import resolve_one
 
+    options.refuse_what_it_lacks(collective)
     target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))
     dealt = None
     if collective in uneven() or exchange != exchanges.NOTHING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from linkwright import _native
 from linkwright.base.errors import UsageError
 from linkwright.cli import options
 
@@ -20,11 +19,7 @@ def axes(subject: options.Subject, asked: Mapping[str, object]) -> dict[str, obj
         for name, option in _ONLY.items():
             if options.given(name):
                 raise UsageError(f"{option}: only patterns have it; omit it, or name `pattern/pairs`")
-        kind = next((row for row in _native.collectives() if row["key"] == subject.collective), None)
-        if kind and options.given("op") and not kind["reduces"]:
-            raise UsageError(f"--op: {subject.collective} combines nothing; omit it")
-        if kind and options.given("root") and not kind["rooted"]:
-            raise UsageError(f"--root: {subject.collective} has no root; omit it")
+        options.refuse_what_it_lacks(subject.collective or "")
         return {**found, "op": asked["op"], "metrics": ("time", "alg_bw", "bus_bw")}
     if options.given("op"):
         raise UsageError(f"--op: {subject.title} combines nothing; omit it")
