@@ -341,6 +341,14 @@ def test_hosts_are_stated_and_multiply_in_a_cluster(tmp_path):
         machines.load(str(tmp_path / "r.toml"))
 
 
+@pytest.mark.parametrize("form", ["slurm", "nccl-tests"])
+def test_commands_that_name_hosts_need_their_names(form):
+    """`srun -w node 0` would run on a host called `node`."""
+    said = invoke("locate", "--on", "hgx-h100", "--nodes", "2", "--as", form)
+    assert said.status == 2
+    assert "give --hosts" in said.err
+
+
 def test_nodes_that_a_file_describes_are_hosts(tmp_path):
     level = '[[level]]\nname = "{}"\ncount = {}\nsource = "by definition"\n'
     one = Path("examples/eight_gpus.toml").read_text()
