@@ -139,6 +139,7 @@ def test_drawn_tokens_on_two_nodes():
     ],
 )
 def test_impossible_requests_are_refused(arguments, words):
-    done = invoke("plan", "experts", "--on", "hgx-h100", "--hidden", "128", *arguments)
+    hidden = () if "--hidden" in arguments else ("--hidden", "128")
+    done = invoke("plan", "experts", "--on", "hgx-h100", *hidden, *arguments)
     assert done.status == 2
     assert words in " ".join((done.out + done.err).split())
