@@ -26,7 +26,7 @@ PRINTED = (
 )  # fmt: skip
 
 
-@click.command(name="reproduce")
+@click.command(cls=options.Command, name="reproduce")
 @click.argument("study", required=False, metavar="STUDY", shell_complete=options.completed("studies"))
 @click.option("--full", is_flag=True, help="Add more seeds, variants of the model and blind predictions.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything random.")

@@ -11,6 +11,7 @@ import pytest
 from linkwright.base import registry
 from linkwright.base.errors import unknown
 from linkwright.cli.main import VERBS, linkwright
+from linkwright.cli.options import Command
 from linkwright_cases import invoke
 
 # Prints which verb's help was the first to import one of the modules named as arguments.
@@ -113,7 +114,7 @@ UNKNOWN = [
     (["describe", "rign"], "`ring`", "linkwright list"),
     (["describe", "allreduce/rign"], "`allreduce/ring`", "linkwright list"),
     (["machines", "show", "logp"], "`loggp`", "linkwright list machines"),
-    (["machines", "show", "ipu"], "`ipu-c2-board` or `ipu-c2-chip` or `ipu-c2-server`", "linkwright list machines"),
+    (["machines", "show", "ipu"], "`ipu-c2-chip` or `ipu-c2-board` or `ipu-c2-server`", "linkwright list machines"),
     (["simulate", "alreduce", "--on", "loggp"], "`allreduce` or `reduce`", "linkwright list collectives"),
     (["simulate", "allreduce/rign", "--on", "loggp"], "`ring`", "linkwright list algorithms"),
     (["simulate", "allreduce", "--on", "logp"], "`loggp`", "linkwright list executors"),
@@ -208,6 +209,82 @@ def test_runs_are_listed_from_the_newest(tmp_path):
         f"(`linkwright list runs --runs {tmp_path}`)\n" in invoke("draw", "x", "--report", "--runs", str(tmp_path)).err
     )
     assert "--runs is for `linkwright list runs`" in invoke("list", "machines", "--runs", "x").err
+
+
+def test_the_plainest_of_the_names_that_may_be_meant_is_proposed_first():
+    assert "did you mean `hgx-h100` or" in invoke("simulate", "allreduce", "--on", "H100").err
+
+
+@pytest.mark.parametrize("words", [("compare", "latest"), ("export", "--as", "csv"), ("fit",), ("draw", "--report")])
+def test_a_file_is_no_run_and_the_cure_makes_one_of_a_log(words, tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("text")
+    said = invoke(words[0], str(log), *words[1:]).err
+    assert f"a.log: is a file, not a run; `linkwright import {log}` makes one" in said
+
+
+@pytest.mark.parametrize(("nodes", "cure"), [((), "--nodes 3"), (("--nodes", "2"), "--nodes 3")])
+def test_more_ranks_than_a_node_has_are_those_of_several(nodes, cure):
+    asked = ("simulate", "allreduce", "--on", "hgx-h100", "--sizes", "1M", "--ranks", "20")
+    assert f"ask for at most that many, or for {cure}" in invoke(*asked, *nodes).err
+    alone = ("simulate", "allreduce", "--on", "dgx1-p100", "--sizes", "1M", "--ranks", "20")
+    assert "8 ranks; ask for at most that many\n" in invoke(*alone).err
+
+
+@pytest.mark.parametrize("verb", [("predict",), ("predict", "llm")])
+def test_a_log_is_no_program(verb):
+    said = invoke(*verb, "examples/logs/h100-slow.log", "--on", "hgx-h100").err
+    assert "is a log, not a program; `linkwright explain examples/logs/h100-slow.log` judges it" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("simulate allgather --on loggp --sizes 1K --op max", "--op: allgather combines nothing; omit it"),
+        ("simulate allreduce --on loggp --sizes 1K --root 3", "--root: allreduce has no root; omit it"),
+        ("run alltoall --on threads --sizes 1K --root 0", "--root: alltoall has no root; omit it"),
+        ("verify allgather/ring --root 1", "--root: allgather has no root; omit it"),
+        ("export allreduce/ring -p 8 --as lw --root 1 --out x.lw", "--root: allreduce has no root; omit it"),
+        ("synthesize broadcast --on loggp --sizes 1K --op max --out x", "--op: broadcast combines nothing; omit it"),
+        ("simulate allreduce --on loggp --sizes 1K -b 1K", "--sizes lists all sizes, and --min-bytes"),
+    ],
+)
+def test_what_a_collective_has_not_and_sizes_twice_are_refused(line, says):
+    assert says in invoke(*line.split()).err
+
+
+def _commands(command, path):
+    for name in getattr(command, "commands", ()):
+        yield from _commands(command.commands[name], (*path, name))
+    if not hasattr(command, "commands"):
+        yield command, path
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_refuses_an_option_that_would_be_ignored(verb):
+    for command, path in _commands(linkwright.get_command(None, verb), (verb,)):
+        assert isinstance(command, Command), path
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("simulate allreduce --on hgx-h100 --sizes 1M --on mi300x", "--on"),
+        ("simulate allreduce -a ring --algorithm nvls --on hgx-h100 --sizes 1M", "--algorithm"),
+        ("predict llm llama3-8b --on b200 --tp 1 --tp=2", "--tp"),
+        ("machines show hgx-h100 --nodes 2 --nodes 4", "--nodes"),
+        ("plan order --on hgx-h100 --on mi300x", "--on"),
+    ],
+)
+def test_an_option_with_one_value_is_given_once(line, option):
+    refusal = invoke(*line.split())
+    assert refusal.status == 2
+    assert f"{option} is given 2 times; give it once" in refusal.err
+
+
+def test_a_flag_and_an_option_of_several_values_may_be_given_again():
+    line = ("machines", "show", "hgx-h100", "--without", "NIC 3", "--without", "NIC 4", "--json", "--json")
+    assert invoke(*line).status == 0
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -499,7 +499,7 @@ def test_every_verb_takes_variants(pair):
         (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,taper=2,taper=4"], "taper is given twice"),
         (["hgx-h100", "--degrade", "nvlink=0.5", "--degrade", "nvlink=0.5"], "--degrade nvlink: is given twice"),
         (["hgx-h100", "--without", "NVLink"], "did you mean `nvlink`"),
-        (["h100"], "did you mean `h100-a3-high` or `hgx-h100`?"),
+        (["h100"], "did you mean `hgx-h100` or `h100-a3-high`?"),
     ],
 )
 def test_what_people_type_wrongly_gets_one_message(arguments, says):

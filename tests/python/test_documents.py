@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from linkwright.cli.main import linkwright
+from linkwright import _native
+from linkwright.cli.main import VERBS, linkwright
 from linkwright.executors.protocol import Extent
 from linkwright.session.suite import load
 from linkwright.session.suite.expand import expand
@@ -69,23 +70,38 @@ def test_journal_records_in_a_document(text):
             assert json.loads(json.dumps(record.to_json(outcome))) == written
 
 
+def helps(verb, command):
+    """The texts of a command's help and of those below it."""
+    yield verb, command.help or ""
+    for name, below in getattr(command, "commands", {}).items():
+        yield from helps(f"{verb} {name}", below)
+
+
 def commands():
-    for param in [*blocks("console"), *blocks("sh"), *blocks("bash")]:
-        (text,) = param.values
-        for line in text.splitlines():
-            words = shlex.split(line.removeprefix("$ "), comments=True)
-            if words[:1] == ["linkwright"]:
-                yield pytest.param(words[1:], id=f"{param.id} {' '.join(words[:3])}")
+    """What follows `linkwright` in documents and in help."""
+    texts = [(param.id, *param.values) for language in ("console", "sh", "bash") for param in blocks(language)]
+    texts += [text for verb in VERBS for text in helps(verb, linkwright.get_command(None, verb))]
+    for where, text in texts:
+        for line in text.replace("\\\n", " ").splitlines():
+            shown = line.removeprefix("$ ").strip()
+            if re.match(r"(mpirun .*)?linkwright ", shown) and shown.count('"') % 2 == 0:
+                words = shlex.split(shown, comments=True)
+                words = words[words.index("linkwright") + 1 :]
+                yield pytest.param(words, id=f"{where} {' '.join(words[:3])}")
 
 
 @pytest.mark.parametrize("words", list(commands()))
 def test_command_in_a_document(words):
-    context = linkwright.make_context("linkwright", words)
+    context = linkwright.make_context("linkwright", list(words))
     verb = linkwright.get_command(context, words[0])
     # Parses the options and checks them; runs nothing.
     parsed = verb.make_context(words[0], words[1:], parent=context)
     if isinstance(verb, click.Group):
         assert verb.get_command(parsed, words[1]) is not None
+    collectives = {row["key"] for row in _native.collectives()}
+    known = {row["key"] for row in _native.algorithms()}
+    named = {word for word in words if word.partition("/")[0] in collectives and "/" in word}
+    assert {name for name in named if "ccl-" not in name} <= known
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

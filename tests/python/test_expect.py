@@ -282,8 +282,11 @@ def test_a_size_that_the_log_lacks_has_not_passed(tmp_path, healthy):
 
 
 def test_a_log_of_others_is_refused(tmp_path, healthy):
-    assert "was measured on 4 ranks, and 8 are asked about" in judged(tmp_path, healthy, ranks=4).err
-    assert "was measured on 2 nodes, and 1 are asked about" in judged(tmp_path, healthy, nodes=2).err
+    four, two = (judged(tmp_path, healthy, **shape).err for shape in ({"ranks": 4}, {"nodes": 2}))
+    assert "was measured on 4 ranks, and the question is about 8; give --ranks 4" in four
+    assert "was measured on 2 nodes, and the question is about 1; give --nodes 2" in two
+    many = judged(tmp_path, healthy, ranks=32, devices=False).err
+    assert "was measured on 32 ranks, and the question is about 8; give --nodes 4" in many
     assert "has no times of allreduce" in judged(tmp_path, healthy, collective="allgather").err
 
 

@@ -2,12 +2,13 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
 
 import linkwright as lw
-from linkwright import schemas
+from linkwright import _native, schemas
 from linkwright.advise.explain import detours, faster, run, schedule, sensitivity
 from linkwright.advise.explain import log as logs
 from linkwright.advise.explain.hypotheses import HYPOTHESES, cases
@@ -346,7 +347,7 @@ def test_the_machine_may_be_given(log):
         (nccl(devices=False), ("--ranks", "8"), "names no device"),
         (nccl(name="Abacus 9000"), (), "no rule knows the machine `Abacus 9000`"),
         (nccl(), ("--ranks", "9", "--nodes", "2"), "every node must have the same number"),
-        (nccl(), ("--table", "2"), "has 1 tables that can be explained"),
+        (nccl(), ("--table", "2"), "has 1 table that can be explained"),
         (nccl(), ("--size", "1M"), "--size does not apply to a log"),
         (osu("Latency"), (), "no times of a collective"),
         ("nothing\n", (), "is neither a log nor a dump of a known tool"),
@@ -384,10 +385,28 @@ def test_a_source_runs_on_all_ranks_of_the_machine():
     assert "on torus-2d, 64 ranks" in answer.out
 
 
-def test_a_collective_alone_is_no_schedule():
-    assert (
-        "add one of its algorithms, such as `allreduce/ring`" in invoke("explain", "allreduce", "--on", "torus-2d").err
-    )
+@pytest.mark.parametrize("collective", [row["key"] for row in _native.collectives()])
+def test_a_collective_alone_is_no_schedule_and_the_cure_is_one(collective):
+    said = invoke("explain", collective, "--on", "torus-2d").err
+    cure = re.search(r"add one of its algorithms, such as `(\S+)`", said)[1]
+    assert cure in {row["key"] for row in _native.algorithms()}
+
+
+@pytest.mark.parametrize("name", ["./no.xyz", "no.log", "no.lw", "/no/such"])
+@pytest.mark.parametrize("more", [(), ("--on", "torus-2d")])
+def test_a_path_that_leads_nowhere_is_said_to(name, more):
+    assert f"{name}: there is no such file" in invoke("explain", name, *more).err
+
+
+def test_the_picture_shows_a_size_that_the_verdict_is_about(tmp_path):
+    """A launch far from healthy tells nothing of links; under most faults small sizes are as on a healthy machine."""
+    healthy = NODE.times(SIZES)
+    path = tmp_path / "slow.log"
+    path.write_text(nccl(times={size: time * (9 if size <= 1 << 14 else 2) for size, time in healthy.items()}))
+    log = read_log(path)
+    (answer,) = logs.answers(log, logs.tables(log), None, Variant(), None)
+    assert answer.suspects
+    assert answer.worst_size in {point.size for point in answer.verdict.judged}
 
 
 def test_a_schedule_needs_a_machine():

@@ -4,6 +4,7 @@ import json
 import math
 import random
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -338,6 +339,26 @@ def test_hosts_are_stated_and_multiply_in_a_cluster(tmp_path):
     (tmp_path / "r.toml").write_text(rack.replace("hosts = 18", "hosts = 7"))
     with pytest.raises(LinkwrightError, match="72 ranks cannot share 7 hosts equally; correct one side"):
         machines.load(str(tmp_path / "r.toml"))
+
+
+@pytest.mark.parametrize("form", ["slurm", "nccl-tests"])
+def test_commands_that_name_hosts_need_their_names(form):
+    """`srun -w node 0` would run on a host called `node`."""
+    said = invoke("locate", "--on", "hgx-h100", "--nodes", "2", "--as", form)
+    assert said.status == 2
+    assert "give --hosts" in said.err
+
+
+def test_nodes_that_a_file_describes_are_hosts(tmp_path):
+    level = '[[level]]\nname = "{}"\ncount = {}\nsource = "by definition"\n'
+    one = Path("examples/eight_gpus.toml").read_text()
+    assert level.format("GPU", 8) in one
+    (tmp_path / "two.toml").write_text(
+        one.replace(level.format("GPU", 8), level.format("node", 2) + level.format("GPU", 4))
+    )
+    said = invoke("locate", "--on", str(tmp_path / "two.toml")).out
+    assert said.startswith("eight-gpus: 2 hosts, 8 ranks")
+    assert "--map-by ppr:4:node" in said
 
 
 def test_a_rate_above_the_wire_is_impossible_and_says_nothing(tree, tmp_path):

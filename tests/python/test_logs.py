@@ -825,6 +825,12 @@ def test_a_version_is_the_number_that_nccl_tests_print(read):
     assert read(head.format("2.27.3") + nccl()).facts.version is None
 
 
+def test_the_version_of_rccl_is_the_number_that_rccl_tests_print(read):
+    head = "# rccl-tests version 2.17.9-develop:2596ca5f71 rccl-headers=22803 rccl-library=22707\n"
+    facts = read(head + nccl()).facts
+    assert (facts.library, facts.version) == ("RCCL", "2.27.7")
+
+
 @pytest.mark.parametrize(
     ("collective", "ranks", "known"),
     [("allreduce", 8, 8), ("allgather", 32, 32), ("allreduce", 2, 2), ("broadcast", 8, None), ("alltoall", 16, 16)],

@@ -157,6 +157,7 @@ def test_ranks_sit_where_simulate_puts_them(words, endpoints):
     ],
 )
 def test_impossible_requests_are_refused(arguments, words):
-    done = invoke("plan", "experts", "--on", "hgx-h100", "--hidden", "128", *arguments)
+    hidden = () if "--hidden" in arguments else ("--hidden", "128")
+    done = invoke("plan", "experts", "--on", "hgx-h100", *hidden, *arguments)
     assert done.status == 2
     assert words in " ".join((done.out + done.err).split())

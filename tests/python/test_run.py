@@ -119,7 +119,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
         (["--on", "thread"], "did you mean `threads`"),
         (["--output", "rows.xls"], "unknown suffix `.xls`"),
         (["--time-budget", "never"], "duration `never`"),
-        (["--root", "7"], "root 7"),
+        (["--root", "7"], "--root: allreduce has no root; omit it"),
         (["--skew", "sometimes"], "skew `sometimes`"),
     ],
 )

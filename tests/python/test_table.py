@@ -1,5 +1,6 @@
 """Tables of results and of facts: what they show, how wide they are, and how they are coloured."""
 
+import io
 import re
 
 import click
@@ -7,6 +8,7 @@ import pytest
 
 from golden import FOLDER
 from linkwright.cli import columns, groups
+from linkwright.cli.main import status_of
 from linkwright.cli.options import View
 from linkwright.cli.progress import Progress
 from linkwright.store import tally
@@ -244,3 +246,23 @@ def test_rates_too_low_for_gb_per_s_have_their_units():
     low = shown(*RESULTS[:8])
     assert " 39.87 MB/s " in low
     assert "(GB/s)" not in low
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "explain examples/logs/hang.log",
+        "plan cost allreduce --on hgx-h100 -a ring --sizes 1M",
+        "plan order --on hgx-h100 --tensor 8:1M",
+        "plan experts --on hgx-h100 --tokens 8 --experts 8 --topk 2 --hidden 64",
+        "predict llm llama3-8b --on hgx-h100 --tp 8",
+        "expect allreduce --on hgx-h100 --sizes 1M",
+    ],
+)
+def test_a_verb_that_may_take_long_says_so_on_a_terminal(monkeypatch, line):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert status_of(line.split()) == 0
+    assert terminal.text.startswith("\r0:00  ")
+    assert terminal.text.endswith("\r\x1b[K")

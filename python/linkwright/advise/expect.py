@@ -99,7 +99,7 @@ def _per_node(asked: Installation, most: int, collectives: Sequence[str]) -> int
     if ranks % asked.nodes or ranks > most or ranks < 2:
         raise UsageError(
             f"--ranks {ranks}: {asked.title} has {most} ranks on {counted(asked.nodes, 'node')}; give 2 to {most}, the "
-            "same number on each node"
+            "same number on each node, or more --nodes"
         )
     at_most = MOST_IN_PAIRS if any(PLANNED_AS.get(one, one) == "alltoall" for one in collectives) else MOST_RANKS
     if ranks > at_most:
@@ -235,11 +235,16 @@ def measured(tables: Iterable[LogTable], facts: Facts, found: Mapping[str, Syste
         system = found.get(table.collective or "")
         if system is None:
             continue
-        for what, logged, ours in (("ranks", table.ranks, system.ranks), ("nodes", table.nodes, _hosts(system))):
-            if None not in (logged, ours) and logged != ours:
-                raise UsageError(f"{name}: was measured on {logged} {what}, and {ours} are asked about; give --{what}")
         if other := remarks.other_devices(table, facts, system):
             raise UsageError(f"{name}: is of another machine: {other}; name its machine with --on")
+        for what, logged, ours in (("nodes", table.nodes, _hosts(system)), ("ranks", table.ranks, system.ranks)):
+            if logged is not None and ours is not None and logged != ours:
+                each = system.gpus_per_node
+                whole = what == "ranks" and table.nodes is None and logged > ours and logged % each == 0
+                cure = f"--nodes {logged // each}" if whole else f"--{what} {logged}"
+                raise UsageError(
+                    f"{name}: was measured on {logged} {what}, and the question is about {ours}; give {cure}"
+                )
         its = times.setdefault(system.collective, {})
         for size, time in logs.measured_times(table, system.ranks).items():
             its[size] = max(time, its.get(size, time))

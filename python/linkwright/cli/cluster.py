@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from linkwright.cli.options import Command
+
 
 @click.group(name="cluster")
 def command() -> None:
@@ -14,7 +16,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...")
 def up(file: Path, words: tuple[str, ...]) -> int:
@@ -36,7 +38,7 @@ def up(file: Path, words: tuple[str, ...]) -> int:
         return namespaces.run(cluster, words, folder, os.environ)
 
 
-@command.command()
+@command.command(cls=Command)
 @click.argument("name")
 def down(name: str) -> None:
     """Remove what is left of the cluster NAME, as after a kill."""
@@ -47,7 +49,7 @@ def down(name: str) -> None:
     click.echo(f"removed {counted(namespaces.down(name), 'namespace')} of {name}")
 
 
-@command.command()
+@command.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def describe(file: Path) -> None:
     """Print the healthy cluster in FILE as a machine file."""

@@ -31,7 +31,7 @@ _OF_MACHINES = ("nodes", "fabric", "without", "degrade", "collectives", "sizes",
 COLOURS = {"FASTER": "green", "SLOWER": "red"}
 
 
-@click.command(name="compare")
+@click.command(cls=options.Command, name="compare")
 @click.argument("first")
 @click.argument("second")
 @options.as_json

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from linkwright.cli.options import Command
 
-@click.command(name="completion")
+
+@click.command(cls=Command, name="completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Write it to the folder where the shell looks for completion scripts.

@@ -19,7 +19,7 @@ from linkwright.cli.columns import INDENT, filled, terminal_columns
 from linkwright.cli.output import print_json
 
 
-@click.command(name="describe")
+@click.command(cls=options.Command, name="describe")
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
 @click.option("--algorithm", "-a", metavar="A,B", help="Algorithms of the collective NAME.")
 @options.as_json

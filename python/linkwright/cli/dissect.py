@@ -34,7 +34,7 @@ def _checked_name(value: str | None) -> str | None:
     return name
 
 
-@click.command(name="dissect")
+@click.command(cls=options.Command, name="dissect")
 @click.argument("suite", required=False, metavar="[SUITE|SOURCE]", shell_complete=options.completed("suites"))
 @click.option("--suite", "named", metavar="NAME", help="Same as SUITE.")
 @click.option(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from linkwright.machines import Variant
 
 
-@click.command(name="draw")
+@click.command(cls=options.Command, name="draw")
 @click.argument("what", nargs=-1)
 @click.option("--on", metavar="MACHINE", help="Draw schedules on this described machine; each WHAT is a schedule.")
 @options.variant
@@ -54,7 +54,7 @@ def command(
 
     \b
     linkwright draw hgx-h100 --nodes 4 --out cluster.svg
-    linkwright draw allreduce/ring allreduce/two_tree --on hgx-h100 --size 64M --out both.html
+    linkwright draw allreduce/ring allreduce/double_binary_tree --on hgx-h100 --size 64M --out both.html
     linkwright draw latest --report
     """
     if report:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SIZES = "1M..8G"
 
 
-@click.command(name="expect")
+@click.command(cls=options.Command, name="expect")
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
 @options.on("machine", required=True, help="A described machine, or the path of a machine file.")
 @options.variant

@@ -27,7 +27,7 @@ class Answered(NamedTuple):
     values: Mapping[str, Any] = MappingProxyType({})
 
 
-@click.command(name="explain")
+@click.command(cls=options.Command, name="explain")
 @click.argument("somethings", nargs=-1, required=True, metavar="LOG|DUMP...|RUN[:EXPERIMENT]|SCHEDULE")
 @options.on(
     "machine", help="The described machine, or a machine file; default for a log: chosen by the devices that it names."
@@ -82,6 +82,7 @@ def command(
         from linkwright.base.files import check_page
 
         check_page(report, "--report")
+    from linkwright.cli.progress import Progress
     from linkwright.formats.hangs import dumps_among
     from linkwright.formats.logs import is_log
 
@@ -99,6 +100,7 @@ def command(
     described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
                  "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,
                  "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
+    progress = Progress(1, "explaining")
     dumps, others = dumps_among(somethings)
     if dumps and not (table and len(somethings) == 1 and is_log(something)):
         _refuse(something, "a dump of a job that hangs", described | {"--report": report})
@@ -119,6 +121,7 @@ def command(
         made = runs.find(root_folder, something.partition(":")[0])
         _refuse(something, "a run", described | {"--gate": gate, "--json": as_json})
         answered = _run(made, something.partition(":")[2])
+    progress.close()
     if as_json and not answered.values:
         from linkwright.base.errors import UsageError
 
@@ -215,6 +218,7 @@ def _log(
     from linkwright.advise.explain import document, waiting
     from linkwright.advise.explain import log as logs
     from linkwright.base.errors import FileError, UsageError
+    from linkwright.base.units import counted
     from linkwright.formats import hangs
     from linkwright.formats import logs as formats
     from linkwright.show.explanations import shown
@@ -245,7 +249,7 @@ def _log(
     if not tables:
         raise UsageError(f"{name}: holds {log.tool} numbers, but no times of a collective; give the log of one")
     if only and only > len(tables):
-        raise UsageError(f"--table {only}: {name} has {len(tables)} tables that can be explained")
+        raise UsageError(f"--table {only}: {name} has {counted(len(tables), 'table')} that can be explained")
     chosen = [tables[only - 1]] if only else tables
     answers = logs.answers(log, chosen, machine, variant, ranks, search_s)
 
@@ -280,11 +284,14 @@ def _schedule(
 ) -> Answered:
     from linkwright import machines
     from linkwright.advise.explain import document, schedule
+    from linkwright.ask import sources
     from linkwright.base.errors import UsageError
     from linkwright.base.files import is_stream
     from linkwright.show.explanations import shown
     from linkwright.show.picture import subjects
 
+    if sources.is_source(name) and name != sources.STDIN:
+        _present(name)
     if machine is None and is_stream(Path(name)):
         raise UsageError(f"{name}: is neither a log nor a dump of a known tool; of a schedule, name its machine (--on)")
     if machine is None:
@@ -339,7 +346,8 @@ def _imported(
 
 
 def _present(name: str) -> None:
-    if Path(name).suffix and not Path(name).exists():
+    is_path = ":" not in name and (Path(name).suffix or name.startswith((".", "/")))
+    if is_path and not Path(name).exists():
         from linkwright.base.errors import FileError
 
         raise FileError(f"{name}: there is no such file; give a log, a run, or a schedule with --on")

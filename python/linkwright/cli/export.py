@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 USUAL = (8, 64 << 10)
 
 
-@click.command(name="export")
+@click.command(cls=options.Command, name="export")
 @click.argument("what", default="latest", metavar="[RUN|COLLECTIVE/ALGORITHM|SOURCE]")
 @click.option(
     "--as", "format_key", required=True, metavar="FORMAT", shell_complete=options.completed("exporters", "plans"),
@@ -72,6 +72,7 @@ def _asked(what: str, format_key: str, machine: str | None, shape: dict[str, Any
 
     if machine:
         raise UsageError(f"--machine {machine}: a schedule has no machine; omit it")
+    options.refuse_what_it_lacks(what)
     subject = options.subject(what)
     names = subject.axes.get("algorithms", ("",))
     if len(names) != 1 or names[0] in (ALL, DEFAULT):

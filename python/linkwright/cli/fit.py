@@ -12,7 +12,7 @@ from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
 
 
-@click.command(name="fit")
+@click.command(cls=options.Command, name="fit")
 @click.argument("run", default="latest")
 @click.option("--machine", metavar="NAME", help="The measured machine, if the run holds several.")
 @click.option("--name", metavar="KEY", help="Name of the machine file; default: the machine's.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from linkwright.machines import Variant
 
 
-@click.command(name="import")
+@click.command(cls=options.Command, name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option(
     "--as", "format_key", metavar="FORMAT", shell_complete=options.completed("importers"),

@@ -16,7 +16,7 @@ HELP = f"""KIND is one of {", ".join(KINDS[:-1])}, or `runs`, listed from newest
 """
 
 
-@click.command(name="list", help=HELP)
+@click.command(cls=options.Command, name="list", help=HELP)
 @click.argument("kind", required=False, metavar="[KIND]", shell_complete=options.among(KINDS))
 @click.option("--json", "as_json", is_flag=True, help="Print every field of every entry as JSON.")
 @options.file("--runs", "root_folder", metavar="FOLDER", help="Folder that holds the run folders.  [default: runs]")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SHOWN = 5  # answers, pairs and remarks in a text
 
 
-@click.command(name="locate")
+@click.command(cls=options.Command, name="locate")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[FILES]...")
 @options.on("name", help="The machine as it should be, or the path of its file; with --run it may be omitted.")
 @options.variant
@@ -135,6 +135,8 @@ class LocateTask:
                 f"--hosts: {len(set(self.hosts))} names; {self.layout.name} has {len(self.layout.hosts)} hosts; name "
                 "each once"
             )
+        if form != "mpirun" and any(" " in host for host in self.hosts):
+            raise UsageError(f"--as {form}: its commands name hosts, which `{self.hosts[0]}` is none of; give --hosts")
 
     def read(self, paths: Sequence[Path]) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
         """Results and remarks about them."""

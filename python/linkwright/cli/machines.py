@@ -24,7 +24,7 @@ def command() -> None:
     """NAME is a shipped machine (`linkwright list machines`) or the path of a machine file."""
 
 
-@command.command(name="list")
+@command.command(cls=options.Command, name="list")
 @options.as_json
 def list_(as_json: bool) -> None:
     """List the shipped machines, as `linkwright list machines` does."""
@@ -33,7 +33,7 @@ def list_(as_json: bool) -> None:
     listed.show("machines", as_json)
 
 
-@command.command(name="show")
+@command.command(cls=options.Command, name="show")
 @click.argument("name", shell_complete=options.completed("machines"))
 @click.option(
     "--rules", is_flag=True, help="One page that states in plain sentences what a message costs at each level."
@@ -104,7 +104,7 @@ _collective = click.option(
 _out = options.file("--out", help="Write here.  [default: NAME.toml]")
 
 
-@command.command(name="import")
+@command.command(cls=options.Command, name="import")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.argument("graph", required=False, type=click.Path(path_type=Path), metavar="[GRAPH]")
 @click.option(
@@ -163,7 +163,7 @@ def import_(
     _write(made, out or Path(f"{name}.toml"))
 
 
-@command.command(name="discover")
+@command.command(cls=options.Command, name="discover")
 @click.option("--name", default="here", show_default=True, metavar="NAME", help="The machine's name.")
 @click.option("--gpu", metavar="MODEL", help="Model of the GPUs, if no program reports it.")
 @_fits

@@ -20,6 +20,28 @@ if TYPE_CHECKING:
     from linkwright.ask.sources import Source
 
 
+class Command(click.Command):
+    """A command that refuses an option given twice, of which click would silently take the last value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments.
+
+        Raises:
+            click.UsageError: an option with one value is given again.
+        """
+        if not ctx.resilient_parsing:  # as shell completion does
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            for option in dict.fromkeys(order):
+                if _takes_one(option) and order.count(option) > 1:
+                    raise click.UsageError(f"{option.opts[0]} is given {order.count(option)} times; give it once", ctx)
+        return super().parse_args(ctx, args)
+
+
+def _takes_one(parameter: Any) -> bool:
+    """Whether a parameter is an option with a value, and with only one; a flag may be repeated."""
+    return isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag or parameter.count)
+
+
 class Size(click.ParamType):
     """A number of bytes."""
 
@@ -377,6 +399,8 @@ def chosen_sizes(
     if collective == "barrier":
         return (0,)
     if size_list is not None:
+        if given("min_bytes", "max_bytes", "factor"):
+            raise UsageError("--sizes lists all sizes, and --min-bytes, --max-bytes and --factor sweep; omit one side")
         found = units.parse_sizes(size_list)
     else:
         context = click.get_current_context(silent=True)
@@ -508,6 +532,17 @@ def given(*names: str) -> bool:
     context = click.get_current_context(silent=True)
     usual = (None, click.core.ParameterSource.DEFAULT)
     return context is not None and any(context.get_parameter_source(name) not in usual for name in names)
+
+
+def refuse_what_it_lacks(what: str) -> None:
+    """Refuse a root or an operator where the collective, or that of an algorithm such as `allreduce/ring`, has none."""
+    from linkwright import _native
+
+    kind = next((row for row in _native.collectives() if row["key"] == what.partition("/")[0]), None)
+    if kind and given("op") and not kind["reduces"]:
+        raise UsageError(f"--op: {kind['key']} combines nothing; omit it")
+    if kind and given("root") and not kind["rooted"]:
+        raise UsageError(f"--root: {kind['key']} has no root; omit it")
 
 
 def check_efficiency(share: float | None) -> None:

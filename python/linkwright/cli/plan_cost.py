@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from linkwright.machines import Variant
 
 
-@click.command(name="cost")
+@click.command(cls=options.Command, name="cost")
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
 @options.on("machine", required=True, help="A described machine, or the path of its file.")
 @options.seated
@@ -52,6 +53,7 @@ def command(
     from linkwright.advise import cost_table, costs, costs_build
     from linkwright.base.files import check_place
     from linkwright.base.units import parse_size
+    from linkwright.cli.progress import Progress
 
     if out is not None:
         cost_table.check_suffix(out)
@@ -60,7 +62,8 @@ def command(
     names = [name.strip() for name in collectives.split(",")]
     if not all(names):
         raise UsageError(f"`{collectives}` has an empty name; write collectives as `allreduce,alltoall`")
-    made = costs.CostTable(*costs_build.fields(machine, names, ranks, algorithms, asked, dtype, grid, variant))
+    with closing(Progress(1, "simulating")):
+        made = costs.CostTable(*costs_build.fields(machine, names, ranks, algorithms, asked, dtype, grid, variant))
     if out is not None:
         made.save(out)
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _MOST = 256  # ranks: direct exchanges of more take minutes
 
 
-@click.command(name="experts")
+@click.command(cls=options.Command, name="experts")
 @options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.seated
 @click.option("--ranks", "-p", type=click.IntRange(2, _MOST), help="Ranks; default: all that the machine has.")
@@ -66,6 +67,7 @@ def command(
         --hidden 7168 --dtype fp8
     """
     from linkwright.advise.plans import experts as planner
+    from linkwright.cli.progress import Progress
     from linkwright.executors import resolve_one
     from linkwright.executors.sim import ModelledTarget
     from linkwright.libraries.questions import node_grid
@@ -91,7 +93,9 @@ def command(
             raise UsageError(f"lacks {', '.join(missing)}; state all three, or --counts")
         drawn = tokens or 0, experts or 0, topk or 0
         asked = planner.routed(each, *drawn, routing or "uniform", hidden, dtype, seed, layout)
-    _show(machine.name, planner.plan(machine, asked, redundant, places), as_json)
+    with closing(Progress(1, "simulating")):
+        found = planner.plan(machine, asked, redundant, places)
+    _show(machine.name, found, as_json)
 
 
 def _show(machine: str, found: ExpertPlan, as_json: bool) -> None:

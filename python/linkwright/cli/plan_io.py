@@ -24,7 +24,7 @@ class Bytes(options.Size):
         return size
 
 
-@click.command(name="io")
+@click.command(cls=options.Command, name="io")
 @click.option("--in", "in_bytes", type=Bytes(), required=True, help="Bytes of the request; K and M are 1024-based.")
 @click.option("--out", "out_bytes", type=Bytes(), required=True, help="Bytes of the reply.")
 @options.on(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ class Exchanged(click.ParamType):
         return Axis(int(ranks), parse_size(size))
 
 
-@click.command(name="order")
+@click.command(cls=options.Command, name="order")
 @options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.seated
 @click.option("--grid", type=options.Grid(), help="Arrange the endpoints in columns x rows, for an open grid.")
@@ -80,6 +81,7 @@ def command(
     Slurm takes by SLURM_HOSTFILE with `--distribution=arbitrary`.
     """
     from linkwright.advise.plans import order, traffic
+    from linkwright.cli.progress import Progress
 
     given = {"tensor": tensor, "data": data, "pipeline": pipeline}
     axes = {key: axis for key, axis in given.items() if axis}
@@ -92,7 +94,8 @@ def command(
     if not flows:
         raise UsageError("the groups exchange nothing; give one with at least two ranks, and bytes")
     seats = variant.places(machine, ranks) if variant.chooses else None
-    found = order.Search(machine, flows, ranks, seed, seats).run(traffic.nested_orders(axes) if axes else ())
+    with closing(Progress(1, "searching")):
+        found = order.Search(machine, flows, ranks, seed, seats).run(traffic.nested_orders(axes) if axes else ())
     _show(machine, found, as_json)
     if file:
         _write(found, *file)
@@ -144,6 +147,7 @@ def _show(machine: _native.Machine, found: Order, as_json: bool) -> None:
     if as_json:
         print_json({"machine": machine.name, **vars(found), "gap": found.gap, "names": names})
         return
+    click.echo("  rank  endpoint")
     for rank, endpoint in enumerate(names):
         click.echo(f"{rank:>6}  {endpoint}")
     click.echo(f"\nbusiest link   {found.busiest}: {format_us(found.peak_us)}")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from linkwright.cli.options import Command
 
-@click.command(name="play")
+
+@click.command(cls=Command, name="play")
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("playground.html"), show_default=True,
     metavar="FILE.html", help="Where to write.",

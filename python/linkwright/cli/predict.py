@@ -26,7 +26,7 @@ VIEWS = {
 }
 
 
-class Predict(click.Command):
+class Predict(options.Command):
     """`predict APP`; `predict llm MODEL` and `predict training_step` with options of their own."""
 
     def make_context(

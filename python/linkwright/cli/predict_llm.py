@@ -69,7 +69,7 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
     return click.option(f"--{name}", type=kind, help=f"{text}  [default: {usual}]")
 
 
-@click.command(name="llm")
+@click.command(cls=options.Command, name="llm")
 @click.argument("model", metavar="MODEL", shell_complete=options.completed("workloads"))
 @options.on(
     "machines", required=True, metavar="MACHINE,..", help="Described machines, or machine files; each is answered."
@@ -137,6 +137,7 @@ def command(
     """
     from linkwright.advise import predict
     from linkwright.advise.predict import llm
+    from linkwright.cli.progress import Progress
 
     if fsdp and degrees["zero"] not in (None, 3):
         raise UsageError(f"--fsdp is --zero 3, and --zero {degrees['zero']} is given; omit one of them")
@@ -171,6 +172,7 @@ def command(
             for layout in layouts
         ]
         return serving_table.show(served, watts, price, as_json)
+    progress = Progress(1, "simulating")
     made, unseen = [], 0
     without: list[LinkwrightError] = []
     for name in (one.strip() for one in machines.split(",")):
@@ -187,6 +189,7 @@ def command(
             made, unseen = made + found_here, unseen + unseen_here
         else:
             made += [forecaster.forecast(layout) for layout in layouts]
+    progress.close()
     if without and not made:
         for error in without[:-1]:
             click.echo(f"linkwright: {error}", err=True)

@@ -12,7 +12,7 @@ from linkwright.cli.output import print_json, print_table
 from linkwright.cli.training_table import say
 
 
-@click.command(name="predict training_step")
+@click.command(cls=options.Command, name="predict training_step")
 @click.option("--run", "name", default="latest", show_default=True, metavar="RUN", help="A run of training_step.")
 @options.on(
     "machine", help="Simulate messages on this described machine; default: LogGP of the exchanges that the run timed."

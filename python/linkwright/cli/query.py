@@ -13,7 +13,7 @@ from linkwright.cli.output import print_json, print_table
 TABLES = ("results", "samples")
 
 
-@click.command(name="query")
+@click.command(cls=options.Command, name="query")
 @click.argument("sql")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @options.runs

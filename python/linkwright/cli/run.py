@@ -12,7 +12,7 @@ from linkwright.cli import exchanges, options
 _SIZES = ("dtype", "min_bytes", "max_bytes", "factor", "size_list")
 
 
-@click.command(name="run")
+@click.command(cls=options.Command, name="run")
 @click.argument(
     "what", metavar="COLLECTIVE[/ALGORITHM]|pattern/NAME|probe/NAME|SOURCE", shell_complete=options.runnable
 )

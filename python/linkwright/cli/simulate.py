@@ -9,7 +9,7 @@ import click
 from linkwright.cli import exchanges, options
 
 
-@click.command(name="simulate")
+@click.command(cls=options.Command, name="simulate")
 @options.subject_argument
 @click.option(
     "--on",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SIZES = "1K,1M,64M"
 
 
-@click.command(name="synthesize")
+@click.command(cls=options.Command, name="synthesize")
 @click.argument("collective", metavar="COLLECTIVE", shell_complete=options.completed("collectives"))
 @options.on(required=True, help="A described machine, or the path of a machine file.")
 @click.option(
@@ -106,6 +106,7 @@ def command(
     from linkwright.advise import synthesis
     from linkwright.executors import resolve_one
 
+    options.refuse_what_it_lacks(collective)
     target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))
     dealt = None
     if collective in uneven() or exchange != exchanges.NOTHING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
 
 
-@click.command(name="tune")
+@click.command(cls=options.Command, name="tune")
 @options.on(help="A described machine, or the path of a machine file: the times are predicted.")
 @click.option("--run", metavar="RUN", help="A finished run, `latest` for the last one: its times are taken.")
 @click.option(

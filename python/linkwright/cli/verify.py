@@ -20,7 +20,7 @@ SWEEP = (*range(1, 18), 32, 64, 100)
 USUAL_RANKS = 8
 
 
-@click.command(name="verify")
+@click.command(cls=options.Command, name="verify")
 @click.argument("what", required=False, metavar="[COLLECTIVE[/ALGORITHM]|SOURCE]")
 @click.option(
     "--all",
@@ -65,6 +65,7 @@ def command(
         raise UsageError(
             "name a collective or a source, or give --all: `linkwright verify allreduce -a ring --ranks 64`"
         )
+    options.refuse_what_it_lacks(what or "")
     dealt = exchange.of(options.subject(what, algorithm), "f32", 0) if what and exchange != exchanges.NOTHING else None
     if dealt:
         size, ranks = dealt.sizes[-1], ranks or (dealt.ranks or (None,))[0]

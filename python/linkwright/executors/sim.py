@@ -84,7 +84,10 @@ class Sim(Executor):
         """The machine of a recipe, with a size if its file leaves that open."""
         machine, ranks, grid = _sized(recipe), recipe.ranks, recipe.grid
         if ranks is not None and not machine.open_size and ranks > machine.ranks:
-            raise ShapeError(f"--ranks {ranks}: {recipe.name} has {machine.ranks} ranks; ask for at most that many")
+            nodes = recipe.variant.nodes or (1 if machines.load(recipe.name).cluster else None)
+            more = f", or for --nodes {-(-ranks * nodes // machine.ranks)}" if nodes else ""
+            said = f"--ranks {ranks}: {recipe.name} has {machine.ranks} ranks; ask for at most that many{more}"
+            raise ShapeError(said)
         seats = _seats(machine, recipe)
         sample = seats(ranks or 0)
         used = ranks or len(sample or range(machine.ranks))

@@ -285,6 +285,8 @@ def find(root: Path, name: str) -> Run:
     for folder in (root / name, Path(name)):
         if os.path.lexists(folder / "run.json"):
             return _readable(Run(folder))
+    if Path(name).is_file():
+        raise UsageError(f"{name}: is a file, not a run; `linkwright import {name}` makes one of a benchmark's log")
     raise unknown("run", name, (folder.name for folder in _folders(root)), where=str(root), lists=lists(root))
 
 

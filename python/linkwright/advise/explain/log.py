@@ -78,10 +78,14 @@ class Answer:
 
     @property
     def worst_size(self) -> int:
-        """The size at which it is the farthest from the healthy machine, if anything is suspected; else the largest."""
+        """Of the sizes that decide the verdict, the one farthest from healthy; the largest if nothing is suspected.
+
+        Start-ups of small sizes differ between sites, and under a fault of links they are those of a healthy machine.
+        """
         if not self.suspects:
             return self.points[-1].size
-        return max(self.points, key=lambda point: abs(math.log(point.time / point.healthy))).size
+        deciding = (*self.verdict.judged, *self.verdict.slow)
+        return max(deciding, key=lambda point: abs(math.log(point.time / point.healthy))).size
 
 
 def tables(log: Log) -> list[LogTable]:

@@ -141,20 +141,18 @@ class HostLayout:
 def _hosts(
     machine: _native.Machine, groups: Sequence[str], group_of: Sequence[int], nodes: Sequence[str]
 ) -> tuple[list[str], Sequence[int]]:
-    """The hosts, and the host of each rank: nodes of a cluster, hosts that the file states, or each rank alone."""
+    """The hosts, and the host of each rank: nodes of a cluster, hosts or nodes that the file states, or each rank."""
     if groups:
         return list(groups), group_of
-    if machine.hosts is None:
-        return list(nodes[: machine.ranks]), range(machine.ranks)
-    each = machine.ranks // machine.hosts
-    of = [rank // each for rank in range(machine.ranks)]
-    if machine.hosts == 1:
-        return [machine.name], of
     counts = accumulate((count for _, count in machine.levels()), mul)
-    level = next(
-        (name for (name, _), count in zip(machine.levels(), counts, strict=True) if count == machine.hosts), "host"
-    )
-    return [f"{level} {at}" for at in range(machine.hosts)], of
+    levels = [(name, count) for (name, _), count in zip(machine.levels(), counts, strict=True)]
+    count = machine.hosts or next((count for name, count in levels if name == "node"), None)
+    if count is None:
+        return list(nodes[: machine.ranks]), range(machine.ranks)
+    each = machine.ranks // count
+    of = [rank // each for rank in range(machine.ranks)]
+    level = next((name for name, there in levels if there == count), "host")
+    return [machine.name] if count == 1 else [f"{level} {at}" for at in range(count)], of
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,14 @@ def keys_of(kind: str) -> Keys:
 
 def read(file: Path) -> Program:
     """The program file at `file`; sources that it names as algorithms are files next to it."""
-    return parse(read_text(file, "a program file"), file.name, file.parent)
+    try:
+        return parse(read_text(file, "a program file"), file.name, file.parent)
+    except FileError as error:
+        from linkwright.formats.logs import is_log  # only errors need it
+
+        if file.is_file() and is_log(file):
+            raise FileError(f"{file}: is a log, not a program; `linkwright explain {file}` judges it") from error
+        raise
 
 
 def parse(text: str, name: str, folder: Path = Path()) -> Program:

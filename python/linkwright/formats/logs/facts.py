@@ -17,7 +17,7 @@ _DEVICE = re.compile(
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,6})\s+nGpus\s+(\d{1,6})\b")
 _SIZES = re.compile(r"\bmaxBytes\s+(\d{1,15})\s+step:\s+(\d{1,15})\((factor|bytes)\)")
 _VERSION = re.compile(r"\b([NR]CCL) version[ :]+(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
-_LIBRARY = re.compile(r"nccl-library=(\d+)(?![.\d])")
+_LIBRARY = re.compile(r"\b([nr]ccl)-library=(\d+)(?![.\d])")
 _SETTING = re.compile(r"\b([NR]CCL_[A-Z0-9_]+)(?:\s*=\s*|\s+set (?:by environment )?to\s+)([\w^:.,;/+=-]*[\w+-])")
 # Patterns begin with a word rather than with its border, so that a search is fast.
 _VIA = re.compile(r"via (?<=\bvia )((?:P2P|SHM|NET|CollNet|NVLS|MNNVL)(?:/[\w()-]+(?: Libfabric)?)*)")
@@ -41,7 +41,7 @@ _MOST_NAMES = 4096
 _MOST_COUNT = 1 << 20
 _MOST_BESIDE = 64
 _MARKS = (
-    "CCL", " via ", "nccl-library", "NVLS", "Using network", "coll channels", "SHARP", " Algo ", *topology.MARKS,
+    "CCL", " via ", "ccl-library", "NVLS", "Using network", "coll channels", "SHARP", " Algo ", *topology.MARKS,
 )  # fmt: skip
 
 
@@ -169,8 +169,8 @@ class Gathered:
         found = self._network(line)
         if "ersion" in line and (match := _VERSION.search(line)):
             found = self._version(match[1].upper(), match[2])
-        elif "nccl-library" in line and (match := _LIBRARY.search(line)):
-            found = self._version("NCCL", _dotted(int(match[1][:9])))
+        elif "ccl-library" in line and (match := _LIBRARY.search(line)):
+            found = self._version(match[1].upper(), _dotted(int(match[2][:9])))
         for name, value in _SETTING.findall(line)[:64] if "CCL_" in line else ():
             if len(self.facts.settings) < _MOST_NAMES:
                 self.facts.settings[name], found = value[:200], True

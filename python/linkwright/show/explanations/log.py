@@ -89,7 +89,7 @@ def _motion(answer: Answer, scenes: Sequence[Scene]) -> Section:
     size = units.format_size(answer.worst_size)
     if len(scenes) == 1:
         return Section("In motion", [Moving(scenes)], f"{size} on the healthy machine.")
-    told = f"{size}, where yours is the farthest from the healthy machine."
+    told = f"{size}: of the sizes that decide the verdict, the one where yours is farthest from the healthy machine."
     return Section("In motion", [Moving(scenes, "The healthy machine and the nearest hypothesis, in step")], told)
 
 

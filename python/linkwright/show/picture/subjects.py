@@ -74,8 +74,9 @@ def is_run(root: Path, name: str) -> bool:
     return name.startswith("latest") or any((folder / "run.json").is_file() for folder in (root / name, Path(name)))
 
 
-def _collectives() -> set[str]:
-    return {row["key"] for row in _native.collectives()}
+def _collectives() -> dict[str, str]:
+    """Collective -> the first of its algorithms."""
+    return {row["key"].partition("/")[0]: row["key"] for row in reversed(_native.algorithms())}
 
 
 def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
@@ -97,8 +98,8 @@ def question(machine: _native.Machine, named: str, asked: Asked) -> Scheduled:
     how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path, "placement": asked.placement}
     if asked.size is not None:
         check_size(named.partition("/")[0], asked.size, asked.dtype)
-    if named in _collectives():
-        raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{named}/ring`")
+    if first := _collectives().get(named):
+        raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{first}`")
     made = questions.named("", named, asked.ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
     return questions.planned(machine, None, made)
 

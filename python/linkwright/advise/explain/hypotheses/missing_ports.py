@@ -18,13 +18,11 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
     known = bool(stated) or (used or 0) >= len(nics)
     missing = {len(nics) - (used or 0)} if known else {1, 2, 4, len(nics) - 1}
     for count in sorted(count for count in missing if 0 < count < len(nics)):
-        left = len(nics) - count
-        what = f"the node uses {left} of its {len(nics)} network ports"
+        what = f"the node uses {len(nics) - count} of its {len(nics)} network ports"
         spread = [nics[at * len(nics) // count] for at in range(count)]
         for names in (nics[-count:], spread) if 1 < count < len(nics) - 1 else (nics[-count:],):
             yield Case(
-                what if left == 1 or stated else f"{count} of the network ports of a node are unused",
-                system.lacking(*names), "missing ports",
+                what, system.lacking(*names), "missing ports",
                 "a port is down, has no address, NCCL_IB_HCA omits it, or the library sees no near path to it "
                 "(NCCL_TOPO_FILE of a VM, PXN)",
                 checks(
