@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from linkwright.base.errors import LinkwrightError, UsageError
 from linkwright.libraries.settings import Setup
 from linkwright.libraries.times import Model, places
 from linkwright.machines import Variant
+from linkwright.machines.variant import nodes_of
 from linkwright_cases import invoke
 
 HGX = ("--on", "hgx-h100", "--nodes", "2", "--sizes", "16M")
@@ -192,6 +194,13 @@ def test_explain_takes_the_nodes_of_the_machine_as_simulate_does():
     better = {one["algorithm"].partition("/")[2]: one["time_us"] for one in told["better"]}
     assert better["two_shot"] == pytest.approx(times["two_shot"])
     assert better["nvls_tree"] == pytest.approx(times["nvls_tree"])
+
+
+def test_nodes_are_those_of_all_racks():
+    text = (Path(__file__).parents[2] / "examples" / "gpu_cluster.toml").read_text(encoding="utf-8")
+    rack = 'name = "rack"\ncount = 4\nsource = "a"\n\n[[level]]\nname = "node"\ncount = 128'
+    assert nodes_of(machines.read(text, "one.toml")) == 512
+    assert nodes_of(machines.read(text.replace('name = "node"\ncount = 512', rack), "racks.toml")) == 512
 
 
 def test_a_machine_of_any_size_has_no_nodes():

@@ -29,7 +29,12 @@ _MOST_PLACES = 1 << 16
 
 def nodes_of(machine: _native.Machine) -> int:
     """Return how many equal nodes the machine has; 1 if its file tells of none, 0 if it leaves its size open."""
-    return next((count for level, count in machine.levels() if level == "node"), 1)
+    nodes = 1
+    for level, count in machine.levels():
+        nodes *= count
+        if level == "node":
+            return nodes
+    return 1
 
 
 @dataclass(frozen=True)
