@@ -293,6 +293,18 @@ def test_two_machines_are_compared_at_every_size(tmp_path, halved):
     assert plain.out.splitlines()[1].split()[-2:] == ["2.00", "loggp"]
 
 
+def test_the_fastest_is_that_of_all_simulated_to_their_end():
+    """An algorithm is given up at the time of the fastest one before it."""
+    asked = ("--sizes", "8,64K,4M", "--grid", "4x2")
+    found = json.loads(invoke("compare", "torus-2d", "torus-400g", "--collectives", "allreduce", *asked, "--json").out)
+    for side, machine in (("first", "torus-2d"), ("second", "torus-400g")):
+        rows = json.loads(invoke("simulate", "allreduce", "--on", machine, *asked, "-a", "all", "--json").out)["rows"]
+        times = [row for row in rows if row["metric"] == "time" and row["status"] == "ok"]
+        for pair in found["pairs"]:
+            fastest = min(row["value"] for row in times if row["size_bytes"] == pair["size_bytes"])
+            assert pair[f"{side}_value"] == fastest
+
+
 def test_a_grid_is_for_the_machines_that_it_fits():
     """The torus takes 4 x 2; both machines have 8 ranks, so that 3 x 3 would be ignored."""
     asked = ("compare", "torus-400g", "dgx1-p100", "--collectives", "alltoall", "--sizes", "1M", "--json")

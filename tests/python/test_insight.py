@@ -134,6 +134,15 @@ def test_choices_that_make_no_sense_are_refused_before_anything_runs(wrong, mess
         ask(lw.machine("loggp", ranks=4), lw.schedule("allreduce", "ring", ranks=4, size="4K"), How(**wrong))
 
 
+@pytest.mark.parametrize("machine", ["loggp", "wormhole-n150", "dgx1-p100"])
+def test_a_simulation_ends_where_it_passes_its_last_time(machine):
+    on, schedule = lw.machine(machine), lw.schedule("allreduce", "ring", ranks=4, size="4K")
+    whole = ask(on, schedule).time.ps
+    assert ask(on, schedule, How(stop_ps=whole)).time.ps == whole
+    with pytest.raises(lw.LinkwrightError, match="beyond the time at which it was to stop"):
+        ask(on, schedule, How(stop_ps=whole - 1))
+
+
 def test_what_was_not_asked_for_says_how_to_ask():
     plain = lw.simulate(relay(), "loggp")
     with pytest.raises(UsageError, match="simulate with links=True"):

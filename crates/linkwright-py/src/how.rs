@@ -88,6 +88,7 @@ how! {
     ///     noise: whether the noise of the machine acts, if its file has any; each seed is another launch.
     ///     buffer_sets: sets of buffers between which repetitions alternate.
     ///     serial_starts: whether transfers of a rank start one after another, whatever their lanes.
+    ///     stop_ps: the time beyond which the simulation ends with a `SimError`, for who wants the fastest; None: never.
     ///     links: whether to keep the load of every link, for `Answer.links`.
     ///     operations: whether to keep the times of every operation, for `Answer.operations`, `path` and `slack_ps`.
     ///     messages: whether to keep the latency of every message, for `Answer.messages`.
@@ -107,6 +108,7 @@ how! {
     noise: bool = false,
     buffer_sets: u32 = 1,
     serial_starts: bool = false,
+    stop_ps: Option<u64> = None,
     links: bool = false,
     operations: bool = false,
     messages: bool = false,
@@ -140,6 +142,7 @@ impl How {
             messages: self.messages,
             buffer_sets: self.buffer_sets,
             serial_starts: self.serial_starts,
+            stop_at: self.stop_ps.map_or(TimePs::MAX, TimePs),
         })
     }
 }

@@ -65,6 +65,8 @@ pub struct How {
     pub buffer_sets: u32,
     /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes.
     pub serial_starts: bool,
+    /// Makespan beyond which the simulation stops, see [`crate::setup::Setup`].
+    pub stop_at: TimePs,
 }
 
 impl Default for How {
@@ -87,6 +89,7 @@ impl Default for How {
             messages: false,
             buffer_sets: 1,
             serial_starts: false,
+            stop_at: TimePs::MAX,
         }
     }
 }
@@ -224,7 +227,7 @@ pub(crate) fn setup(
         buffer_sets: how.buffer_sets,
         serial_starts: how.serial_starts,
         alike: None,
-        stop_at: TimePs::MAX,
+        stop_at: how.stop_at,
         until: None,
         path,
     })

@@ -125,7 +125,8 @@ def _better(asked: Collective, machine: _native.Machine, time_us: float) -> list
     for algorithm in _known(machine, asked.collective):
         try:
             other = by_algorithm(machine, asked, algorithm)
-            takes = schedules.time(other, machine).us + (0 if other.own else launch_us)
+            stop_ps = None if other.own else round((time_us - launch_us) * PS_PER_US)  # a slower one is not shown
+            takes = schedules.time(other, machine, stop_ps=stop_ps).us + (0 if other.own else launch_us)
         except LinkwrightError:
             continue
         if takes < time_us * (1 - LEAST):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
+from linkwright.ask.question import Collective
 from linkwright.base.errors import UsageError
-from linkwright.base.units import format_size
+from linkwright.base.units import PS_PER_NS, format_size
 from linkwright.executors import ModelledTarget
 from linkwright.machines import unsure
 from linkwright.session.suite.context import Context
@@ -89,12 +90,25 @@ def compare_machines(
 def _fastest(target: ModelledTarget, suite: Suite, seed: int, told: Callable[[str], None]) -> Best:
     work = Work(target, Context.of(target, "", suite.name), {part.name: () for part in suite.parts}, seed)
     found: Best = {}
-    for question, rows in simulate(work, expand(suite, target.extent)):
-        told(question.key)
-        for row in rows:
-            key = str(row["collective"]), _asked(question.size_bytes, suite.parts[0].sizes)
-            if row["metric"] == "time" and row["value"] and (key not in found or row["value"] < found[key]["value"]):
-                found[key] = row
+    asked = (question for question in expand(suite, target.extent) if isinstance(question, Collective))
+    for _, its in groupby(asked, lambda question: (question.collective, question.algorithm)):
+        questions = list(its)
+        keys = {one.key: (one.collective, _asked(one.size_bytes, suite.parts[0].sizes)) for one in questions}
+        # What is slower than another algorithm is not simulated to its end, nor what a plan is continued from.
+        stop_ps = {
+            one.key: math.ceil(found[keys[one.key]]["value"] * PS_PER_NS)
+            for one in questions if keys[one.key] in found and not one.own
+        }  # fmt: skip
+        for question, rows in simulate(work, questions, stop_ps=stop_ps):
+            told(question.key)
+            key = keys[question.key]
+            for row in rows:
+                if (
+                    row["metric"] == "time"
+                    and row["value"]
+                    and (key not in found or row["value"] < found[key]["value"])
+                ):
+                    found[key] = row
     return {key: found[key] for key in sorted(found)}
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from linkwright import _native
 from linkwright.ask import schedules
@@ -90,8 +91,13 @@ class Work:
         return next(iter(limits_of(self.target.machine, on_sample(self.target, question))), None)
 
 
-def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterator[Finished]:
-    """The rows of `experiments` as they end, on `jobs` threads of this process, 0 for one on each processor."""
+def simulate(
+    work: Work, questions: Sequence[Question], jobs: int = 0, stop_ps: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[Finished]:
+    """The rows of `questions` as they end, on `jobs` threads of this process, 0 for one on each processor.
+
+    `stop_ps` has, by key, the time beyond which one is of no interest; it then ends as failed.
+    """
     asked = []
     for question in questions:
         if reason := _unusable(question):
@@ -108,7 +114,9 @@ def simulate(work: Work, questions: Sequence[Question], jobs: int = 0) -> Iterat
     if work.launches:
         yield from _launched(work, asked, jobs)
         return
-    running = _native.Simulations(work.target.machine, [_asked(work, e) for e in asked], jobs)
+    running = _native.Simulations(
+        work.target.machine, [_asked(work, e, stop_ps=stop_ps.get(e.key)) for e in asked], jobs
+    )
     waiting: dict[str, dict[int, Answer | Exception]] = {}  # some of the schedules that one is continued from
     try:
         for place, answer in running:
@@ -208,14 +216,14 @@ def spreads_of(target: ModelledTarget, questions: Iterable[Question]) -> list[tu
     return [(*spread, size) for spread, size in ends.items()]
 
 
-def _asked(work: Work, question: Question, launch: int = 0) -> tuple[str, str, dict, How]:
+def _asked(work: Work, question: Question, launch: int = 0, stop_ps: int | None = None) -> tuple[str, str, dict, How]:
     """An experiment as the native half takes it."""
     if isinstance(question, Probe):
         return "probe", question.algorithm, dict(question.axes), USUAL
     collective = isinstance(question, Collective)
     # One of thousands of pairs needs its time only.
     messages = not (collective or question.placement)
-    how = schedules.how(on_sample(work.target, question), messages=messages, seed=work.seed + launch)
+    how = schedules.how(on_sample(work.target, question), messages=messages, seed=work.seed + launch, stop_ps=stop_ps)
     how = how.but(noise=True) if work.launches else how
     if question.own:
         return "schedule", question.algorithm, {"schedule": question.own.given()}, how
