@@ -310,8 +310,10 @@ def test_a_grid_is_for_the_machines_that_it_fits():
     asked = ("compare", "torus-400g", "dgx1-p100", "--collectives", "alltoall", "--sizes", "1M", "--json")
     done = invoke(*asked, "--grid", "4x2")
     assert [pair["first_ranks"] for pair in json.loads(done.out)["pairs"]] == [8], done.err
-    refused = invoke("compare", "hgx-h100", "dgx1-p100", "--sizes", "1M", "--grid", "3x3")
+    refused = invoke("compare", "torus-400g", "dgx1-p100", "-p", "8", "--sizes", "1M", "--grid", "3x3")
     assert "--grid 3x3: 9 places for 8 ranks" in refused.err
+    refused = invoke("compare", "hgx-h100", "dgx1-p100", "--sizes", "1M", "--grid", "2x4")
+    assert "have the size that their files state" in refused.err
 
 
 def test_sizes_that_ranks_round_are_those_that_were_asked_for():

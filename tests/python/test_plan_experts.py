@@ -131,6 +131,7 @@ def test_drawn_tokens_on_two_nodes():
         (("-p", "8"), [0, 1, 2, 3, 8, 9, 10, 11]),  # an equal share on each node
         (("--ranks-per-node", "4"), [0, 1, 2, 3, 8, 9, 10, 11]),
         (("--place", "node 0 GPU 4..7,node 1 GPU 0..3"), [4, 5, 6, 7, 8, 9, 10, 11]),
+        (("-p", "8", "--grid", "4x2"), [0, 1, 2, 3, 8, 9, 10, 11]),
     ],
 )
 def test_ranks_sit_where_simulate_puts_them(words, endpoints):
@@ -141,6 +142,28 @@ def test_ranks_sit_where_simulate_puts_them(words, endpoints):
     expected = planner.plan(machine, tokens, 0, endpoints).plain
     assert plain["dispatch"] == expected.dispatch._asdict()
     assert plain["node"] == expected.node < 2
+
+
+def test_the_only_rank_of_a_node_gets_all_from_others():
+    """Each of eight nodes has one rank: every token that changes ranks changes nodes."""
+    asked = ("plan", "experts", "--on", "hgx-h100", "--nodes", "8", "--ranks-per-node", "1", *MOE, "--json")
+    plain = json.loads(invoke(*asked).out)["plain"]
+    assert 0 < plain["node_tokens"] < plain["rank_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--place", "node 0 GPU 0..5,node 1 GPU 0..1"), "has 6, 2 on its nodes"),
+        (("--place", "node 0 GPU 0..1,node 1 GPU 0..3,node 0 GPU 2..3"), "has those of a node apart"),
+        (("--grid", "2x8"), "has 8 ranks on each node"),
+        (("--ranks-per-node", "4", "--grid", "8x1"), "has 4 ranks on each node"),
+    ],
+)
+def test_ranks_that_are_not_equal_shares_of_nodes_are_refused(words, said):
+    done = invoke("plan", "experts", "--on", "hgx-h100", "--nodes", "2", *words, *MOE)
+    assert done.status == 2
+    assert said in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,7 @@ def test_a_sweep_of_an_axis_goes_up():
         (("--nodes", "4", "-p", "4"), None),  # one on each
         (("--nodes", "2", "--place", "node 0 GPU 0..2,node 1 GPU 0"), None),  # three and one
         (("--nodes", "2", "--place", "node 0 GPU 0,node 1 GPU 0,node 0 GPU 1,node 1 GPU 1"), None),  # in turns
+        (("--nodes", "2", "--place", "node 0 GPU 0..1,node 1 GPU 0..1,node 0 GPU 2..3,node 1 GPU 2..3"), None),
         ((), None),
     ],
 )
@@ -194,6 +195,12 @@ def test_explain_takes_the_nodes_of_the_machine_as_simulate_does():
     better = {one["algorithm"].partition("/")[2]: one["time_us"] for one in told["better"]}
     assert better["two_shot"] == pytest.approx(times["two_shot"])
     assert better["nvls_tree"] == pytest.approx(times["nvls_tree"])
+
+
+def test_a_machine_of_any_size_has_no_share_of_a_node():
+    done = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "3000000", "--ranks-per-node", "1")
+    assert done.status == 2
+    assert "leaves its number of ranks open" in done.err
 
 
 def test_nodes_are_those_of_all_racks():

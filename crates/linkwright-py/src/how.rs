@@ -88,7 +88,8 @@ how! {
     ///     noise: whether the noise of the machine acts, if its file has any; each seed is another launch.
     ///     buffer_sets: sets of buffers between which repetitions alternate.
     ///     serial_starts: whether transfers of a rank start one after another, whatever their lanes.
-    ///     stop_ps: the time beyond which the simulation ends with a `SimError`, for who wants the fastest; None: never.
+    ///     stop_ps: the time beyond which the simulation ends with a `SimError`, for callers that want only the fastest;
+    ///         None: never. Of no effect on an allreduce on a path with a protocol, which times one run among several.
     ///     links: whether to keep the load of every link, for `Answer.links`.
     ///     operations: whether to keep the times of every operation, for `Answer.operations`, `path` and `slack_ps`.
     ///     messages: whether to keep the latency of every message, for `Answer.messages`.

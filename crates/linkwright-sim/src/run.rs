@@ -65,7 +65,8 @@ pub struct How {
     pub buffer_sets: u32,
     /// Whether the start-ups of a rank's transfers wait for each other, whatever their lanes.
     pub serial_starts: bool,
-    /// Makespan beyond which the simulation stops, see [`crate::setup::Setup`].
+    /// Makespan beyond which the simulation stops, see [`crate::setup::Setup`]; of no effect on an allreduce on a path
+    /// with a protocol, of which one run among several is timed.
     pub stop_at: TimePs,
 }
 
@@ -156,6 +157,7 @@ pub(crate) fn answer(
     check_room(schedule, &machine, &setup)?;
     let timed = Timed::of(schedule, &setup.path);
     if let Some(timed) = &timed {
+        setup.stop_at = TimePs::MAX;
         setup.record_operations = true;
         let skipped = timed.skipped_per_s(schedule, &setup.path);
         setup.operations_per_s = setup.operations_per_s.or(skipped);

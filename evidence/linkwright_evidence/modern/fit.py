@@ -78,7 +78,7 @@ FITS: tuple[Fit, ...] = (
     Fit("arc-b60", "part", ("fabric.links.pcie.share", f"{PCIE}simple.start"), ("T0403", "T0405")),
     Fit("ndr-fat-tree", "network", STARTS, ("T0407", "T0408")),
     Fit("hdr-fat-tree", "network", STARTS, ("T0149", "T0151")),
-    # On neither system a GPU is next to a NIC, so that LL128 is not used.
+    # On neither system is a GPU next to a NIC, so that LL128 is not used.
     Fit("slingshot-11", "network", (STARTS[0], STARTS[2]), ("T0201", "T0060")),
     Fit("roce-400", "network", STARTS, ("T0002",)),
     Fit("efa-p5", "network", STARTS, ("T0011",)),

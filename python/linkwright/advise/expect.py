@@ -97,9 +97,10 @@ def systems(asked: Installation, collectives: Sequence[str]) -> dict[str, System
 def _per_node(asked: Installation, most: int, collectives: Sequence[str]) -> int:
     ranks = asked.ranks or most
     if ranks % asked.nodes or ranks > most or ranks < 2:
+        more = ", or more --nodes" if machines.load(asked.machine).cluster else ""
         raise UsageError(
             f"--ranks {ranks}: {asked.title} has {most} ranks on {counted(asked.nodes, 'node')}; give 2 to {most}, the "
-            "same number on each node, or more --nodes"
+            f"same number on each node{more}"
         )
     at_most = MOST_IN_PAIRS if any(PLANNED_AS.get(one, one) == "alltoall" for one in collectives) else MOST_RANKS
     if ranks > at_most:
@@ -239,11 +240,9 @@ def measured(tables: Iterable[LogTable], facts: Facts, found: Mapping[str, Syste
             raise UsageError(f"{name}: is of another machine: {other}; name its machine with --on")
         for what, logged, ours in (("nodes", table.nodes, _hosts(system)), ("ranks", table.ranks, system.ranks)):
             if logged is not None and ours is not None and logged != ours:
-                each = system.gpus_per_node
-                whole = what == "ranks" and table.nodes is None and logged > ours and logged % each == 0
-                cure = f"--nodes {logged // each}" if whole else f"--{what} {logged}"
                 raise UsageError(
-                    f"{name}: was measured on {logged} {what}, and the question is about {ours}; give {cure}"
+                    f"{name}: was measured on {logged} {what}, and the question is about {ours}; give "
+                    f"{_room_for(logged, system) if what == 'ranks' else f'--nodes {logged}'}"
                 )
         its = times.setdefault(system.collective, {})
         for size, time in logs.measured_times(table, system.ranks).items():
@@ -253,6 +252,17 @@ def measured(tables: Iterable[LogTable], facts: Facts, found: Mapping[str, Syste
     if absent := [collective for collective in found if collective not in times]:
         raise UsageError(f"{name}: has no times of {', '.join(absent)}; ask about what it measured")
     return LogTimes(times, {collective: frozenset(its) for collective, its in wrong.items()})
+
+
+def _room_for(ranks: int, system: System) -> str:
+    """Return the options that give the machine so many ranks, as many on each node."""
+    node = machines.load(system.machine)
+    if ranks <= node.ranks * system.nodes:
+        return f"--ranks {ranks}"
+    if not node.cluster:
+        return "their machine with --on"
+    nodes = next(count for count in range(-(-ranks // node.ranks), ranks + 1) if ranks % count == 0)
+    return f"--nodes {nodes}" if ranks == nodes * node.ranks else f"--nodes {nodes} --ranks {ranks}"
 
 
 def _hosts(system: System) -> int | None:

@@ -224,7 +224,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     parts = {key: (key.casefold(), *key.casefold().split("-")) for key in known}  # `h100` begins a part of `hgx-h100`
     begun = [key for key in known if len(name) > 1 and any(part.startswith(meant) for part in parts[key])]
     if begun:  # `hgx-h100` before `h100-a3-high`, which says more than was written
-        return sorted(begun, key=lambda key: (meant not in parts[key], len(key)))[:3]
+        return sorted(begun, key=lambda key: (parts[key][-1] != meant, meant not in parts[key]))[:3]
     if len(name) > 2 * max(map(len, known), default=0):
         return []  # the comparison of a name of 100,000 characters would take seconds
     likeness = {key: SequenceMatcher(None, key, name).ratio() for key in known}

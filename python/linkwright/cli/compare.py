@@ -46,7 +46,7 @@ COLOURS = {"FASTER": "green", "SLOWER": "red"}
 @click.option(
     "--ranks", "-p", type=options.RANKS, metavar="N", help="With machines: ranks on each; default: all that each has."
 )
-@click.option("--grid", type=options.Grid(), help="With machines: arrange the ranks in columns x rows, where they fit.")
+@click.option("--grid", type=options.Grid(), help="With machines: columns x rows of one that takes any grid.")
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
     help="With machines: write a page with ratios, crossovers, limits and every number.",
@@ -128,12 +128,15 @@ def _machines(
     from linkwright.base.files import check_page, write_text
     from linkwright.cli.progress import Progress
     from linkwright.executors import ModelledTarget, resolve
+    from linkwright.machines import load as read
     from linkwright.session.compare import machines
     from linkwright.session.suite.expand import expand
     from linkwright.session.suite.load import one_part
 
     if report:
         check_page(report, "--report")
+    if grid and all(read(name, variant).open_size is None for name in (first, second)):
+        raise UsageError(f"--grid: {first} and {second} have the size that their files state; omit it")
     targets = [
         one for one in resolve(f"{first},{second}", ranks, grid, variant=variant) if isinstance(one, ModelledTarget)
     ]

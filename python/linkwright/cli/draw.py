@@ -66,6 +66,8 @@ def command(
         raise click.UsageError("Missing option '--out'; or give --report to draw a run.", click.get_current_context())
     from linkwright.show.picture import files, subjects
 
+    for named in what if on else ():
+        options.refuse_what_it_lacks(named)
     files.check(out, len(what), dark)
     asked = subjects.Asked(ranks, grid, size, dtype, root, path)
     scenes = subjects.scenes(what, on, variant, asked, root_folder)

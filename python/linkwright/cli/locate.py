@@ -135,8 +135,8 @@ class LocateTask:
                 f"--hosts: {len(set(self.hosts))} names; {self.layout.name} has {len(self.layout.hosts)} hosts; name "
                 "each once"
             )
-        if form != "mpirun" and any(" " in host for host in self.hosts):
-            raise UsageError(f"--as {form}: its commands name hosts, which `{self.hosts[0]}` is none of; give --hosts")
+        if form != "mpirun" and not hosts:
+            raise UsageError(f"--as {form}: its commands need the names of the hosts; give --hosts")
 
     def read(self, paths: Sequence[Path]) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
         """Results and remarks about them."""

@@ -37,7 +37,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _takes_one(parameter: Any) -> bool:
+def _takes_one(parameter: click.Parameter) -> bool:
     """Whether a parameter is an option with a value, and with only one; a flag may be repeated."""
     return isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag or parameter.count)
 
@@ -396,11 +396,11 @@ def chosen_sizes(
     collective: str, dtype: str, min_bytes: int, max_bytes: int, factor: int, size_list: str | None
 ) -> tuple[int, ...]:
     """The requested sizes in bytes, checked against the data type."""
+    if size_list is not None and given("min_bytes", "max_bytes", "factor"):
+        raise UsageError("--sizes lists all sizes, and --min-bytes, --max-bytes and --factor sweep; omit one side")
     if collective == "barrier":
         return (0,)
     if size_list is not None:
-        if given("min_bytes", "max_bytes", "factor"):
-            raise UsageError("--sizes lists all sizes, and --min-bytes, --max-bytes and --factor sweep; omit one side")
         found = units.parse_sizes(size_list)
     else:
         context = click.get_current_context(silent=True)

@@ -70,7 +70,7 @@ def command(
     from linkwright.cli.progress import Progress
     from linkwright.executors import resolve_one
     from linkwright.executors.sim import ModelledTarget
-    from linkwright.libraries.questions import node_grid
+    from linkwright.libraries.questions import ranks_by_node
 
     target = resolve_one(name, ranks, variant=variant)
     if not isinstance(target, ModelledTarget):
@@ -81,7 +81,13 @@ def command(
     if grid and (len(grid) != 2 or grid[0] * grid[1] != each):
         raise UsageError(f"--grid {format_grid(grid)}: does not have {each} ranks; write ranks of a node x nodes")
     places = target.seats(each)
-    layout = grid or node_grid(machine, each, places)
+    by_node = ranks_by_node(machine, each, places) or ()
+    if len(set(by_node)) != 1:
+        said = f"has {', '.join(map(str, by_node))} on its nodes" if by_node else "has those of a node apart"
+        raise UsageError(f"{each} ranks: {machine.name} {said}; place as many on each node, next to each other")
+    layout = (by_node[0], len(by_node)) if len(by_node) > 1 else grid
+    if grid and grid != layout:
+        raise UsageError(f"--grid {format_grid(grid)}: {machine.name} has {by_node[0]} ranks on each node; omit it")
     given = {"--tokens": tokens, "--experts": experts, "--topk": topk}
     stated = [flag for flag, value in {**given, "--routing": routing}.items() if value is not None]
     if counts:

@@ -162,6 +162,7 @@ def command(
     if found.kind != "transformer":
         raise UsageError(f"{found.head.where} has kind {found.kind}; use `linkwright predict {model}` without `llm`")
     trained = llm.read(found.document, found.head)
+    progress = Progress(1, "simulating")
     if serve:
         from linkwright.cli import serving_table
 
@@ -171,8 +172,8 @@ def command(
             for name in machines.split(",")
             for layout in layouts
         ]
+        progress.close()
         return serving_table.show(served, watts, price, as_json)
-    progress = Progress(1, "simulating")
     made, unseen = [], 0
     without: list[LinkwrightError] = []
     for name in (one.strip() for one in machines.split(",")):

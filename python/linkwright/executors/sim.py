@@ -85,7 +85,9 @@ class Sim(Executor):
         machine, ranks, grid = _sized(recipe), recipe.ranks, recipe.grid
         if ranks is not None and not machine.open_size and ranks > machine.ranks:
             nodes = recipe.variant.nodes or (1 if machines.load(recipe.name).cluster else None)
-            more = f", or for --nodes {-(-ranks * nodes // machine.ranks)}" if nodes else ""
+            enough = range(-(-ranks * nodes // machine.ranks), ranks + 1) if nodes else ()
+            count = next((count for count in enough if ranks % count == 0), None)
+            more = f", or for --nodes {count}" if count else ""
             said = f"--ranks {ranks}: {recipe.name} has {machine.ranks} ranks; ask for at most that many{more}"
             raise ShapeError(said)
         seats = _seats(machine, recipe)

@@ -109,13 +109,21 @@ def node_grid(machine: _native.Machine, ranks: int, placement: Sequence[int] | N
 
     `placement` has the endpoint of each rank; without it they are the first ones.
     """
+    counts = ranks_by_node(machine, ranks, placement)
+    several = counts is not None and len(counts) > 1 and counts[0] > 1 and len(set(counts)) == 1
+    return (counts[0], len(counts)) if counts and several else None
+
+
+def ranks_by_node(machine: _native.Machine, ranks: int, placement: Sequence[int] | None) -> list[int] | None:
+    """Return how many ranks each node has, in the order of ranks; None if those of a node do not follow each other."""
     nodes = nodes_of(machine)
-    if nodes < 2:
-        return None
+    if nodes < 2:  # 0: the machine leaves its size open
+        return [ranks]
     each = machine.ranks // nodes
-    counts = [len(list(its)) for _, its in itertools.groupby(placement or range(ranks), lambda seat: seat // each)]
-    several = len(counts) > 1 and counts[0] > 1 and len(set(counts)) == 1
-    return (counts[0], len(counts)) if several else None
+    found = [
+        (node, len(list(its))) for node, its in itertools.groupby(placement or range(ranks), lambda at: at // each)
+    ]
+    return [count for _, count in found] if len({node for node, _ in found}) == len(found) else None
 
 
 def source_of(collective: str, algorithm: str) -> sources.Source | None:

@@ -28,7 +28,7 @@ _MOST_PLACES = 1 << 16
 
 
 def nodes_of(machine: _native.Machine) -> int:
-    """Return how many equal nodes the machine has; 1 if its file tells of none, 0 if it leaves its size open."""
+    """Return how many equal nodes the machine has; 1 if its file has no nodes, 0 if it leaves its size open."""
     nodes = 1
     for level, count in machine.levels():
         nodes *= count
@@ -125,6 +125,8 @@ class Variant:
         if self.place:
             return _named(machine, self.place, ranks)
         nodes = nodes_of(machine)
+        if not nodes:
+            raise UsageError(f"--ranks-per-node: {machine.name} leaves its number of ranks open; omit it")
         each, per_node = machine.ranks // nodes, self.ranks_per_node
         if per_node is None:
             if ranks is None or self.nodes is None or ranks >= machine.ranks:

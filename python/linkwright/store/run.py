@@ -20,6 +20,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -286,7 +287,9 @@ def find(root: Path, name: str) -> Run:
         if os.path.lexists(folder / "run.json"):
             return _readable(Run(folder))
     if Path(name).is_file():
-        raise UsageError(f"{name}: is a file, not a run; `linkwright import {name}` makes one of a benchmark's log")
+        raise UsageError(
+            f"{name}: is a file, not a run; `linkwright import {shlex.quote(name)}` makes one of a benchmark's log"
+        )
     raise unknown("run", name, (folder.name for folder in _folders(root)), where=str(root), lists=lists(root))
 
 

@@ -147,20 +147,20 @@ _MAYBE_NUMBER: Schema = {"type": ["number", "null"]}
 def schedule_schema() -> Schema:
     """Return the JSON schema of the document of a schedule."""
     found = _closed(
-        recipe=_TEXT, new={**_BOOL, "description": "whether no known algorithm is it"}, time_us=_NUMBER,
+        recipe=_TEXT, new={**_BOOL, "description": "whether no known algorithm equals it"}, time_us=_NUMBER,
         write={**_TEXT, "description": "the command that writes it as a file"},
         switch_on={**_TEXT, "description": "what makes a runtime take the file"},
     )  # fmt: skip
     return _closed(
         format={"const": FORMAT}, schedule=_TEXT, machine=_TEXT, ranks=_COUNT, size_bytes=_COUNT,
         grid={"type": ["array", "null"], "items": _COUNT},
-        choice={**_MAYBE, "description": "of the library, for a plan of one"},
+        choice={**_MAYBE, "description": "the choice of the library, for its plan"},
         time_us=_NUMBER, limit_us={**_MAYBE_NUMBER, "description": "what no schedule beats"}, limit=_MAYBE,
         critical={**_list(_closed(part=_TEXT, share=_NUMBER)), "description": "what the critical path is spent on"},
         busiest={**_list(_closed(link=_TEXT, share=_NUMBER)), "description": "share of the time that a link is busy"},
         binds=_effects(),
         better={**_list(_closed(algorithm=_TEXT, time_us=_NUMBER)), "description": "known ones that are faster"},
-        found={**found, "type": ["object", "null"], "description": "by --search"},
+        found={**found, "type": ["object", "null"], "description": "what --search found"},
     )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ class Answer:
 
     @property
     def worst_size(self) -> int:
-        """Of the sizes that decide the verdict, the one farthest from healthy; the largest if nothing is suspected.
+        """The size farthest from healthy among those that decide the verdict; the largest if nothing is suspected.
 
         Start-ups of small sizes differ between sites, and under a fault of links they are those of a healthy machine.
         """

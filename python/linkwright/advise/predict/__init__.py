@@ -10,6 +10,7 @@ name in `linkwright.cli` that prints the answer, and one line in `REGISTRY`. doc
 from __future__ import annotations
 
 import importlib
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,8 +174,10 @@ def read(file: Path) -> Program:
     except FileError as error:
         from linkwright.formats.logs import is_log  # only errors need it
 
-        if file.is_file() and is_log(file):
-            raise FileError(f"{file}: is a log, not a program; `linkwright explain {file}` judges it") from error
+        if file.suffix != ".toml" and file.is_file() and is_log(file):
+            raise FileError(
+                f"{file}: is a log, not a program; `linkwright explain {shlex.quote(str(file))}` judges it"
+            ) from error
         raise
 
 

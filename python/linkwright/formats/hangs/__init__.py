@@ -25,15 +25,15 @@ __all__ = [
     "dumps_among", "is_dump", "read_dump",
 ]  # fmt: skip
 
-DOCUMENTS: tuple[DumpReader, ...] = (flight_recorder.READER, ras_json.READER)
-READERS: tuple[DumpReader, ...] = (*DOCUMENTS, ras_text.READER, watchdog.READER)
+READERS: tuple[DumpReader, ...] = (flight_recorder.READER, ras_json.READER, ras_text.READER, watchdog.READER)
 
 
 def is_dump(path: Path | str) -> bool:
     """Whether a file is a dump or message of a job that hangs."""
     source = Source(Path(path))
-    is_document = any(one.recognises(source) for one in DOCUMENTS)
-    return is_document or source.has(lambda line: ras_text.knows(line) or watchdog.knows(line))  # in one pass
+    known = [one.knows for one in READERS if one.knows]
+    is_document = any(one.recognises(source) for one in READERS if not one.knows)
+    return is_document or source.has(lambda line: any(knows(line) for knows in known))  # in one pass
 
 
 def dumps_among(names: Iterable[str]) -> tuple[list[Path], list[Path]]:

@@ -182,6 +182,7 @@ class DumpReader:
         source: where the format is described.
         recognises: whether a file has this format.
         read: read it; raises `FileError`.
+        knows: whether a line is of this format; of texts only.
     """
 
     tool: str
@@ -189,6 +190,7 @@ class DumpReader:
     source: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source], Dump]
+    knows: Callable[[str], object] | None = None
 
 
 def operation_of(name: str) -> str:

@@ -221,5 +221,5 @@ def _member(match: re.Match[str]) -> kinds.Member:
 
 READER = kinds.DumpReader(
     TOOL, "the text of NCCL's RAS (`ncclras`, `ncclras -v`), from 2.24 on", "NCCL, src/ras/client_support.cc",
-    lambda source: source.has(knows), read,
+    lambda source: source.has(knows), read, knows,
 )  # fmt: skip

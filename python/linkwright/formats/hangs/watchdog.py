@@ -151,5 +151,5 @@ class _Reading:
 
 READER = kinds.DumpReader(
     TOOL, "time-outs that PyTorch's watchdog prints, of any number of ranks in one log",
-    "PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp", lambda source: source.has(knows), read,
+    "PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp", lambda source: source.has(knows), read, knows,
 )  # fmt: skip

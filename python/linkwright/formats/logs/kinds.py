@@ -181,7 +181,7 @@ class TextReader:
         tool: the tool that prints it.
         summary: the format in a few words.
         source: where the format is described.
-        marks: of which one stands in every line that it knows; most lines of a file have none of any tool.
+        marks: every line that it knows has one of them; most lines of a file have none of any tool.
         knows: whether a line is the tool's, and no other's.
         begin: starts to read; what lines say of the machine goes to the one `Gathered` of the file.
     """

@@ -33,7 +33,7 @@ from .reading import TextReading
 
 TOOL = "nccl-tests"
 TYPES = frozenset(checks.BYTES)
-# Of which one stands in every type.
+# Every type has one of them in its name.
 _STEMS = tuple(name for name in checks.BYTES if not any(one in name for one in checks.BYTES if one != name))
 # The collectives of nccl-tests -> ours.
 COLLECTIVES = {

@@ -49,7 +49,7 @@ REGISTERED = {
     "collnet_direct": "collnet_direct", "collnet_chain": "collnet_chain", "p2p": "linear",
 }  # fmt: skip
 ROOTED_PIPELINES = ("broadcast", "reduce")
-SHAPES, SIZES = 256, 16  # schedules that are remembered, and those of a size
+SHAPES, SIZED = 256, 16  # schedules that are remembered, without a size and with one
 
 Rings = tuple[tuple[int, ...], ...]
 
@@ -65,7 +65,7 @@ class Shape:
     rings: Rings | None
     slices: int
 
-    @functools.lru_cache(SIZES)  # noqa: B019 - one object of a size is proved once, for all machines
+    @functools.lru_cache(SIZED)  # noqa: B019 - one object is proved once, for all machines
     def of(self, elements: int, element_bytes: int) -> _native.Schedule:
         """The schedule of vectors of `elements`."""
         return _built(self).resized(elements, element_bytes)
