@@ -361,6 +361,18 @@ def test_a_log_that_says_too_little_has_a_cure(tmp_path, text, words, says):
     assert says in answer.err
 
 
+def test_equal_tables_have_one_answer(tmp_path):
+    file = tmp_path / "x.log"
+    table = nccl()
+    file.write_text(table)
+    alone = invoke("explain", str(file)).out
+    file.write_text(table + table)
+    twice = invoke("explain", str(file)).out
+    alone, twice = (re.sub(r"\d+ lines skipped", "lines skipped", text) for text in (alone, twice))
+    assert twice == f"{alone}\n2 tables of the log have this answer.\n"
+    assert len(json.loads(invoke("explain", str(file), "--json").out)["tables"]) == 2
+
+
 def test_markup_of_a_log_stays_text(tmp_path):
     file = tmp_path / "x.log"
     file.write_text(nccl(name="NVIDIA H100 80GB HBM3 \x1b]0;x\x07<script>alert(1)</script>"))

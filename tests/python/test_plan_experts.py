@@ -144,6 +144,13 @@ def test_ranks_sit_where_simulate_puts_them(words, endpoints):
     assert plain["node"] == expected.node < 2
 
 
+def test_ranks_of_an_open_machine_are_put_together_by_the_grid():
+    for machine in ("crossbar", "torus-400g"):
+        done = invoke("plan", "experts", "--on", machine, "--grid", "2x2", *MOE, "--json")
+        assert done.status == 0, done.err
+        assert len(json.loads(done.out)["plain"]["experts"]) == 4
+
+
 def test_the_only_rank_of_a_node_gets_all_from_others():
     """Each of eight nodes has one rank: every token that changes ranks changes nodes."""
     asked = ("plan", "experts", "--on", "hgx-h100", "--nodes", "8", "--ranks-per-node", "1", *MOE, "--json")

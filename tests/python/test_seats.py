@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import linkwright as lw
 from linkwright import machines
 from linkwright.base.errors import LinkwrightError, UsageError
+from linkwright.base.units import format_us
 from linkwright.libraries.settings import Setup
 from linkwright.libraries.times import Model, places
 from linkwright.machines import Variant
@@ -195,6 +197,39 @@ def test_explain_takes_the_nodes_of_the_machine_as_simulate_does():
     better = {one["algorithm"].partition("/")[2]: one["time_us"] for one in told["better"]}
     assert better["two_shot"] == pytest.approx(times["two_shot"])
     assert better["nvls_tree"] == pytest.approx(times["nvls_tree"])
+
+
+@pytest.mark.parametrize("name", ["allreduce/one_shot", "own.lw"])
+def test_every_verb_puts_an_equal_share_on_each_node(name, tmp_path, monkeypatch):
+    """Two GPUs of each of two nodes; a file states its four ranks itself."""
+    monkeypatch.chdir(tmp_path)
+    Path("own.lw").write_text(lw.schedule("allreduce", "one_shot", ranks=4, size="1M").text())
+    on, ranks = ("--on", "hgx-h100", "--nodes", "2"), () if name == "own.lw" else ("-p", "4")
+    words = name.split("/")
+    asked = (words[0], *(("-a", words[1], *ranks, "--sizes", "1M") if ranks else ()), *on, "--json")
+    (row,) = [row for row in json.loads(invoke("simulate", *asked).out)["rows"] if row["metric"] == "time"]
+    told = json.loads(invoke("explain", name, *on, *ranks, "--json").out)
+    assert told["time_us"] == pytest.approx(row["value"] / 1e3)
+    drawn = invoke("draw", name, *on, *ranks, "--out", "a.html")
+    assert f": {format_us(told['time_us'])}" in Path("a.html").read_text(), drawn.err
+
+
+def test_a_search_takes_the_first_endpoints_and_says_so():
+    on = ("--on", "hgx-h100", "--nodes", "2")
+    refused = invoke("explain", "allreduce/ring", *on, "-p", "4", "--search", "1s")
+    assert "these 4 ranks are on others" in refused.err
+    refused = invoke("synthesize", "allreduce", *on, "-p", "4", "--sizes", "1M", "--budget", "1s")
+    assert "4 of its 16 ranks are spread over its nodes" in refused.err
+
+
+def test_the_limit_is_that_of_the_ranks_where_they_sit():
+    on = ("--on", "hgx-h100", "--nodes", "2", "-p", "4", "--sizes", "1M")
+    (row,) = [
+        row for row in json.loads(invoke("simulate", "allreduce", "-a", "one_shot", *on, "--json").out)["rows"]
+        if row["metric"] == "time"
+    ]  # fmt: skip
+    first, *_ = json.loads(invoke("describe", "allreduce", "--limit", *on, "--json").out)
+    assert first["time_us"] == pytest.approx(row["limit"] / 1e3)
 
 
 def test_a_machine_of_any_size_has_no_share_of_a_node():

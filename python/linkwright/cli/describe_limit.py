@@ -46,7 +46,7 @@ def show(
         dtype, asked, its = dealt.dtype, dealt.sizes, dealt.exchange
     else:
         asked, its = options.chosen_sizes(collective, dtype, 8, 8, 2, sizes or "8,64K"), None
-    how |= {"grid": grid}
+    how |= {"grid": grid, "placement": variant.places(machine, ranks)}
     found = [
         (
             size,

@@ -33,6 +33,7 @@ class Answered(NamedTuple):
     "machine", help="The described machine, or a machine file; default for a log: chosen by the devices that it names."
 )
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule, or of a log that does not state them.")
+@click.option("--grid", type=options.Grid(), help="Ranks of a schedule as columns x rows, on a machine of any size.")
 @click.option("--size", type=options.Size(), help="Message size of a schedule; default: 1M, or that of a file.")
 @click.option("--table", type=click.IntRange(1), help="Only this table of a log, counted from 1.")
 @click.option(
@@ -51,6 +52,7 @@ def command(
     somethings: tuple[str, ...],
     machine: str | None,
     ranks: int | None,
+    grid: tuple[int, ...] | None,
     size: int | None,
     table: int | None,
     search_s: float | None,
@@ -97,22 +99,22 @@ def command(
 
             raise FileError(f"{name}: there is no such file; give several only if all are logs or dumps of ranks")
     described: dict[str, object]
-    described = {"--on": machine, "--ranks": ranks, "--size": size, "--table": table, "--nodes": variant.nodes,
-                 "--ranks-per-node": variant.ranks_per_node, "--place": variant.place, "--search": search_s,
-                 "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
+    described = {"--on": machine, "--ranks": ranks, "--grid": grid, "--size": size, "--table": table,
+                 "--nodes": variant.nodes, "--ranks-per-node": variant.ranks_per_node, "--place": variant.place,
+                 "--search": search_s, "--without": variant.without, "--degrade": variant.degrade}  # fmt: skip
     progress = Progress(1, "explaining")
     dumps, others = dumps_among(somethings)
     if dumps and not (table and len(somethings) == 1 and is_log(something)):
         _refuse(something, "a dump of a job that hangs", described | {"--report": report})
         answered = _hang(dumps, others)
     elif logs := _logs(somethings, others):
-        _refuse(something, "a log", {"--size": size, "--place": variant.place})
+        _refuse(something, "a log", {"--grid": grid, "--size": size, "--place": variant.place})
         answered = _log(logs, machine, variant, ranks, table, search_s or 0)
     elif _is_schedule(root_folder, something):
         _refuse(something, "a schedule", {"--table": table, "--gate": gate})
-        answered = _schedule(something, machine, variant, ranks, size, search_s or 0)
+        answered = _schedule(something, machine, variant, ranks, grid, size, search_s or 0)
     elif kept := _kept(root_folder, something):
-        _refuse(something, "an imported run", {"--size": size, "--place": variant.place})
+        _refuse(something, "an imported run", {"--grid": grid, "--size": size, "--place": variant.place})
         answered = _imported(kept, machine, variant, ranks, table, search_s or 0)
     else:
         from linkwright.store import run as runs
@@ -280,8 +282,9 @@ def _links(name: str, log: Log, machine: str | None, variant: Variant) -> Answer
 
 
 def _schedule(
-    name: str, machine: str | None, variant: Variant, ranks: int | None, size: int | None, search_s: float
-) -> Answered:
+    name: str, machine: str | None, variant: Variant, ranks: int | None, grid: tuple[int, ...] | None,
+    size: int | None, search_s: float,
+) -> Answered:  # fmt: skip
     from linkwright import machines
     from linkwright.advise.explain import document, schedule
     from linkwright.ask import sources
@@ -296,10 +299,9 @@ def _schedule(
         raise UsageError(f"{name}: is neither a log nor a dump of a known tool; of a schedule, name its machine (--on)")
     if machine is None:
         raise UsageError(f"{name} is a schedule; name the machine that runs it with --on")
-    described = subjects.sized(machines.load(machine, variant), subjects.Asked(ranks))
-    places = variant.places(described, ranks)
-    asked = subjects.Asked(len(places) if places else ranks, size=size, placement=places)
-    found = schedule.explain(name, subjects.question(described, name, asked), described)
+    asked = subjects.Asked(ranks, grid, size)
+    described = subjects.sized(machines.load(machine, variant), asked)
+    found = schedule.explain(name, subjects.question(described, name, asked, variant), described)
     if search_s:
         found = schedule.searched(found, machine, variant, search_s)
 

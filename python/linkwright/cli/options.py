@@ -399,6 +399,8 @@ def chosen_sizes(
     if size_list is not None and given("min_bytes", "max_bytes", "factor"):
         raise UsageError("--sizes lists all sizes, and --min-bytes, --max-bytes and --factor sweep; omit one side")
     if collective == "barrier":
+        if given("size_list", "min_bytes", "max_bytes", "factor"):
+            raise UsageError("a barrier moves no data; omit --sizes and what sweeps sizes")
         return (0,)
     if size_list is not None:
         found = units.parse_sizes(size_list)

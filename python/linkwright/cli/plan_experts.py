@@ -72,7 +72,7 @@ def command(
     from linkwright.executors.sim import ModelledTarget
     from linkwright.libraries.questions import ranks_by_node
 
-    target = resolve_one(name, ranks, variant=variant)
+    target = resolve_one(name, ranks, grid, variant=variant)
     if not isinstance(target, ModelledTarget):
         raise UsageError(f"--on {name}: a placement is simulated; name a described machine")
     machine, each = target.machine, target.extent.ranks
@@ -85,7 +85,9 @@ def command(
     if len(set(by_node)) != 1:
         said = f"has {', '.join(map(str, by_node))} on its nodes" if by_node else "has those of a node apart"
         raise UsageError(f"{each} ranks: {machine.name} {said}; place as many on each node, next to each other")
-    layout = (by_node[0], len(by_node)) if len(by_node) > 1 else grid
+    layout = (by_node[0], len(by_node)) if len(by_node) > 1 else None
+    if 1 in by_node or not layout:
+        layout = grid or layout
     if grid and grid != layout:
         raise UsageError(f"--grid {format_grid(grid)}: {machine.name} has {by_node[0]} ranks on each node; omit it")
     given = {"--tokens": tokens, "--experts": experts, "--topk": topk}

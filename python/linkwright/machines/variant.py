@@ -124,10 +124,7 @@ class Variant:
         """
         if self.place:
             return _named(machine, self.place, ranks)
-        nodes = nodes_of(machine)
-        if not nodes:
-            raise UsageError(f"--ranks-per-node: {machine.name} leaves its number of ranks open; omit it")
-        each, per_node = machine.ranks // nodes, self.ranks_per_node
+        nodes, per_node = nodes_of(machine), self.ranks_per_node
         if per_node is None:
             if ranks is None or self.nodes is None or ranks >= machine.ranks:
                 return None
@@ -137,6 +134,9 @@ class Variant:
                     f"for a multiple of {nodes}, or name the endpoints with --place"
                 )
             per_node = ranks // nodes
+        if not nodes:
+            raise UsageError(f"--ranks-per-node: {machine.name} leaves its number of ranks open; omit it")
+        each = machine.ranks // nodes
         if per_node > each:
             raise UsageError(f"--ranks-per-node {per_node}: a node of {machine.name} has {each} ranks; ask for fewer")
         if ranks is not None and (ranks % per_node or ranks > nodes * per_node):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -120,6 +120,7 @@ def answers(
         UsageError: the log does not say enough, or no described machine is like it.
     """
     made: list[Answer] = []
+    said: dict[tuple[object, ...], Answer] = {}
     known: dict[tuple[object, ...], tuple[System, str, bool, Facts]] = {}
     for table in chosen:
         test = (table.collective, table.ranks, table.nodes, table.devices)
@@ -129,8 +130,11 @@ def answers(
             facts = replace(log.facts, measured=links.shares(log.links, system.machine, system.variant))
             known[test] = (system, why, guessed, facts)
         system, why, guessed, facts = known[test]
-        found = explained(table, system, why, facts, guessed=guessed, causes=causes)
-        made.append(replace(found, faster=_searched(found, search_s)) if search_s else found)
+        equal = replace(table, rows=()), *(astuple(replace(row, line=0)) for row in table.rows)
+        if equal not in said:
+            found = explained(table, system, why, facts, guessed=guessed, causes=causes)
+            said[equal] = replace(found, faster=_searched(found, search_s)) if search_s else found
+        made.append(replace(said[equal], table=table))
     return made
 
 

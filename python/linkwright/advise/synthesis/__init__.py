@@ -258,6 +258,12 @@ def described(target: Target) -> ModelledTarget:
         raise UsageError(
             f"--on {target.name}: synthesis needs a described machine; create one from a run with `linkwright fit`"
         )
+    ranks = target.extent.ranks
+    if target.seats(ranks) not in (None, tuple(range(ranks))):
+        raise UsageError(
+            f"{target.machine_name}: {ranks} of its {target.machine.ranks} ranks are spread over its nodes, and a "
+            "search takes the first endpoints; search for all ranks, or on fewer --nodes"
+        )
     return target
 
 

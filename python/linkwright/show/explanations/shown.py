@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,14 @@ LEAST = 0.01  # of a time, to be faster
 
 
 def of_logs(answers: Sequence[Answer], source: str, log: Log) -> Iterator[str]:
-    """The answers to the tables of a log."""
-    for number, answer in enumerate(answers):
+    """The answers to the tables of a log, equal ones once."""
+    said = Counter(tuple(of_log(answer, source, log.skipped, log.named)) for answer in answers)
+    for number, (lines, count) in enumerate(said.items()):
         if number:
             yield ""
-        yield from of_log(answer, source, log.skipped, log.named)
+        yield from lines
+        if count > 1:
+            yield from ("", f"{count} tables of the log have this answer.")
 
 
 def of_log(answer: Answer, source: str, skipped: int, complaints: Sequence[tuple[int, str]]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,6 @@ class Asked:
     dtype: str = "f32"
     root: int = 0
     path: str | None = None
-    placement: tuple[int, ...] | None = None  # endpoint of each rank
 
 
 def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked: Asked, root: Path) -> list[Scene]:
@@ -51,7 +50,7 @@ def scenes(what: Sequence[str], on: str | None, variant: machines.Variant, asked
         raise UsageError(f"{count:,} endpoints, of which no picture shows one; at most {MOST_ENDPOINTS:,} are drawn")
     if on is not None:
         machine = sized(machines.load(on, variant), asked)
-        return [of_schedule(machine, named, asked) for named in what]
+        return [of_schedule(machine, named, asked, variant) for named in what]
     if len(what) > 1:
         raise UsageError(f"{len(what)} pictures: name the machine of the schedules with --on, or draw one thing")
     if asked != Asked(asked.ranks, asked.grid):
@@ -86,21 +85,29 @@ def sized(machine: _native.Machine, asked: Asked) -> _native.Machine:
     return sim.sized(machine, asked.ranks, asked.grid)
 
 
-def of_schedule(machine: _native.Machine, named: str, asked: Asked) -> Scene:
+def of_schedule(
+    machine: _native.Machine, named: str, asked: Asked, variant: machines.Variant = machines.AS_DESCRIBED
+) -> Scene:
     """`allreduce/ring`, or a source such as `own.py:bucket`, on a machine."""
-    return of_question(machine, question(machine, named, asked), named)
+    return of_question(machine, question(machine, named, asked, variant), named)
 
 
-def question(machine: _native.Machine, named: str, asked: Asked) -> Scheduled:
+def question(
+    machine: _native.Machine, named: str, asked: Asked, variant: machines.Variant = machines.AS_DESCRIBED
+) -> Scheduled:
     """`allreduce/ring`, or a source such as `own.py:bucket`, as it runs on a machine that has a size."""
-    count = asked.ranks or machine.ranks
-    grid = machine.rank_grid if math.prod(machine.rank_grid or (0,)) == count else None
-    how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path, "placement": asked.placement}
     if asked.size is not None:
         check_size(named.partition("/")[0], asked.size, asked.dtype)
     if first := _collectives().get(named):
         raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{first}`")
-    made = questions.named("", named, asked.ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
+    places = variant.places(machine, asked.ranks)
+    ranks = len(places) if places else asked.ranks
+    count = ranks or machine.ranks
+    grid = next((one for one in (asked.grid, machine.rank_grid) if one and math.prod(one) == count), None)
+    how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path, "placement": places}
+    made = questions.named("", named, ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
+    if made.ranks != count:  # those of a file
+        made = replace(made, grid=None, placement=variant.places(machine, made.ranks))
     return questions.planned(machine, None, made)
 
 
