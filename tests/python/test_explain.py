@@ -471,8 +471,9 @@ def test_the_start_of_a_library_is_added_to_what_a_search_finds():
     assert second - first == pytest.approx(5)
 
 
-def test_what_cannot_be_searched_has_no_answer():
-    assert searched(1 << 10, collective="sendrecv") is None
+def test_what_cannot_be_searched_is_refused():
+    with pytest.raises(errors.LinkwrightError):
+        searched(1 << 10, collective="sendrecv")
 
 
 @pytest.mark.parametrize("more", [(), ("--search", "500ms")])

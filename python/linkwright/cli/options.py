@@ -38,7 +38,7 @@ class Command(click.Command):
 
 
 def _takes_one(parameter: click.Parameter) -> bool:
-    """Whether a parameter is an option with a value, and with only one; a flag may be repeated."""
+    """Whether a parameter is an option that takes exactly one value."""
     return isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag or parameter.count)
 
 

@@ -57,8 +57,8 @@ class Faster:
 
 def search(
     on: str, variant: Variant, collective: str, ranks: int, size: int, budget_s: float, launch_ps: int
-) -> Faster | None:
-    """The fastest schedule that is found in this time; None where nothing can be searched.
+) -> Faster:
+    """The fastest schedule that is found in this time.
 
     Args:
         on: a described machine or a machine file.
@@ -68,16 +68,16 @@ def search(
         size: of the message in bytes.
         budget_s: how long to search.
         launch_ps: what it takes to start a collective.
+
+    Raises:
+        LinkwrightError: no method serves the collective, or the ranks are not the first endpoints.
     """
-    try:
-        target = synthesis.described(resolve_one(on, ranks, None, variant=variant))
-        task = synthesis.task(
-            target, collective, size, dtype="f32", op="sum", root=0, grid=None, path=None, seed=1, budget_s=budget_s,
-            methods=(),
-        )  # fmt: skip
-        best = task.search().best
-    except LinkwrightError:  # such as a collective that no method serves
-        return None
+    target = synthesis.described(resolve_one(on, ranks, None, variant=variant))
+    task = synthesis.task(
+        target, collective, size, dtype="f32", op="sum", root=0, grid=None, path=None, seed=1, budget_s=budget_s,
+        methods=(),
+    )  # fmt: skip
+    best = task.search().best
     binds: Any = task.binds(best)
     link = binds["busiest_link"]
     form = _form(best["schedule"])

@@ -18,7 +18,7 @@ Quantity = Literal["collective", "latency", "bandwidth"]
 
 @dataclass(slots=True)  # a log may have a million, and frozen ones take twice as long to make
 class LogRow:
-    """One measured size, which nobody changes.
+    """One measured size. It is not frozen, but never changed.
 
     Attributes:
         size: bytes, as the tool counts them (`LogTable.per_rank` says which).
