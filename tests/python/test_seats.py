@@ -217,7 +217,7 @@ def test_every_verb_puts_an_equal_share_on_each_node(name, tmp_path, monkeypatch
 def test_a_search_takes_the_first_endpoints_and_says_so():
     on = ("--on", "hgx-h100", "--nodes", "2")
     refused = invoke("explain", "allreduce/ring", *on, "-p", "4", "--search", "1s")
-    assert "these 4 ranks are on others" in refused.err
+    assert "4 of its 16 ranks are spread over its nodes" in refused.err
     refused = invoke("synthesize", "allreduce", *on, "-p", "4", "--sizes", "1M", "--budget", "1s")
     assert "4 of its 16 ranks are spread over its nodes" in refused.err
 

@@ -146,10 +146,5 @@ def searched(found: Found, on: str, variant: Variant, search_s: float) -> Found:
     asked = found.question
     if not isinstance(asked, Collective):
         return found
-    if asked.placement not in (None, tuple(range(asked.ranks))):
-        raise UnsuitedError(
-            f"--search: looks for schedules of the first endpoints of {found.machine.name}, and these "
-            f"{asked.ranks} ranks are on others; omit it, or explain all ranks of fewer nodes"
-        )
     looked = faster.search(on, variant, asked.collective, asked.ranks, found.size, search_s, launch_ps(asked))
     return replace(found, faster=looked)
