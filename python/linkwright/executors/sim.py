@@ -12,6 +12,7 @@ from linkwright.base.errors import ShapeError
 from linkwright.libraries import library, questions
 from linkwright.libraries.questions import Seats
 from linkwright.machines import AS_DESCRIBED, Variant
+from linkwright.machines.variant import grid_of
 from linkwright.store.record import Outcome
 
 from .protocol import (
@@ -93,7 +94,6 @@ class Sim(Executor):
         seats = _seats(machine, recipe)
         sample = seats(ranks or 0)
         used = ranks or len(sample or range(machine.ranks))
-        whole = machine.rank_grid if used == machine.ranks else None
         names = tuple(endpoint["name"] for endpoint in machine.endpoints())
         return ModelledTarget(
             name=recipe.name,
@@ -102,7 +102,7 @@ class Sim(Executor):
             extent=Extent(
                 "modelled",
                 used,
-                grid or whole,
+                grid or grid_of(machine, used),
                 own_algorithms=functools.partial(library.algorithms, machine),
                 default=functools.partial(library.default, machine),
                 alternatives=functools.partial(library.alternatives, machine),

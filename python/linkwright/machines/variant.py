@@ -7,7 +7,9 @@ ranks_per_node, place             the endpoints of ranks 0, 1, ... on it
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
+import operator
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -27,14 +29,20 @@ _NAME_MOST = 100
 _MOST_PLACES = 1 << 16
 
 
+def totals(machine: _native.Machine) -> list[tuple[str, int]]:
+    """Return (level, how many of it the whole machine has), outermost first: `[("rack", 4), ("node", 72)]`."""
+    counts = itertools.accumulate((count for _, count in machine.levels()), operator.mul)
+    return [(level, total) for (level, _), total in zip(machine.levels(), counts, strict=True)]
+
+
 def nodes_of(machine: _native.Machine) -> int:
     """Return how many equal nodes the machine has; 1 if its file has no nodes, 0 if it leaves its size open."""
-    nodes = 1
-    for level, count in machine.levels():
-        nodes *= count
-        if level == "node":
-            return nodes
-    return 1
+    return next((total for level, total in totals(machine) if level == "node"), 1)
+
+
+def grid_of(machine: _native.Machine, ranks: int) -> tuple[int, ...] | None:
+    """Return the grid of the machine if all of its endpoints take part; None without one."""
+    return machine.rank_grid if ranks == machine.ranks else None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from linkwright.base.errors import LinkwrightError, UnsuitedError
 from linkwright.base.units import PS_PER_US
 from linkwright.libraries import library, questions
 from linkwright.machines import Variant
+from linkwright.machines.variant import grid_of
 
 from . import faster
 from .faster import Faster
@@ -110,7 +111,7 @@ def by_algorithm(machine: _native.Machine, asked: Collective, algorithm: str) ->
 
     Nodes that only `asked` needed as a grid would change others, such as `two_shot`.
     """
-    grid = machine.rank_grid if asked.ranks == machine.ranks else None
+    grid = grid_of(machine, asked.ranks)
     other = replace(asked, algorithm=algorithm, path=None, issue=None, own=None, grid=grid)
     return questions.planned(machine, None, other)
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import mul
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwright import _native
 from linkwright.base.errors import UsageError
+from linkwright.machines.variant import totals
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -144,8 +143,7 @@ def _hosts(
     """The hosts, and the host of each rank: nodes of a cluster, hosts or nodes that the file states, or each rank."""
     if groups:
         return list(groups), group_of
-    counts = accumulate((count for _, count in machine.levels()), mul)
-    levels = [(name, count) for (name, _), count in zip(machine.levels(), counts, strict=True)]
+    levels = totals(machine)
     count = machine.hosts or next((count for name, count in levels if name == "node"), None)
     if count is None:
         return list(nodes[: machine.ranks]), range(machine.ranks)

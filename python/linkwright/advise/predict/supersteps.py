@@ -21,6 +21,7 @@ from linkwright.advise.predict.messages import MESSAGE, Exchange, Where, exchang
 from linkwright.advise.predict.rates import DTYPES, Rates, capacity_bytes
 from linkwright.ask.question import MAX_RANKS
 from linkwright.base.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Tables, whole
+from linkwright.machines.variant import grid_of
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -108,7 +109,7 @@ def _sized(head: Table, machine: _native.Machine) -> tuple[_native.Machine, int,
         )
     if endpoints > machine.ranks:
         raise head.error(f"endpoints is {endpoints}; {machine.name} has {machine.ranks}")
-    return machine, endpoints, grid or (machine.rank_grid if endpoints == machine.ranks else None)
+    return machine, endpoints, grid or grid_of(machine, endpoints)
 
 
 def _step(table: Table, rates: Rates, held: int, place: Where) -> Step:

@@ -20,6 +20,7 @@ from linkwright.base.files import read_text
 from linkwright.base.rows import Rows, given, largest
 from linkwright.executors import EXECUTORS, sim
 from linkwright.libraries import questions
+from linkwright.machines.variant import grid_of
 from linkwright.session import timeline
 from linkwright.store import run as runs
 
@@ -103,7 +104,7 @@ def question(
     places = variant.places(machine, asked.ranks)
     ranks = len(places) if places else asked.ranks
     count = ranks or machine.ranks
-    grid = next((one for one in (asked.grid, machine.rank_grid) if one and math.prod(one) == count), None)
+    grid = asked.grid if asked.grid and math.prod(asked.grid) == count else grid_of(machine, count)
     how: dict[str, Any] = {"root": asked.root, "grid": grid, "path": asked.path, "placement": places}
     made = questions.named("", named, ranks, asked.size, (machine.ranks, USUAL_SIZE), asked.dtype, **how)
     if made.ranks != count:  # those of a file

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from linkwright import _native
+from linkwright.machines.variant import totals
 from linkwright.show.picture.graph import Graph, Node, graph
 from linkwright.show.picture.layouts import Box, layout
 from linkwright.show.picture.svg import outline
@@ -91,10 +92,8 @@ def parts(described: _native.Machine, used: Sequence[str]) -> dict[str, list[str
     """The endpoints that are used, or all, by the parts of the outermost level that has more than one."""
     every = [end["name"] for end in described.endpoints() if end["kind"] == "rank"]
     chosen = set(used) & set(every) or set(every)
-    outer = 1
-    for name, count in described.levels()[:-1]:
-        outer *= count
-        if count > 1:
+    for name, outer in totals(described)[:-1]:
+        if outer > 1:
             size = max(1, len(every) // outer)
             found: dict[str, list[str]] = {}
             for number, endpoint in enumerate(every):
