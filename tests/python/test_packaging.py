@@ -184,6 +184,13 @@ def test_the_prolog_drains_a_node_with_wrong_results(shell, tmp_path, status):
     assert shell(["bash", str(ROOT / "packaging/prolog.sh")], PERF_STATUS="1")[0] == status
 
 
+def test_the_prolog_lets_the_job_start_where_the_program_itself_fails(shell, tmp_path):
+    slow = log_cases.nccl(times={1 << at: (1 << at) * 1.75 / 320e3 for at in (28, 30, 32)})
+    (tmp_path / "node.log").write_text(slow)
+    (tmp_path / "bin/linkwright").write_text("#!/bin/sh\necho 'linkwright: out of memory' >&2\nexit 1\n")
+    assert shell(["bash", str(ROOT / "packaging/prolog.sh")])[0] == 0
+
+
 def test_notes_of_a_release_are_its_section_of_the_changelog(shell, tmp_path):
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0 (2027)\n\n- new\n\n## 0.1.0\n\n- old\n\n## 0.0.9\n")
     notes = str(ROOT / "packaging/notes.sh")
