@@ -32,6 +32,11 @@ def number(value: float, unit: str, status: str, source: str) -> Table:
     return {"value": value, "unit": unit, "status": status, "source": source}
 
 
+def derived(gb_per_s: float, source: str) -> Table:
+    """Return a rate that follows from numbers of data sheets, of four decimals."""
+    return number(round(gb_per_s, 4), "GB/s", "derived", source)
+
+
 def fitted(value: float, unit: str, source: str, digits: int = 6) -> Table:
     """Return a fitted number, of so many digits."""
     return number(float(f"{value:.{digits}g}"), unit, "fitted", source)

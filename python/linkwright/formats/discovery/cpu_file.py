@@ -23,7 +23,7 @@ from linkwright.base.units import counted
 from linkwright.formats.discovery import network_rates, node_file
 from linkwright.formats.discovery.node import CpuHost
 from linkwright.formats.discovery.wiring_text import edges, stated
-from linkwright.machines import gpus, writer
+from linkwright.machines import writer
 
 Table = dict[str, Any]
 
@@ -61,7 +61,7 @@ def text(host: CpuHost, name: str) -> str:
             **{key: _assumed(key) for key in ("receive", "combine_rate", "copy_rate")},
         }},
         "facts": {
-            f"{level.lower()}_size": gpus.number(size, "B", "documented", f"{host.source}: the largest {level}")
+            f"{level.lower()}_size": writer.number(size, "B", "documented", f"{host.source}: the largest {level}")
             for level, size in sorted(host.caches.items())
         },
     }  # fmt: skip

@@ -62,7 +62,7 @@ def _channels(node: Node, parts: list[Table]) -> Table:
         return {}
     count, source = node.channels
     counted = [name for part in parts for name, path in part.get("path", {}).items() if "channels" in path]
-    return {name: {"channels": gpus.number(count, "count", "measured", source)} for name in counted}
+    return {name: {"channels": writer.number(count, "count", "measured", source)} for name in counted}
 
 
 def _about(node: Node, name: str) -> Table:
@@ -131,14 +131,13 @@ def _peers(node: Node, parts: list[Table]) -> dict[str, Table]:
     named = [links for part in parts if device.links in (links := part.get("fabric", {}).get("links", {}))]
     share = named[0][device.links].get("share") if named else None
     if device.share is not None:
-        share = gpus.number(device.share, "ratio", "documented", device.source)
+        share = writer.number(device.share, "ratio", "documented", device.source)
     usual = 1 if f"{device.links}_2" in (named[0] if named else {}) else counts.most_common(1)[0][0]
     found: dict[str, Table] = {}
     for count in sorted(counts):
         pairs = [pair for pair, links in node.peers.items() if links == count]
-        rate = gpus.number(
-            count * device.link_gb_per_s, "GB/s", "derived", f"{count} x {device.link_gb_per_s:g} GB/s: {device.source}"
-        )
+        source = f"{count} x {device.link_gb_per_s:g} GB/s: {device.source}"
+        rate = writer.derived(count * device.link_gb_per_s, source)
         name = device.links if count == usual else f"{device.links}_{count}"
         found[name] = {"edges": _edges(pairs), "source": node.source, "bandwidth": rate}
         if share:
@@ -178,7 +177,7 @@ def classes(
         found[name] = {"edges": _edges([(parent, child) for child, parent, _ in its]), "source": node.source}
         lanes = its[0][2]
         if rate is not None and lanes:
-            found[name]["bandwidth"] = gpus.number(rate, "GB/s", "derived", lanes.source)
+            found[name]["bandwidth"] = writer.derived(rate, lanes.source)
         elif rate != usual:
             found[name]["bandwidth"] = UNSTATED
     return found
@@ -192,7 +191,7 @@ def sockets(node: Node | CpuHost) -> dict[str, Table]:
     source = (
         f"NCCL 2.27: between processors of {node.vendor}" if rate else "the file does not name the processors; as AMD's"
     )
-    bandwidth = gpus.number(rate or SOCKETS["AuthenticAMD"], "GB/s", "documented" if rate else "assumed", source)
+    bandwidth = writer.number(rate or SOCKETS["AuthenticAMD"], "GB/s", "documented" if rate else "assumed", source)
     return {"socket": {"edges": _edges(pairs), "source": node.source, "bandwidth": bandwidth}}
 
 
@@ -246,4 +245,4 @@ def _edges(pairs: list[tuple[str, str]]) -> list[str]:
     return [f"{parent} - {run}" for parent, children in by_parent.items() for run in runs_of_names(children)]
 
 
-UNSTATED = gpus.number(GENERATIONS["pcie-gen4"], "GB/s", "assumed", "the file states no rate")
+UNSTATED = writer.number(GENERATIONS["pcie-gen4"], "GB/s", "assumed", "the file states no rate")

@@ -186,7 +186,7 @@ def text(gpu: GpuKind) -> str:
                 "format": 1,
                 "sources": [gpu.source],
             },
-            "endpoints": {"capacity": number(gpu.memory_gb, "GB", "documented", gpu.source)},
+            "endpoints": {"capacity": writer.number(gpu.memory_gb, "GB", "documented", gpu.source)},
             "cluster": {"network": gpu.fabric, **({"ports": "NIC 0"} if gpu.box == CARDS else {})},
             **own_rates(gpu),
             "fabric": {"links": _links(gpu), **staged(gpu)},
@@ -215,14 +215,14 @@ def _links(gpu: GpuKind) -> Table:
     if gpu.lanes != LANES:
         for name in ("pcie", "nic", "host"):
             source = f"{gpu.lanes} lanes: {gpu.source}"
-            found[name] = {"bandwidth": number(_lane_gb_per_s(gpu) * gpu.lanes, "GB/s", "derived", source)}
+            found[name] = {"bandwidth": writer.derived(_lane_gb_per_s(gpu) * gpu.lanes, source)}
     if gpu.part == "pcie-gpu" or not (gpu.switched or gpu.box == CARDS):
         return found
     count = gpu.most_links if gpu.switched or gpu.bridged == 2 else 1
-    rate = number(count * gpu.link_gb_per_s, "GB/s", "derived", f"{count} x {gpu.link_gb_per_s:g} GB/s: {gpu.source}")
+    rate = writer.derived(count * gpu.link_gb_per_s, f"{count} x {gpu.link_gb_per_s:g} GB/s: {gpu.source}")
     found[gpu.links] = {"bandwidth": rate}
     if gpu.share is not None:
-        found[gpu.links]["share"] = number(gpu.share, "ratio", "documented", gpu.source)
+        found[gpu.links]["share"] = writer.number(gpu.share, "ratio", "documented", gpu.source)
     if not gpu.switched:
         groups = [range(first, first + gpu.bridged) for first in range(0, 8, gpu.bridged)] if gpu.bridged else []
         found |= {
@@ -237,10 +237,10 @@ def own_rates(gpu: GpuKind) -> dict[str, Table]:
     """Return what a GPU computes and reads where its part is that of another GPU: tables of a machine file."""
     found: dict[str, Table] = {}
     if "bf16" in gpu.tensor_tflops:
-        found["facts"] = {"tensor_bf16": number(gpu.tensor_tflops["bf16"], "TFLOP/s", "documented", WITHOUT)}
+        found["facts"] = {"tensor_bf16": writer.number(gpu.tensor_tflops["bf16"], "TFLOP/s", "documented", WITHOUT)}
     if gpu.memory_gb_per_s:
         source = f"data sheet: memory of {gpu.memory_gb_per_s:g} GB/s; two reads and a write"
-        found["path"] = {"copy": {"combine_rate": number(gpu.memory_gb_per_s / 3, "GB/s", "derived", source)}}
+        found["path"] = {"copy": {"combine_rate": writer.derived(gpu.memory_gb_per_s / 3, source)}}
     return found
 
 
@@ -262,8 +262,3 @@ def staged(gpu: GpuKind) -> dict[str, Table]:
     linked = gpu.links if gpu.most_links else None
     ways = {name: [*([f"{linked}_{name}"] if linked else []), way] for name, way in STAGED.items()}
     return {"network": {name: {"transports": its} for name, its in ways.items()}}
-
-
-def number(value: float, unit: str, status: str, source: str) -> Table:
-    """Return a number of a data sheet, of four decimals, as a machine file has it."""
-    return writer.number(round(value, 4), unit, status, source)
