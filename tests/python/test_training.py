@@ -15,7 +15,7 @@ from linkwright.advise.predict.training.lead import verdict
 from linkwright.advise.predict.training.step import Choices
 from linkwright.advise.predict.training.workload import read
 from linkwright.base import errors, registry
-from linkwright.cli.options import Share
+from linkwright.cli.values import SHARE
 from linkwright.machines import load
 from linkwright.show import shown
 from linkwright.show.report import forecast
@@ -377,7 +377,7 @@ def test_bad_files_name_the_cure(old, new, message):
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("5 %", 0.05), ("0", 0.0), ("250%", 2.5)])
 def test_a_share_is_a_percentage_or_below_one(text, share):
-    assert Share().convert(text, None, None) == pytest.approx(share)
+    assert SHARE.convert(text, None, None) == pytest.approx(share)
 
 
 def test_a_given_peak_serves_the_machines_that_state_none():

@@ -12,7 +12,7 @@ import click
 
 from linkwright.base import units
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import options, values
 from linkwright.cli.columns import Styled, aligned, terminal_columns
 from linkwright.cli.output import print_json
 
@@ -44,9 +44,9 @@ COLOURS = {"FASTER": "green", "SLOWER": "red"}
 )  # fmt: skip
 @click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With machines: message sizes.")
 @click.option(
-    "--ranks", "-p", type=options.RANKS, metavar="N", help="With machines: ranks on each; default: all that each has."
+    "--ranks", "-p", type=values.RANKS, metavar="N", help="With machines: ranks on each; default: all that each has."
 )
-@click.option("--grid", type=options.Grid(), help="With machines: columns x rows of one that takes any grid.")
+@click.option("--grid", type=values.GRID, help="With machines: columns x rows of one that takes any grid.")
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
     help="With machines: write a page with ratios, crossovers, limits and every number.",

@@ -14,7 +14,7 @@ from linkwright.ask.exchange import PACKED
 from linkwright.ask.question import DTYPES
 from linkwright.base import registry
 from linkwright.base.errors import UsageError
-from linkwright.cli import exchanges, options
+from linkwright.cli import exchanges, options, values
 from linkwright.cli.columns import INDENT, filled, terminal_columns
 from linkwright.cli.output import print_json
 
@@ -34,10 +34,10 @@ from linkwright.cli.output import print_json
 @click.option(
     "--ranks",
     "-p",
-    type=options.RANKS,
+    type=values.RANKS,
     help="For a limit or your own schedule: ranks; default: all of the machine, or 8.",
 )
-@click.option("--grid", type=options.Grid(), help="For a limit or your own schedule: the grid.")
+@click.option("--grid", type=values.GRID, help="For a limit or your own schedule: the grid.")
 @click.option(
     "--sizes", metavar="A,B,C", help="For a limit: message sizes; default: 8,64K. For your own schedule: its size."
 )
@@ -46,7 +46,7 @@ from linkwright.cli.output import print_json
 )
 @exchanges.stated
 @options.seed
-@click.option("--root", "-r", type=options.ROOT, default=0, show_default=True, help="With --limit.")
+@click.option("--root", "-r", type=values.ROOT, default=0, show_default=True, help="With --limit.")
 @click.option("--path", help="With --limit: software path of the machine file; default: its first.")
 @click.pass_context
 def command(

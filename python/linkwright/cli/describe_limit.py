@@ -34,7 +34,6 @@ def show(
     if not named or not on:
         raise UsageError("--limit needs a collective and a machine: `linkwright describe allreduce --limit --on loggp`")
     collective, _ = options.collective_and_algorithm(named, "all")
-    options.refuse_what_it_lacks(collective)
     dealt = exchange.of(options.subject(named, "all"), dtype, seed)
     machine = machines.load(on, variant)
     ranks = ranks or (dealt and dealt.ranks and dealt.ranks[0]) or (math.prod(grid) if grid else machine.ranks)

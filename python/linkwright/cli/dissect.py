@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import options, values
 
 if TYPE_CHECKING:
     from linkwright.session.suite.backends import Backend
@@ -41,14 +41,14 @@ def _checked_name(value: str | None) -> str | None:
     "--on", shell_complete=options.completed("executors", "machines"), metavar="A,B",
     help="Executors (measured) and machines (modelled); default: those of the suite, or threads.",
 )  # fmt: skip
-@click.option("--ranks", "-p", type=options.RANKS, help="Participating ranks; default: all that the machine has.")
-@click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, if the machine leaves it open.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Participating ranks; default: all that the machine has.")
+@click.option("--grid", type=values.GRID, help="Ranks as a grid of columns x rows, if the machine leaves it open.")
 @options.seated
 @click.option(
     "--level", type=click.Choice(list(BUDGETS_S)), default="quick", show_default=True,
     help="How much of the suite to run, and for how long: quick 60 s, normal 5 min, full 15 min.",
 )  # fmt: skip
-@click.option("--time-budget", type=options.Duration(), help="Measure for this long instead.")
+@click.option("--time-budget", type=values.DURATION, help="Measure for this long instead.")
 @click.option(
     "--jobs", "-j", type=click.IntRange(1, MOST_JOBS), metavar="N",
     help="Threads of `local`, or processes that `dask` starts here; default: one per processor.",

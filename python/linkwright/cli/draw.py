@@ -9,7 +9,7 @@ import click
 
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import options, values
 
 if TYPE_CHECKING:
     from linkwright.machines import Variant
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @click.argument("what", nargs=-1)
 @click.option("--on", metavar="MACHINE", help="Draw schedules on this described machine; each WHAT is a schedule.")
 @options.variant
-@click.option("--ranks", "-p", type=options.RANKS, help="Endpoints of an open machine, or ranks that take part.")
-@click.option("--grid", type=options.Grid(), help="Columns x rows, for a machine that leaves its grid open.")
-@click.option("--size", type=options.Size(), help="Message size of schedules; default: 1M, or that of a file.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Endpoints of an open machine, or ranks that take part.")
+@click.option("--grid", type=values.GRID, help="Columns x rows, for a machine that leaves its grid open.")
+@click.option("--size", type=values.SIZE, help="Message size of schedules; default: 1M, or that of a file.")
 @click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type.")
-@click.option("-r", "--root", type=options.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
+@click.option("-r", "--root", type=values.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option("--dark", is_flag=True, help="Light on dark, for .svg and .png; a page follows the browser's setting.")
 @click.option("--report", is_flag=True, help="Write the HTML report of a run again.")

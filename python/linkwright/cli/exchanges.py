@@ -12,7 +12,7 @@ import click
 from linkwright.ask.exchange import UnevenExchange, read_counts, token_of, uneven
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import options, values
 
 _FLAGS = {
     "tokens": "--tokens", "experts": "--experts", "topk": "--topk", "hidden": "--hidden", "routing": "--routing",
@@ -20,26 +20,22 @@ _FLAGS = {
 }  # fmt: skip
 
 
-class _Tokens(click.ParamType):
-    """Numbers of tokens."""
-
-    name = "N"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """(1, 128) from `1,128`."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            found = tuple(int(part) for part in str(value).split(","))
-        except ValueError:
-            self.fail(f"`{value}` is not a number of tokens; write `4096`, or several: `1,128,4096`", param, ctx)
-        if min(found) < 1:
-            self.fail(f"`{value}`: every rank has at least 1 token; of ranks without any, state --counts", param, ctx)
-        return found
+def _tokens(text: str) -> tuple[int, ...]:
+    """(1, 128) from `1,128`."""
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"`{text}` is not a number of tokens; write `4096`, or several: `1,128,4096`") from None
+    if min(found) < 1:
+        raise UsageError(f"`{text}`: every rank has at least 1 token; of ranks without any, state --counts")
+    return found
 
 
 _OPTIONS = (
-    click.option("--tokens", type=_Tokens(), help="Tokens that each rank holds, or several: `4096`, `1,128,4096`."),
+    click.option(
+        "--tokens", type=values.Written("N", _tokens),
+        help="Tokens that each rank holds, or several: `4096`, `1,128,4096`.",
+    ),
     click.option("--experts", type=click.IntRange(1), metavar="N", help="Experts of all ranks together."),
     click.option("--topk", type=click.IntRange(1), metavar="N", help="Experts of one token."),
     click.option("--hidden", type=click.IntRange(1), metavar="N", help="Elements of one token."),

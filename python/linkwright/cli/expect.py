@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.cli import options
+from linkwright.cli import options, values
 
 if TYPE_CHECKING:
     from linkwright.formats.gates import Expected
@@ -22,7 +22,7 @@ SIZES = "1M..8G"
 @click.argument("collectives", metavar="COLLECTIVE[,COLLECTIVE]", shell_complete=options.collectives)
 @options.on("machine", required=True, help="A described machine, or the path of a machine file.")
 @options.variant
-@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Ranks that take part; default: all that the machine has.")
 @click.option("--algorithm", "-a", "version", metavar="VERSION", help="Version of the library, such as `nccl-2.26`.")
 @click.option(
     "--sizes", metavar="A..B|A,B,C", help=f"Message sizes; `..` doubles.  [default: {SIZES}, or those of the log]"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from linkwright.cli import options
+from linkwright.cli import options, values
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class Answered(NamedTuple):
 @options.on(
     "machine", help="The described machine, or a machine file; default for a log: chosen by the devices that it names."
 )
-@click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule, or of a log that does not state them.")
-@click.option("--grid", type=options.Grid(), help="Ranks of a schedule as columns x rows, on a machine of any size.")
-@click.option("--size", type=options.Size(), help="Message size of a schedule; default: 1M, or that of a file.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Ranks of a schedule, or of a log that does not state them.")
+@click.option("--grid", type=values.GRID, help="Ranks of a schedule as columns x rows, on a machine of any size.")
+@click.option("--size", type=values.SIZE, help="Message size of a schedule; default: 1M, or that of a file.")
 @click.option("--table", type=click.IntRange(1), help="Only this table of a log, counted from 1.")
 @click.option(
-    "--search", "search_s", type=options.Duration(), metavar="TIME",
+    "--search", "search_s", type=values.DURATION, metavar="TIME",
     help="Search this long for a faster schedule, and say how to enable it.",
 )  # fmt: skip
 @options.page("--report", help="Also write the answer as a page.")

@@ -9,7 +9,7 @@ import click
 
 from linkwright.ask.question import ALL, DEFAULT
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import options, values
 
 if TYPE_CHECKING:
     from linkwright.ask.question import Scheduled
@@ -26,10 +26,10 @@ USUAL = (8, 64 << 10)
 )  # fmt: skip
 @click.option("--machine", metavar="NAME", help="Export only this machine of the run, by its name in the report.")
 @options.file("--out", help="Write to FILE (of tt-metalium, a new folder), all or nothing; default: stdout.")
-@click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule; default: 8, or those of a file.")
-@click.option("--size", type=options.Size(), help="Message size of a schedule; default: 64K, or that of a file.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Ranks of a schedule; default: 8, or those of a file.")
+@click.option("--size", type=values.SIZE, help="Message size of a schedule; default: 64K, or that of a file.")
 @options.data
-@click.option("--grid", type=options.Grid(), help="Ranks of a schedule as a grid of columns x rows.")
+@click.option("--grid", type=values.GRID, help="Ranks of a schedule as a grid of columns x rows.")
 @options.runs
 def command(what: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path, **shape: Any) -> None:
     """RUN is an id, a path or `latest`; its formats are tables (csv, json, ...) and those of other tools. A schedule
@@ -72,7 +72,6 @@ def _asked(what: str, format_key: str, machine: str | None, shape: dict[str, Any
 
     if machine:
         raise UsageError(f"--machine {machine}: a schedule has no machine; omit it")
-    options.refuse_what_it_lacks(what)
     subject = options.subject(what)
     names = subject.axes.get("algorithms", ("",))
     if len(names) != 1 or names[0] in (ALL, DEFAULT):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.cli import options
+from linkwright.cli import options, values
 from linkwright.cli.columns import terminal_columns
 from linkwright.cli.output import print_json
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--machine", default="imported", show_default=True, metavar="NAME", help="The machine that was measured.")
 @click.option("--collective", metavar="NAME", help="The collective, if the file does not state it.")
-@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that took part, if the file does not state them.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Ranks that took part, if the file does not state them.")
 @options.on(help="The healthy machine to compare with; default: chosen by the devices that the log names.")
 @options.variant
 @options.as_json

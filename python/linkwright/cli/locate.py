@@ -11,7 +11,7 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.base.units import counted, format_rate
-from linkwright.cli import locate_job, locate_watch, options
+from linkwright.cli import locate_job, locate_watch, options, values
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -43,18 +43,16 @@ SHOWN = 5  # answers, pairs and remarks in a text
 @click.option("--hosts", metavar="LIST", help="Names of the hosts, in the order of the machine: `node[01-04]`, `a,b`.")
 @click.option("--run", "runs", is_flag=True, help="Run the tests in this MPI job, until the verdict.")
 @options.file("--log", help="With --run: append results to FILE.jsonl.")
-@click.option(
-    "--budget", type=options.Duration(), default="20m", show_default=True, help="With --run: stop after this."
-)
-@click.option("--watch", "interval", type=options.Duration(), metavar="TIME",
+@click.option("--budget", type=values.DURATION, default="20m", show_default=True, help="With --run: stop after this.")
+@click.option("--watch", "interval", type=values.DURATION, metavar="TIME",
               help="With --run: repeat the first tests this often, and say when a rate has changed.")  # fmt: skip
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="With --watch: stop after N rounds.")
 @click.option("--alarms", type=click.FloatRange(1e-6, 1000), default=0.1, show_default=True, metavar="N",
               help="With --watch: false alarms a day, of all rates together.")  # fmt: skip
 @options.file("--textfile", help="With --watch: metrics for the textfile collector of Prometheus, FILE.prom.")
-@click.option("--noise", type=options.Share(proper=True), default="3%", show_default=True,
+@click.option("--noise", type=values.PROPER_SHARE, default="3%", show_default=True,
               help="Relative deviation of a rate from run to run.")  # fmt: skip
-@click.option("--sure", type=options.Share(proper=True), default="95%", show_default=True,
+@click.option("--sure", type=values.PROPER_SHARE, default="95%", show_default=True,
               help="Probability that ends the search.")  # fmt: skip
 @options.file("--out", help="Write the machine with the fault to FILE.")
 @options.as_json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkwright.ask.exchange import PACKED
-from linkwright.ask.question import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_size
+from linkwright.ask.question import ALL, DEFAULT, DTYPES, OPS, check_size
 from linkwright.base import units
 from linkwright.base.errors import ShapeError, UsageError, unknown
+from linkwright.cli import values
 
 if TYPE_CHECKING:
     from linkwright.ask.sources import Source
@@ -40,122 +40,6 @@ class Command(click.Command):
 def _takes_one(parameter: click.Parameter) -> bool:
     """Whether a parameter is an option that takes exactly one value."""
     return isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag or parameter.count)
-
-
-class Size(click.ParamType):
-    """A number of bytes."""
-
-    name = "SIZE"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes from `64K`."""
-        try:
-            return value if isinstance(value, int) else units.parse_size(str(value))
-        except UsageError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Duration(click.ParamType):
-    """A time in seconds."""
-
-    name = "TIME"
-
-    def __init__(self, with_unit: bool = False):
-        self._with_unit = with_unit
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds from `90s`."""
-        try:
-            return value if isinstance(value, float) else units.parse_duration_s(str(value), self._with_unit)
-        except UsageError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Share(click.ParamType):
-    """A share of a whole; a `proper` one is above 0 and below all of it."""
-
-    name = "SHARE"
-
-    def __init__(self, proper: bool = False):
-        self._proper = proper
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """0.05 from `5%` or `0.05`; a bare `5` could mean 5 % or 500 %."""
-        if isinstance(value, float):
-            return value
-        match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(%?)", str(value).strip(), re.ASCII)
-        if not match:
-            self.fail(f"`{value}` is not a share; write `5%` or `0.05`", param, ctx)
-        number, percent = float(match[1]), bool(match[2])
-        if number >= 1 and not percent:
-            whole = f"{100 * number:g}"
-            if self._proper:
-                cure = f"`{number:g}%`, with its sign" if 1 < number < 100 else "one such as `95%`"
-                self.fail(f"`{value}` is not a share above 0 and below 100 %; write {cure}", param, ctx)
-            self.fail(f"`{value}` could be {number:g} % or {whole} %; write `{number:g}%` or `{whole}%`", param, ctx)
-        share = number / 100 if percent else number
-        if self._proper and not 0 < share < 1:
-            self.fail(f"`{value}` is not above 0 and below 100 %; write one such as `5%`", param, ctx)
-        return share
-
-
-class Grid(click.ParamType):
-    """Sides: columns, rows and any more."""
-
-    name = "CxR"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """(8, 8) from `8x8`, (4, 4, 2) from `4x4x2`."""
-        if isinstance(value, tuple):
-            return value
-        if not re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5})+", str(value), re.ASCII):
-            self.fail(f"`{value}` is not a grid; write columns x rows, such as `8x8` or `4x4x4`", param, ctx)
-        return tuple(int(side) for side in str(value).split("x"))
-
-
-class Watts(click.ParamType):
-    """A power."""
-
-    name = "W"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Watts from `270`; a number of Python may also be infinite, or none."""
-        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", str(value), re.ASCII) or not float(str(value)):
-            self.fail(f"`{value}` is not a power in watts; write a number above 0, such as `270`", param, ctx)
-        return float(str(value))
-
-
-RANKS = click.IntRange(1, MAX_RANKS)
-ROOT = click.IntRange(0, MAX_RANKS - 1)
-
-
-class RankCounts(click.ParamType):
-    """Numbers of ranks."""
-
-    name = "N"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """(4,) from `4`, (2, 4, 8) from `2,4,8`, (1, 2, 3, 4) from `1..4`."""
-        if isinstance(value, tuple):
-            return value
-        found: list[int] = []
-        for part in str(value).split(","):
-            match = re.fullmatch(r"(\d{1,30})(?:\.\.(\d{1,30}))?", part.strip(), re.ASCII)
-            if not match:
-                self.fail(f"`{value}` is not a number of ranks; write `8`, `2,4,8` or `1..8`", param, ctx)
-            first, last = int(match[1]), int(match[2] or match[1])
-            if last < first:
-                self.fail(f"`{part.strip()}` ends before it begins; write `{last}..{first}`", param, ctx)
-            for count in (first, last):
-                RANKS.convert(count, param, ctx)
-            if last - first >= _MOST_COUNTS:
-                self.fail(f"`{part.strip()}` is {last - first + 1} numbers of ranks; ask for at most {_MOST_COUNTS}")
-            found += range(first, last + 1)
-        return tuple(dict.fromkeys(found))
-
-
-_MOST_COUNTS = 1024  # each is a run of every algorithm at every size
-SEED = click.IntRange(0, (1 << 64) - 1)
 
 
 def _together(*options: Callable) -> Callable:
@@ -186,12 +70,12 @@ sizes = _together(
     click.option(
         "-b",
         "--min-bytes",
-        type=Size(),
+        type=values.SIZE,
         default="8",
         show_default=True,
         help=f"Smallest size: {units.SIZE_HELP}.",
     ),
-    click.option("-e", "--max-bytes", type=Size(), default="64K", show_default=True, help="Largest size."),
+    click.option("-e", "--max-bytes", type=values.SIZE, default="64K", show_default=True, help="Largest size."),
     click.option(
         "-f", "--factor", type=int, default=2, show_default=True, help="Multiply the size by this at each step."
     ),
@@ -199,21 +83,17 @@ sizes = _together(
 )
 
 _op = click.option("-o", "--op", type=click.Choice(OPS), default="sum", show_default=True, help="Reduction operator.")
-_root = click.option("-r", "--root", type=ROOT, default=0, show_default=True, help="Root of rooted collectives.")
-data = _together(
-    click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type."),
-    _op,
-    _root,
-)
+_root = click.option("-r", "--root", type=values.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
+
+
+def _data(dtypes: Iterable[str], help: str) -> Callable:
+    dtype = click.option("-d", "--dtype", type=click.Choice(list(dtypes)), default="f32", show_default=True, help=help)
+    return _together(dtype, _op, _root)
+
+
+data = _data(DTYPES, "Data type.")
 # The same for verbs that know how tokens of a dispatch are packed.
-packed_data = _together(
-    click.option(
-        "-d", "--dtype", type=click.Choice([*DTYPES, *PACKED]), default="f32", show_default=True,
-        help="Data type; fp8 and nvfp4: of a dispatch.",
-    ),
-    _op,
-    _root,
-)  # fmt: skip
+packed_data = _data([*DTYPES, *PACKED], "Data type; fp8 and nvfp4: of a dispatch.")
 
 shape = _together(
     click.option(
@@ -226,10 +106,12 @@ shape = _together(
         "otherwise all]",
     ),
     click.option(
-        "--ranks", "-p", type=RankCounts(),
+        "--ranks", "-p", type=values.RANK_COUNTS,
         help="Number of ranks, or several: `8`, `2,4,8`, `1..8`; default: all that the machine has.",
     ),
-    click.option("--grid", type=Grid(), help="Arrange the ranks in columns x rows, for two-dimensional algorithms."),
+    click.option(
+        "--grid", type=values.GRID, help="Arrange the ranks in columns x rows, for two-dimensional algorithms."
+    ),
 )  # fmt: skip
 
 _variant = _together(
@@ -255,7 +137,7 @@ _variant = _together(
 
 _seats = _together(
     click.option(
-        "--ranks-per-node", type=RANKS, metavar="N",
+        "--ranks-per-node", type=values.RANKS, metavar="N",
         help="For described machines: the first N endpoints of each node take part.",
     ),
     click.option(
@@ -305,7 +187,7 @@ runs = file(
     help="Folder that holds the run folders.",
 )  # fmt: skip
 
-seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
+seed = click.option("--seed", type=values.SEED, default=0, show_default=True, help="Seed of everything random.")
 
 sampling = _together(
     click.option(
@@ -321,17 +203,17 @@ skew = click.option("--skew", metavar="HOW", help="Arrival of ranks: none, unifo
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 watts = click.option(
-    "--watts", type=Watts(), metavar="W",
+    "--watts", type=values.WATTS, metavar="W",
     help="Nominal power of this machine; adds compute rates per watt.",
 )  # fmt: skip
 
 
 target = click.option(
-    "--target", type=Share(proper=True), default="5%", show_default=True,
+    "--target", type=values.PROPER_SHARE, default="5%", show_default=True,
     help="Measure each value until half of its 95 % interval is within this share of it, or time runs out.",
 )  # fmt: skip
 time_budget = click.option(
-    "--time-budget", type=Duration(), default="90s", show_default=True, help="Stop measuring after this time."
+    "--time-budget", type=values.DURATION, default="90s", show_default=True, help="Stop measuring after this time."
 )
 
 
@@ -512,6 +394,7 @@ def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> 
     """What the argument of a verb and its `--algorithm` name; a traffic pattern only with `patterns`."""
     from linkwright.ask import sources
 
+    refuse_what_it_lacks(named)
     if patterns and (pattern := pattern_of(named)):
         if algorithm not in (ALL, DEFAULT):
             raise UsageError(f"--algorithm: {named} has no algorithms; omit it")

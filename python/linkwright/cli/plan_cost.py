@@ -11,7 +11,7 @@ import click
 
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import options, values
 from linkwright.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     help="Algorithms or a library, such as `nccl-2.27`; the fastest of several counts.  [default: all]",
 )  # fmt: skip
 @click.option(
-    "--ranks", "-p", type=options.RankCounts(),
+    "--ranks", "-p", type=values.RANK_COUNTS,
     help="Number of ranks, or several: `8`, `2,4,8`; default: all that the machine has.",
 )  # fmt: skip
-@click.option("--grid", type=options.Grid(), help="Arrange the ranks in columns x rows, for an open grid.")
+@click.option("--grid", type=values.GRID, help="Arrange the ranks in columns x rows, for an open grid.")
 @click.option(
     "--sizes", metavar="A,B", help="Sizes to start from, such as `1K,64K,4M`; default: 64 B to 1 GiB by factors of 4."
 )

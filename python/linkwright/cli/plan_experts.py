@@ -13,7 +13,7 @@ from linkwright.ask.exchange import PACKED, read_counts
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.base.units import counted, format_grid, format_us
-from linkwright.cli import options
+from linkwright.cli import options, values
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MOST = 256  # ranks: direct exchanges of more take minutes
 @options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.seated
 @click.option("--ranks", "-p", type=click.IntRange(2, _MOST), help="Ranks; default: all that the machine has.")
-@click.option("--grid", type=options.Grid(), help="Ranks of a node x nodes; default: those of the machine.")
+@click.option("--grid", type=values.GRID, help="Ranks of a node x nodes; default: those of the machine.")
 @click.option(
     "--counts", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="CSV file of the tokens that each rank (row) has for each expert; one row is all ranks together.",
@@ -85,11 +85,10 @@ def command(
     if len(set(by_node)) != 1:
         said = f"has {', '.join(map(str, by_node))} on its nodes" if by_node else "has those of a node apart"
         raise UsageError(f"{each} ranks: {machine.name} {said}; place as many on each node, next to each other")
-    layout = (by_node[0], len(by_node)) if len(by_node) > 1 else None
-    if 1 in by_node or not layout:
-        layout = grid or layout
-    if grid and grid != layout:
+    nodes = (by_node[0], len(by_node))
+    if grid and grid != nodes and 1 not in nodes:
         raise UsageError(f"--grid {format_grid(grid)}: {machine.name} has {by_node[0]} ranks on each node; omit it")
+    layout = grid or (nodes if len(by_node) > 1 else None)
     given = {"--tokens": tokens, "--experts": experts, "--topk": topk}
     stated = [flag for flag, value in {**given, "--routing": routing}.items() if value is not None]
     if counts:

@@ -8,25 +8,25 @@ from pathlib import Path
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.base.units import parse_size
+from linkwright.cli import options, values
 from linkwright.cli.output import print_json, print_table
 
 
-class Bytes(options.Size):
-    """A size of at least one byte: `512`, `512B`, `4K`."""
+def _bytes(text: str) -> int:
+    """512 from `512` or `512B`; at least one."""
+    size = parse_size(text[:-1] if text.endswith("B") and text[:-1].isdigit() else text)
+    if size == 0:
+        raise UsageError(f"{text}: a round trip carries at least one byte each way; write 1 or more")
+    return size
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number of bytes."""
-        text = str(value)
-        size = super().convert(text[:-1] if text.endswith("B") and text[:-1].isdigit() else text, param, ctx)
-        if size == 0:
-            self.fail(f"{text}: a round trip carries at least one byte each way; write 1 or more", param, ctx)
-        return size
+
+_BYTES = values.Written("SIZE", _bytes)
 
 
 @click.command(cls=options.Command, name="io")
-@click.option("--in", "in_bytes", type=Bytes(), required=True, help="Bytes of the request; K and M are 1024-based.")
-@click.option("--out", "out_bytes", type=Bytes(), required=True, help="Bytes of the reply.")
+@click.option("--in", "in_bytes", type=_BYTES, required=True, help="Bytes of the request; K and M are 1024-based.")
+@click.option("--out", "out_bytes", type=_BYTES, required=True, help="Bytes of the reply.")
 @options.on(
     "machine", help="A described machine, or its file; default: the only shipped machine that describes round trips."
 )

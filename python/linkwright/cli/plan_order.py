@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.base.units import format_us
-from linkwright.cli import options
+from linkwright.base.units import format_us, parse_size
+from linkwright.cli import options, values
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -24,38 +24,34 @@ if TYPE_CHECKING:
 _MOST = 1024  # ranks: routes of more take hours
 
 
-class Exchanged(click.ParamType):
-    """Ranks and what they exchange: the ranks of a group, `8:1G`, or `named` ones, `0,4,8:64M`."""
+def _axis(match: re.Match[str]) -> Axis:
+    from linkwright.advise.plans.traffic import Axis
 
-    def __init__(self, named: bool = False):
-        self.name = "R,R:SIZE" if named else "N:SIZE"
-        self._named = named
+    return Axis(int(match[1]), parse_size(match[2]))
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Axis | Group:
-        """The size of groups and their bytes, or the group."""
-        from linkwright.advise.plans.traffic import Axis, Group
-        from linkwright.base.units import parse_size
 
-        ranks, _, size = str(value).partition(":")
-        if not re.fullmatch(r"\d{1,7}(,\d{1,7})+" if self._named else r"[1-9]\d{0,6}", ranks, re.ASCII) or not size:
-            example = "0,4,8:64M" if self._named else "8:256M"
-            self.fail(f"`{value}` is not a group; write ranks and bytes, such as `{example}`", param, ctx)
-        if self._named:
-            return Group("group", tuple(map(int, ranks.split(","))), parse_size(size))
-        return Axis(int(ranks), parse_size(size))
+def _group(match: re.Match[str]) -> Group:
+    from linkwright.advise.plans.traffic import Group
+
+    return Group("group", tuple(map(int, match[1].split(","))), parse_size(match[2]))
+
+
+_WRONG = "is not a group; write ranks and bytes, such as"
+_AXIS = values.pattern("N:SIZE", r"([1-9]\d{0,6}):(.+)", f"{_WRONG} `8:256M`", _axis)
+_GROUP = values.pattern("R,R:SIZE", r"(\d{1,7}(?:,\d{1,7})+):(.+)", f"{_WRONG} `0,4,8:64M`", _group)
 
 
 @click.command(cls=options.Command, name="order")
 @options.on("name", required=True, help="A described machine, or the path of its file.")
 @options.seated
-@click.option("--grid", type=options.Grid(), help="Arrange the endpoints in columns x rows, for an open grid.")
-@click.option("--tensor", type=Exchanged(), help="Ranks of a tensor group, and bytes of its allreduces in a step.")
-@click.option("--data", type=Exchanged(), help="Ranks of a data group, and bytes of its gradients.")
-@click.option("--pipeline", type=Exchanged(), help="Stages of a pipeline, and bytes between two of them, each way.")
+@click.option("--grid", type=values.GRID, help="Arrange the endpoints in columns x rows, for an open grid.")
+@click.option("--tensor", type=_AXIS, help="Ranks of a tensor group, and bytes of its allreduces in a step.")
+@click.option("--data", type=_AXIS, help="Ranks of a data group, and bytes of its gradients.")
+@click.option("--pipeline", type=_AXIS, help="Stages of a pipeline, and bytes between two of them, each way.")
 @click.option(
     "--group",
     "groups",
-    type=Exchanged(named=True),
+    type=_GROUP,
     multiple=True,
     help="Ranks of one allreduce, instead; may be repeated.",
 )

@@ -10,7 +10,7 @@ import click
 
 from linkwright.base.errors import LinkwrightError, NoLayoutError, NoPeakError, UsageError, unknown
 from linkwright.base.units import GIGA, KILO, MEGA, TERA, format_time
-from linkwright.cli import options
+from linkwright.cli import options, values
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.training_table import say
 
@@ -49,19 +49,10 @@ class Length(click.IntRange):
         return super().convert(int(match[1]) << {"": 0, "K": 10, "M": 20}[match[2]], param, ctx)
 
 
-class TokenCount(click.ParamType):
-    """A number of tokens such as `15T`."""
-
-    name = "TOKENS"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """15e12 from `15T`."""
-        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([KMBT]?)", str(value).strip(), re.ASCII)
-        if not match or not float(match[1]):
-            self.fail(f"`{value}` is not a number of tokens; write one such as `15T` or `300B`", param, ctx)
-        return float(match[1]) * _UNITS[match[2]]
-
-
+_TOKEN_COUNT = values.pattern(
+    "TOKENS", r"\s*(?=[\d.]*[1-9])(\d{1,15}(?:\.\d{1,6})?)([KMBT]?)\s*",
+    "is not a number of tokens; write one such as `15T` or `300B`", lambda match: float(match[1]) * _UNITS[match[2]],
+)  # fmt: skip
 _LENGTH = Length(1, 1 << 24)
 
 
@@ -98,9 +89,9 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
 @click.option("--overlap-dp/--no-overlap-dp", default=None, help="Hide gradients and parameters.  [default: on]")
 @click.option("--overlap-tp/--no-overlap-tp", default=None, help="Hide tensors behind products.  [default: off]")
 @click.option("--overlap-ep/--no-overlap-ep", default=None, help="Hide exchanges of experts.  [default: off]")
-@click.option("--efficiency", type=options.Share(), help="Share of the peak that products reach; default: calibrated "
+@click.option("--efficiency", type=values.SHARE, help="Share of the peak that products reach; default: calibrated "
               "where a study did so, else 50 %, from 25 to 75 %.")  # fmt: skip
-@click.option("--tokens", type=TokenCount(), help="Tokens of the whole training, for the time to train: `15T`.")
+@click.option("--tokens", type=_TOKEN_COUNT, help="Tokens of the whole training, for the time to train: `15T`.")
 @click.option(
     "--compare", multiple=True, metavar="LAYOUT",
     help="Another layout, such as `tp=8,pp=4`, with the other options as given; may be repeated.",
@@ -119,7 +110,7 @@ def _degree(name: str, text: str, usual: str = "1", kind: click.ParamType = _DEG
     "--prefill-nodes", type=click.IntRange(1), metavar="N",
     help="Nodes that only compute prompts, the first ones, and send keys and values to the others (--serve).",
 )  # fmt: skip
-@click.option("--watts", type=options.Watts(), metavar="W", help="Power of a GPU: adds the energy of --tokens, or of a "
+@click.option("--watts", type=values.WATTS, metavar="W", help="Power of a GPU: adds the energy of --tokens, or of a "
               "million output tokens (--serve).")  # fmt: skip
 @click.option("--price", type=click.FloatRange(0, min_open=True), metavar="PRICE", help="Price of a GPU and hour: adds "
               "the cost of the same.")  # fmt: skip

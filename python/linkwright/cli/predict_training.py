@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from linkwright.base.errors import UsageError
 from linkwright.base.units import NS_PER_S
-from linkwright.cli import options, training_table
+from linkwright.cli import options, training_table, values
 from linkwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -19,38 +18,25 @@ if TYPE_CHECKING:
     from linkwright.cli.predict_shown import Shown
 
 
-class Counts(click.ParamType):
-    """Whole numbers such as `1,2,4`."""
-
-    name = "N,.."
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
-        """[1, 2, 4] from `1,2,4`."""
-        if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", str(value), re.ASCII):
-            self.fail(f"`{value}` is not a list of counts; write whole numbers such as `1,2,4,8`", param, ctx)
-        return list(dict.fromkeys(int(part) for part in str(value).split(",")))
-
-
-class Positive(click.ParamType):
-    """A number above 0 such as `8.8e12`."""
-
-    name = "NUMBER"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """8.8e12 from its text."""
-        try:
-            number = float(str(value))
-        except ValueError:
-            number = 0.0
-        if not 0 < number < float("inf"):
-            self.fail(f"`{value}` is not a number above 0; write one such as `8.8e12`", param, ctx)
-        return number
+def _positive(text: str) -> float:
+    """8.8e12 from its text."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise UsageError(f"`{text}` is not a number above 0; write one such as `8.8e12`")
+    return number
 
 
+_COUNTS = values.pattern(
+    "N,..", r"[1-9]\d{0,8}(?:,[1-9]\d{0,8})*", "is not a list of counts; write whole numbers such as `1,2,4,8`",
+    lambda match: list(dict.fromkeys(int(part) for part in match[0].split(","))),
+)  # fmt: skip
 _OPTIONS = (
     click.option("--depth", type=click.IntRange(1), help="Training: depth of a network whose file leaves it open."),
-    click.option("--batch", type=Counts(), help="Training: batches; default: those of the network."),
-    click.option("--gpus", type=Counts(), help="Training: numbers of devices; default: those of the network."),
+    click.option("--batch", type=_COUNTS, help="Training: batches; default: those of the network."),
+    click.option("--gpus", type=_COUNTS, help="Training: numbers of devices; default: those of the network."),
     click.option(
         "--scaling", type=click.Choice(["strong", "weak"]),
         help="Training: split a batch over the devices (strong, default), or give each device one (weak).",
@@ -60,7 +46,7 @@ _OPTIONS = (
         help="Training: samples per second measured on one device, `250`, or by local batch, `16:210,64:250`.",
     ),
     click.option(
-        "--efficiency", type=options.Share(),
+        "--efficiency", type=values.SHARE,
         help="Training: share of the peak that one device reaches; default: 50 %, from 25 to 75 %.",
     ),
     click.option(
@@ -72,7 +58,8 @@ _OPTIONS = (
         help="Training: samples of the whole training, for the time to train; default: data set x epochs of the file.",
     ),
     click.option(
-        "--peak", type=Positive(), help="Training: operations per second of a device whose file does not state them."
+        "--peak", type=values.Written("NUMBER", _positive),
+        help="Training: operations per second of a device whose file does not state them.",
     ),
     click.option(
         "--algorithm", "-a", metavar="NAME",
@@ -84,7 +71,7 @@ _OPTIONS = (
         help="Training: path of the machine for allreduces; default: what the library's plan takes, or its first.",
     ),
     click.option(
-        "--bucket", type=options.Size(), metavar="SIZE",
+        "--bucket", type=values.SIZE, metavar="SIZE",
         help="Training: send gradients in buckets of at least SIZE during the backward pass; default: whole, after it.",
     ),
     click.option("--no-overlap", is_flag=True, help="Training: send buckets only after the backward pass."),
@@ -92,9 +79,9 @@ _OPTIONS = (
         "--input", type=click.Choice(["prefetched", "serial", "none"]),
         help="Training: copy input during the step (prefetched, default), before it (serial), or not at all.",
     ),
-    click.option("--imbalance", type=options.Share(), help="Training: how much longer the last device computes."),
+    click.option("--imbalance", type=values.SHARE, help="Training: how much longer the last device computes."),
     click.option(
-        "--skew", type=options.Duration(with_unit=True), help="Training: how much later the last device starts.",
+        "--skew", type=values.MODELLED_DURATION, help="Training: how much later the last device starts.",
     ),
 )  # fmt: skip
 

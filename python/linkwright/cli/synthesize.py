@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.ask.exchange import uneven
 from linkwright.base.errors import UsageError
 from linkwright.base.units import format_ps
-from linkwright.cli import exchanges, options
+from linkwright.cli import exchanges, options, values
 
 if TYPE_CHECKING:
     from linkwright.advise.synthesis import Outcome, Task
@@ -26,14 +25,14 @@ SIZES = "1K,1M,64M"
 @click.option(
     "--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="Find a schedule for each of these sizes."
 )
-@click.option("--ranks", "-p", type=options.RANKS, help="Number of ranks; default: all that the machine has.")
-@click.option("--grid", type=options.Grid(), help="Arrange the ranks in columns x rows.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Number of ranks; default: all that the machine has.")
+@click.option("--grid", type=values.GRID, help="Arrange the ranks in columns x rows.")
 @options.variant
 @exchanges.stated
 @options.packed_data
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option(
-    "--budget", "budget_s", type=options.Duration(), default="30s", show_default=True, metavar="TIME",
+    "--budget", "budget_s", type=values.DURATION, default="30s", show_default=True, metavar="TIME",
     help="Search at most this long for each size; `1ms` gives one of the smallest known schedules.",
 )  # fmt: skip
 @click.option(
@@ -106,11 +105,8 @@ def command(
     from linkwright.advise import synthesis
     from linkwright.executors import resolve_one
 
-    options.refuse_what_it_lacks(collective)
+    dealt = exchange.of(options.subject(collective), dtype, seed)
     target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))
-    dealt = None
-    if collective in uneven() or exchange != exchanges.NOTHING:
-        dealt = exchange.of(options.subject(collective), dtype, seed)
     if dealt and dealt.ranks and target.extent.ranks not in dealt.ranks:
         raise UsageError(f"--counts: of {dealt.ranks[0]} ranks, not {target.extent.ranks}; state -p {dealt.ranks[0]}")
     dtype = dealt.dtype if dealt else dtype

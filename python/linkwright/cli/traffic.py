@@ -19,7 +19,6 @@ def axes(subject: options.Subject, asked: Mapping[str, object]) -> dict[str, obj
         for name, option in _ONLY.items():
             if options.given(name):
                 raise UsageError(f"{option}: only patterns have it; omit it, or name `pattern/pairs`")
-        options.refuse_what_it_lacks(subject.collective or "")
         return {**found, "op": asked["op"], "metrics": ("time", "alg_bw", "bus_bw")}
     if options.given("op"):
         raise UsageError(f"--op: {subject.title} combines nothing; omit it")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.cli import options
+from linkwright.cli import options, values
 
 if TYPE_CHECKING:
     from linkwright.formats.tuning.rules import Table
@@ -31,7 +31,7 @@ SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
 @options.file("--out", help="Write to FILE; default: stdout.")
 @click.option("--collectives", metavar="A,B", help="Only these collectives; default: all that the runtime has.")
 @click.option(
-    "--ranks", "-p", type=options.RankCounts(),
+    "--ranks", "-p", type=values.RANK_COUNTS,
     help="With --on: numbers of ranks, such as `8` or `2,4,8`; default: all that the machine has.",
 )  # fmt: skip
 @click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With --on: message sizes.")

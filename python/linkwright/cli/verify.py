@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.units import counted
-from linkwright.cli import exchanges, options
+from linkwright.cli import exchanges, options, values
 from linkwright.cli.output import print_json, print_table
 from linkwright.cli.progress import Progress
 
@@ -29,10 +29,10 @@ USUAL_RANKS = 8
     help=f"Verify every algorithm on {len(SWEEP)} numbers of ranks up to {SWEEP[-1]}.",
 )
 @click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`.")
-@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: 8, or those of a file.")
-@click.option("--size", type=options.Size(), help="Message size in bytes; default: 64K, or that of a file.")
-@click.option("-r", "--root", type=options.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
-@click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
+@click.option("--ranks", "-p", type=values.RANKS, help="Ranks that take part; default: 8, or those of a file.")
+@click.option("--size", type=values.SIZE, help="Message size in bytes; default: 64K, or that of a file.")
+@click.option("-r", "--root", type=values.ROOT, default=0, show_default=True, help="Root of rooted collectives.")
+@click.option("--grid", type=values.GRID, help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
 @click.option(
     "--on", "machine", metavar="MACHINE", help="First lower the schedule for the default path of this machine."
 )
@@ -65,7 +65,6 @@ def command(
         raise UsageError(
             "name a collective or a source, or give --all: `linkwright verify allreduce -a ring --ranks 64`"
         )
-    options.refuse_what_it_lacks(what or "")
     dealt = exchange.of(options.subject(what, algorithm), "f32", 0) if what and exchange != exchanges.NOTHING else None
     if dealt:
         size, ranks = dealt.sizes[-1], ranks or (dealt.ranks or (None,))[0]
