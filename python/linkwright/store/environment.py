@@ -41,7 +41,7 @@ def collect() -> dict[str, object]:
         "affinity": sorted(os.sched_getaffinity(0)),
         "topology": _topology(),
         "clocks": _clocks(),
-        "memory_bytes": _memory_bytes(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "load_average": list(os.getloadavg()),
         "virtual": _flag_in_cpuinfo("hypervisor"),
         "cgroup_cpu_max": _read("/sys/fs/cgroup/cpu.max"),
@@ -68,10 +68,6 @@ def _os_name() -> str | None:
     with contextlib.suppress(OSError):
         return platform.freedesktop_os_release().get("PRETTY_NAME")
     return None
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _flag_in_cpuinfo(flag: str) -> bool:

@@ -38,7 +38,7 @@ class Journal:
         except OSError as error:
             raise StoreError(f"{path}: another process is writing this run; wait for it to end") from error
         with named(path):
-            self._length = _whole_bytes(path)
+            self._length = kept(path).rfind(b"\n") + 1
             self._file.truncate(self._length)
 
     def append(self, record: dict[str, object]) -> None:
@@ -84,8 +84,3 @@ def read(path: Path) -> Iterator[dict]:
             raise StoreError(f"{place}: is not JSON; {cure}") from error
         documents.check(record, documents.RECORD, place, cure)
         yield record
-
-
-def _whole_bytes(path: Path) -> int:
-    """The length up to and including the last newline."""
-    return kept(path).rfind(b"\n") + 1

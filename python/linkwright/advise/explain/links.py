@@ -345,7 +345,7 @@ def _exchanges(links: Sequence[Link], reference: HealthyRate | None, variant: Va
         for medium in dict.fromkeys(link.medium for link in its):
             rates = [link.rate or 0 for link in its if link.medium == medium]
             typical = statistics.median(rates)
-            kind = _carrier(medium, variant)
+            kind = medium if medium != "exchange" else "scale-out" if (variant.nodes or 1) > 1 else "scale-up"
             limit = (reference.scale_out if kind == "scale-out" else reference.scale_up) if reference else None
             share = typical / limit if limit else None
             name = {"scale-up": "NVLink or xGMI", "scale-out": "RDMA", "exchange": "all"}[medium]
@@ -364,11 +364,6 @@ def _exchanges(links: Sequence[Link], reference: HealthyRate | None, variant: Va
     yield LinkVerdict(
         "dispatch and combine by DeepEP", tuple(rows), min(words, key=WORDS.index, default=None), tuple(sentences)
     )
-
-
-def _carrier(medium: str, variant: Variant) -> str:
-    """What limits an exchange that does not say what it went through."""
-    return medium if medium != "exchange" else "scale-out" if (variant.nodes or 1) > 1 else "scale-up"
 
 
 def _late(test: str, links: Sequence[Link], typical: float) -> Iterator[str]:

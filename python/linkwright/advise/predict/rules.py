@@ -83,7 +83,7 @@ def _spread(count: int) -> list[int]:
 
 
 def _level(machine: _native.Machine, name: str, names: Sequence[str], others: list[int], units: int) -> Level:
-    latencies = {other: _round_trip_ns(machine, other) / 2 for other in others}
+    latencies = {other: _time_ns(machine, "ping_pong", other, SMALL_BYTES, 1) / 2 for other in others}
     near, far = min(others, key=latencies.get), max(others, key=latencies.get)
     rate = _rate(machine, near)
     few, many = (_stream_ns(machine, near, SMALL_BYTES, count) for count in STREAM)
@@ -98,10 +98,6 @@ def _level(machine: _native.Machine, name: str, names: Sequence[str], others: li
         _half_size(machine, near, rate),
         (many - few) / (STREAM[1] - STREAM[0]),
     )
-
-
-def _round_trip_ns(machine: _native.Machine, other: int) -> float:
-    return _time_ns(machine, "ping_pong", other, SMALL_BYTES, 1)
 
 
 def _stream_ns(machine: _native.Machine, other: int, size: int, count: int) -> float:

@@ -82,7 +82,7 @@ class Task:
             heard(improvement)
         assert found.answer, "a search that ends well has found something"
         counts = (found.tried or 0, found.unseen or 0)
-        known = self._known(improvements)
+        known = next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
         return Outcome(self, found.answer, known, self.bound(found.answer), *counts, interrupted, found.fastest)
 
     def binds(self, one: Mapping[str, Any]) -> dict[str, object]:
@@ -96,10 +96,6 @@ class Task:
         shares = {cause: share for cause, share in answer.critical.items() if share}
         busiest = {name: links[0][name] for name in ("link", "busy_share")} if links else None
         return {"critical_path": shares, "busiest_link": busiest}
-
-    def _known(self, improvements: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """The best known algorithm: known ones are looked at first."""
-        return next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
 
     def bound(self, best: Mapping[str, Any]) -> Limit | None:
         """What no schedule beats, of an uneven exchange none with the copies of `best`; None where nothing is known."""

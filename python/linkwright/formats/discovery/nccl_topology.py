@@ -233,7 +233,7 @@ def _buses(reader: _Reader) -> dict[tuple[str, str], int]:
 
 def _device(reader: _Reader, asked: GpuKind | None) -> GpuKind:
     """What the GPUs are, by their architecture or PCI id; all are alike."""
-    ids = _pci_ids(reader)
+    ids = {f"{_hex(place.element, 'vendor')}:{_hex(place.element, 'device')}" for _, place in reader.gpus}
     known = {gpus.of_pci(pci) for pci in ids}
     exact = reader.by_class or None not in known
     said = ids if reader.by_class else {_architecture(reader, element) for element, _ in reader.gpus}
@@ -253,10 +253,6 @@ def _device(reader: _Reader, asked: GpuKind | None) -> GpuKind:
         which = "names no GPU" if said == {":"} else f"unknown GPU {', '.join(sorted(said))}"
         raise FileError(f"{reader.file}: {which}; {gpus.listed()}")
     return device
-
-
-def _pci_ids(reader: _Reader) -> set[str]:
-    return {f"{_hex(place.element, 'vendor')}:{_hex(place.element, 'device')}" for _, place in reader.gpus}
 
 
 def _hex(element: Element, key: str) -> str:

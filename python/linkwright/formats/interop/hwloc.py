@@ -56,7 +56,7 @@ def _render(content: Content) -> str:
     if not rows:
         raise StoreError(f"{content.run}: holds no matrix between endpoints; run the suite `dissect` for one")
     machine = content.only_machine(rows, "matrices")
-    names = _endpoints(rows)
+    names = list(dict.fromkeys(name for row in rows for name in row["placement"].split("->")))
     processors = {name: int(match[1]) for name in names if (match := re.fullmatch(r"cpu (\d+)", name))}
     # Only processors of a measured host are in the topology that its system claims; SMs of its GPU are not.
     measured = not is_modelled(rows[0]["executor"]) and bool(processors) and bool(content.environment.get("topology"))
@@ -79,11 +79,6 @@ def _render(content: Content) -> str:
 def _is_of_a_matrix(row: dict) -> bool:
     """Whether it is of messages between two endpoints; a probe between them, such as `cache_line`, sends none."""
     return bool(row["placement"]) and "->" in row["placement"] and row["size_bytes"] is not None and not row["axes"]
-
-
-def _endpoints(rows: list[dict]) -> list[str]:
-    """Names of all endpoints of the matrices, in order of appearance."""
-    return list(dict.fromkeys(name for row in rows for name in row["placement"].split("->")))
 
 
 def _claimed(environment: dict) -> list[_Object]:

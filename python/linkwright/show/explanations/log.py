@@ -20,7 +20,6 @@ from .shared import duration, effects, share, time
 if TYPE_CHECKING:
     from linkwright.advise.explain.hypotheses import Case
     from linkwright.advise.explain.log import Answer
-    from linkwright.advise.explain.suspects import Suspect
     from linkwright.formats.logs import Log
     from linkwright.show.picture.scene import Scene
 
@@ -127,7 +126,7 @@ def _suspects(answer: Answer) -> list[Section]:
         [
             Cell(f"{place}", place, tone="strong"),
             Cell("stated" if suspect.probability == 1 else f"{suspect.probability:.0%}", suspect.probability),
-            _away(suspect),
+            Cell(apart_in_words(suspect.distance), suspect.distance),
             Cell(case.what, tone="strong", detail=_detail(case, at)),
             case.cause, Cell(case.check, tone="code"), case.cure,
         ]
@@ -148,10 +147,6 @@ def _detail(case: Case, at: int) -> str:
         if at
         else ""
     )
-
-
-def _away(suspect: Suspect) -> Cell:
-    return Cell(apart_in_words(suspect.distance), suspect.distance)
 
 
 def _points(answer: Answer) -> Table:

@@ -31,7 +31,7 @@ def schedule(found: Found, scenes: Sequence[Scene]) -> Report:
             *([("Chosen by the library", asked.chosen)] if asked.chosen else []),
         ],
         sections=[
-            Section("In short", [_conclusion(found), *_moving(scenes)]),
+            Section("In short", [_conclusion(found), *([Moving(scenes)] if scenes else [])]),
             Section("Where the time goes", [_spent(found), _busiest(found)]),
             *effects(found.binds, "What binds it"),
             Section("What would be faster", [*_searched(found), _better(found)]),
@@ -51,10 +51,6 @@ def _conclusion(found: Found) -> Text:
         name, time_us = found.better[0]
         told.append(f"{name} takes {duration(time_us)}, {1 - time_us / found.time_us:.0%} less.")
     return Text([" ".join(told)])
-
-
-def _moving(scenes: Sequence[Scene]) -> list[Item]:
-    return [Moving(scenes)] if scenes else []
 
 
 def _spent(found: Found) -> Table:

@@ -51,7 +51,7 @@ def read(paths: Sequence[Path], ranks: int | None, where: str) -> list[Trace]:
     if ranks is not None and len(paths) != ranks and len(paths) != 1:
         raise FileError(f"{where}: ranks is {ranks}, and there are {len(paths)} files; give one for each rank, or one")
     room = Room()
-    traces = [_trace(path, room) for path in by_rank]
+    traces = [parse(_content(path), str(path), room) for path in by_rank]
     if ranks is None or len(traces) == ranks:
         return traces
     if ranks > MOST_RANKS or ranks * len(traces[0].nodes) > MOST_NODES:
@@ -87,10 +87,6 @@ def _rank(path: Path) -> int | None:
         if match := pattern.fullmatch(stem):
             return int(match[1])
     return None
-
-
-def _trace(path: Path, room: Room) -> Trace:
-    return parse(_content(path), str(path), room)
 
 
 def parse(data: bytes, name: str, room: Room | None = None) -> Trace:

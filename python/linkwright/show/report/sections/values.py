@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -145,7 +144,7 @@ def limits(rows: Rows, x: str, name: str = "", series: str = "") -> Curve | None
     known = rows[given(rows["yardstick"])]
     if not len(known):
         return None
-    best = known.ordered(x, "yardstick").distinct(x, keep=_loosest(known))
+    best = known.ordered(x, "yardstick").distinct(x, keep="last" if is_rate(known["unit"][0]) else "first")
     kinds = " or ".join(sorted(set(best["yardstick_kind"])))
     return Curve(
         name=f"{kinds} {name}".strip(),
@@ -155,11 +154,6 @@ def limits(rows: Rows, x: str, name: str = "", series: str = "") -> Curve | None
         notes=[limit_words(name) for name in best["yardstick_name"]],
         series=series,
     )
-
-
-def _loosest(rows: Rows) -> Literal["first", "last"]:
-    """Where rows differ: the greatest rate, or the least time."""
-    return "last" if is_rate(rows["unit"][0]) else "first"
 
 
 def with_limit(rows: Rows, x: str, name: str) -> list[Curve]:
