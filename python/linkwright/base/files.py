@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,6 @@ from linkwright.base.errors import FileError, StoreError, UsageError
 
 if TYPE_CHECKING:
     import gzip
-    import io
 
 STDIN = Path("-")
 # Of a file that is read as a whole.

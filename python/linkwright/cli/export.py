@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from linkwright.ask.question import ALL, DEFAULT
+from linkwright.ask.question import ALL, DEFAULT, Scheduled
 from linkwright.base.errors import UsageError
 from linkwright.cli import options, values
-
-if TYPE_CHECKING:
-    from linkwright.ask.question import Scheduled
 
 # Ranks and bytes of a schedule.
 USUAL = (8, 64 << 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from linkwright.cli import locate_job, locate_watch, options, values
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from linkwright.advise.locate.effects import FaultModel
     from linkwright.advise.locate.posterior import Observation, Posterior
     from linkwright.advise.locate.results import CheckedRates

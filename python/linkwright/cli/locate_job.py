@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from linkwright.base.units import MEGA, US_PER_S, counted, format_size
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from linkwright.advise.locate.posterior import Observation
     from linkwright.advise.locate.rounds import Test
     from linkwright.cli.locate import LocateTask

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from linkwright.cli import locate_job
 from linkwright.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from linkwright.advise.locate.parts import Floats
     from linkwright.advise.locate.posterior import Observation
     from linkwright.advise.locate.watch import RateChange

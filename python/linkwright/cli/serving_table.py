@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +13,6 @@ from linkwright.cli.output import print_json, print_table
 from linkwright.cli.training_table import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from linkwright.advise.predict.llm.serving import PassTime, ServingForecast
 
 # A part of a pass above this share decides it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +12,6 @@ from linkwright.base.units import NS_PER_S, format_time
 from linkwright.show.shown import duration, span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from linkwright.advise.predict.training import Training
     from linkwright.advise.predict.training.lead import Lead
     from linkwright.advise.predict.training.step import Step

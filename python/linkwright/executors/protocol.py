@@ -15,16 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeVar
 
+from linkwright._native import Schedule
 from linkwright.ask.question import Question
 from linkwright.base.errors import UsageError
 from linkwright.store.record import Outcome, Record
 
 from .measured import Measured
-
-if TYPE_CHECKING:
-    from linkwright._native import Schedule
 
 # Assumed for a machine that does not describe its caches, so that sweeps end early rather than late.
 LAST_CACHE = 1 << 20

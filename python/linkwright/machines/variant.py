@@ -14,12 +14,9 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from linkwright import _native
 from linkwright.base.errors import UsageError, unknown
-
-if TYPE_CHECKING:
-    from linkwright import _native
 
 # More nodes than a machine has whose links are described one by one.
 MOST_NODES = 1 << 16

@@ -10,9 +10,9 @@ from linkwright.base.units import counted
 from linkwright.formats.logs import Log
 
 from . import links, verdict, waiting
+from .links import LinkVerdict
 
 if TYPE_CHECKING:
-    from .links import LinkVerdict
     from .log import Answer
     from .schedule import Found
     from .sensitivity import Effect

@@ -13,16 +13,14 @@ import importlib
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from linkwright import _native
 from linkwright.ask import sources
 from linkwright.base import registry, toml
 from linkwright.base.errors import FileError, UsageError
 from linkwright.base.files import read_text
 from linkwright.base.toml import LINE, Choice, Key, Keys, Place, Table, only
-
-if TYPE_CHECKING:
-    from linkwright import _native
 
 FORMAT = 1
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,13 +21,10 @@ from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
 from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Pattern
 from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
-from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
+from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, Table, whole
 from linkwright.libraries import library
 from linkwright.libraries.questions import collective_question, planned
 from linkwright.session.suite.expand import algorithms_of
-
-if TYPE_CHECKING:
-    from linkwright.base.toml import Table
 
 # With more endpoints than this, some algorithms have too many messages to simulate in a reasonable time.
 BEST_OF_ALL_RANKS = 1024

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from linkwright import _native
 from linkwright.advise.predict import rules
 from linkwright.advise.predict.rates import DTYPES, PRODUCT_SIDE, capacity_bytes
 from linkwright.base.units import NS_PER_S, TERA, format_rate, format_time
-
-if TYPE_CHECKING:
-    from linkwright import _native
 
 SIDE = f"{PRODUCT_SIDE:,}"
 PREAMBLE = (

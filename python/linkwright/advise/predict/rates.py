@@ -8,14 +8,10 @@ program nor the machine gives a rate, there is no forecast.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from linkwright import _native
 from linkwright.base.errors import WaivedError
+from linkwright.base.toml import Table
 from linkwright.base.units import NS_PER_S, PS_PER_S
-
-if TYPE_CHECKING:
-    from linkwright.base.toml import Table
 
 # Large enough that start-up costs vanish, small enough for the memory of one chip.
 PRODUCT_SIDE = 2048

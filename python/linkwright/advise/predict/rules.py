@@ -14,17 +14,14 @@ load. What an endpoint does alone comes from the models of the probes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.advise.predict.rates import capacity_bytes, product_flops_per_s, read_bytes_per_s
 from linkwright.ask.answer import How, ask
 from linkwright.base.errors import WaivedError
 from linkwright.base.units import PS_PER_NS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SMALL_BYTES = 8
 MOST_BYTES = 1 << 24

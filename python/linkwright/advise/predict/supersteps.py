@@ -14,18 +14,14 @@ in-place collective its array, otherwise what arrives at the busiest endpoint).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from linkwright import _native
 from linkwright.advise.predict import Forecast, Part, Room, head_keys
 from linkwright.advise.predict.messages import MESSAGE, Exchange, Where, exchange
 from linkwright.advise.predict.rates import DTYPES, Rates, capacity_bytes
 from linkwright.ask.question import MAX_RANKS
-from linkwright.base.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Tables, whole
+from linkwright.base.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Table, Tables, whole
 from linkwright.machines.variant import grid_of
-
-if TYPE_CHECKING:
-    from linkwright import _native
-    from linkwright.base.toml import Table
 
 # More rounds are no program that ends.
 MOST_TIMES = 10**12

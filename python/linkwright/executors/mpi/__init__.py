@@ -19,14 +19,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from linkwright._native import Schedule
 from linkwright.base.errors import ShapeError
 from linkwright.base.extras import install
 from linkwright.store.record import Outcome, Record
-
-if TYPE_CHECKING:
-    from linkwright._native import Schedule
 
 from ..protocol import ANY, Executor, Extent, Launch, OwnAlgorithm, Shared, Target
 from .names import NATIVE, NATIVE_IN_PLACE

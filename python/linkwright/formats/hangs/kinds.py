@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from linkwright.formats.logs import Source
+from linkwright.formats.logs import Source
 
 # A call was enqueued by the program, its kernel began, its kernel ended. `entered`: enqueued and not completed, but
 # nothing says whether its kernel began.

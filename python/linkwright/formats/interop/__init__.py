@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linkwright._native import Machine
+from linkwright.ask.question import Scheduled
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.files import check_place
 
@@ -18,8 +20,6 @@ from . import hwloc, logs, nccl_tests, openmpi_rules, tables, tt_metalium
 from .formats import Content, Exporter, Importer, Rows
 
 if TYPE_CHECKING:
-    from linkwright._native import Machine
-    from linkwright.ask.question import Scheduled
     from linkwright.store.run import Run
 
 EXPORTERS = (*tables.EXPORTERS, hwloc.EXPORTER, nccl_tests.EXPORTER, openmpi_rules.EXPORTER, tt_metalium.EXPORTER)

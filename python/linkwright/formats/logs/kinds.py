@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from .facts import Facts, Gathered
+from .lines import Source
 from .ranks import TimedOperation
-
-if TYPE_CHECKING:
-    from .lines import Source
 
 # What the numbers of a table are: of a whole collective, of one message one way, or of a stream of messages.
 Quantity = Literal["collective", "latency", "bandwidth"]

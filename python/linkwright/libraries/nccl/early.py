@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.ask import schedules
+from linkwright.ask.question import Collective
 from linkwright.libraries.nccl.protocol import low_latency, plan
 from linkwright.libraries.nccl.search import Ring, closes, hop_matrix, rings
-
-if TYPE_CHECKING:
-    from linkwright.ask.question import Collective
 
 # Those whose ring algorithm exists in the registry.
 COLLECTIVES = ("allreduce", "broadcast", "reduce", "allgather", "reduce_scatter")

@@ -17,13 +17,10 @@ import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from linkwright import _native
 from linkwright.base.errors import FileError, unknown
 from linkwright.libraries.nccl.constants import PROTOCOLS
-
-if TYPE_CHECKING:
-    from linkwright import _native
 
 PEER = ("nvlink", "xgmi")  # classes of links between GPUs
 HOSTS = ("intel", "amd", "arm", "power", "other")

@@ -7,18 +7,15 @@ since 2.18                      the library's own model chooses, `choice.py`, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from linkwright import _native
+from linkwright.ask.question import Collective
 from linkwright.base.errors import FileError
 from linkwright.libraries.nccl import constants, early, shapes
 from linkwright.libraries.nccl.choice import Choice, chooser
 from linkwright.libraries.nccl.hardware import Hardware, hardware
 from linkwright.libraries.nccl.lines import Line, line
 from linkwright.libraries.nccl.search import VERSIONS as EARLY
-
-if TYPE_CHECKING:
-    from linkwright import _native
-    from linkwright.ask.question import Collective
 
 VERSIONS = (*EARLY, *reversed(constants.versions()))
 REDUCED = ("allreduce", "broadcast", "reduce", "allgather", "reduce_scatter")

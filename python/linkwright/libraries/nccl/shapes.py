@@ -23,9 +23,9 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from linkwright import _native
+from linkwright.ask.question import Collective
 from linkwright.base.errors import WaivedError
 from linkwright.base.units import PS_PER_S, PS_PER_US
 from linkwright.libraries.nccl.choice import Choice
@@ -33,9 +33,6 @@ from linkwright.libraries.nccl.constants import SIMPLE, chunks
 from linkwright.libraries.nccl.graphs import GIGA
 from linkwright.libraries.nccl.hardware import Hardware
 from linkwright.libraries.nccl.search import search
-
-if TYPE_CHECKING:
-    from linkwright.ask.question import Collective
 
 # Slices of one message that a library cuts at most, as far as it matters; pipelines are long.
 MOST_SLICES = {

@@ -9,18 +9,15 @@ Its model has the shape of NCCL's; the constants are its own (`constants.toml`).
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
+from linkwright import _native
+from linkwright.ask.question import Collective
 from linkwright.base.errors import unknown
 from linkwright.libraries.nccl.choice import TUNERS, Chooser
 from linkwright.libraries.nccl.hardware import Hardware, hardware
 from linkwright.libraries.nccl.plans import COLLECTIVES, OPTIONAL, REQUIRED, SENT, Planned, carried_out
 from linkwright.libraries.rccl import constants
 from linkwright.libraries.rccl.rates import SERVED, Tuner
-
-if TYPE_CHECKING:
-    from linkwright import _native
-    from linkwright.ask.question import Collective
 
 NAME = "RCCL"
 VERSIONS = constants.versions()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from linkwright.ask.question import Probe
 from linkwright.base.stats import bandwidth
 from linkwright.executors import probes
 from linkwright.store.schema import COMPARED, COMPARED_NAMES
 
 if TYPE_CHECKING:
-    from linkwright.ask.question import Probe
-
     from .context import Context, Row
 
 # Columns that tell how far to trust a value.

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.links import verdict
+from linkwright.advise.explain.links import LinkVerdict, verdict
+from linkwright.formats.logs import Log
 from linkwright.show.report.model import Cell, Column, Report, Section, Table, Text
 
 from .shown import complained, wrapped
-
-if TYPE_CHECKING:
-    from linkwright.advise.explain.links import LinkVerdict
-    from linkwright.formats.logs import Log
 
 
 def text(found: Sequence[LinkVerdict], source: str, log: Log) -> Iterator[str]:

@@ -7,21 +7,25 @@ hypothesis, in step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, binds_in_words, bus_rate, doubts, heading, verdict_in_words
+from linkwright.advise.explain.hypotheses import Case
+from linkwright.advise.explain.log import (
+    Answer,
+    apart_in_words,
+    binds_in_words,
+    bus_rate,
+    doubts,
+    heading,
+    verdict_in_words,
+)
 from linkwright.base import units
 from linkwright.base.units import GIGA
+from linkwright.formats.logs import Log
+from linkwright.show.picture.scene import Scene
 from linkwright.show.report import quantity
 from linkwright.show.report.model import Axis, Cell, Column, Curve, Item, Moving, Plot, Report, Section, Table, Text
 
 from .shared import duration, effects, share, time
-
-if TYPE_CHECKING:
-    from linkwright.advise.explain.hypotheses import Case
-    from linkwright.advise.explain.log import Answer
-    from linkwright.formats.logs import Log
-    from linkwright.show.picture.scene import Scene
 
 _CURVES = 3  # hypotheses in the chart
 _SUSPECTS = (

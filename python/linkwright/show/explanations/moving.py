@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from linkwright import _native
+from linkwright.advise.explain.faster import Faster
+from linkwright.advise.explain.log import Answer
+from linkwright.advise.explain.system import System
+from linkwright.ask.question import Scheduled
 from linkwright.base import units
 from linkwright.base.errors import LinkwrightError
+from linkwright.show.picture.scene import Scene
+from linkwright.store.run import Run
 
 if TYPE_CHECKING:
-    from linkwright.advise.explain.faster import Faster
-    from linkwright.advise.explain.log import Answer
     from linkwright.advise.explain.schedule import Found
-    from linkwright.advise.explain.system import System
-    from linkwright.ask.question import Scheduled
-    from linkwright.show.picture.scene import Scene
-    from linkwright.store.run import Run
 
 
 def of_logs(answers: Sequence[Answer]) -> dict[int, list[Scene]]:

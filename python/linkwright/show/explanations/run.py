@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.run import value
+from linkwright.advise.explain.run import Fastest, OneRow, value
 from linkwright.base.units import NS_PER_US
+from linkwright.show.picture.scene import Scene
 from linkwright.show.report import quantity
 from linkwright.show.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
 
 from .shared import share, time
-
-if TYPE_CHECKING:
-    from linkwright.advise.explain.run import Fastest, OneRow
-    from linkwright.show.picture.scene import Scene
 
 _NOTHING = Cell("—", -1, tone="quiet")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.base import units
 from linkwright.base.units import US_PER_S
+from linkwright.show.picture.scene import Scene
 from linkwright.show.report.model import Cell, Column, Item, Moving, Report, Section, Table, Text
 from linkwright.show.report.spent import Spent, compared
 
@@ -14,7 +15,6 @@ from .shared import duration, effects, share, time
 
 if TYPE_CHECKING:
     from linkwright.advise.explain.schedule import Found
-    from linkwright.show.picture.scene import Scene
 
 
 def schedule(found: Found, scenes: Sequence[Scene]) -> Report:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from linkwright.advise.explain.sensitivity import Effect
 from linkwright.base.units import US_PER_S
 from linkwright.show.report import quantity
 from linkwright.show.report.model import Cell, Column, Section, Table
-
-if TYPE_CHECKING:
-    from linkwright.advise.explain.sensitivity import Effect
 
 _EFFECTS = (
     Column("Number of the machine file"),

@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.advise.explain.log import apart_in_words, binds_in_words, doubts, heading, verdict_in_words
+from linkwright.advise.explain.faster import Faster
+from linkwright.advise.explain.log import Answer, apart_in_words, binds_in_words, doubts, heading, verdict_in_words
+from linkwright.advise.explain.sensitivity import Effect
 from linkwright.base import units
 from linkwright.base.units import GIGA
+from linkwright.formats.logs import Log
 
 if TYPE_CHECKING:
-    from linkwright.advise.explain.faster import Faster
-    from linkwright.advise.explain.log import Answer
     from linkwright.advise.explain.schedule import Found
-    from linkwright.advise.explain.sensitivity import Effect
-    from linkwright.formats.logs import Log
 
 WIDTH = 80
 ADVISED = 3  # hypotheses with what to do; a page has it for all

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from linkwright import _native
+from linkwright import _native
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,16 @@ Every number is modelled, so none has an interval; `low to high` is what the ass
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from linkwright.advise.predict.training.lead import COMMUNICATION, crossovers, ratio, verdict
+from linkwright.advise.predict import Forecast, Part
+from linkwright.advise.predict.training import Training
+from linkwright.advise.predict.training.lead import COMMUNICATION, Lead, crossovers, ratio, verdict
+from linkwright.advise.predict.training.step import Step
 from linkwright.base.units import NS_PER_S, NS_PER_US
 from linkwright.show.shown import duration, span
 
 from . import cells, quantity, what_if
 from .model import Axis, Cell, Column, Curve, Plot, Report, Section, Table, Text
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict import Forecast, Part
-    from linkwright.advise.predict.training import Training
-    from linkwright.advise.predict.training.lead import Lead
-    from linkwright.advise.predict.training.step import Step
 
 _NOTHING = Cell("—", -1, tone="quiet")  # the reason stands in the first such cell of the row
 _HELP = {

@@ -17,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright import executors
+from linkwright.advise.explain.imported import LogJudged
 from linkwright.base.errors import StoreError
 from linkwright.base.files import read_text
 from linkwright.base.rows import Column, Rows, among, given, unique
@@ -30,9 +31,6 @@ from linkwright.store import run as store
 from linkwright.store.topology import Topology
 
 from . import quantity
-
-if TYPE_CHECKING:
-    from linkwright.advise.explain.imported import LogJudged
 
 COLUMNS = tuple(schema.RESULTS)
 _SCALED = ("value", "ci_low", "ci_high", "limit", "bound", "best_seen", "reference_value")

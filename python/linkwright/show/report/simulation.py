@@ -6,10 +6,11 @@ Every number is modelled and exact for the machine as described.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from linkwright import _native
 from linkwright.ask import answer as ask
 from linkwright.ask.question import Collective, Scheduled
 from linkwright.base import units
@@ -23,9 +24,6 @@ from linkwright.store.schema import METRICS
 
 from . import cells, quantity
 from .model import Cell, Column, Item, Moving, Report, Section, Table, Text
-
-if TYPE_CHECKING:
-    from linkwright import _native
 
 Row = Mapping[str, Any]
 _SEVERAL = 1.5  # times as long as one run: several

@@ -6,19 +6,16 @@ Messages are simulated on the described machine in every point; only the time of
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from linkwright.advise.predict.training import Training
 from linkwright.advise.predict.training.lead import COMMUNICATION
+from linkwright.advise.predict.training.step import Choices, Step, Trainer
 from linkwright.base.errors import LinkwrightError
 from linkwright.base.units import NS_PER_S
 from linkwright.show.shown import duration
 
 from . import quantity
 from .model import Point, Slider, WhatIf
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict.training import Training
-    from linkwright.advise.predict.training.step import Choices, Step, Trainer
 
 FASTER = (0.5, 1.0, 2.0, 4.0)  # than assumed
 BUCKET_BYTES = 25 << 20  # what PyTorch takes where nothing else is asked for

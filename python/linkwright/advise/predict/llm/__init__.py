@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from linkwright import _native
 from linkwright.advise.predict.llm import compute, errors
 from linkwright.advise.predict.llm.layout import ParallelLayout
 from linkwright.advise.predict.llm.memory import GpuMemory, memory
@@ -29,9 +29,6 @@ from linkwright.advise.predict.llm.together import GroupExchanges, per_node
 from linkwright.advise.predict.rates import capacity_bytes
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO, NS_PER_S, S_PER_H
-
-if TYPE_CHECKING:
-    from linkwright import _native
 
 __all__ = [
     "PROGRAM",

@@ -15,18 +15,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from linkwright.advise.predict.llm.model import EXPERT
+from linkwright import _native
+from linkwright.advise.predict.llm.layout import ParallelLayout
+from linkwright.advise.predict.llm.model import EXPERT, Transformer
 from linkwright.advise.predict.training.compute import EFFICIENCY, peak_flops, stated
 from linkwright.base.errors import NoPeakError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
 from linkwright.machines import ASSUMED, gpus
-
-if TYPE_CHECKING:
-    from linkwright import _native
-    from linkwright.advise.predict.llm.layout import ParallelLayout
-    from linkwright.advise.predict.llm.model import Transformer
 
 WIDE = ("bf16", "half")  # precisions of 16 bits
 # Share of the memory's rate that streaming kernels reach (assumed), and of products that NVFP4 leaves in bf16.

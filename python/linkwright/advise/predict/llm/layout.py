@@ -14,12 +14,9 @@ This is the order `tp-cp-ep-dp-pp` of Megatron-LM, whose experts are not split b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from linkwright.advise.predict.llm.model import Transformer
 from linkwright.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict.llm.model import Transformer
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,9 @@ Source: Korthikanti et al., *Reducing Activation Recomputation in Large Transfor
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from linkwright.advise.predict.llm.model import DENSE, EXPERT
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict.llm.layout import ParallelLayout
-    from linkwright.advise.predict.llm.model import Transformer
+from linkwright.advise.predict.llm.layout import ParallelLayout
+from linkwright.advise.predict.llm.model import DENSE, EXPERT, Transformer
 
 WEIGHT, GRADIENT, OPTIMIZER = 2, 4, 12
 # Context of the driver, communicators, fragments of the allocator: an assumption, stated in the answer.

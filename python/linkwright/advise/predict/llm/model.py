@@ -18,13 +18,9 @@ attention).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from linkwright.advise.predict import head_keys
-from linkwright.base.toml import FLAG, TEXT, Key, Many, OneTable, whole
-
-if TYPE_CHECKING:
-    from linkwright.base.toml import Table
+from linkwright.base.toml import FLAG, TEXT, Key, Many, OneTable, Table, whole
 
 _WIDTH, _COUNT = whole(1, 1 << 24), whole(1, 1 << 16)
 MODEL = {

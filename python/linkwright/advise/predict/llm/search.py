@@ -12,19 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
 
+from linkwright.advise.predict.llm import ModelForecast
+from linkwright.advise.predict.llm.compute import ChipRates
 from linkwright.advise.predict.llm.layout import ParallelLayout
 from linkwright.advise.predict.llm.memory import memory
+from linkwright.advise.predict.llm.model import Transformer
 from linkwright.advise.predict.llm.step import step
+from linkwright.advise.predict.llm.together import WireExchanges
 from linkwright.base.errors import NoLayoutError, UsageError
 from linkwright.base.units import GIGA
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict.llm import ModelForecast
-    from linkwright.advise.predict.llm.compute import ChipRates
-    from linkwright.advise.predict.llm.model import Transformer
-    from linkwright.advise.predict.llm.together import WireExchanges
 
 STATES = ((1, "none"), (3, "none"), (1, "full"), (3, "full"))
 PIECES = (1, 2, 4)

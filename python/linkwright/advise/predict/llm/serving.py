@@ -29,20 +29,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm import compute, errors
+from linkwright.advise.predict.llm.compute import ChipRates
+from linkwright.advise.predict.llm.layout import ParallelLayout
 from linkwright.advise.predict.llm.memory import RUNTIME_BYTES, WEIGHT
-from linkwright.advise.predict.llm.model import DENSE, EXPERT
+from linkwright.advise.predict.llm.model import DENSE, EXPERT, Transformer
 from linkwright.advise.predict.llm.step import GroupTime
+from linkwright.advise.predict.llm.together import GroupExchanges
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO, MEGA, NS_PER_S, NS_PER_US, S_PER_H
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict.llm.compute import ChipRates
-    from linkwright.advise.predict.llm.layout import ParallelLayout
-    from linkwright.advise.predict.llm.model import Transformer
-    from linkwright.advise.predict.llm.together import GroupExchanges
 
 # Bytes of a number, with the scales of its block.
 WIDTH = {"bf16": 2.0, "half": 2.0, "fp8": 1.0, "mxfp8": 1 + 1 / 32, "nvfp4": 0.5 + 1 / 16}

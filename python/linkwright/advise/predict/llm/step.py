@@ -21,17 +21,13 @@ products of their layer except a first slice of tp, experts behind the rest of t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from linkwright.advise.predict.llm import compute
+from linkwright.advise.predict.llm.layout import ParallelLayout
 from linkwright.advise.predict.llm.memory import GRADIENT, OPTIMIZER, WEIGHT, layers_of, share
-from linkwright.advise.predict.llm.model import DENSE, EXPERT
+from linkwright.advise.predict.llm.model import DENSE, EXPERT, Transformer
+from linkwright.advise.predict.llm.together import GroupExchange, GroupExchanges
 from linkwright.base.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict.llm.layout import ParallelLayout
-    from linkwright.advise.predict.llm.model import Transformer
-    from linkwright.advise.predict.llm.together import GroupExchange, GroupExchanges
 
 
 @dataclass

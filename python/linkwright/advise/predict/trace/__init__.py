@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from linkwright import _native
 from linkwright.advise.predict import FORMAT, Program, head_keys
 from linkwright.advise.predict.rates import DTYPES as PRECISIONS
 from linkwright.advise.predict.rates import Rates
@@ -32,9 +32,6 @@ from linkwright.ask.question import DTYPES, MAX_RANKS
 from linkwright.base.errors import FileError, unknown
 from linkwright.base.toml import AMOUNT, TEXT, Choice, Key, Many, Named, OneTable, Place, Table, read, whole
 from linkwright.base.units import counted
-
-if TYPE_CHECKING:
-    from linkwright import _native
 
 PS_PER_US = 1_000_000
 

@@ -17,19 +17,17 @@ ends are carried to every result.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from linkwright import _native
 from linkwright.advise.predict.training import compute as rates
 from linkwright.advise.predict.training.lead import Lead, leads
 from linkwright.advise.predict.training.step import Choices, Step, Trainer
 from linkwright.advise.predict.training.workload import PROGRAM, Workload, read
 from linkwright.base.errors import UsageError
+from linkwright.base.toml import Table
 
 __all__ = ["PROGRAM", "Choices", "Training", "Wanted", "training"]
 
-if TYPE_CHECKING:
-    from linkwright import _native
-    from linkwright.base.toml import Table
 
 GPUS = [1, 2, 4, 8]
 

@@ -17,19 +17,14 @@ predicted run itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from linkwright.advise.predict.training.workload import PRECISIONS, SINGLE
+from linkwright import _native
+from linkwright.advise.predict.training.workload import PRECISIONS, SINGLE, Quantity, Workload
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, NS_PER_S, TERA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from linkwright import _native
-    from linkwright.advise.predict.training.workload import Quantity, Workload
 
 # One pass forward; backward, the gradients of inputs and of weights cost as much again each.
 PASSES = 3

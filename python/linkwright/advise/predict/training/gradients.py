@@ -15,17 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.advise.predict.training import hierarchical
 from linkwright.advise.predict.training.recipes import recipes
+from linkwright.advise.predict.training.workload import Layer
 from linkwright.ask.answer import How, ask
 from linkwright.base import units
 from linkwright.base.errors import SimError, UsageError
-
-if TYPE_CHECKING:
-    from linkwright.advise.predict.training.workload import Layer
 
 Buckets = list[tuple[int, float]]  # bytes, share of the backward pass that must be over
 

@@ -15,10 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from linkwright.advise.predict.training.step import Step, Trainer
+from linkwright.advise.predict.training.step import Step, Trainer
 
 COMMUNICATION = ("latency", "serialisation", "waiting", "overhead", "combining")
 # With a smaller lead, the machines are level.

@@ -18,6 +18,7 @@ replace those of one rank alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -34,8 +35,6 @@ from linkwright.executors.training import LATE_SHARE
 from linkwright.machines import writer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from linkwright.store.run import Run
 
 PROBE = "training_step"

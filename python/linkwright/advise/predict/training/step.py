@@ -17,18 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from linkwright import _native
 from linkwright.advise.predict.rates import capacity_bytes
 from linkwright.advise.predict.training.compute import FORWARD_SHARE, Compute
 from linkwright.advise.predict.training.gradients import Allreduce, Buckets, buckets
 from linkwright.advise.predict.training.staging import Staging
+from linkwright.advise.predict.training.workload import Workload
 from linkwright.base.errors import LinkwrightError, UsageError
 from linkwright.base.units import KILO, NS_PER_S
-
-if TYPE_CHECKING:
-    from linkwright import _native
-    from linkwright.advise.predict.training.workload import Workload
 
 
 @dataclass(frozen=True)

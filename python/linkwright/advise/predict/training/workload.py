@@ -13,16 +13,12 @@ every forecast carries them through.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from linkwright.advise.predict import head_keys
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
-from linkwright.base.toml import AMOUNT, SIZE, TEXT, Choice, Either, Key, Many, OneTable, Tables, only, whole
+from linkwright.base.toml import AMOUNT, SIZE, TEXT, Choice, Either, Key, Many, OneTable, Table, Tables, only, whole
 from linkwright.base.units import MAX_BYTES
-
-if TYPE_CHECKING:
-    from linkwright.base.toml import Table
 
 BYTES_PER_NUMBER = DTYPES["f32"]
 DEPTH = "depth"
