@@ -23,6 +23,7 @@ from linkwright.ask.answer import How, Limit, ask
 from linkwright.ask.answer import limits as problem_limits
 from linkwright.ask.question import MAX_RANKS, Collective, Own, Program, dtype_of
 from linkwright.ask.writing import size_in_bytes
+from linkwright.base import extras
 from linkwright.base.errors import ShapeError, UsageError, reported
 from linkwright.base.units import parse_size
 from linkwright.executors.measured import Measured
@@ -452,7 +453,6 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
         >>> frame[frame.metric == "time"].ranks.tolist()
         [2]
     """
-    from linkwright.base import extras
     from linkwright.store import run as runs
 
     pd = extras.load("pandas", "analysis", "a data frame")

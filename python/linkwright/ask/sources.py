@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -257,8 +259,6 @@ def _text(name: str) -> str:
 @functools.cache
 def _function(path: str, name: str) -> Callable:
     """Return the function called `name` in a module, or in the file at `path`."""
-    import inspect
-
     module = _of_file(Path(path)) if path.endswith(".py") else _of_name(path)
     function = getattr(module, name, None)
     if not callable(function):
@@ -268,8 +268,6 @@ def _function(path: str, name: str) -> Callable:
 
 
 def _of_name(name: str) -> ModuleType:
-    import importlib
-
     if not all(part.isidentifier() for part in name.split(".")):
         raise UsageError(f"{name}: is not the name of a module; write `module:function` or `path/to/file.py:function`")
     try:
@@ -332,8 +330,6 @@ def _line(error: Exception) -> str:
 
 def _accepted(label: str, function: Callable, given: dict[str, object]) -> dict[str, object]:
     """Return those of the `given` arguments that the function takes."""
-    import inspect
-
     parameters = inspect.signature(function).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return given

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
+from linkwright.base.units import counted
 from linkwright.cli.options import Command
 
 
@@ -28,8 +30,6 @@ def up(file: Path, words: tuple[str, ...]) -> int:
     \b
     linkwright cluster up lab.toml -- mpirun -np 6 --map-by node linkwright dissect --on mpi
     """
-    import os
-
     from linkwright.base.files import read_text, shown_name
     from linkwright.executors.cluster import namespaces, spec
 
@@ -42,7 +42,6 @@ def up(file: Path, words: tuple[str, ...]) -> int:
 @click.argument("name")
 def down(name: str) -> None:
     """Remove what is left of the cluster NAME, as after a kill."""
-    from linkwright.base.units import counted
     from linkwright.executors.cluster import namespaces
 
     namespaces.check()

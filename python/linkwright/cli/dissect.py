@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.base.errors import UsageError
+from linkwright.base.units import size_sweep
 from linkwright.cli import options, values
 
 if TYPE_CHECKING:
@@ -134,7 +135,6 @@ def _suite_of(name: str, asked: dict[str, object]) -> Suite:
     """Return the suite called `name`, or one made for a pattern or a source, which also sets the ranks in `asked`."""
     from linkwright.ask import sources
     from linkwright.base import registry
-    from linkwright.base.units import size_sweep
     from linkwright.session.suite import load
 
     if pattern := options.pattern_of(name):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
+from linkwright.base.units import parse_sizes
 from linkwright.cli import options, values
 
 if TYPE_CHECKING:
@@ -57,7 +59,6 @@ def command(
     linkwright expect allreduce --on hgx-h100 --sizes 16G --format nhc
     """
     from linkwright.advise.expect import Installation
-    from linkwright.base.errors import UsageError
     from linkwright.base.files import check_place, write_text
     from linkwright.formats import gates
 
@@ -89,7 +90,6 @@ def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> E
     """Everything that a gate is made from; simulates."""
     from linkwright.advise import expect
     from linkwright.advise.explain import log as logs
-    from linkwright.base.units import parse_sizes
     from linkwright.cli.progress import Progress
 
     read = _read(log) if log else None
@@ -110,7 +110,6 @@ def _expected(asked, names: list[str], sizes: str | None, log: Path | None) -> E
 
 def _read(log: Path) -> Log:
     """The log, all of whose rows can be judged."""
-    from linkwright.base.errors import UsageError
     from linkwright.formats.logs import read_log
 
     found = read_log(log)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from linkwright.base.errors import FileError, LinkwrightError, UsageError
+from linkwright.base.units import counted
 from linkwright.cli import options, values
 from linkwright.cli.output import print_json
 
@@ -148,16 +150,12 @@ def command(
 
 def _checked(something: str) -> str:
     """What is asked about, unless it is at an address."""
-    from linkwright.base.errors import UsageError
-
     if "://" in something:
         raise UsageError(f"{something}: is an address, and nothing is fetched; `curl -sL URL | linkwright explain -`")
     return something
 
 
 def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
-    from linkwright.base.errors import UsageError
-
     for name, value in given.items():
         if value:
             raise UsageError(f"{name} does not apply to {kind}, and `{something}` is one; omit it")
@@ -180,7 +178,6 @@ def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Answered:
 
 def _logs(names: Sequence[str], files: Sequence[Path]) -> list[str]:
     """The log, or those of several ranks, which stand alone or in a folder."""
-    from linkwright.base.errors import UsageError
     from linkwright.formats.logs import is_log
 
     if len(names) == 1 and not Path(names[0]).is_dir():
@@ -219,8 +216,6 @@ def _log(
 ) -> Answered:
     from linkwright.advise.explain import document, waiting
     from linkwright.advise.explain import log as logs
-    from linkwright.base.errors import FileError, UsageError
-    from linkwright.base.units import counted
     from linkwright.formats import hangs
     from linkwright.formats import logs as formats
     from linkwright.show.explanations import shown
@@ -288,7 +283,6 @@ def _schedule(
     from linkwright import machines
     from linkwright.advise.explain import document, schedule
     from linkwright.ask import sources
-    from linkwright.base.errors import UsageError
     from linkwright.base.files import is_stream
     from linkwright.show.explanations import shown
     from linkwright.show.picture import subjects
@@ -317,7 +311,6 @@ def _schedule(
 def _kept(root: Path, name: str) -> runs.Run | None:
     """The imported run of this name, if its logs can be explained."""
     from linkwright.advise.explain import log as logs
-    from linkwright.base.errors import LinkwrightError
     from linkwright.formats import logs as formats
     from linkwright.store import run as runs
 

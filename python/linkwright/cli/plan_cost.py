@@ -11,6 +11,7 @@ import click
 
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
+from linkwright.base.units import format_size, parse_size
 from linkwright.cli import options, values
 from linkwright.cli.output import print_json, print_table
 
@@ -52,7 +53,6 @@ def command(
     """
     from linkwright.advise import cost_table, costs, costs_build
     from linkwright.base.files import check_place
-    from linkwright.base.units import parse_size
     from linkwright.cli.progress import Progress
 
     if out is not None:
@@ -75,8 +75,6 @@ def command(
 
 
 def _print(table: CostTable) -> None:
-    from linkwright.base.units import format_size
-
     click.echo(f"{table.machine}: fastest of {table.wanted}, {table.dtype}")
     click.echo("error: at sizes between the points, against the simulation\n")
     rows = [
@@ -95,8 +93,6 @@ def _print(table: CostTable) -> None:
 
 def _left_out(table: CostTable, asked: Sequence[int]) -> Iterator[str]:
     """By curve, which of the sizes that were asked for have no time."""
-    from linkwright.base.units import format_size
-
     for curve in table.curves:
         missing = [format_size(size) for size in sorted(set(asked)) if size > curve.sizes[-1]]
         if missing:

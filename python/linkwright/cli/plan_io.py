@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.base.units import parse_size
+from linkwright.base.units import format_size, format_time, parse_size
 from linkwright.cli import options, values
 from linkwright.cli.output import print_json, print_table
 
@@ -85,8 +85,6 @@ def _described(name: str | None):
 
 
 def _print(source: str, in_bytes: int, out_bytes: int, choices: list) -> None:
-    from linkwright.base.units import format_size, format_time
-
     best = choices[0]
     click.echo(f"{source}: {format_size(in_bytes)} B there, {format_size(out_bytes)} B back")
     advice = f"take {best.transport}: {format_time(best.mean_ns)}"

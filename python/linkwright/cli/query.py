@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from linkwright.base.errors import StoreError, UsageError
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
 
@@ -25,7 +26,6 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
                       where metric = 'time' and collective = 'allreduce' group by all"
     """
     from linkwright.base import extras
-    from linkwright.base.errors import UsageError
     from linkwright.store import tables
 
     duckdb = extras.load("duckdb", "analysis", "linkwright query")
@@ -49,8 +49,6 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
 
 def _whole(root: Path, read: Callable[[Path], object], *, told: bool = True) -> list[Path]:
     """The folders of finished runs whose tables `read` accepts; the others are named on stderr."""
-    from linkwright.base.errors import StoreError
-
     found = sorted(path.parent for path in root.glob("*/results.parquet"))
     if not found:
         raise StoreError(f"{root}: holds no finished run; create one with `linkwright dissect`")
@@ -73,7 +71,6 @@ def _answer(folders: list[Path], sql: str) -> tuple[list[str], list[tuple]]:
     """Columns and rows of the answer over the runs in `folders`."""
     import duckdb
 
-    from linkwright.base.errors import UsageError
     from linkwright.base.files import shown_name
 
     connection = duckdb.connect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -198,7 +199,6 @@ def _record(work: Work, question: Scheduled, request: Request) -> list[Row]:
 
 def _write_links(file: Path, rows: list[dict[str, object]]) -> None:
     import csv
-    import io
 
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["link"], lineterminator="\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkwright.base.errors import UsageError
 from linkwright.base.units import counted
 from linkwright.cli import exchanges, options, values
 from linkwright.cli.output import print_json, print_table
@@ -58,7 +59,6 @@ def command(
     demands, each once) and the absence of races. An error names rank, step, chunk and cure. An algorithm that does not
     support this number of ranks is waived. The exit status is 1 if anything is wrong.
     """
-    from linkwright.base.errors import UsageError
     from linkwright.session.verification import check
 
     if everything == bool(what):

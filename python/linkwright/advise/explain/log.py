@@ -17,7 +17,7 @@ from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO, format_gb_per_s
 from linkwright.formats.logs import Facts, Log, LogTable, checks
-from linkwright.libraries import tolerance
+from linkwright.libraries import library, mpi, tolerance
 from linkwright.libraries.settings import COLLECTIVES, Condition, Refusal, settle
 from linkwright.machines import Variant
 
@@ -233,8 +233,6 @@ def _slow_between(measured: Mapping[int, float], points: Sequence[Point]) -> lis
 
 def _by_library(system: System) -> bool:
     """Whether a library for GPUs or one of MPI runs it."""
-    from linkwright.libraries import mpi
-
     return system.described.library() is not None or mpi.serves(system.described, system.collective)
 
 
@@ -452,8 +450,6 @@ def _fitting(system: System) -> System:
 
 def _plan(system: System, facts: Facts, assumed: str = "") -> tuple[str, list[str]]:
     """The library's plan of the version in the log, or of the nearest known one, and what is to be said of it."""
-    from linkwright.libraries import library
-
     machine, collective = system.described, system.collective
     own = library.default(machine, collective) or next(iter(library.algorithms(machine)), "")
     if not own:

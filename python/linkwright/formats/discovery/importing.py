@@ -4,12 +4,14 @@ written."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from linkwright import _native
 from linkwright.base import extras
 from linkwright.base.errors import FileError, LinkwrightError, PluginError, UsageError, unknown
 from linkwright.formats.discovery import adapters, clusters, cpu_file, fitted, hosts, nccl_graph, networks, node_file
 from linkwright.formats.discovery.node import CpuHost
-from linkwright.machines import gpus
+from linkwright.machines import AS_DESCRIBED, Shelf, gpus
 
 MOST_BYTES = 1 << 26
 
@@ -147,11 +149,6 @@ def _install() -> str:
 
 def _checked(made: str, file: str) -> str:
     """The text of a machine file that loads."""
-    from pathlib import Path
-
-    from linkwright import _native
-    from linkwright.machines import AS_DESCRIBED, Shelf
-
     try:
         _native.Draft(made, file, Shelf(Path(f"{file}.toml")), AS_DESCRIBED).machine()
     except LinkwrightError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from linkwright import _native
 from linkwright.ask.question import Collective, Pattern
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.lazy import np
@@ -72,8 +73,6 @@ def shown(text: str) -> str:
 
 def known_collective(name: str) -> bool:
     """Whether results of a collective of this name can be read."""
-    from linkwright import _native
-
     return name in {str(row["key"]) for row in _native.collectives()}
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 
+from linkwright import _native
 from linkwright.base.errors import StoreError
 from linkwright.base.units import GIGA, NS_PER_US
 from linkwright.executors import is_modelled
@@ -82,8 +83,6 @@ def _number(value: float | None, width: int) -> str:
 
 def _root(row: dict) -> int:
     """The root, or -1 for a collective without one."""
-    from linkwright import _native
-
     rooted = {entry["key"] for entry in _native.collectives() if entry["rooted"]}
     return row["root"] if row["collective"] in rooted else -1
 

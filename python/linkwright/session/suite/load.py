@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from linkwright import _native
 from linkwright.ask.exchange import uneven
 from linkwright.ask.question import DEFAULT, DTYPES, MAX_RANKS, MOST_MESSAGES, OPS, check_whole
 from linkwright.ask.sources import within
@@ -295,8 +296,6 @@ def _check_on(kind: str, part: Part, place: Place) -> None:
 
 
 def _check_issue(policy: str, place: Place) -> None:
-    from linkwright import _native
-
     try:
         _native.check_issue(policy)
     except UsageError as error:

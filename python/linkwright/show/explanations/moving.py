@@ -13,6 +13,7 @@ from linkwright.advise.explain.system import System
 from linkwright.ask.question import Scheduled
 from linkwright.base import units
 from linkwright.base.errors import LinkwrightError
+from linkwright.libraries import times
 from linkwright.show.picture.scene import Scene
 from linkwright.store.run import Run
 
@@ -43,8 +44,6 @@ def _of_log(answer: Answer) -> list[Scene]:
 
 
 def _of_system(system: System, size: int, words: str) -> Scene | None:
-    from linkwright.libraries import times
-
     if system.collective == "sendrecv" or system.described.library() is None:
         return None
     with contextlib.suppress(LinkwrightError):  # such as a hypothesis that does not serve this size

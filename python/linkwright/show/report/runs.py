@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from linkwright import executors
+from linkwright.advise.explain import imported
 from linkwright.advise.explain.imported import LogJudged
 from linkwright.base.errors import StoreError
 from linkwright.base.files import read_text
@@ -73,8 +74,6 @@ class Run:
     @cached_property
     def judged(self) -> list[LogJudged]:
         """The logs of an imported run, compared with their healthy machines."""
-        from linkwright.advise.explain import imported
-
         return (
             imported.judged(store.Run(self.folder)) if self.folder and "import" in self.plan.get("request", {}) else []
         )

@@ -114,8 +114,6 @@ def forecasts(program: Program, machines: Sequence[_native.Machine]) -> list[Out
 
 
 def _algorithms(program: Program) -> dict[str, str]:
-    from linkwright import _native
-
     stated = program.document["algorithms"] or {}
     known = [row["key"] for row in _native.collectives()]
     for collective in stated:

@@ -300,8 +300,6 @@ def _refuse_strangers(client: Client) -> None:
     """Refuse workers with another version of linkwright, or with none."""
 
     def installed() -> str | None:  # sent by value: a worker without linkwright can run it
-        import importlib.metadata
-
         try:
             return importlib.metadata.version("linkwright")
         except importlib.metadata.PackageNotFoundError:
