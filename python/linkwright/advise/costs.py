@@ -174,10 +174,7 @@ class CostTable:
             >>> table.time_us("allreduce", 2048, 4) <= table.time_us("allreduce", 4096, 4)
             True
         """
-        found = self._by_problem.get((collective, ranks))
-        if found is None:
-            raise self._missing(collective, ranks)
-        return found.time_us(size if isinstance(size, int) else parse_size(size))
+        return self.curve(collective, ranks).time_us(size if isinstance(size, int) else parse_size(size))
 
     @functools.cached_property
     def _by_problem(self) -> dict[tuple[str, int], CostCurve]:

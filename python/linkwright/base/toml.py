@@ -18,9 +18,11 @@ file, table, key, the value and what to write.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from linkwright.base import units
@@ -144,6 +146,14 @@ def load(text: str, place: Place) -> dict[str, Any]:
         raise place.wrong("not valid TOML: its lists are nested too deeply; write them flat") from error
     except ValueError as error:  # also of a number of thousands of digits
         raise place.wrong(f"not valid TOML: {str(error).partition(';')[0]}") from error
+
+
+@functools.cache
+def beside(module: str, name: str) -> dict[str, Any]:
+    """Return the shipped data of a file next to a module, whose `__file__` is given; read once."""
+    import tomllib
+
+    return tomllib.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
 
 
 def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:

@@ -31,7 +31,7 @@ def _tokens(text: str) -> tuple[int, ...]:
     return found
 
 
-_OPTIONS = (
+_options = options.together(
     click.option(
         "--tokens", type=values.Written("N", _tokens),
         help="Tokens that each rank holds, or several: `4096`, `1,128,4096`.",
@@ -134,6 +134,4 @@ def stated(function: Callable) -> Callable:
         found = Stated(tokens, experts, topk, hidden, routing, counts)
         return function(*args, exchange=found, **asked)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return _options(command)

@@ -42,7 +42,9 @@ def _takes_one(parameter: click.Parameter) -> bool:
     return isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag or parameter.count)
 
 
-def _together(*options: Callable) -> Callable:
+def together(*options: Callable) -> Callable:
+    """Several options as one decorator, in their order."""
+
     def decorate(function: Callable) -> Callable:
         for option in reversed(options):
             function = option(function)
@@ -66,7 +68,7 @@ def page(*names: str, **more: Any) -> Callable:
     return click.option(*names, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html", **more)
 
 
-sizes = _together(
+sizes = together(
     click.option(
         "-b",
         "--min-bytes",
@@ -88,14 +90,14 @@ _root = click.option("-r", "--root", type=values.ROOT, default=0, show_default=T
 
 def _data(dtypes: Iterable[str], help: str) -> Callable:
     dtype = click.option("-d", "--dtype", type=click.Choice(list(dtypes)), default="f32", show_default=True, help=help)
-    return _together(dtype, _op, _root)
+    return together(dtype, _op, _root)
 
 
 data = _data(DTYPES, "Data type.")
 # The same for verbs that know how tokens of a dispatch are packed.
 packed_data = _data([*DTYPES, *PACKED], "Data type; fp8 and nvfp4: of a dispatch.")
 
-shape = _together(
+shape = together(
     click.option(
         "--algorithm",
         "-a",
@@ -114,7 +116,7 @@ shape = _together(
     ),
 )  # fmt: skip
 
-_variant = _together(
+_variant = together(
     click.option(
         "--nodes", type=int, metavar="N",
         help="For described machines: N copies of the node that the file describes, as one machine.",
@@ -135,7 +137,7 @@ _variant = _together(
     ),
 )  # fmt: skip
 
-_seats = _together(
+_seats = together(
     click.option(
         "--ranks-per-node", type=values.RANKS, metavar="N",
         help="For described machines: the first N endpoints of each node take part.",
@@ -169,7 +171,7 @@ def seated(function: Callable) -> Callable:
     return _seats(variant(function))
 
 
-traffic = _together(
+traffic = together(
     click.option("--messages", type=click.IntRange(1), metavar="N", help="Messages per pair of a pattern; default: 1."),
     click.option("--both-ways", is_flag=True, help="The messages of a pattern also go the other way."),
     click.option(
@@ -189,7 +191,7 @@ runs = file(
 
 seed = click.option("--seed", type=values.SEED, default=0, show_default=True, help="Seed of everything random.")
 
-sampling = _together(
+sampling = together(
     click.option(
         "-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree."
     ),
@@ -260,7 +262,7 @@ colour = click.option(
     expose_value=False, callback=_set_colour, help="Colour; `auto`: on a terminal, unless NO_COLOR is set.",
 )  # fmt: skip
 
-view = _together(
+view = together(
     click.option(
         "--wide", is_flag=True, is_eager=True, expose_value=False, callback=_set_wide,
         help="Print all columns, those of nccl-tests first, in lines of any length.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +32,7 @@ _COUNTS = values.pattern(
     "N,..", r"[1-9]\d{0,8}(?:,[1-9]\d{0,8})*", "is not a list of counts; write whole numbers such as `1,2,4,8`",
     lambda match: list(dict.fromkeys(int(part) for part in match[0].split(","))),
 )  # fmt: skip
-_OPTIONS = (
+training_options = options.together(
     click.option("--depth", type=click.IntRange(1), help="Training: depth of a network whose file leaves it open."),
     click.option("--batch", type=_COUNTS, help="Training: batches; default: those of the network."),
     click.option("--gpus", type=_COUNTS, help="Training: numbers of devices; default: those of the network."),
@@ -84,13 +83,6 @@ _OPTIONS = (
         "--skew", type=values.MODELLED_DURATION, help="Training: how much later the last device starts.",
     ),
 )  # fmt: skip
-
-
-def training_options(function: Callable) -> Callable:
-    """The options that only training takes."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 def answer(found: Program, machines: list[_native.Machine], asked: dict, shown: Shown) -> int:

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
+from linkwright.base import toml
 from linkwright.machines import gpus, load
 
 Rule = Mapping[str, Any]
@@ -242,7 +241,4 @@ def post_hoc() -> dict[str, str]:
     return {rule["why"]: rule["match"] for its in _rules().values() for rule in its if rule.get("status") == "post_hoc"}
 
 
-@functools.cache
-def _rules() -> Mapping[str, Sequence[Rule]]:
-    path = resources.files(__package__) / "settings.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+_rules = functools.partial(toml.beside, __file__, "settings.toml")

@@ -15,11 +15,11 @@ What it does not do: faulty machines, and algorithms that a user forces, are in 
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import resources
+
+from linkwright.base import toml
 
 # Upper ends of the bands of nodes and of bytes; the last band is open. The file is grouped by them.
 NODES = (1, 4, 16, 64)
@@ -151,9 +151,7 @@ def largest() -> int:
     return _file()["largest_bytes"]
 
 
-@functools.cache
-def _file() -> dict:
-    return tomllib.loads((resources.files(__package__) / "tolerance.toml").read_text(encoding="utf-8"))
+_file = functools.partial(toml.beside, __file__, "tolerance.toml")
 
 
 def worst(shortfalls: Iterable[float], share: float) -> float:

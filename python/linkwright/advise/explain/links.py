@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import functools
 import statistics
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwright import _native, machines
+from linkwright.base import toml
 from linkwright.base.errors import UsageError
 from linkwright.base.units import GIGA, counted, format_gb_per_s, format_size
 from linkwright.formats.logs import Link, Log
@@ -151,7 +150,7 @@ def _streams(link: Link) -> int:
 @functools.cache
 def classes() -> list[float]:
     """Rates of ports in Gb/s, from the slowest."""
-    table = tomllib.loads(Path(__file__).with_name("ports.toml").read_text(encoding="utf-8"))["port"]
+    table = toml.beside(__file__, "ports.toml")["port"]
     return sorted(float(row["rate"]["value"]) for row in table.values())
 
 

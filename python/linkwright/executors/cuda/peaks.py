@@ -6,11 +6,9 @@ capability, each rate with its source.
 
 from __future__ import annotations
 
-import functools
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 
+from linkwright.base import toml
 from linkwright.base.units import MEGA
 
 from .device import Device
@@ -18,10 +16,9 @@ from .device import Device
 NAME = "gpu_peak"
 
 
-@functools.cache
 def rates() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
     """By architecture and data type: value, unit, status and source."""
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return toml.beside(__file__, "peaks.toml")
 
 
 def flops_per_ns(device: Device, dtype: str, measured_clock: float) -> float | None:

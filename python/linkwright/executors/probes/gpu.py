@@ -7,9 +7,8 @@ and `cache_line` between any two SMs.
 from __future__ import annotations
 
 import functools
-import tomllib
-from pathlib import Path
 
+from linkwright.base import toml
 from linkwright.base.errors import WaivedError
 
 from . import Axes, Setting, stated
@@ -20,6 +19,5 @@ def _on_a_gpu(key: str, axes: Axes, setting: Setting) -> dict:
 
 
 PROBES = tuple(
-    stated(row, functools.partial(_on_a_gpu, row["key"]))
-    for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["probe"]
+    stated(row, functools.partial(_on_a_gpu, row["key"])) for row in toml.beside(__file__, "gpu.toml")["probe"]
 )

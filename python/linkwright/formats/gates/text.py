@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwright.base.units import NS_PER_US, format_size, format_time
+from linkwright.base.units import format_size, format_us
 
 from .gate import Expectation, Expected, GateFormat, Judged, rate
 
@@ -22,7 +22,7 @@ def render(expected: Expected) -> str:
 
 def _row(one: Expectation, judged: Judged | None) -> tuple[str, ...]:
     row = (
-        one.collective, format_size(one.size_bytes), _time(one.time_us), _spread(one), _time(one.most_us),
+        one.collective, format_size(one.size_bytes), format_us(one.time_us), _spread(one), format_us(one.most_us),
         rate(one.busbw), f"{one.tolerance:.1%}", rate(one.floor),
     )  # fmt: skip
     if judged is None:
@@ -32,11 +32,7 @@ def _row(one: Expectation, judged: Judged | None) -> tuple[str, ...]:
 
 def _spread(one: Expectation) -> str:
     """Between which times eight published systems in ten are."""
-    return " to ".join(_time(one.time_us * factor) for factor in one.spread)
-
-
-def _time(us: float) -> str:
-    return format_time(us * NS_PER_US)
+    return " to ".join(format_us(one.time_us * factor) for factor in one.spread)
 
 
 def _verdict(expected: Expected) -> list[str]:

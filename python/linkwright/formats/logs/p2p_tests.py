@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 
-from .facts import Gathered
 from .kinds import TextReader
 from .matrices import Head, MatrixReading
 
@@ -39,22 +38,15 @@ def _rocm_head(text: str) -> Head | None:
     return _head(text) if text.strip().startswith("Inter-Device") else None
 
 
-def _cuda_reading(gathered: Gathered) -> MatrixReading:
-    return MatrixReading(CUDA.tool, gathered, _head)
-
-
-def _rocm_reading(gathered: Gathered) -> MatrixReading:
-    return MatrixReading(ROCM.tool, gathered, _rocm_head)
-
-
 CUDA = TextReader(
     "p2pBandwidthLatencyTest", "the text of p2pBandwidthLatencyTest of the CUDA samples: matrices of rates",
     "NVIDIA/cuda-samples, p2pBandwidthLatencyTest.cu", ("P2P (Peer", "P2P="),
     lambda text: "P2P (Peer-to-Peer) GPU Bandwidth Latency Test" in text or ("P2P=" in text and _CUDA.match(text)),
-    _cuda_reading,
+    lambda gathered: MatrixReading(CUDA.tool, gathered, _head),
 )  # fmt: skip
 ROCM = TextReader(
     "rocm-bandwidth-test", "the text of rocm-bandwidth-test: matrices of rates", "ROCm, rocm_bandwidth_test",
     ("RocmBandwidthTest Version", "directional"),
-    lambda text: "RocmBandwidthTest Version" in text or _ROCM.fullmatch(text), _rocm_reading,
+    lambda text: "RocmBandwidthTest Version" in text or _ROCM.fullmatch(text),
+    lambda gathered: MatrixReading(ROCM.tool, gathered, _rocm_head),
 )  # fmt: skip

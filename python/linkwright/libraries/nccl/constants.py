@@ -6,12 +6,11 @@ A version belongs to the nearest documented model: 2.22 has the constants of 2.2
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
+from linkwright.base import toml
 from linkwright.base.errors import unknown
 
 PROTOCOLS = LL, LL128, SIMPLE = ("ll", "ll128", "simple")
@@ -121,9 +120,7 @@ def constants(version: str) -> Constants:
     raise unknown("version of NCCL", version, versions())
 
 
-@functools.cache
-def _file() -> dict[str, Any]:
-    return tomllib.loads((Path(__file__).parent / "constants.toml").read_text(encoding="utf-8"))
+_file = functools.partial(toml.beside, __file__, "constants.toml")
 
 
 def _whole(stated: Mapping[str, dict[str, Any]], version: str) -> dict[str, Any]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
+from linkwright.base import toml
 from linkwright.base.errors import unknown
 
 
@@ -73,6 +71,4 @@ def model(gpu: str) -> Model:
     return Model(**known[like])
 
 
-@functools.cache
-def _file() -> dict[str, Any]:
-    return tomllib.loads((Path(__file__).parent / "constants.toml").read_text(encoding="utf-8"))
+_file = functools.partial(toml.beside, __file__, "constants.toml")

@@ -14,14 +14,12 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from linkwright.base import registry
+from linkwright.base import registry, toml
 from linkwright.base.errors import UsageError
 from linkwright.machines import ASSUMED, writer
 
-TABLE = Path(__file__).parent / "gpus.toml"
 LIBRARIES = {"nvlink": "nccl", "xgmi": "rccl"}
 CARDS = "pcie-8"  # the box of cards, of which a node mostly has one port
 NONE = "assumed: no such links"
@@ -95,7 +93,7 @@ class GpuKind:
 @functools.cache
 def known() -> tuple[GpuKind, ...]:
     """All rows of the table."""
-    rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    rows = toml.beside(__file__, "gpus.toml")
     return tuple(_row(name, row, rows) for name, row in rows.items())
 
 

@@ -227,6 +227,13 @@ def ok(rows: Rows) -> Rows:
     return rows[(rows["status"] == "ok") & given(rows["value"])]
 
 
+def published(run: Run, machine: str) -> Rows:
+    """Results of a machine with a published value; `off` is the share by which they miss it."""
+    rows = ok(run.rows[(run.rows["machine"] == machine) & given(run.rows["reference_value"])])
+    rows = rows[rows["reference_value"] != 0]
+    return rows.assign(off=rows["value"] / rows["reference_value"] - 1)
+
+
 def is_rate(unit: str) -> bool:
     """Whether more is better and a limit is an upper one: something per second, or per second and watt."""
     return unit.endswith(("/s", "/s/W"))

@@ -9,11 +9,9 @@ and a kernel takes its usual multiple of that.
 from __future__ import annotations
 
 import functools
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
-from typing import Any
 
+from linkwright.base import toml
 from linkwright.libraries import tolerance
 
 
@@ -29,9 +27,7 @@ class Spread:
     source: str
 
 
-@functools.cache
-def _table() -> dict[str, Any]:
-    return tomllib.loads((resources.files(__package__) / "errors.toml").read_text(encoding="utf-8"))
+_table = functools.partial(toml.beside, __file__, "errors.toml")
 
 
 def spread(*keys: str) -> Spread:

@@ -13,7 +13,7 @@ from linkwright.base.units import counted
 from .. import quantity
 from ..first import earlier, tiles
 from ..model import Finding
-from ..runs import Run, are_rates, ok
+from ..runs import Run, are_rates, ok, published
 from ..sections import headline, values
 
 LONGER = 1.05  # a time is longer by at least this factor, and the intervals must not overlap
@@ -108,10 +108,8 @@ def _named(row: Row) -> str:
 
 def off_published(run: Run, machine: str) -> Iterator[Finding]:
     """Values that miss the published ones."""
-    rows = ok(run.rows[(run.rows["machine"] == machine) & given(run.rows["reference_value"])])
-    rows = rows[rows["reference_value"] != 0]
-    off = rows["value"] / rows["reference_value"] - 1
-    rows = rows.assign(off=off, away=np.abs(off))
+    rows = published(run, machine)
+    rows = rows.assign(away=np.abs(rows["off"]))
     far = rows[rows["away"] > OFF]
     if len(far):
         row = far.greatest("away")

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 from linkwright.advise.explain import imported
-from linkwright.base.rows import among, given
+from linkwright.base.rows import among
 from linkwright.base.stats import grade
 
 from .. import quantity
 from ..findings import trust
 from ..model import Finding
-from ..runs import Run, ok
+from ..runs import Run, ok, published
 
 State = Literal["healthy", "suspicious", "unsure"]
 _CLOSE = 0.10
@@ -67,10 +67,8 @@ def _advice(good: float, disturbed: float) -> str:
 
 def _model(run: Run, machine: str) -> str:
     """What a model is worth: it is exact in itself, and as close to reality as its published values."""
-    rows = ok(run.rows[(run.rows["machine"] == machine) & given(run.rows["reference_value"])])
-    rows = rows[rows["reference_value"] != 0]
+    rows = published(run, machine)
     if not len(rows):
         return "Modelled, so exact and without noise; this run has no published value to compare with."
-    off = np.abs(rows["value"] / rows["reference_value"] - 1)
-    close = int((off <= _CLOSE).sum())
+    close = int((np.abs(rows["off"]) <= _CLOSE).sum())
     return f"Modelled, so exact and without noise; {close:,} of {len(rows):,} published values are met within 10 %."
