@@ -41,7 +41,7 @@ def read(*lines):
 def test_lines_of_a_topology_are_read():
     found = read(*LINES)
     topology = found.topology
-    assert topology.searches == {"ring": ChannelSearch(12, 30.0, 30.0, "NVL", "PIX", True)}
+    assert topology.searches == {"ring": ChannelSearch(12, 30.0, "NVL", "PIX", True)}
     assert topology.rings == {0: (0, 1, 2, 3)}
     assert topology.parents == {0: {0: -1}, 1: {0: 2}}
     assert (topology.port, len(topology.warnings)) == (25.0, 1)
@@ -88,7 +88,7 @@ def explained(system, facts, healthy, factor=1.0):
 
 
 def searched(way="NVL", far="PIX"):
-    return Facts(topology=SeenTopology(searches={"ring": ChannelSearch(12, 30.0, 30.0, way, far, False)}))
+    return Facts(topology=SeenTopology(searches={"ring": ChannelSearch(12, 30.0, way, far, False)}))
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,6 @@ def test_what_a_library_reports_is_typed(read):
     assert (facts.connections("SHM"), facts.connections("NET"), facts.connections("NET/Socket")) == (6, 6, 0)
     assert (facts.channels, facts.per_process, facts.runs) == (16, 1, 1)
     assert (facts.setting("NCCL_IB_HCA"), facts.setting("NCCL_ALGO")) == ("mlx5_0,mlx5_1", None)
-    assert facts.proxied == 6
 
 
 @pytest.mark.parametrize("mixed", [False, True])

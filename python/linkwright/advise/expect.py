@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from linkwright import _native, machines
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, check_known
 from linkwright.base.units import counted, format_size
 from linkwright.formats.gates import Expectation, Expected, Judged, Standing, printable
 from linkwright.formats.logs import Facts, LogTable
@@ -112,8 +112,7 @@ def _per_node(asked: Installation, most: int, collectives: Sequence[str]) -> int
 
 def _version(asked: Installation, described: _native.Machine, collective: str) -> str:
     """Return the library's plan of a collective, its choice left to it; empty for a library of MPI."""
-    if collective not in COLLECTIVES.values():
-        raise unknown("collective", collective, COLLECTIVES.values(), lists="linkwright list collectives")
+    check_known("collective", collective, COLLECTIVES.values(), lists="linkwright list collectives")
     if described.library() is None:
         if asked.version:
             raise UsageError(f"--algorithm {asked.version}: {asked.machine} has no library with versions; omit it")
@@ -126,8 +125,7 @@ def _version(asked: Installation, described: _native.Machine, collective: str) -
         return known[0]
     name = known[0].partition("-")[0]
     every = [f"{own}-{version}" for own, version, _, its in library.entries() if own == name and planned in its]
-    if asked.version not in every:
-        raise unknown(f"version for {collective}", asked.version, every, where=asked.machine)
+    check_known(f"version for {collective}", asked.version, every, where=asked.machine)
     return asked.version
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from linkwright import _native
 from linkwright._native import Answer, How, Limit
 from linkwright.ask.exchange import UnevenExchange
-from linkwright.ask.question import DTYPES, Collective, check_size
-from linkwright.base.errors import ShapeError, unknown
+from linkwright.ask.question import DTYPES, Collective, check_size, collectives
+from linkwright.base.errors import ShapeError, check_known
 
 __all__ = ["USUAL", "Answer", "How", "Limit", "ask", "limits"]
 
@@ -56,11 +56,8 @@ def limits(
 
     An uneven `exchange` may send tokens once for each node, a row of `grid`.
     """
-    known = [row["key"] for row in _native.collectives()]
-    if collective not in known:
-        raise unknown("collective", collective, known)
-    if dtype not in DTYPES:
-        raise unknown("data type", dtype, DTYPES)
+    check_known("collective", collective, collectives())
+    check_known("data type", dtype, DTYPES)
     if size_bytes < 0 or ranks < 1:
         raise ShapeError(f"{size_bytes} bytes on {ranks} ranks: a size is at least 0, and there is at least one rank")
     check_size(collective, size_bytes, dtype)

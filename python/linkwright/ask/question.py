@@ -51,6 +51,14 @@ _KEPT: Mapping[str, object] = {
 _SAME = ("part", "collective", "algorithm", "ranks", "size_bytes", "dtype", "op", *HOW)
 
 
+@functools.cache
+def collectives() -> Mapping[str, Any]:
+    """Return every collective with its traits."""
+    from linkwright import _native
+
+    return {row["key"]: row for row in _native.collectives()}
+
+
 def check_whole(size_bytes: int, dtype: str) -> None:
     """Reject a size that is not a whole number of elements: part of it would be reported without being moved."""
     element = DTYPES[dtype]

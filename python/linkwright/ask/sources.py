@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
 from linkwright import _native
-from linkwright.ask.question import Collective, Own, Program, Question, changed, dtype_of
+from linkwright.ask.question import Collective, Own, Program, Question, changed, collectives, dtype_of
 from linkwright.base.errors import (
     FileError,
     LinkwrightError,
@@ -355,9 +355,8 @@ def _entry_points() -> tuple[EntryPoint, ...]:
     import importlib.metadata
 
     known = {row["key"] for row in _native.algorithms()}
-    collectives = {row["key"] for row in _native.collectives()}
     found = importlib.metadata.entry_points(group=GROUP)
-    named = [point for point in found if point.name.partition(".")[0] in collectives and _key(point) not in known]
+    named = [point for point in found if point.name.partition(".")[0] in collectives() and _key(point) not in known]
     return tuple(sorted(named, key=lambda point: point.name))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 
 from linkwright import _native
 from linkwright.ask.question import DTYPES, check_whole
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, check_known
 from linkwright.base.units import format_size, parse_size
 
 
@@ -71,8 +71,7 @@ class Builder(_native.Builder):
 
 def size_in_bytes(size: int | str, dtype: str) -> int:
     """A size given as bytes or as text, checked against the data type."""
-    if dtype not in DTYPES:
-        raise unknown("data type", dtype, DTYPES)
+    check_known("data type", dtype, DTYPES)
     size_bytes = size if isinstance(size, int) else parse_size(size)
     if size_bytes < 0:
         raise UsageError(f"size {size}: below 0; give the bytes of one vector")

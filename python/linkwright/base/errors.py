@@ -10,7 +10,7 @@ Catch a class; tell its cases apart by `code`, a stable word such as `machine.un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 # Most names that an error message shows in full.
 FEW = 12
@@ -209,6 +209,14 @@ def unknown(
         cure += f"{' ' if close else '; '}{_quoted(commands, ' and ')} {'shows' if len(commands) == 1 else 'show'} all"
     prefix = f"{where}: " if where else ""
     return UnknownNameError(f"{prefix}unknown {what} `{name}`; {cure}")
+
+
+def check_known(
+    what: str, name: str, known: Collection[str], *, where: str = "", lists: str | Sequence[str] = ()
+) -> None:
+    """Refuse a `name` that is not a known `what`; the arguments are those of `unknown`."""
+    if name not in known:
+        raise unknown(what, name, known, where=where, lists=lists)
 
 
 def _quoted(names: Iterable[str], between: str = ", ") -> str:

@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from .errors import UnknownNameError, UsageError, unknown
+from .errors import UnknownNameError, UsageError, check_known, unknown
 
 Entry = dict[str, object]
 # Kind of shipped files -> their folder, and the table that describes one.
@@ -118,8 +118,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
 
 def entries(kind: str) -> list[Entry]:
     """All entries of one kind, in registry order."""
-    if kind not in KINDS:
-        raise unknown("kind of thing", kind, KINDS, lists="linkwright list --help")
+    check_known("kind of thing", kind, KINDS, lists="linkwright list --help")
     return KINDS[kind]()
 
 
@@ -211,6 +210,5 @@ def _data_path(kind: str, name: str) -> Path:
         problem = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(f"{one(kind)} file `{name}` {problem}; give a path to a TOML file or a shipped name")
     shipped = _files(kind)
-    if name not in shipped:
-        raise unknown(one(kind), name, shipped, lists=f"linkwright list {kind}")
+    check_known(one(kind), name, shipped, lists=f"linkwright list {kind}")
     return shipped[name]

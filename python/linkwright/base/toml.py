@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwright.base import units
-from linkwright.base.errors import UsageError, nearest, unknown
+from linkwright.base.errors import UsageError, check_known, nearest, unknown
 from linkwright.base.units import NS_PER_S
 
 Schema = dict[str, Any]
@@ -167,8 +167,7 @@ def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:
             close = nearest(name, [other for other in values if other not in keys])
             raise place.wrong(f"missing key `{name}`; {f'did you mean it by `{close[0]}`?' if close else 'add it'}")
     for name in values:
-        if name not in keys:
-            raise unknown("key", name, keys, where=place.where)
+        check_known("key", name, keys, where=place.where)
     return table
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from linkwright.ask.question import collectives
 from linkwright.base.errors import FileError, LinkwrightError, UsageError
 from linkwright.base.units import counted
 from linkwright.cli import options, values
@@ -202,13 +203,12 @@ def _is_log(name: str) -> bool:
 
 def _is_schedule(root: Path, name: str) -> bool:
     """Whether it is named as schedules are; a collective alone is a slip."""
-    from linkwright import _native
     from linkwright.ask import sources
     from linkwright.show.picture import subjects
 
     if subjects.is_run(root, name.partition(":")[0]):
         return False
-    return sources.is_source(name) or name.partition("/")[0] in {entry["key"] for entry in _native.collectives()}
+    return sources.is_source(name) or name.partition("/")[0] in collectives()
 
 
 def _log(

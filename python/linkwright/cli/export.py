@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from linkwright.ask.question import ALL, DEFAULT, Scheduled
+from linkwright.ask.question import ALL, DEFAULT, Scheduled, collectives
 from linkwright.base.errors import UsageError
 from linkwright.cli import options, values
 
@@ -92,7 +92,7 @@ def _rows(
     from linkwright.store import run as runs
 
     exporter = interop.exporter(format_key)
-    in_collective = what.partition("/")[0] in options.collectives_known()
+    in_collective = what.partition("/")[0] in collectives()
     if exporter.schedules and not Path(what).is_dir() and (in_collective or sources.is_source(what)):
         content = interop.asked(_asked(what, format_key, machine, shape))
     else:

@@ -19,7 +19,7 @@ from typing import NamedTuple, TextIO, cast
 
 import click
 
-from linkwright.base.errors import LinkwrightError, UsageError, unknown
+from linkwright.base.errors import LinkwrightError, UsageError, check_known
 from linkwright.cli.safe_output import SafeOutput
 
 # Heading -> verb -> summary, in the order of `--help`. The module of a verb has the verb's name; its help begins with
@@ -109,8 +109,7 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import the verb's command, and put the summary before its help."""
-        if name not in VERBS:
-            raise unknown("verb", name, VERBS, lists="linkwright --help")
+        check_known("verb", name, VERBS, lists="linkwright --help")
         module = importlib.import_module(
             f"linkwright.cli.{name}_" if keyword.iskeyword(name) else f"linkwright.cli.{name}"
         )

@@ -12,8 +12,9 @@ import click
 
 from linkwright.ask.exchange import PACKED
 from linkwright.ask.question import ALL, DEFAULT, DTYPES, OPS, check_size
+from linkwright.ask.question import collectives as known_collectives
 from linkwright.base import units
-from linkwright.base.errors import ShapeError, UsageError, unknown
+from linkwright.base.errors import ShapeError, UsageError, check_known
 from linkwright.cli import values
 
 if TYPE_CHECKING:
@@ -401,7 +402,7 @@ def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> 
         if algorithm not in (ALL, DEFAULT):
             raise UsageError(f"--algorithm: {named} has no algorithms; omit it")
         return Subject(named, {"pattern": pattern}, None, (), pattern)
-    in_collective = named.partition("/")[0] in collectives_known()
+    in_collective = named.partition("/")[0] in known_collectives()
     if not in_collective and (sources.is_source(named) or Path(named).suffix or "/" in named):
         if algorithm not in (ALL, DEFAULT):
             raise UsageError(f"{named}: states its own collective; omit --algorithm, or write COLLECTIVE -a {named}")
@@ -423,9 +424,7 @@ def given(*names: str) -> bool:
 
 def refuse_what_it_lacks(what: str) -> None:
     """Refuse a root or an operator where the collective, or that of an algorithm such as `allreduce/ring`, has none."""
-    from linkwright import _native
-
-    kind = next((row for row in _native.collectives() if row["key"] == what.partition("/")[0]), None)
+    kind = known_collectives().get(what.partition("/")[0])
     if kind and given("op") and not kind["reduces"]:
         raise UsageError(f"--op: {kind['key']} combines nothing; omit it")
     if kind and given("root") and not kind["rooted"]:
@@ -457,8 +456,7 @@ def pattern_of(named: str) -> str | None:
     if not named.startswith(PATTERN):
         return None
     known = registry.keys("patterns")
-    if named not in known:
-        raise unknown("pattern", named, known, lists="linkwright list patterns")
+    check_known("pattern", named, known, lists="linkwright list patterns")
     return named.removeprefix(PATTERN)
 
 
@@ -470,7 +468,7 @@ def several(ranks: tuple[int, ...] | None) -> tuple[int, ...] | None:
 def collective_and_algorithm(named: str, algorithm: str = DEFAULT) -> tuple[str, str]:
     """The collective and the algorithms, from COLLECTIVE[/ALGORITHM] and `--algorithm`, which may repeat it."""
     collective, slash, named_algorithm = named.partition("/")
-    _check_collective(collective)
+    check_known("collective", collective, known_collectives(), lists="linkwright list collectives")
     algorithm = own_names(collective, algorithm)
     if slash and not named_algorithm:
         raise UsageError(f"{named}: names no algorithm; write `{collective}`, or `{collective}/ring`")
@@ -482,15 +480,3 @@ def collective_and_algorithm(named: str, algorithm: str = DEFAULT) -> tuple[str,
 def own_names(collective: str, algorithms: str) -> str:
     """The names of `ring,allreduce/swing` within the collective: `ring,swing`."""
     return ",".join(name.removeprefix(f"{collective}/") for name in algorithms.split(","))
-
-
-def _check_collective(name: str) -> None:
-    if name not in collectives_known():
-        raise unknown("collective", name, collectives_known(), lists="linkwright list collectives")
-
-
-def collectives_known() -> list[str]:
-    """The names of all collectives."""
-    from linkwright import _native
-
-    return [str(row["key"]) for row in _native.collectives()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.base.errors import LinkwrightError, NoLayoutError, NoPeakError, UsageError, unknown
+from linkwright.base.errors import LinkwrightError, NoLayoutError, NoPeakError, UsageError, check_known
 from linkwright.base.units import GIGA, KILO, MEGA, TERA, format_time
 from linkwright.cli import options, values
 from linkwright.cli.output import print_json, print_table
@@ -319,8 +319,7 @@ def _layout(text: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for part in text.split(","):
         name, _, value = (word.strip() for word in part.partition("="))
-        if name not in known:
-            raise unknown("degree", name, known, where=f"--compare {text}")
+        check_known("degree", name, known, where=f"--compare {text}")
         if not re.fullmatch(r"\d{1,7}", value, re.ASCII) or (int(value) < 1 and name != "zero"):
             raise UsageError(f"--compare {text}: `{part}` has no number above 0; write layouts as `tp=8,pp=4`")
         if name in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from linkwright.ask.question import collectives
 from linkwright.base.errors import UsageError, nearest
 from linkwright.cli import options
 
@@ -23,8 +24,8 @@ def is_meant(name: str) -> bool:
 
     if name.startswith("probe/") or name in probes.registry():
         return True
-    collectives = options.collectives_known()
-    return name not in collectives and bool(nearest(name, probes.registry())) and not nearest(name, collectives)
+    known = collectives()
+    return name not in known and bool(nearest(name, probes.registry())) and not nearest(name, known)
 
 
 def refuse_options() -> None:

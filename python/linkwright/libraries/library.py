@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from linkwright import _native
 from linkwright.ask.answer import limits_of
 from linkwright.ask.question import Collective, Continued, Own, Question
-from linkwright.base.errors import FileError, WaivedError, unknown
+from linkwright.base.errors import FileError, WaivedError, check_known, unknown
 from linkwright.base.units import counted
 from linkwright.libraries import nccl, rccl
 from linkwright.libraries.nccl.lines import Line
@@ -166,15 +166,12 @@ def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
 def _checked(machine: _native.Machine, stated: LibraryRow):
     """Return the module of the library, after checking its versions and that each mode has a path."""
     where = f"{machine.name}: library"
-    if stated["name"] not in LIBRARIES:
-        raise unknown("library", stated["name"], LIBRARIES, where=where)
+    check_known("library", stated["name"], LIBRARIES, where=where)
     found = LIBRARIES[stated["name"]]
     for version in stated["versions"]:
-        if version not in found.VERSIONS:
-            raise unknown(f"version of {stated['name']}", version, found.VERSIONS, where=where)
+        check_known(f"version of {stated['name']}", version, found.VERSIONS, where=where)
     for mode in stated["modes"]:
-        if mode not in found.MODES:
-            raise unknown(f"mode of {stated['name']}", mode, found.MODES, where=where)
+        check_known(f"mode of {stated['name']}", mode, found.MODES, where=where)
     for mode in dict.fromkeys(mode for version in stated["versions"] for mode in found.required_modes(version)):
         if mode not in stated["modes"]:
             raise FileError(f"{where}: no path for mode `{mode}` of {stated['name']}; add `{mode}` to `modes`")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from linkwright import _native
 from linkwright.ask import sources
-from linkwright.ask.question import DTYPES, Collective, Own, Program, Question
-from linkwright.base.errors import UnknownNameError, UsageError, WaivedError, unknown
+from linkwright.ask.question import DTYPES, Collective, Own, Program, Question, collectives
+from linkwright.base.errors import UnknownNameError, UsageError, WaivedError, check_known
 from linkwright.libraries import library
 from linkwright.machines.variant import nodes_of
 
@@ -33,8 +33,7 @@ def collective_question(
     **more: Any,
 ) -> Collective:
     """Ask for a collective; a block is a whole number of elements for each rank, at least one."""
-    if collective not in collectives():
-        raise unknown("collective", collective, collectives(), lists="linkwright list collectives")
+    check_known("collective", collective, collectives(), lists="linkwright list collectives")
     traits = collectives()[collective]
     source = source_of(collective, algorithm)
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
@@ -137,9 +136,3 @@ def source_of(collective: str, algorithm: str) -> sources.Source | None:
 def registered() -> dict[tuple[str, str], AlgorithmRow]:
     """Return every registered algorithm by (collective, name), in the order of the registry."""
     return {(row["collective"], row["name"]): row for row in _native.algorithms()}
-
-
-@functools.cache
-def collectives() -> dict[str, dict]:
-    """Return every collective with its traits."""
-    return {row["key"]: row for row in _native.collectives()}

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from linkwright import _native
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, check_known
 
 # More nodes than a machine has whose links are described one by one.
 MOST_NODES = 1 << 16
@@ -174,8 +174,7 @@ def _named(machine: _native.Machine, names: Iterable[str], ranks: int | None) ->
     known = {str(endpoint["name"]): place for place, endpoint in enumerate(machine.endpoints()[: machine.ranks])}
     found: list[int] = []
     for name in (one for text in names for one in _run(text)):
-        if name not in known:
-            raise unknown("endpoint", name, known, where="--place")
+        check_known("endpoint", name, known, where="--place")
         if known[name] in found:
             raise UsageError(f"--place: `{name}` is named twice; name each endpoint once")
         found.append(known[name])

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwright import _native
-from linkwright.ask.question import Collective, Pattern, Probe, Question, Scheduled
+from linkwright.ask.question import Collective, Pattern, Probe, Question, Scheduled, collectives
 from linkwright.base.units import GIGA, NS_PER_US
 from linkwright.executors import probes
 from linkwright.session.suite.context import Row
@@ -167,5 +166,5 @@ def _is_rate(row: Row) -> bool:
 
 def _root(question: Scheduled) -> int:
     """The root, or -1 for a collective without one, as nccl-tests prints it."""
-    rooted = {row["key"] for row in _native.collectives() if row["rooted"]}
-    return question.root if isinstance(question, Collective) and question.collective in rooted else -1
+    rooted = isinstance(question, Collective) and collectives()[question.collective]["rooted"]
+    return question.root if rooted else -1

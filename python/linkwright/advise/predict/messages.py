@@ -19,7 +19,7 @@ import numpy as np
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
-from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Pattern
+from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Pattern, collectives
 from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, Table, whole
 from linkwright.libraries import library
@@ -55,7 +55,7 @@ MESSAGE = {
     "pattern": Key(
         Choice(lambda: [row["key"].removeprefix("pattern/") for row in _native.patterns()]), "traffic pattern"
     ),
-    "collective": Key(Choice(lambda: [row["key"] for row in _native.collectives()]), "collective"),
+    "collective": Key(Choice(collectives), "collective"),
     "list": Key(Many(_Message()), "messages that all start at once, each `[from, to, size]`"),
     "size": Key(SIZE, "bytes of each message of a pattern, or of the collective"),
     "messages": Key(whole(1, MOST_MESSAGES), "messages per pair of a pattern", default=1),
@@ -140,8 +140,7 @@ def _pattern(table: Table, place: Where) -> Exchange:
 
 def _collective(table: Table, place: Where) -> Exchange:
     name = table["collective"]
-    (traits,) = (row for row in _native.collectives() if row["key"] == name)
-    root = _root(table, place.endpoints) if traits["rooted"] else 0
+    root = _root(table, place.endpoints) if collectives()[name]["rooted"] else 0
     try:
         return collective(name, table["algorithm"], table["size"], table["dtype"], root, place)
     except (ScheduleError, ShapeError) as error:

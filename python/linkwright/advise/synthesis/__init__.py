@@ -16,8 +16,8 @@ from typing import Any
 from linkwright import _native
 from linkwright.ask.answer import How, Limit, ask, limits_of
 from linkwright.ask.exchange import UnevenExchange, uneven
-from linkwright.ask.question import DTYPES, Collective
-from linkwright.base.errors import ScheduleError, UsageError, unknown
+from linkwright.ask.question import DTYPES, Collective, collectives
+from linkwright.base.errors import ScheduleError, UsageError, check_known
 from linkwright.base.files import check_page, check_place, make_folder, write_text
 from linkwright.base.units import PS_PER_NS, format_size, format_time
 from linkwright.executors import Target
@@ -269,16 +269,14 @@ def task(
     serial_starts: bool = False, fastest: bool = False, exchange: UnevenExchange | None = None,
 ) -> Task:  # fmt: skip
     """A search over all ranks of the target; refuses a collective or a method that does not exist."""
-    if collective not in (all_of_them := [row["key"] for row in _native.collectives()]):
-        raise unknown("collective", collective, all_of_them, lists="linkwright list collectives")
+    check_known("collective", collective, collectives(), lists="linkwright list collectives")
     if collective in uneven() and exchange is None:
         raise UsageError(f"{collective}: blocks of any length are searched for their counts; state --counts or tokens")
     known = [method["key"] for method in _native.synthesis_methods()]
     for name in methods:
-        if name not in known:
-            raise unknown("method", name, known, lists="linkwright list methods")
+        check_known("method", name, known, lists="linkwright list methods")
     ranks = target.extent.ranks
-    step = DTYPES[dtype] * (ranks if _blocked(collective) else 1)
+    step = DTYPES[dtype] * (ranks if collectives()[collective]["blocked"] else 1)
     if collective != "barrier" and size_bytes < step:
         raise UsageError(
             f"{collective} of {size_bytes} B: less than one element for each of {ranks} ranks; ask for {step} B or more"
@@ -289,10 +287,6 @@ def task(
         exchange=exchange,
     )  # fmt: skip
     return Task(target, made, seed, budget_s, methods, serial_starts, fastest)
-
-
-def _blocked(collective: str) -> bool:
-    return any(row["key"] == collective and row["blocked"] for row in _native.collectives())
 
 
 def heading(task: Task) -> str:
@@ -307,8 +301,7 @@ def check_outputs(
     """Refuse formats that do not exist, and files that have no place, before the search."""
     known = [entry["key"] for entry in _native.plan_formats()]
     for name in formats:
-        if name not in known:
-            raise unknown("format of schedules", name, known, lists="linkwright list plans")
+        check_known("format of schedules", name, known, lists="linkwright list plans")
     if formats and folder is None:
         raise UsageError(f"--as {formats[0]}: choose a folder for it with --out FOLDER")
     if folder:

@@ -14,7 +14,7 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,6 @@ class World:
     library: str
     functions: dict[str, int]
     handles: dict[str, Any]
-    folders: set[str] = field(default_factory=set)
 
     @property
     def rank(self) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 
 from linkwright import _native
 from linkwright.base import units
-from linkwright.base.errors import UsageError, WaivedError, unknown
+from linkwright.base.errors import UsageError, WaivedError, check_known, unknown
 from linkwright.base.units import PS_PER_NS
 from linkwright.store.record import UNWARMED, Note, Record, remarks
 
@@ -46,8 +46,7 @@ class Axis:
     def read(self, text: object) -> Value:
         """The value from its text: bytes and counts as integers."""
         if self.kind == "word":
-            if str(text) not in self.words:
-                raise unknown(f"value of axis {self.key}", str(text), self.words)
+            check_known(f"value of axis {self.key}", str(text), self.words)
             return str(text)
         if self.kind == "bytes":
             return units.parse_size(str(text))
@@ -200,8 +199,7 @@ def registry() -> dict[str, ProbeKind]:
 def find(key: str) -> ProbeKind:
     """The probe called `key`, or `probe/key`."""
     name = key.removeprefix("probe/")
-    if name not in registry():
-        raise unknown("probe", name, registry(), lists="linkwright list probes")
+    check_known("probe", name, registry(), lists="linkwright list probes")
     return registry()[name]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from linkwright import _native
 from linkwright.base import extras
-from linkwright.base.errors import FileError, LinkwrightError, PluginError, UsageError, unknown
+from linkwright.base.errors import FileError, LinkwrightError, PluginError, UsageError, check_known
 from linkwright.formats.discovery import adapters, clusters, cpu_file, fitted, hosts, nccl_graph, networks, node_file
 from linkwright.formats.discovery.node import CpuHost
 from linkwright.machines import AS_DESCRIBED, Shelf, gpus
@@ -127,8 +127,7 @@ def _called(key: str) -> tuple[hosts.Host | None, networks.Network | None]:
     known = keys()
     if key in networks.PACKAGED and key not in known:
         raise UsageError(f"--as {key}: needs linkwright-networks, which is not installed; {_install()}")
-    if key not in known:
-        raise unknown("format", key, known, lists="linkwright list machine-importers")
+    check_known("format", key, known, lists="linkwright list machine-importers")
     host = next((one for one in hosts.HOSTS if one.key == key), None)
     return host, None if host else networks.find(key)
 

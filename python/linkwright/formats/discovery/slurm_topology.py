@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from linkwright.base.errors import FileError, unknown
+from linkwright.base.errors import FileError, check_known, unknown
 from linkwright.base.units import counted
 from linkwright.formats.discovery import hostlists, network_rates
 from linkwright.formats.discovery.wiring import (
@@ -140,8 +140,7 @@ def _lines(text: str, file: str) -> tuple[list[Switch], list[int]]:
             continue
         if first == "ringname":
             raise FileError(f"{where}: rings of topology/ring are not supported; describe switches or blocks")
-        if first not in KEYS:
-            raise unknown("key", first, KEYS, where=where)
+        check_known("key", first, KEYS, where=where)
         if strange := [key for key in words if key != first and key not in KEYS[first]]:
             raise unknown("key", strange[0], KEYS[first], where=where)
         if first == "blocksizes":

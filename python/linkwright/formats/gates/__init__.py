@@ -8,7 +8,7 @@ chosen so that they fail where the floor is. `docs/expect.md` explains the use.
 
 from __future__ import annotations
 
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, check_known
 
 from . import aicr, cvs, document, junit, nccl_tests, nhc, nvsentinel, prometheus, reframe, superbench, text
 from .gate import Expectation, Expected, GateFormat, Judged, Standing, printable
@@ -30,8 +30,7 @@ GATES = {
 
 def find(key: str) -> GateFormat:
     """The format of a key."""
-    if key not in GATES:
-        raise unknown("gate", key, GATES, lists="linkwright list gates")
+    check_known("gate", key, GATES, lists="linkwright list gates")
     return GATES[key]
 
 

@@ -179,6 +179,6 @@ def rate(value: float) -> str:
     return f"{math.floor(value * 10**digits) / 10**digits:.{digits}f}"
 
 
-def commented(expected: Expected, mark: str = "#") -> str:
+def commented(expected: Expected) -> str:
     """Return the comments of a file, with a line end."""
-    return "".join(f"{mark} {line}\n" for line in expected.comments())
+    return "".join(f"# {line}\n" for line in expected.comments())

@@ -202,7 +202,7 @@ def _call(
     return kinds.RankCall(
         its.key, rank, sequence, operation, variant, state, at, _elements(inputs), _elements(outputs),
         _dtypes(entry.get("input_dtypes")) + _dtypes(entry.get("output_dtypes")),
-        whole(entry.get("time_created_ns"), kinds.MOST_SEQUENCE), is_p2p, peer,
+        is_p2p, peer,
     )  # fmt: skip
 
 

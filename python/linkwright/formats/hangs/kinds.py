@@ -80,7 +80,6 @@ class RankCall:
         elements_in: elements of all inputs.
         elements_out: elements of all outputs.
         dtypes: types of inputs and outputs by the tool's names; empty if nothing says.
-        created_ns: when it was called, ns since 1970.
         p2p: whether it is a send or receive, or a batch of them, which are counted apart from collectives.
         peer: the other rank of a send or receive; None if nothing says.
     """
@@ -95,7 +94,6 @@ class RankCall:
     elements_in: int | None = None
     elements_out: int | None = None
     dtypes: tuple[str, ...] = ()
-    created_ns: int | None = None
     p2p: bool = False
     peer: int | None = None
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright import _native
-from linkwright.ask.question import Collective, Pattern
+from linkwright.ask.question import Collective, Pattern, collectives
 from linkwright.base.errors import UsageError, unknown
 from linkwright.base.lazy import np
 from linkwright.base.stats import bandwidth, grade
@@ -34,10 +33,7 @@ class Defaults:
 
     def __post_init__(self) -> None:
         if self.collective is not None and not known_collective(self.collective):
-            from linkwright import _native
-
-            known = [str(row["key"]) for row in _native.collectives()]
-            raise unknown("collective", self.collective, known, lists="linkwright list collectives")
+            raise unknown("collective", self.collective, collectives(), lists="linkwright list collectives")
         if not is_name(self.machine):
             raise UsageError(f"--machine {shown(self.machine)!r}: give 1 to {NAME_MOST} printable characters")
 
@@ -73,7 +69,7 @@ def shown(text: str) -> str:
 
 def known_collective(name: str) -> bool:
     """Whether results of a collective of this name can be read."""
-    return name in {str(row["key"]) for row in _native.collectives()}
+    return name in collectives()
 
 
 def rows(run: str, found: Sequence[Imported]) -> list[dict]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 
-from linkwright import _native
+from linkwright.ask.question import collectives
 from linkwright.base.errors import StoreError
 from linkwright.base.units import GIGA, NS_PER_US
 from linkwright.executors import is_modelled
@@ -83,8 +83,8 @@ def _number(value: float | None, width: int) -> str:
 
 def _root(row: dict) -> int:
     """The root, or -1 for a collective without one."""
-    rooted = {entry["key"] for entry in _native.collectives() if entry["rooted"]}
-    return row["root"] if row["collective"] in rooted else -1
+    traits = collectives().get(row["collective"])
+    return row["root"] if traits and traits["rooted"] else -1
 
 
 _SUMMARY = "the text of nccl-tests: size, count, type, redop, root, time, algbw, busbw, #wrong"

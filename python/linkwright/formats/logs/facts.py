@@ -30,7 +30,7 @@ _NETWORK = re.compile(r"\bUsing network (\w[\w ]{0,40}\w|\w)")
 _MULTICAST = re.compile(r"NVLS multicast support is (not )?available")
 _COUNTS = re.compile(r"\b(\d{1,4}) coll channels\b(?:.*\b(\d{1,4}) nvls channels\b)?")
 _GDR = re.compile(r"GPU ?Direct RDMA (Disabled|Enabled) for")
-_PORT_USED = re.compile(r"via (?<=\bvia )NET/[\w ]{1,40}/(\d{1,4})(\(\d{1,9}\))?")
+_PORT_USED = re.compile(r"via (?<=\bvia )NET/[\w ]{1,40}/(\d{1,4})")
 _NO_SHARP = re.compile(r"[Cc]annot create SHARP job|CollNet is not supported or fails to initialize")
 _CHOSEN = re.compile(r"\b(?:All|Reduce|Broadcast)\w{0,16}: (\d{1,18}) Bytes -> Algo (\w{1,20}) proto (\w{1,10})\b")
 _ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by the library's number
@@ -64,7 +64,6 @@ class Facts:
         measured: class of links of the machine -> (usual, least) share of its rate in a test of links of the same log.
         nics: host -> its network ports that the library uses, such as `mlx5_0:1/IB`.
         ports_used: host -> numbers of the ports that connections go through.
-        proxied: how many connections go through the NIC of another GPU (PXN).
         network: what carries messages between nodes: `IB`, `Socket`, `AWS Libfabric`, ...
         multicast: whether the switches between GPUs can reduce (NVLS); None if nothing says.
         gpudirect: whether NICs can read the memory of GPUs; None if nothing says.
@@ -89,7 +88,6 @@ class Facts:
     measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     nics: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ports_used: dict[str, set[int]] = field(default_factory=dict)
-    proxied: int = 0
     network: str | None = None
     multicast: bool | None = None
     gpudirect: bool | None = None
@@ -264,7 +262,6 @@ class Gathered:
             self.facts.transports[name] = self.facts.transports.get(name, 0) + 1
             if name.startswith("NET") and (port := _PORT_USED.search(line)):
                 self._use(line, [int(port[1])])
-                self.facts.proxied += bool(port[2])
         if channel:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))
         ranks = _RANKS.search(line) if "anks" in line else None

@@ -23,7 +23,7 @@ OWN_LINKS = ("LOC", "NVL", "XGMI", "NVB")  # ways over the GPUs' own links
 OVER_PROCESSOR = ("PHB", "SYS")
 _PATTERNS = {1: "tree", 2: "tree", 3: "tree", 4: "ring", 5: "nvls", 6: "collnet"}
 _SEARCH = re.compile(
-    r"\bPattern (\d), crossNic (\d), nChannels (\d{1,4}), (?:bw|speed) (\d{1,6}\.?\d{0,9})/(\d{1,6}\.?\d{0,9}), "
+    r"\bPattern (\d), crossNic (\d), nChannels (\d{1,4}), (?:bw|speed) (\d{1,6}\.?\d{0,9})/\d{1,6}\.?\d{0,9}, "
     r"type (\w{1,8})/(\w{1,8})"
 )
 _CHANNEL = re.compile(r"\b\d{1,4} :((?: (?:NET|GPU)/[0-9a-f-]{1,24})+)")
@@ -48,7 +48,6 @@ class ChannelSearch:
     Attributes:
         channels: how many were found, before they are doubled.
         rate: of one channel inside a node, GB/s as the library reckons.
-        network_rate: the same between nodes.
         way: the farthest between two GPUs of a node, such as `NVL` or `PHB`.
         network_way: the farthest from a GPU to its NIC.
         changes_nic: whether a channel enters and leaves a node through different NICs (`crossNic`).
@@ -56,7 +55,6 @@ class ChannelSearch:
 
     channels: int
     rate: float
-    network_rate: float
     way: str
     network_way: str
     changes_nic: bool
@@ -103,9 +101,9 @@ class SeenTopology:
         return True
 
     def _search(self, match: re.Match[str]) -> None:
-        pattern, crosses, channels, rate, network_rate, way, network_way = match.groups()
+        pattern, crosses, channels, rate, way, network_way = match.groups()
         if (key := _PATTERNS.get(int(pattern))) and int(channels):
-            found = ChannelSearch(int(channels), float(rate), float(network_rate), way, network_way, crosses == "1")
+            found = ChannelSearch(int(channels), float(rate), way, network_way, crosses == "1")
             self.searches[key] = min(found, self.searches.get(key, found), key=lambda one: one.channels * one.rate)
 
     @property

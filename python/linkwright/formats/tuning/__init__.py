@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from linkwright.base.errors import unknown
+from linkwright.base.errors import check_known
 
 from . import mpich, nccl, openmpi, ucc
 from .rules import Table, tables
@@ -22,8 +22,7 @@ RUNTIMES = {r.key: r for r in (openmpi.TEXT, openmpi.JSON, nccl.NCCL, nccl.RCCL,
 
 def find(key: str) -> Runtime:
     """The runtime of a key."""
-    if key not in RUNTIMES:
-        raise unknown("runtime", key, RUNTIMES, lists="linkwright list runtimes")
+    check_known("runtime", key, RUNTIMES, lists="linkwright list runtimes")
     return RUNTIMES[key]
 
 

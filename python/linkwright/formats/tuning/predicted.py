@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwright.ask.question import Collective
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, check_known
 from linkwright.executors import ModelledTarget
 from linkwright.libraries import library
 from linkwright.session.suite.context import Context
@@ -52,8 +52,7 @@ def prediction(
 ) -> Prediction:  # fmt: skip
     """All that the runtime could choose among on a machine; raises a `UsageError` where there is nothing."""
     for name in collectives:
-        if name not in runtime.algorithms:
-            raise unknown(f"collective of {runtime.key}", name, runtime.algorithms)
+        check_known(f"collective of {runtime.key}", name, runtime.algorithms)
     parts = [_part(runtime, target, name, ranks, sizes) for name in collectives or runtime.algorithms]
     suite = Suite("tune", f"what {runtime.key} could choose", tuple(filter(None, parts)))
     found = expand(suite, target.extent)

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from linkwright import _native
-from linkwright.base.errors import FileError, unknown
+from linkwright.base.errors import FileError, check_known
 from linkwright.libraries.nccl.constants import PROTOCOLS
 
 PEER = ("nvlink", "xgmi")  # classes of links between GPUs
@@ -87,8 +87,7 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
     words = library["hardware"] if library else None
     if library is None or words is None:
         raise FileError(f"{machine.name}: library: no `hardware`, which its choice depends on; add [library.hardware]")
-    if words["host"] not in HOSTS:
-        raise unknown("host", words["host"], HOSTS, where=f"{machine.name}: library.hardware")
+    check_known("host", words["host"], HOSTS, where=f"{machine.name}: library.hardware")
     names = [endpoint["name"] for endpoint in machine.endpoints()]
     used = Counter(_node(names[place]) for place in places)
     node, gpus = used.most_common(1)[0]

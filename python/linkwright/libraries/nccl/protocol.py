@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwright.base.errors import unknown
+from linkwright.base.errors import check_known
 from linkwright.libraries.nccl.search import VERSIONS
 
 MIB = 1 << 20
@@ -38,8 +38,7 @@ class Plan:
 
 def plan(version: str, collective: str, size_bytes: int, ranks: int, rings: int = 1) -> Plan:
     """Chunk and slices of a collective of `size_bytes` over `ranks` ranks on `rings` rings."""
-    if version not in VERSIONS:
-        raise unknown("version of NCCL", version, VERSIONS)
+    check_known("version of NCCL", version, VERSIONS)
     whole = collective in ("broadcast", "reduce")
     block = -(-size_bytes // (rings * (1 if whole else ranks)))
     if version == "1.3.4":

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwright import _native
-from linkwright.base.errors import UsageError, unknown
+from linkwright.base.errors import UsageError, check_known
 
 VERSIONS = ("1.3.4", "2.3.5")
 MOST_RINGS = 16
@@ -28,8 +28,7 @@ Ring = list[int]
 
 def rings(version: str, links: Matrix, distance: Matrix | None = None) -> list[Ring]:
     """The rings that NCCL `version` would use over ranks with these `links`; `distance` orders ranks without links."""
-    if version not in VERSIONS:
-        raise unknown("version of NCCL", version, VERSIONS)
+    check_known("version of NCCL", version, VERSIONS)
     ranks = len(links)
     if any(len(row) != ranks for row in links):
         raise UsageError(f"links of {ranks} ranks: every row needs {ranks} entries, one for each rank")

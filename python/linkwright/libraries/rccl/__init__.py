@@ -12,7 +12,7 @@ import functools
 
 from linkwright import _native
 from linkwright.ask.question import Collective
-from linkwright.base.errors import unknown
+from linkwright.base.errors import check_known
 from linkwright.libraries.nccl.choice import TUNERS, Chooser
 from linkwright.libraries.nccl.hardware import Hardware, hardware
 from linkwright.libraries.nccl.plans import COLLECTIVES, OPTIONAL, REQUIRED, SENT, Planned, carried_out
@@ -46,8 +46,7 @@ def required_modes(version: str) -> tuple[str, ...]:
 @functools.lru_cache(TUNERS)
 def chooser(version: str, seen: Hardware) -> Chooser:
     """The library of this version on this hardware."""
-    if version not in VERSIONS:
-        raise unknown("version of RCCL", version, VERSIONS)
+    check_known("version of RCCL", version, VERSIONS)
     tuner = Tuner.of(version, seen)
     return Chooser(tuner, SERVED, constants.common().threads)
 

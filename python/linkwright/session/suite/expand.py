@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from linkwright.ask import sources
 from linkwright.ask.exchange import exchange_of
-from linkwright.ask.question import ALL, DEFAULT, Pattern, Question
-from linkwright.base.errors import ShapeError, UsageError, unknown
+from linkwright.ask.question import ALL, DEFAULT, Pattern, Question, collectives
+from linkwright.base.errors import ShapeError, UsageError, check_known, unknown
 from linkwright.executors import check_obeyed, elsewhere, probes
 from linkwright.executors.protocol import Extent, Target
 from linkwright.libraries import library
-from linkwright.libraries.questions import collective_question, collectives, own_question, registered, source_of
+from linkwright.libraries.questions import collective_question, own_question, registered, source_of
 
 from . import axes
 from .load import RANKS, Part, Suite
@@ -28,10 +28,9 @@ MOST_EXPERIMENTS = 1_000_000
 OWN = "own"
 
 
-def expand(suite: Suite, extent: Extent, only: Callable[[Question], bool] = lambda _: True) -> list[Question]:
-    """All experiments of `suite` on a machine of this extent for which `only` is true."""
-    found = (e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e))
-    return list(_told_apart(found).values())
+def expand(suite: Suite, extent: Extent) -> list[Question]:
+    """All experiments of `suite` on a machine of this extent."""
+    return list(_told_apart(e for part in suite.parts for e in _part(part.on(extent.kind), extent)).values())
 
 
 def _told_apart(questions: Iterable[Question]) -> dict[str, Question]:
@@ -98,8 +97,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Question]:
     even = [name for name, traits in collectives().items() if not traits["uneven"]]
     exchange = exchange_of(part.exchange)
     for collective in even if "all" in part.collectives else part.collectives:
-        if collective not in collectives():
-            raise unknown("collective", collective, collectives(), where=part.name, lists="linkwright list collectives")
+        check_known("collective", collective, collectives(), where=part.name, lists="linkwright list collectives")
         names = _names(part, extent, collective)
         placed = ((name, ranks) for name in names for ranks in _ranks(part, extent, source_of(collective, name)))
         for (algorithm, ranks), size in itertools.product(placed, part.sizes):

@@ -28,8 +28,8 @@ from linkwright.advise.predict.trace.outcome import Outcome, outcome
 from linkwright.advise.predict.trace.price import Prices
 from linkwright.advise.predict.trace.replay import Replayed, replay, works
 from linkwright.ask import sources
-from linkwright.ask.question import DTYPES, MAX_RANKS
-from linkwright.base.errors import FileError, unknown
+from linkwright.ask.question import DTYPES, MAX_RANKS, collectives
+from linkwright.base.errors import FileError, check_known
 from linkwright.base.toml import AMOUNT, TEXT, Choice, Key, Many, Named, OneTable, Place, Table, read, whole
 from linkwright.base.units import counted
 
@@ -115,10 +115,8 @@ def forecasts(program: Program, machines: Sequence[_native.Machine]) -> list[Out
 
 def _algorithms(program: Program) -> dict[str, str]:
     stated = program.document["algorithms"] or {}
-    known = [row["key"] for row in _native.collectives()]
     for collective in stated:
-        if collective not in known:
-            raise unknown("collective", collective, known, where=f"{program.document.where}: algorithms")
+        check_known("collective", collective, collectives(), where=f"{program.document.where}: algorithms")
     return {collective: sources.within(program.folder, name) for collective, name in stated.items()}
 
 
