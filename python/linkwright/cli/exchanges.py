@@ -33,7 +33,7 @@ def _tokens(text: str) -> tuple[int, ...]:
 
 _options = options.together(
     click.option(
-        "--tokens", type=values.Written("N", _tokens),
+        "--tokens", type=values.OptionType("N", _tokens),
         help="Tokens that each rank holds, or several: `4096`, `1,128,4096`.",
     ),
     click.option("--experts", type=click.IntRange(1), metavar="N", help="Experts of all ranks together."),

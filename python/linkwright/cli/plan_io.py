@@ -21,7 +21,7 @@ def _bytes(text: str) -> int:
     return size
 
 
-_BYTES = values.Written("SIZE", _bytes)
+_BYTES = values.OptionType("SIZE", _bytes)
 
 
 @click.command(cls=options.Command, name="io")

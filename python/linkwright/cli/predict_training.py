@@ -57,7 +57,7 @@ training_options = options.together(
         help="Training: samples of the whole training, for the time to train; default: data set x epochs of the file.",
     ),
     click.option(
-        "--peak", type=values.Written("NUMBER", _positive),
+        "--peak", type=values.OptionType("NUMBER", _positive),
         help="Training: operations per second of a device whose file does not state them.",
     ),
     click.option(

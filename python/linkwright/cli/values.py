@@ -24,7 +24,7 @@ T = TypeVar("T")
 _MOST_COUNTS = 1024  # each is a run of every algorithm at every size
 
 
-class Written(click.ParamType, Generic[T]):
+class OptionType(click.ParamType, Generic[T]):
     """A type whose values are read from text; a value of a program passes as it is.
 
     Args:
@@ -43,7 +43,7 @@ class Written(click.ParamType, Generic[T]):
             self.fail(str(error), param, ctx)
 
 
-def pattern(name: str, form: str, wrong: str, read: Callable[[re.Match[str]], T]) -> Written[T]:
+def pattern(name: str, form: str, wrong: str, read: Callable[[re.Match[str]], T]) -> OptionType[T]:
     """Return the type of texts of a form, a regular expression; `wrong` is what an error says of others."""
 
     def parse(text: str) -> T:
@@ -51,7 +51,7 @@ def pattern(name: str, form: str, wrong: str, read: Callable[[re.Match[str]], T]
             return read(match)
         raise UsageError(f"`{text}` {wrong}")
 
-    return Written(name, parse)
+    return OptionType(name, parse)
 
 
 def _share(text: str, proper: bool = False) -> float:
@@ -93,12 +93,12 @@ def _rank_counts(text: str) -> tuple[int, ...]:
 RANKS = click.IntRange(1, MAX_RANKS)
 ROOT = click.IntRange(0, MAX_RANKS - 1)
 SEED = click.IntRange(0, (1 << 64) - 1)
-SIZE = Written("SIZE", units.parse_size)
-DURATION = Written("TIME", units.parse_duration_s)
-MODELLED_DURATION = Written("TIME", functools.partial(units.parse_duration_s, with_unit=True))
-SHARE = Written("SHARE", _share)
-PROPER_SHARE = Written("SHARE", functools.partial(_share, proper=True))
-RANK_COUNTS = Written("N", _rank_counts)
+SIZE = OptionType("SIZE", units.parse_size)
+DURATION = OptionType("TIME", units.parse_duration_s)
+MODELLED_DURATION = OptionType("TIME", functools.partial(units.parse_duration_s, with_unit=True))
+SHARE = OptionType("SHARE", _share)
+PROPER_SHARE = OptionType("SHARE", functools.partial(_share, proper=True))
+RANK_COUNTS = OptionType("N", _rank_counts)
 GRID = pattern(
     "CxR", r"[1-9]\d{0,5}(?:x[1-9]\d{0,5})+", "is not a grid; write columns x rows, such as `8x8` or `4x4x4`",
     lambda match: tuple(int(side) for side in match[0].split("x")),
