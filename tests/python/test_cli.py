@@ -248,6 +248,8 @@ def test_a_log_is_no_program(verb):
         ("verify allgather/ring --root 1", "--root: allgather has no root; omit it"),
         ("export allreduce/ring -p 8 --as lw --root 1 --out x.lw", "--root: allreduce has no root; omit it"),
         ("synthesize broadcast --on loggp --sizes 1K --op max --out x", "--op: broadcast combines nothing; omit it"),
+        ("synthesize allreduce --on loggp --sizes 1K -d fp8", "--dtype fp8: only tokens of a dispatch travel packed"),
+        ("synthesize own.lw --on loggp", "unknown collective `own.lw`"),
         ("simulate allreduce --on loggp --sizes 1K -b 1K", "--sizes lists all sizes, and --min-bytes"),
     ],
 )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from linkwright.base.errors import UsageError
+from linkwright.ask.question import collectives
+from linkwright.base.errors import UsageError, check_known
 from linkwright.base.units import format_ps
 from linkwright.cli import exchanges, options, values
 
@@ -105,6 +106,7 @@ def command(
     from linkwright.advise import synthesis
     from linkwright.executors import resolve_one
 
+    check_known("collective", collective, collectives(), lists="linkwright list collectives")
     dealt = exchange.of(options.subject(collective), dtype, seed)
     target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))
     if dealt and dealt.ranks and target.extent.ranks not in dealt.ranks:

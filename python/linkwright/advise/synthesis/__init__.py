@@ -268,8 +268,7 @@ def task(
     grid: tuple[int, ...] | None, path: str | None, seed: int, budget_s: float, methods: tuple[str, ...],
     serial_starts: bool = False, fastest: bool = False, exchange: UnevenExchange | None = None,
 ) -> Task:  # fmt: skip
-    """A search over all ranks of the target; refuses a collective or a method that does not exist."""
-    check_known("collective", collective, collectives(), lists="linkwright list collectives")
+    """A search over all ranks of the target; refuses a method that does not exist."""
     if collective in uneven() and exchange is None:
         raise UsageError(f"{collective}: blocks of any length are searched for their counts; state --counts or tokens")
     known = [method["key"] for method in _native.synthesis_methods()]
