@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import click
@@ -13,11 +13,6 @@ from linkwright.ask.exchange import UnevenExchange, read_counts, token_of, uneve
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.cli import options, values
-
-_FLAGS = {
-    "tokens": "--tokens", "experts": "--experts", "topk": "--topk", "hidden": "--hidden", "routing": "--routing",
-    "counts": "--counts",
-}  # fmt: skip
 
 
 def _tokens(text: str) -> tuple[int, ...]:
@@ -113,6 +108,7 @@ class Stated:
 
 # No option given.
 NOTHING = Stated(None, None, None, None, None, None)
+_FLAGS = {field.name: f"--{field.name}" for field in fields(Stated)}
 
 
 @dataclass(frozen=True)

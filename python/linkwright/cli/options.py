@@ -236,12 +236,8 @@ class View:
         return context.meta.setdefault("linkwright.view", cls()) if context else cls()
 
 
-def _set_wide(context: click.Context, _option: click.Parameter, wide: bool) -> None:
-    View.current().wide = wide
-
-
-def _set_json(context: click.Context, _option: click.Parameter, json: bool) -> None:
-    View.current().json = json
+def _set(name: str) -> Callable:
+    return lambda context, option, value: setattr(View.current(), name, value)
 
 
 def _set_columns(context: click.Context, _option: click.Parameter, names: str | None) -> None:
@@ -265,14 +261,14 @@ colour = click.option(
 
 view = together(
     click.option(
-        "--wide", is_flag=True, is_eager=True, expose_value=False, callback=_set_wide,
+        "--wide", is_flag=True, is_eager=True, expose_value=False, callback=_set("wide"),
         help="Print all columns, those of nccl-tests first, in lines of any length.",
     ),
     click.option(
         "--columns", metavar="A,B", expose_value=False, callback=_set_columns,
         help="Print these columns, such as size,algorithm,time,time_p99; a wrong name lists all.",
     ),
-    click.option("--json", is_flag=True, expose_value=False, callback=_set_json, help="Print JSON."),
+    click.option("--json", is_flag=True, expose_value=False, callback=_set("json"), help="Print JSON."),
     colour,
 )  # fmt: skip
 

@@ -227,7 +227,8 @@ class _Forecaster:
             raise UsageError(
                 f"{self._machine.name} takes any number of endpoints; choose a machine with GPUs, and --nodes"
             )
-        self._ranks = len(variant.places(self._machine, None) or range(self._machine.ranks))
+        self._places = variant.places(self._machine, None) or tuple(range(self._machine.ranks))
+        self._ranks = len(self._places)
         self._exchanges: dict[int, tuple] = {}
 
     @property
@@ -261,7 +262,6 @@ class _Forecaster:
         from linkwright.advise.predict.llm import GroupExchanges, serving
         from linkwright.advise.predict.rates import capacity_bytes
 
-        places = self._variant.places(self._machine, None) or tuple(range(self._machine.ranks))
         nodes = self._variant.nodes or 1
         if prefill_nodes >= nodes:
             raise UsageError(
@@ -270,7 +270,7 @@ class _Forecaster:
             )
         per_node = self._machine.ranks // nodes
         split = prefill_nodes * per_node
-        places = (*(at for at in places if at < split), *(at for at in places if at >= split))
+        places = (*(at for at in self._places if at < split), *(at for at in self._places if at >= split))
         first = sum(at < split for at in places)
         apart = None
         if prefill_nodes:
@@ -295,8 +295,7 @@ class _Forecaster:
         from linkwright.advise.predict.rates import capacity_bytes
 
         nodes = self._variant.nodes or 1
-        places = self._variant.places(self._machine, None) or tuple(range(self._machine.ranks))
-        wires = WireExchanges(self._machine, places)
+        wires = WireExchanges(self._machine, self._places)
         return fastest_layouts(
             self._model, given, self._chip(str(given.get("precision", "bf16"))), wires, self.forecast,
             ranks=self._ranks, per_node=max(1, self._ranks // nodes), capacity=capacity_bytes(self._machine), tie=TIE,

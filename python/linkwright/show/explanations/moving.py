@@ -60,8 +60,8 @@ def of_schedule(found: Found) -> list[Scene]:
     scenes = [_drawn(machine, asked, f"{found.name}: {units.format_us(found.time_us)}")]
     if found.faster and all(found.faster.time_us <= time_us for _, time_us in found.better):
         scenes.append(_of_found(machine, found.faster))
-        return [scene for scene in scenes if scene is not None] if scenes[0] else []
-    for name, time_us in found.better[:1]:
+    elif found.better:
+        name, time_us = found.better[0]
         other = schedule.by_algorithm(machine, asked, name.partition("/")[2])
         scenes.append(_drawn(machine, other, f"{name}: {units.format_us(time_us)}"))
     return [scene for scene in scenes if scene is not None] if scenes[0] else []
