@@ -43,6 +43,17 @@ def _explained(*without: str) -> str:
         return _printed("explain", str(log), *asked)
 
 
+def _tuned() -> str:
+    """What engines are to set on HGX H100, where one setting gains, none does, and some sizes alone gain."""
+    on = ("tune", "--on", "hgx-h100")
+    return "\n".join((
+        _printed(*on, "--for", "vllm-0.24", "-p", "2", "--sizes", "64K,8M,16M,64M"),
+        _printed(*on, "--for", "sglang", "-p", "4", "--sizes", "64K,8M"),
+        _printed(*on, "--for", "trtllm-1.4", "--sizes", "256K,512K,2M"),
+        _printed(*on, "--for", "deepep", "--nodes", "2", "--tokens", "16,4096"),
+    ))  # fmt: skip
+
+
 _SIMULATED = ("simulate", "allreduce", "--on", "wormhole-n150", "--sizes", "1K,128K")
 TEXTS = {
     "questions.txt": question_cases.text,
@@ -51,6 +62,7 @@ TEXTS = {
     "table-columns.txt": lambda: _printed(*_SIMULATED, "--columns", "size,algorithm,time,hops_max,limit,limit_name"),
     "table-wide.txt": lambda: _printed(*_SIMULATED, "--wide"),
     "help.txt": _help,
+    "tune-engines.txt": _tuned,
     "list.txt": lambda: _printed("list"),
     "describe.txt": lambda: "\n".join(_printed("describe", key) for key in DESCRIBED),
     "predict-resnet.txt": lambda: _printed(

@@ -376,3 +376,43 @@ def test_a_run_without_a_fitting_time_says_so():
 
     with pytest.raises(UsageError, match="a test has no time of an algorithm that ucc has"):
         _write(tuning.find("ucc"), [], About("a test"), None)
+
+
+# --- engines that serve models --------------------------------------------------------------------
+
+
+def test_tune_writes_the_settings_of_an_engine(tmp_path):
+    out = tmp_path / "vllm.sh"
+    done = invoke("tune", "--on", "hgx-h100", "--for", "vllm-0.24", "-p", "2", "--sizes", "64M", "--out", str(out))
+    assert (done.status, done.out) == (0, f"wrote {out}: vllm on hgx-h100, predicted\n")
+    lines = out.read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == ["export VLLM_ALLREDUCE_USE_SYMM_MEM=0"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--for", "vllm", "--run", "latest"), "name a machine with --on MACHINE"),
+        (("--for", "vllm", "--on", "hgx-h100", "--collectives", "reduce"), "--collectives: does not apply to --for"),
+        (("--for", "vllm", "--on", "hgx-h100", "--tokens", "4"), "--tokens: does not apply to --for vllm"),
+        (("--for", "nccl", "--on", "hgx-h100", "--topk", "4"), "--topk: does not apply to --for nccl"),
+        (("--for", "deepep", "--on", "hgx-h100", "--sizes", "1K"), "--sizes: does not apply to --for deepep"),
+        (("--for", "vllm", "--on", "hgx-h100", "--seed", "3"), "--seed: does not apply to --for vllm"),
+        (("--for", "vllm", "--on", "hgx-h100", "--degrade", "nvlink=0.5"), "described on whole machines"),
+        (("--for", "vllm", "--on", "hgx-h100", "-p", "2,4"), "answers for one number of ranks; give one"),
+        (("--for", "vllm", "--on", "hgx-h100", "--sizes", "0"), "size 0: allreduce moves at least one element"),
+        (("--for", "vlm", "--on", "hgx-h100"), "unknown runtime `vlm`; did you mean `vllm`?"),
+        (("--for", "vllm-", "--on", "hgx-h100"), "unknown runtime `vllm-`; did you mean `vllm`?"),
+    ],
+)  # fmt: skip
+def test_what_an_engine_does_not_have_is_refused(more, message):
+    done = invoke("tune", *more)
+    assert done.status == 2
+    assert message in done.err
+
+
+def test_an_engine_needs_the_package_of_studies(monkeypatch):
+    monkeypatch.setattr("linkwright.base.studies.installed", lambda: None)
+    done = invoke("tune", "--on", "hgx-h100", "--for", "vllm")
+    assert done.status == 2
+    assert "linkwright-evidence, which is not installed" in done.err

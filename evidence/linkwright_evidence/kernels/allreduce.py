@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -31,6 +31,7 @@ from .numbers import Numbers
 KB = 1000.0
 MEMORY = 0.86  # share of the memory's rate that a copy gets: CUDA's own copy, A100 and H100
 NCCL = "2.27"  # the rules of NCCL that frameworks bring
+RING = "nccl_ring"  # NCCL without NVLS
 NO_SWITCH = (0, 15)  # earlier versions of vLLM set NCCL_CUMEM_ENABLE=0, without which NCCL has no NVLS
 # Flags of a kernel: loads have a barrier before and after, stores bring their flags, symmetric memory has both twice.
 ROUNDS = {"pull": 2, "push": 1, "switch": 4}
@@ -43,29 +44,41 @@ def switches() -> tuple[Mapping[str, Any], ...]:
     return tuple(tomllib.loads(text)["switch"])
 
 
+def rules(one: Condition) -> list[Mapping[str, Any]]:
+    """The switches of a framework, its version, these GPUs and their number, in the order in which they are tried."""
+    return [
+        row
+        for row in switches()
+        if one.backend == row["backend"]
+        and one.on.capability in row["capability"]
+        and one.gpus in row["gpus"]
+        and tuple(row.get("since", ())) <= one.version
+        and one.version < tuple(row.get("before", (9999,)))
+    ]
+
+
+def first(found: Iterable[Mapping[str, Any]], size_bytes: int) -> str:
+    """The kernel of the first of these switches that serves the size; NCCL where none does."""
+    return next((str(row["kernel"]) for row in found if size_bytes <= row["up_to"]), "nccl")
+
+
 def chosen(one: Condition) -> str:
     """The kernel that a framework takes: the first switch that matches, else NCCL."""
-    for row in switches():
-        if (
-            one.backend == row["backend"]
-            and one.on.capability in row["capability"]
-            and one.gpus in row["gpus"]
-            and tuple(row.get("since", ())) <= one.version
-            and one.version < tuple(row.get("before", (9999,)))
-            and one.size_bytes <= row["up_to"]
-        ):
-            return str(row["kernel"])
-    return "nccl"
+    return first(rules(one), one.size_bytes)
 
 
 def time(one: Condition, numbers: Numbers, model: Model) -> float:
     """Time of one call, us."""
-    name = chosen(one)
-    spent = _nccl(one, numbers, model) if name == "nccl" else _kernel(one, name, numbers)
+    spent = of_kernel(one, chosen(one), numbers, model)
     if one.mode == "eager":
         copied = 2 * one.size_bytes / (MEMORY * one.on.memory)
         return max(numbers[f"host.{one.system}"], spent + copied)
     return spent
+
+
+def of_kernel(one: Condition, name: str, numbers: Numbers, model: Model) -> float:
+    """Time of a kernel in a graph, us: of the names of the switches, `nccl`, or `RING`."""
+    return _nccl(one, name, numbers, model) if name in ("nccl", RING) else _kernel(one, name, numbers)
 
 
 def _kernel(one: Condition, name: str, numbers: Numbers) -> float:
@@ -89,7 +102,7 @@ def _kernel(one: Condition, name: str, numbers: Numbers) -> float:
     return start + (rounds + fence * others) * flag + around / rate
 
 
-def _nccl(one: Condition, numbers: Numbers, model: Model) -> float:
+def _nccl(one: Condition, name: str, numbers: Numbers, model: Model) -> float:
     on, others = one.on, one.gpus - 1
     if on.generation == "pcie":
         steps = 2 * others * numbers["pcie.flag"]
@@ -98,7 +111,7 @@ def _nccl(one: Condition, numbers: Numbers, model: Model) -> float:
         ll = steps + 2 * moved
         simple = numbers["framework.simple"] * steps + moved
         return numbers["pcie.start"] + min(ll, simple)
-    ring = one.backend == "vllm" and one.version < NO_SWITCH
+    ring = name == RING or (one.backend == "vllm" and one.version < NO_SWITCH)
     algorithm = f"nccl-{NCCL}/ring" if ring else f"nccl-{NCCL}"
     setup = Setup(on.machine, 1, one.gpus, None, algorithm, "allreduce", False)
     return model.time(setup, one.size_bytes).time_us

@@ -42,6 +42,9 @@ _options = options.together(
 )  # fmt: skip
 
 
+experts = options.together(*_OPTIONS[:4])  # those of tokens and experts alone
+
+
 @dataclass(frozen=True)
 class Stated:
     """The options of an uneven exchange as they are typed."""

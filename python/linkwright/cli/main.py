@@ -45,7 +45,7 @@ GROUPS = {
     },
     "Improve": {
         "synthesize": "Find schedules of COLLECTIVE that are fast on a described machine.",
-        "tune": "Write tables that make a communication runtime use the fastest of its own algorithms.",
+        "tune": "Make a communication runtime, or an engine that serves models, use the fastest of its algorithms.",
         "plan": "Recommend one of several options, with the cost of each.",
         "fit": "Fit a machine file to the measurements of RUN.",
     },

@@ -1,18 +1,19 @@
-"""`linkwright tune --on MACHINE --for RUNTIME`: tables of the fastest algorithms, for a communication runtime."""
+"""`linkwright tune --on MACHINE --for RUNTIME`: what makes a communication runtime, or an engine, the fastest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from linkwright.base.errors import UsageError
-from linkwright.cli import options, values
+from linkwright.cli import exchanges, options, values
 
 if TYPE_CHECKING:
+    from linkwright.formats.tuning.engines import Engine
     from linkwright.formats.tuning.rules import Table
     from linkwright.formats.tuning.runtime import About, Runtime
     from linkwright.machines import Variant
@@ -26,7 +27,7 @@ SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
 @click.option("--run", metavar="RUN", help="A finished run, `latest` for the last one: its times are taken.")
 @click.option(
     "--for", "runtime_key", required=True, metavar="RUNTIME", shell_complete=options.completed("runtimes"),
-    help="The runtime; `linkwright list runtimes` lists all.",
+    help="The runtime or engine, such as nccl or vllm-0.24; `linkwright list runtimes` lists all.",
 )  # fmt: skip
 @options.file("--out", help="Write to FILE; default: stdout.")
 @click.option("--collectives", metavar="A,B", help="Only these collectives; default: all that the runtime has.")
@@ -35,6 +36,7 @@ SIZES = "8,64,512,4K,32K,256K,2M,16M,128M"
     help="With --on: numbers of ranks, such as `8` or `2,4,8`; default: all that the machine has.",
 )  # fmt: skip
 @click.option("--sizes", default=SIZES, show_default=True, metavar="A,B,C", help="With --on: message sizes.")
+@exchanges.experts
 @options.seated
 @click.option("--machine", metavar="NAME", help="With --run: use only this machine of the run.")
 @options.file("--base", help="With --for mpich: the selection file of MPICH to extend.")
@@ -53,19 +55,29 @@ def command(
     base: Path | None,
     seed: int,
     root_folder: Path,
+    **experts: Any,
 ) -> None:
     """A table states the algorithm from each size on, by collective and ranks. It switches only where times differ
     by more than their spread and by at least 2 %; each line states its gain. Algorithms that the runtime does not
     have are omitted. `docs/tuning.md` shows how each runtime takes its file.
 
+    For an engine that serves models, the answer is the setting that makes it take the fastest kernels, if it gains
+    more than the error of the model. DeepEP takes the options of experts; without them they are those of DeepSeek-V3.
+
     \b
     linkwright tune --on hgx-h100 --for nccl --out nccl_tuner.conf
+    linkwright tune --on hgx-h100 --for vllm-0.24 -p 2
+    linkwright tune --on hgx-h100 --nodes 2 --for deepep --tokens 128,4096
     linkwright tune --run latest --for openmpi --out rules
     """
     from linkwright.base.files import check_place
     from linkwright.formats import tuning
 
+    if engine := tuning.engines.find(runtime_key):
+        tables = {"--run": run, "--collectives": collectives, "--machine": machine, "--base": base}
+        return _engine(*engine, on, out, tables, ranks, sizes if options.given("sizes") else "", variant, experts)
     runtime = tuning.find(runtime_key)
+    _refuse(f"--for {runtime.key}", {f"--{name}": value for name, value in experts.items()})
     if (on is None) == (run is None):
         raise UsageError("give either --on MACHINE, to predict, or --run RUN, to use measured times")
     if base and not runtime.needs_base:
@@ -83,6 +95,39 @@ def command(
         _refuse("--run", given)
         found, about = _measured(runtime, run or "latest", wanted, machine, base, root_folder)
     _write(runtime, found, about, out)
+
+
+def _engine(
+    engine: Engine, version: str, on: str | None, out: Path | None, given: Mapping[str, object],
+    ranks: tuple[int, ...] | None, sizes: str, variant: Variant, experts: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """The settings of an engine that serves models."""
+    from linkwright.base.files import check_place, write_text
+    from linkwright.formats.tuning import engines
+    from linkwright.machines import Variant
+
+    name = f"--for {engine.key}"
+    if on is None:
+        raise UsageError(f"{name}: its kernels are predicted; name a machine with --on MACHINE")
+    exchange = engine.key == "deepep"
+    its = {f"--{word}": value for word, value in experts.items()}
+    _refuse(name, {**given, "--seed": options.given("seed"), **({"--sizes": sizes} if exchange else its)})
+    if variant != Variant(nodes=variant.nodes):
+        raise UsageError(f"{name}: its kernels are described on whole machines; of them, use --nodes and -p only")
+    if ranks and len(ranks) > 1:
+        raise UsageError(f"--ranks: {name} answers for one number of ranks; give one")
+    if out:
+        check_place(out, f"--out {out}")
+    stated = {word: value for word, value in experts.items() if value}
+    listed = options.chosen_sizes("allreduce", "bf16", 0, 0, 0, sizes) if sizes else ()
+    text = engines.text(
+        engines.EngineQuestion(engine.key, version, on, variant.nodes or 1, ranks[0] if ranks else 0, listed, **stated)
+    )
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    write_text(out, text)
+    click.echo(f"wrote {out}: {engine.key} on {on}, predicted")
 
 
 def _refuse(source: str, given: Mapping[str, object]) -> None:

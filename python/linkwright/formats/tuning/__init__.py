@@ -2,7 +2,8 @@
 
     rows of a run, or a prediction -> rules.tables -> a runtime's file
 
-A runtime is one file and one line in `RUNTIMES`. Only algorithms that it has are chosen among; `Runtime.algorithms`
+A runtime is one file and one line in `RUNTIMES`. Engines that serve models choose among kernels instead
+(`engines.py`). Only algorithms that it has are chosen among; `Runtime.algorithms`
 says by which names. `docs/tuning.md` explains the use.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 
 from linkwright.base.errors import check_known
 
-from . import mpich, nccl, openmpi, ucc
+from . import engines, mpich, nccl, openmpi, ucc
 from .rules import Table, tables
 from .runtime import Runtime
 
@@ -22,13 +23,13 @@ RUNTIMES = {r.key: r for r in (openmpi.TEXT, openmpi.JSON, nccl.NCCL, nccl.RCCL,
 
 def find(key: str) -> Runtime:
     """The runtime of a key."""
-    check_known("runtime", key, RUNTIMES, lists="linkwright list runtimes")
+    check_known("runtime", key, [*RUNTIMES, *engines.ENGINES], lists="linkwright list runtimes")
     return RUNTIMES[key]
 
 
 def entries() -> list[dict[str, object]]:
-    """The runtimes, as `list` and `describe` print them."""
-    return [runtime.described() for runtime in RUNTIMES.values()]
+    """The runtimes and engines, as `list` and `describe` print them."""
+    return [*(runtime.described() for runtime in RUNTIMES.values()), *engines.entries()]
 
 
 def tables_of(runtime: Runtime, rows: Iterable[dict[str, Any]]) -> list[Table]:

@@ -1,0 +1,276 @@
+"""What to set so that a serving engine takes the fastest kernel: the text of `linkwright tune --for ENGINE`.
+
+    gain = time by default / time with a setting
+
+A gain counts only beyond the model's error, `ERROR`: nine in ten published ratios of two kernels are within that factor
+of ours. A setting serves all sizes, so it is written only if it gains so much at one of them and loses at none. DeepEP
+gets the fewest multiprocessors that are as fast as any number.
+
+What it does not do: calls outside of a CUDA graph, all-reduces fused with a norm, kernels that no published table has.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import geometric_mean
+
+from linkwright.base.errors import ShapeError, UsageError
+from linkwright.base.units import format_size
+from linkwright.formats.tuning.engines import EngineQuestion
+from linkwright.libraries.times import Model
+
+from . import allreduce, condition, settings
+from .condition import SYSTEMS, Condition
+from .numbers import shipped
+from .predict import Kernels
+
+# Within which factor of our ratio of two kernels nine in ten published ones are: all-reduce by generation; DeepEP's two
+# modes and numbers of multiprocessors, on one node and on several. `test_kernel_advice.py` finds them again.
+ERROR = {"hopper": 1.18, "blackwell": 1.20, "ampere": 1.37, "pcie": 1.48}
+ERROR_MODE, ERROR_SMS = (1.16, 1.19), (1.08, 1.12)
+ALIKE = 1.02  # no faster than this is no faster
+SIZES = tuple(1 << power for power in range(13, 27))
+TOKENS = (1, 16, 64, 128, 256, 512, 1024, 4096)
+SMS, OWN_SMS = (4, 8, 12, 16, 20, 24), 20  # published, and DeepEP's default
+NAMES = {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
+# Engine -> the version that begins with a kernel of unknown times, and the cure.
+UNTIL = {
+    "vllm": ((0, 29), "takes FlashInfer's all-reduce first, whose times are not known; for the other kernels set "
+             "VLLM_ALLREDUCE_USE_FLASHINFER=0 and ask for vllm-0.24"),
+    "deepep": ((2,), "has other kernels, whose times are not known; ask for deepep-1"),
+}  # fmt: skip
+UNKNOWN = {
+    "vllm": "VLLM_USE_NCCL_SYMM_MEM, FlashInfer's all-reduce",
+    "sglang": "--enable-mscclpp, --enable-symm-mem, FlashInfer's all-reduce",
+    "trtllm": "TWOSHOT, MNNVL, NCCL_SYMMETRIC, UB, LOWPRECISION",
+}
+KERNELS = {
+    "pull_one": "custom, one shot", "pull_two": "custom, two shots", "store_one": "custom v2, one shot",
+    "store_two": "custom v2, two shots", "push_one": "one shot", "switch_one": "symmetric memory, in the switch",
+    "switch_two": "symmetric memory, two shots", "nccl": "NCCL", allreduce.RING: "NCCL without NVLS",
+}  # fmt: skip
+
+
+def text(asked: EngineQuestion) -> str:
+    """Return a file with what to set; its comments state the times, the gains and what is not modelled.
+
+    Raises:
+        UsageError: the machine, the number of GPUs or the version has no kernels of the engine.
+    """
+    version = condition.version_of(asked.version)
+    if asked.version and not version:
+        raise UsageError(f"{asked.where}: `{asked.version}` is not a version; write such as {asked.engine}-1.2.0")
+    last, why = UNTIL.get(asked.engine, ((9999,), ""))
+    if version >= last:
+        raise UsageError(f"{asked.where}: {asked.engine} {asked.version} {why}")
+    able = {one.on.generation for one in _published(asked.engine)}
+    known: dict[str, str] = {}
+    for key, on in SYSTEMS.items():
+        if on.generation in able and on.capability[0].isdigit():  # a GPU of NVIDIA
+            known.setdefault(on.machine, key)
+    if asked.machine not in known:
+        names = ", ".join(sorted(known))
+        raise UsageError(f"--on {asked.machine}: no kernel of {asked.engine} is described there; name one of {names}")
+    answer = _exchange if asked.engine == "deepep" else _reduction
+    return "\n".join(answer(asked, known[asked.machine])) + "\n"
+
+
+@functools.cache
+def _published(backend: str) -> list[Condition]:
+    return [one.condition for one in condition.published() if one.condition.backend == backend]
+
+
+def _range(gain: float, error: float) -> str:
+    return f"{gain:.2f}x ({gain / error:.2f}x to {gain * error:.2f}x)"
+
+
+# ---- all-reduce
+
+
+def _reduction(asked: EngineQuestion, system: str) -> list[str]:
+    on, name = SYSTEMS[system], NAMES[asked.engine]
+    gpus = asked.gpus or on.node_gpus
+    if asked.nodes > 1 or gpus > on.node_gpus:
+        raise ShapeError(
+            f"{asked.where}: the kernels of {name} serve one node, which has {on.node_gpus} GPUs of {asked.machine}; "
+            "give -p of at most that, and omit --nodes. NCCL serves several: --for nccl"
+        )
+    if gpus not in (2, 4, 8):
+        raise ShapeError(f"{asked.where}: kernels of {name} are known for 2, 4 and 8 GPUs, not {gpus}; give one as -p")
+    version, remarks = _version(asked, system, gpus)
+    table = f"{asked.engine}/{version}"
+    base = Condition("framework_allreduce", system, gpus, 1, asked.engine, "all_reduce", "graph", table)
+    numbers, model = shipped(), Model()
+    able = settings.of_engine(base)
+    times: dict[int, list[float]] = {}
+    rows = [("size", "by default", "us", "fastest setting", "us", "gain")]
+    for size in asked.sizes or SIZES:
+        one = replace(base, size_bytes=size)
+        times[size] = its = [allreduce.of_kernel(one, setting.serves(one), numbers, model) for setting in able]
+        best = min(range(len(able)), key=its.__getitem__)
+        gain = its[0] / its[best]
+        faster = (able[best].words, f"{its[best]:.1f}", f"{gain:.2f}x") if gain >= ALIKE else ("the default", "", "")
+        rows.append((format_size(size), KERNELS[able[0].serves(one)], f"{its[0]:.1f}", *faster))
+    error = ERROR[on.generation]
+    lines = [
+        f"{name} {version} on {asked.machine}, {gpus} GPUs: all-reduce of bf16 in a CUDA graph, predicted",
+        *remarks,
+        *_columns(rows),
+        f"A gain below {error:.2f}x is within the model's error: nine in ten published ratios of two kernels are no "
+        "farther from the model's.",
+        f"Not modelled: {UNKNOWN[asked.engine]}, all-reduces fused with a norm.",
+    ]
+    if len(able) == 1:
+        return _comments([*lines, f"Leave the default: {name} has no kernel of its own here, so nothing can be set."])
+    said, written = _recommended(able, times, error)
+    return [*_comments([*lines, *said]), *written]
+
+
+def _version(asked: EngineQuestion, system: str, gpus: int) -> tuple[str, list[str]]:
+    """The version whose rules answer: the newest with published times on such GPUs that is not newer than asked."""
+    alike = [one for one in _published(asked.engine) if one.on.generation == SYSTEMS[system].generation]
+    found = sorted({(one.version, one.table.rpartition("/")[2]) for one in alike})
+    wanted = condition.version_of(asked.version)  # of 0.24, any 0.24.x
+    older = [one for one in found if one[0][: len(wanted)] <= wanted]
+    version, answered = older[-1] if older else found[0]
+    remarks = []
+    if version[: len(wanted)] != wanted:
+        remarks.append(f"No time of {asked.version} on such GPUs is published: answered by the rules of {answered}.")
+    return answered, remarks + _unpublished(asked, system, gpus)
+
+
+def _unpublished(asked: EngineQuestion, system: str, gpus: int) -> list[str]:
+    if any((one.system, one.gpus) == (system, gpus) for one in _published(asked.engine)):
+        return []
+    return [f"No time of {gpus} GPUs of {asked.machine} is published."]
+
+
+def _recommended(
+    able: Sequence[settings.Setting], times: Mapping[int, list[float]], error: float
+) -> tuple[list[str], list[str]]:
+    """Why, and the lines of the best setting that loses nowhere; without one, what helps at some sizes alone."""
+    gains = {setting: {size: its[0] / its[at] for size, its in times.items()} for at, setting in enumerate(able)}
+    helpful = {setting: its for setting, its in gains.items() if max(its.values()) > error}
+    if not helpful:
+        return ["Leave the default: no setting is faster beyond the error."], []
+    if harmless := [setting for setting, its in helpful.items() if min(its.values()) > 1 / ALIKE]:
+        best = max(harmless, key=lambda one: (round(geometric_mean(gains[one].values()), 3), -len(one.words)))
+        most, size = max((gain, size) for size, gain in gains[best].items())
+        said = f"{best.words}: {_range(most, error)} at {format_size(size)}, and none of these sizes is slower."
+        return [said], best.lines
+    lines = ["Leave the default: what is faster beyond the error is slower at another size. If you serve few sizes, "
+             "name them with --sizes."]  # fmt: skip
+    for setting, its in helpful.items():
+        sizes = ", ".join(format_size(size) for size, gain in its.items() if gain > error)
+        lines.append(f"At {sizes} alone, {setting.words}: up to {_range(max(its.values()), error)}.")
+    return lines, []
+
+
+# ---- dispatch and combine
+
+
+def _exchange(asked: EngineQuestion, system: str) -> list[str]:
+    several = asked.nodes > 1
+    gpus = asked.gpus or SYSTEMS[system].node_gpus * asked.nodes
+    asked = replace(asked, gpus=gpus, experts=asked.experts or 256, topk=asked.topk or 8, hidden=asked.hidden or 7168)
+    if asked.experts % gpus:
+        raise ShapeError(f"{asked.where}: {asked.experts} experts on {gpus} GPUs; every GPU must have as many")
+    kernels, counts = Kernels(), asked.tokens or TOKENS
+    low = {count: _spent(asked, system, count, 0, kernels) for count in counts}
+    normal = {count: {sms: _spent(asked, system, count, sms, kernels) for sms in SMS} for count in counts}
+    of_mode, error = ERROR_MODE[several], ERROR_SMS[several]
+    modes = {count: _mode(low[count], min(normal[count].values()), of_mode) for count in counts}
+    sms, said = _multiprocessors([normal[count] for count in counts if modes[count] != "low latency"], error)
+    rows = [("tokens", "low latency, us", f"normal, {OWN_SMS} SMs", f"{SMS[-1]} SMs", "faster")]
+    for n in counts:
+        own, most = normal[n][OWN_SMS], normal[n][SMS[-1]]
+        rows.append((str(n), f"{low[n]:.0f}", f"{own:.0f}", f"{most:.0f}", modes[n]))
+    lines = [
+        f"DeepEP 1 on {asked.machine}, {gpus} GPUs{f' of {asked.nodes} nodes' if several else ''}: dispatch (fp8) and "
+        f"combine (bf16), {asked.experts} experts, top {asked.topk}, hidden {asked.hidden}, predicted",
+        *_unpublished(asked, system, gpus),
+        *_columns(rows),
+        f"Within the model's error: modes within {of_mode:.2f}x of each other, numbers of SMs within {error:.2f}x. "
+        f"No time of more than {SMS[-1]} SMs is published.",
+        said,
+        *_users(modes, sms, several),
+    ]  # fmt: skip
+    return _comments(lines) + [f"deep_ep.Buffer.set_num_sms({sms})"] * (sms != OWN_SMS)
+
+
+def _spent(asked: EngineQuestion, system: str, tokens: int, sms: int, kernels: Kernels) -> float:
+    """Dispatch and combine, us; low latency where `sms` is 0."""
+    total = 0.0
+    for side, dtype in (("dispatch", "fp8"), ("combine", "bf16")):
+        # Over several nodes a call of the normal mode exchanges counts first, in a kernel of its own.
+        for op in (side, f"{side}_notify") if sms and asked.nodes > 1 else (side,):
+            row = {
+                "kind": f"deepep_ht_{side}" if sms else "deepep_ll", "system": system, "gpus": asked.gpus, "sms": sms,
+                "nodes": asked.nodes, "backend": "deepep", "op": op, "dtype": dtype, "tokens": tokens,
+                "hidden": asked.hidden, "topk": asked.topk, "experts": asked.experts,
+            }  # fmt: skip
+            total += kernels.time_us(condition.condition({key: str(of) for key, of in row.items()}, asked.where))
+    return total
+
+
+def _mode(low: float, normal: float, error: float) -> str:
+    if max(low, normal) < error * min(low, normal):
+        return "either"
+    return "low latency" if low < normal else "normal"
+
+
+def _multiprocessors(times: Sequence[Mapping[int, float]], error: float) -> tuple[int, str]:
+    """Their number and why: the fewest that take no longer than any number, by `ALIKE`."""
+    if not times:
+        return OWN_SMS, "Low latency is faster for all of them; its kernels have no number of SMs to set."
+    sms = next(sms for sms in SMS if all(its[sms] <= ALIKE * min(its.values()) for its in times))
+    gain = max(its[OWN_SMS] / its[sms] for its in times)
+    if gain > error:
+        return sms, f"{sms} SMs: up to {_range(gain, error)} over DeepEP's {OWN_SMS} in the normal mode."
+    if sms < OWN_SMS:
+        return sms, f"{sms} SMs: as fast as {OWN_SMS}, and the others are free to compute."
+    return OWN_SMS, f"Leave the {OWN_SMS} SMs of DeepEP: no number is faster beyond the error."
+
+
+def _users(modes: Mapping[int, str], sms: int, several: bool) -> list[str]:
+    """How engines that call DeepEP take the answer."""
+    names = {
+        "low latency": "--all2all-backend deepep_low_latency",
+        "normal": "--all2all-backend deepep_high_throughput",
+    }
+    words = sorted(set(modes.values()) - {"either"})
+    backend = names[words[0]] if len(words) == 1 else "a server has one --all2all-backend: choose it by its tokens"
+    lines = [
+        f"vLLM: {backend}. Its normal mode has {OWN_SMS} SMs; only with --enable-dbo VLLM_DBO_COMM_SMS changes them.",
+        "SGLang: leave --deepep-mode auto, which takes low latency to decode and normal for prompts.",
+        "SGLang: low latency has room for SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK tokens: 128, at most 1024.",
+    ]
+    if sms != OWN_SMS and several:
+        lines.append(
+            "SGLang: --deepep-config replaces sizes of chunks, too; find them with DeepEP's tests/test_internode.py."
+        )
+    elif sms != OWN_SMS:
+        sides = ", ".join(f'"normal_{side}": {{"num_sms": {sms}}}' for side in ("dispatch", "combine"))
+        lines.append(f"SGLang: --deepep-config '{{{sides}}}'")
+    return lines
+
+
+# ---- text
+
+
+def _comments(lines: Sequence[str]) -> list[str]:
+    return [f"# {line}".rstrip() for line in lines]
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows with numbers to the right."""
+    columns = list(zip(*rows, strict=True))
+    wide = [max(map(len, column)) for column in columns]
+    number = [all(cell[:1].isdigit() or not cell for cell in column[1:]) for column in columns]
+    lines = []
+    for row in rows:
+        cells = zip(row, wide, number, strict=True)
+        lines.append("  ".join(cell.rjust(most) if right else cell.ljust(most) for cell, most, right in cells))
+    return lines
