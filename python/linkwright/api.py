@@ -104,7 +104,7 @@ def schedule(
     """Build the schedule of a registered algorithm.
 
     Args:
-        collective: the name of a collective, such as `allreduce`.
+        collective: the name of a collective, such as `allreduce`; an uneven one has as much for every pair of ranks.
         algorithm: the name of one of its algorithms, such as `ring` (`linkwright list algorithms`), or a source such
             as `own.py:bucket` (see `load`).
         ranks: the number of ranks, 1 to 4,194,304.

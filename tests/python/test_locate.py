@@ -723,3 +723,19 @@ def test_a_host_that_was_busy_for_a_while_is_not_found(job, capsys):
     assert "the same test: both count; a fault may come and go" in said
     assert "it was not slow again in" in said
     assert len(ran) < 30
+
+
+@pytest.mark.parametrize(
+    ("option", "file"), [("--results", "a.log"), ("--results", "a.jsonl"), ("--baseline", "a.jsonl")]
+)
+def test_results_that_are_not_there_are_named(tmp_path, option, file):
+    found = invoke("locate", "--on", "hgx-h100", "--nodes", "2", option, str(tmp_path / file))
+    assert found.status == 2
+    assert f"{file}: there is no such file; give results that tests wrote" in found.err
+
+
+@pytest.mark.parametrize("name", ["a+b", "2@a", "a/b"])
+def test_a_name_that_logs_cannot_have_is_refused(name):
+    found = invoke("locate", "--on", "hgx-h100", "--nodes", "2", "--hosts", f"{name},c")
+    assert found.status == 2
+    assert f"--hosts: `{name}`: logs of tests are named by their hosts" in " ".join(found.err.split())

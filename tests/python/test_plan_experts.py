@@ -158,6 +158,15 @@ def test_the_only_rank_of_a_node_gets_all_from_others():
     assert 0 < plain["node_tokens"] < plain["rank_tokens"]
 
 
+def test_an_exchange_between_single_ranks_of_nodes_is_direct():
+    """By rails a token goes to a node, then to its ranks; the only one has it already."""
+    asked = ("plan", "experts", "--on", "hgx-h100", "--nodes", "8", "--ranks-per-node", "1", "--hidden", "7168")
+    found = json.loads(invoke(*asked, "--tokens", "4096", "--experts", "64", "--topk", "8", "--json").out)
+    assert {found[side][way]["algorithm"] for side in ("plain", "planned") for way in ("dispatch", "combine")} == {
+        "direct"
+    }
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -223,3 +223,10 @@ def test_seats_are_refused_by_name():
     answer = invoke("predict", "alexnet", "--on", "hgx-h100", "--ranks-per-node", "4")
     assert answer.status == 2
     assert "--ranks-per-node: a program states its own endpoints" in answer.err
+
+
+def test_a_root_of_a_collective_without_one_is_refused():
+    message = '[[superstep.message]]\ncollective = "{}"\nsize = "1K"\nroot = 1\n'
+    assert forecast(HEAD + STEP + message.format("broadcast"), "loggp").time_ns > 0
+    with pytest.raises(errors.FileError, match="`root`: allreduce has no root; omit it"):
+        forecast(HEAD + STEP + message.format("allreduce"), "loggp")

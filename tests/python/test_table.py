@@ -15,8 +15,9 @@ from linkwright.store import tally
 from linkwright_cases import invoke
 from tables import BUDGET, RESULTS, collective, measured, pattern, shown, without
 
-# Help is as wide as click makes it, and --wide as it needs to be; keys of questions stand in no table.
-OTHERS = ("help.txt", "predict-resnet.txt", "questions.txt", "table-wide.txt")
+# Help is as wide as click makes it, --wide and a file for an engine as they need to be; keys of questions stand in no
+# table.
+OTHERS = ("help.txt", "predict-resnet.txt", "questions.txt", "table-wide.txt", "tune-engines.txt")
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.name)

@@ -163,6 +163,27 @@ def test_impossible_exchanges_are_refused(arguments, words):
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        ("explain", "dispatch/direct", "--on", "crossbar", "-p", "4", "--size", "1K"),
+        ("draw", "combine/direct", "--on", "crossbar", "-p", "4", "--out", "picture.svg"),
+        ("compare", "crossbar", "loggp", "-p", "4", "--collectives", "dispatch", "--sizes", "1K"),
+        ("plan", "cost", "combine", "--on", "hgx-h100"),
+        ("predict", "app.toml", "--on", "crossbar"),
+    ],
+)
+def test_a_time_of_tokens_that_nobody_stated_is_refused_in_every_verb(tmp_path, monkeypatch, asked):
+    monkeypatch.chdir(tmp_path)
+    message = '[[superstep]]\nname = "s"\n[[superstep.message]]\ncollective = "dispatch"\nsize = "1K"\n'
+    (tmp_path / "app.toml").write_text(
+        f'[app]\nformat = 1\nkind = "supersteps"\nname = "a"\nsummary = "s"\nendpoints = 4\n{message}'
+    )
+    found = invoke(*asked)
+    assert (found.status, found.out) == (2, "")
+    assert re.search(r"(dispatch|combine): lacks tokens and experts; state them with `linkwright simulate", found.err)
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("1,2\n3\n", "row 2 has 1 counts, and there are 2 rows"),

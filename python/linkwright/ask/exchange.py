@@ -29,6 +29,7 @@ MOST_ELEMENTS = 1 << 40
 MOST_HIDDEN = 1 << 24
 # How packed data types travel: elements for each scale, bits of an element, bytes of a scale.
 PACKED = {"fp8": (128, 8, 4), "nvfp4": (16, 4, 1)}
+EVEN_BY_DEFAULT = "alltoallv"  # has as much for every pair where nothing is stated
 # Largest exponent of a Zipf distribution.
 MOST_SKEW = 2.0
 
@@ -154,6 +155,19 @@ def _count(cell: str, file: str, row: int, column: int) -> int:
             f"{file}: row {row}, column {column}: `{shown}` is not a count; write a whole number, 0 or more"
         )
     return int(cell)
+
+
+def refuse_unstated(collective: str, exchange: UnevenExchange | None) -> None:
+    """Refuse a dispatch or a combine whose tokens and experts are not stated; only an alltoallv has even counts.
+
+    Raises:
+        ShapeError: nothing says which rank has how much for whom.
+    """
+    if collective in uneven() - {EVEN_BY_DEFAULT} and not exchange:
+        raise ShapeError(
+            f"{collective}: lacks tokens and experts; state them with `linkwright simulate {collective} --tokens N "
+            f"--experts N --topk N --hidden N`, in a suite with `exchange`, or use {EVEN_BY_DEFAULT} for even counts"
+        )
 
 
 @functools.cache

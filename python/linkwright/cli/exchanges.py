@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from linkwright.ask.exchange import UnevenExchange, read_counts, token_of, uneven
+from linkwright.ask.exchange import EVEN_BY_DEFAULT, UnevenExchange, read_counts, token_of, uneven
 from linkwright.ask.question import DTYPES
 from linkwright.base.errors import UsageError
 from linkwright.cli import options, values
@@ -73,7 +73,7 @@ class Stated:
             if len(given) > 1:
                 raise UsageError(f"--counts: states everything; omit {given[0]}")
             return self._counted(self.counts, dtype)
-        if not given and subject.collective == "alltoallv" and dtype in DTYPES:
+        if not given and subject.collective == EVEN_BY_DEFAULT and dtype in DTYPES:
             return None
         lacking = [flag for name, flag in _FLAGS.items() if getattr(self, name) is None]
         missing = [flag for flag in lacking if flag not in ("--routing", "--counts")]

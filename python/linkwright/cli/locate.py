@@ -132,6 +132,11 @@ class LocateTask:
                 f"--hosts: {len(set(self.hosts))} names; {self.layout.name} has {len(self.layout.hosts)} hosts; name "
                 "each once"
             )
+        if marked := [host for host in self.hosts if hosts and set(host) & set("+@/")]:
+            raise UsageError(
+                f"--hosts: `{marked[0]}`: logs of tests are named by their hosts, with + between, @ after a rank, so "
+                "a name of a host has no +, @ or /; give another name of it"
+            )
         if form != "mpirun" and not hosts:
             raise UsageError(f"--as {form}: its commands need the names of the hosts; give --hosts")
 

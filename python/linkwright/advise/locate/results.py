@@ -64,6 +64,10 @@ def read(paths: Sequence[Path], layout: HostLayout, hosts: Sequence[str]) -> Res
     remarks: list[str] = []
     together: dict[str, list[tuple[list[Cell], list[float], str]]] = {}
     for path in paths:
+        if not path.exists():
+            raise FileError(
+                f"{path}: there is no such file; give results that tests wrote: a log, lines of --log, a run"
+            )
         name = files.shown_name(path.name)
         if path.is_dir():
             seen += _folder(path, layout, remarks)

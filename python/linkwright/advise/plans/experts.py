@@ -355,12 +355,12 @@ def _exchange(
         collective = "alltoallv"
         about = {"counts": (pairs * elements).ravel().tolist()}
         whole = int(pairs.sum(axis=1).max()) * elements
+    # A node of one rank has no other to hand tokens on to: what follows rails is then direct.
+    grid = tokens.grid if tokens.columns > 1 else None
     found = []
     for key in (row["key"] for row in _native.algorithms() if row["collective"] == collective):
         try:
-            schedule = _native.Schedule.build(
-                key, tokens.ranks, whole, element_bytes=DTYPES[dtype], grid=tokens.grid, **about
-            )
+            schedule = _native.Schedule.build(key, tokens.ranks, whole, element_bytes=DTYPES[dtype], grid=grid, **about)
         except WaivedError:
             continue
         found.append(_simulated(run, key, schedule))

@@ -19,6 +19,7 @@ import numpy as np
 from linkwright import _native
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
+from linkwright.ask.exchange import refuse_unstated
 from linkwright.ask.question import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Pattern, collectives
 from linkwright.base.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.base.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, Table, whole
@@ -140,7 +141,9 @@ def _pattern(table: Table, place: Where) -> Exchange:
 
 def _collective(table: Table, place: Where) -> Exchange:
     name = table["collective"]
-    root = _root(table, place.endpoints) if collectives()[name]["rooted"] else 0
+    if "root" in table and not collectives()[name]["rooted"]:
+        raise table.error(f"`root`: {name} has no root; omit it")
+    root = _root(table, place.endpoints)
     try:
         return collective(name, table["algorithm"], table["size"], table["dtype"], root, place)
     except (ScheduleError, ShapeError) as error:
@@ -149,6 +152,7 @@ def _collective(table: Table, place: Where) -> Exchange:
 
 def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, place: Where) -> Exchange:
     """A collective of `size` bytes by `wanted`; by default the plan of the library of the machine, or else the best."""
+    refuse_unstated(name, None)
     own = [] if place.path else library.algorithms(place.machine, name)
     wanted = wanted or next(iter(own), BEST)
     if wanted == BEST and place.endpoints > BEST_OF_ALL_RANKS:

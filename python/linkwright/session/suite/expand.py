@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from linkwright.ask import sources
-from linkwright.ask.exchange import exchange_of
+from linkwright.ask.exchange import exchange_of, refuse_unstated
 from linkwright.ask.question import ALL, DEFAULT, Pattern, Question, collectives
 from linkwright.base.errors import ShapeError, UsageError, check_known, unknown
 from linkwright.executors import check_obeyed, elsewhere, probes
@@ -98,6 +98,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Question]:
     exchange = exchange_of(part.exchange)
     for collective in even if "all" in part.collectives else part.collectives:
         check_known("collective", collective, collectives(), where=part.name, lists="linkwright list collectives")
+        refuse_unstated(collective, exchange)
         names = _names(part, extent, collective)
         placed = ((name, ranks) for name in names for ranks in _ranks(part, extent, source_of(collective, name)))
         for (algorithm, ranks), size in itertools.product(placed, part.sizes):

@@ -13,6 +13,7 @@ import numpy as np
 from linkwright import _native, machines
 from linkwright.ask import schedules
 from linkwright.ask.answer import How, ask
+from linkwright.ask.exchange import refuse_unstated
 from linkwright.ask.question import Scheduled, check_size
 from linkwright.base import units
 from linkwright.base.errors import UsageError, unknown
@@ -99,6 +100,7 @@ def question(
     """`allreduce/ring`, or a source such as `own.py:bucket`, as it runs on a machine that has a size."""
     if asked.size is not None:
         check_size(named.partition("/")[0], asked.size, asked.dtype)
+    refuse_unstated(named.partition("/")[0], None)
     if first := _collectives().get(named):
         raise UsageError(f"{named}: is a collective; add one of its algorithms, such as `{first}`")
     places = variant.places(machine, asked.ranks)
