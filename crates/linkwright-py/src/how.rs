@@ -82,6 +82,8 @@ how! {
     ///     launch_ps: what a library takes to start the collective on a rank that has arrived.
     ///     channels: equal channels that every message stands for; None: those of the path.
     ///     across: the most that one message carries from node to node, bytes of data per second; None: links alone limit it.
+    ///     sends: messages of a library that every message from node to node stands for, below 1 where fewer channels than
+    ///         streams of the schedule have some; None: one for each channel.
     ///     arithmetic: whether combining takes time.
     ///     operations_per_s: the rate of computes; a schedule that has some needs it, unless its path has a protocol.
     ///     seed: the seed of random arrivals and of noise.
@@ -103,6 +105,7 @@ how! {
     launch_ps: u64 = 0,
     channels: Option<u32> = None,
     across: Option<u64> = None,
+    sends: Option<f64> = None,
     arithmetic: bool = true,
     operations_per_s: Option<f64> = None,
     seed: u64 = 0,
@@ -130,6 +133,7 @@ impl How {
             launch: TimePs(self.launch_ps),
             channels: self.channels,
             across: self.across,
+            sends: self.sends,
             grid: self.grid.clone().unwrap_or_default(),
             arithmetic: self.arithmetic,
             operations_per_s: self.operations_per_s,

@@ -45,6 +45,8 @@ pub struct How {
     pub channels: Option<u32>,
     /// The most that one message carries from node to node, bytes of data per second; links alone where absent.
     pub across: Option<u64>,
+    /// Messages of a library that every message from node to node stands for; one for each channel where absent.
+    pub sends: Option<f64>,
     /// Columns and rows, for a machine whose grid is open.
     pub grid: Vec<u32>,
     /// Whether combinations pay for their arithmetic.
@@ -80,6 +82,7 @@ impl Default for How {
             launch: TimePs::ZERO,
             channels: None,
             across: None,
+            sends: None,
             grid: Vec::new(),
             arithmetic: true,
             operations_per_s: None,
@@ -218,6 +221,7 @@ pub(crate) fn setup(
         operations_per_s: how.operations_per_s,
         channels: how.channels.or(path.channels),
         across: how.across,
+        sends: how.sends,
         seed: how.seed,
         noise: machine.noise().filter(|_| how.noise),
         watch: Watch {

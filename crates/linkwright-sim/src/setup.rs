@@ -29,6 +29,8 @@ pub struct Setup {
     pub channels: Option<u32>,
     /// The most that one message carries from node to node, bytes of data per second.
     pub across: Option<u64>,
+    /// Messages of a library that every message from node to node stands for.
+    pub sends: Option<f64>,
     /// Seed of the ways that a network draws for pairs of endpoints, and of noise.
     pub seed: u64,
     /// What delays the run at random; `None`: nothing.
@@ -65,6 +67,7 @@ impl Setup {
             operations_per_s: None,
             channels: None,
             across: None,
+            sends: None,
             seed: 0,
             noise: None,
             watch: Watch::default(),
@@ -84,6 +87,7 @@ impl Setup {
             sets,
             channels: self.channels,
             across: self.across,
+            sends: self.sends,
             seed: self.seed,
             watch: self.watch,
             alike: self.alike.is_some(),

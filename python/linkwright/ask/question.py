@@ -127,6 +127,7 @@ class Own:
     words: str | None = None  # what its library chose
     continued: Continued | None = None  # if it represents a longer one
     across: int | None = None  # bytes per second that a message carries from node to node at most
+    sends: float | None = None  # messages of its library that each message stands for; None: one for each channel
 
     def given(self) -> Schedule:
         """Return the schedule, or raise the error."""
@@ -154,7 +155,8 @@ class Own:
         line = self.continued.to_json() if self.continued else None
         about = {"launch_ps": self.launch_ps, "channels": self.channels, "words": self.words, "continued": line}
         # A key that is new is written only where it says something, so that questions of older runs stay the same.
-        return {"text": self.text, **about, **({"across": self.across} if self.across else {})}
+        newer = {"across": self.across, "sends": self.sends}
+        return {"text": self.text, **about, **{key: value for key, value in newer.items() if value}}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Own:
@@ -166,7 +168,7 @@ class Own:
         line = values.get("continued")
         return cls(
             _native.Schedule.parse(values["text"]), None, values["launch_ps"], values["channels"], values.get("words"),
-            Continued.from_json(line) if line else None, values.get("across"),
+            Continued.from_json(line) if line else None, values.get("across"), values.get("sends"),
         )  # fmt: skip
 
 

@@ -229,6 +229,7 @@ def how(question: Scheduled, **more: Any) -> How:
         "launch_ps": own.launch_ps if own else 0,
         "channels": own.channels if own else None,
         "across": own.across if own else None,
+        "sends": own.sends if own else None,
     }
     return How(**fields | more)
 

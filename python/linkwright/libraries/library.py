@@ -111,7 +111,7 @@ def plan(machine: _native.Machine, asked: Collective) -> Plan:
     path = stated["modes"][made.mode]
     continued = _continued(machine, replace(asked, path=path), made.line) if made.line else None
     launch_ps = stated["launch_ps"] + made.drain_ps
-    own = Own(made.schedule, None, launch_ps, made.channels, made.words, continued, made.across)
+    own = Own(made.schedule, None, launch_ps, made.channels, made.words, continued, made.across, made.sends)
     return Plan(replace(asked, path=path, issue=made.issue, own=own), made)
 
 

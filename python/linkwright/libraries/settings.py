@@ -169,7 +169,8 @@ def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
         # Several adapters next to a GPU are one port; fewer adapters than ports leave some GPUs without.
         used, total = (f",ports={count}" if count < ports else ""), count * each
         rate = total / min(count, ports)
-        return f"{name.partition(',')[0]}{used},rate={rate:g}", f"{why}; {total:g} Gb/s per node"
+        kept = ",".join(part for part in name.split(",") if not part.startswith("rate="))
+        return f"{kept}{used},rate={rate:g}", f"{why}; {total:g} Gb/s per node"
     return name, why
 
 

@@ -140,7 +140,24 @@ def _from(rings: Sequence[Sequence[int]], hardware: Hardware) -> Iterator[tuple[
 
 def bundle(choice: Choice, made: Shape) -> int:
     """How many channels each message stands for."""
-    return math.ceil(choice.channels / (len(made.rings) if made.rings else _rails_of_grid(choice, made)))
+    return math.ceil(choice.channels / _streams(choice, made))
+
+
+def sends(choice: Choice, made: Shape) -> float:
+    """How many messages of the library each message stands for.
+
+    A channel has one of the two trees, and a schedule both. Grouped sends of a pair use further channels only for what
+    a chunk has no room for.
+    """
+    if choice.algorithm == "p2p":
+        return 1.0
+    trees = 2 if choice.algorithm in ("tree", "nvls_tree") and made.grid else 1
+    return choice.channels / (_streams(choice, made) * trees)
+
+
+def _streams(choice: Choice, made: Shape) -> int:
+    """Into how many streams, each for its share of the channels, a schedule divides the vector."""
+    return len(made.rings) if made.rings else _rails_of_grid(choice, made)
 
 
 def across(choice: Choice, made: Shape) -> int | None:

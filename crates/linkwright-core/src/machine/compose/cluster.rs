@@ -431,6 +431,13 @@ fn transports(
         if let Value::Table(stated) = &stated.value {
             transport.entries.extend(stated.entries.iter().cloned());
         }
+        let matching = network.has("software_matching", false);
+        if !matching {
+            transport.remove("handling");
+        }
+        if !matching || !network.has("gdrcopy", true) {
+            transport.remove("handled");
+        }
         inner(fabric, "transport").set(&name, transport);
         match added.iter_mut().find(|(known, _)| known == protocol) {
             Some((_, ways)) => ways.push(name),

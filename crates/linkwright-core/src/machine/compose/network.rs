@@ -33,7 +33,7 @@ const WIRE: [Key; 2] = [
         "of one link, with the switch behind it",
     ),
 ];
-const TRANSPORT: [Key; 7] = [
+const TRANSPORT: [Key; 9] = [
     ("start", Dimension::Time, "time before the first byte moves"),
     (
         "notice",
@@ -55,6 +55,16 @@ const TRANSPORT: [Key; 7] = [
         Dimension::Size,
         "messages of so many bytes and more between two ends go one at a time, whichever way",
     ),
+    (
+        "handling",
+        Dimension::Time,
+        "what a process takes for each message of a channel that it sends or receives, one after the other",
+    ),
+    (
+        "handled",
+        Dimension::Size,
+        "messages of so many bytes and more are handled; default: all that carry data",
+    ),
     ("rate", Dimension::Rate, "the most that one message gets"),
     (
         "channel",
@@ -72,19 +82,21 @@ enum Values {
 }
 
 /// Parameters of every network except `rate`, then those of topologies.
-const PARAMETERS: [(&str, Values, &str); 10] = [
+const PARAMETERS: [(&str, Values, &str); 12] = [
     ("ports", Values::Whole, "ports of a node that are connected; 0: all"),
     ("gpudirect", Values::Switch, "0: data go through host memory"),
     ("forwarding", Values::Switch, "0: no message goes by a GPU of its node to another rail"),
     ("spread", Values::Whole, "of a dragonfly: runs of so many nodes are dealt out to groups; 0: they fill group by group"),
     ("spines", Values::Whole, "of a tree: spines, each joined to every leaf; 0: one node stands for all of them"),
+    ("software_matching", Values::Switch, "1: processes match and handle messages, not NICs"),
+    ("gdrcopy", Values::Switch, "0: where they do, smaller messages than `handled` keep them busy too"),
     ("sharp", Values::Switch, "1: its switches combine and copy"),
     ("taper", Values::Any, "ports below a leaf for each one above it"),
     ("nodes_per_leaf", Values::Whole, "nodes of a leaf, or of a unit of rails"),
     ("group_leaves", Values::Whole, "leaves of a group"),
     ("group_links", Values::Any, "ports between two groups"),
 ];
-const COMMON: usize = 6; // the first ones apply to every topology
+const COMMON: usize = 8; // the first ones apply to every topology
 
 /// How messages use equal ways over links of a class: `routing` of networks and of [fabric.links].
 pub const ROUTINGS: [&str; 4] = ["single", "hash", "spray", "adaptive"];

@@ -61,6 +61,7 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
         packet,
         local_start,
         channels: None,
+        sends: None,
         across: None,
     };
     channels_count(machine, &routing.transports, &s)?;
@@ -275,6 +276,8 @@ fn transport(
         long: s.optional_bytes("long")?.map_or(u64::MAX, |size| size.0),
         long_start: s.optional_time("long_start")?.unwrap_or(start),
         turns: s.optional_bytes("turns")?.map_or(u64::MAX, |size| size.0),
+        handling: s.optional_time("handling")?.unwrap_or_default(),
+        handled: s.optional_bytes("handled")?.map_or(0, |size| size.0),
     })
 }
 

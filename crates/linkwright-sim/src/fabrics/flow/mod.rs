@@ -111,6 +111,8 @@ pub struct Flow {
     /// By route.
     connections: Vec<Connection>,
     turns: Vec<Turn>,
+    /// By endpoint, until when its process is busy with messages.
+    handles: Vec<TimePs>,
 }
 
 /// The fabric that `machine` describes.
@@ -130,6 +132,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
         multicasts: HashMap::new(),
         connections: Vec::new(),
         turns: Vec::new(),
+        handles: Vec::new(),
     })
 }
 
@@ -158,7 +161,7 @@ impl Fabric for Flow {
     fn reset(&mut self, conditions: &Conditions<'_>) {
         self.sets = conditions.sets.to_vec();
         let routes = self.routes.get_mut();
-        routes.bundle(conditions.channels, conditions.across, conditions.seed);
+        routes.bundle(conditions);
         self.shared = Shared::new(self.sharing, routes, conditions.watch);
         self.table.take();
         self.starts.clear();
@@ -167,6 +170,7 @@ impl Fabric for Flow {
         self.multicasts.clear();
         self.connections.clear();
         self.turns.clear();
+        self.handles.clear();
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

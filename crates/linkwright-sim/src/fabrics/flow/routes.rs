@@ -9,6 +9,7 @@ use super::spread::{cost, Fans, Piece};
 use super::timing::Timing;
 use super::trees::Trees;
 use super::uses::{List, Use, Uses};
+use crate::fabric::Conditions;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -77,15 +78,17 @@ impl Routes {
         }
     }
 
-    /// Every message stands for `channels` channels and carries at most `across` between nodes, and `seed` draws the
-    /// ways of pairs; what is known of routes is forgotten where that makes a difference, except for the trees.
-    pub fn bundle(&mut self, channels: Option<u32>, across: Option<u64>, seed: u64) {
-        let drawn = self.fans.seed != seed && self.routing.topology.draws();
-        self.fans.seed = seed;
-        if (self.routing.channels, self.routing.across) == (channels, across) && !drawn {
+    /// What every message stands for and carries, and the seed that draws the ways of pairs; what is known of routes is
+    /// forgotten where that makes a difference, except for the trees.
+    pub fn bundle(&mut self, asked: &Conditions<'_>) {
+        let drawn = self.fans.seed != asked.seed && self.routing.topology.draws();
+        self.fans.seed = asked.seed;
+        let known = &mut self.routing;
+        let bundle = (asked.channels, asked.across, asked.sends);
+        if (known.channels, known.across, known.sends) == bundle && !drawn {
             return;
         }
-        (self.routing.channels, self.routing.across) = (channels, across);
+        (known.channels, known.across, known.sends) = bundle;
         self.numbers = Pairs::new(self.routing.topology.endpoints as usize);
         self.routes.clear();
         self.timings.clear();

@@ -23,6 +23,10 @@ pub(super) struct Timing {
     pub long_start: TimePs,
     /// Messages of at least so many bytes go in turn with those that come back.
     pub turns: u64,
+    /// What a process takes for a message that it sends or receives, one after the other.
+    pub handling: TimePs,
+    /// Smaller messages take it no time.
+    pub handled: u64,
     pub passes: usize,
     /// Highest rate of all passes together.
     pub whole: u64,
@@ -47,6 +51,14 @@ impl Timing {
     /// Whether a message is small enough to go at once.
     pub fn is_inline(&self, bytes: u64) -> bool {
         bytes < self.inline
+    }
+
+    /// How long a message keeps the process that sends or receives it.
+    pub fn handling(&self, bytes: u64) -> TimePs {
+        match bytes < self.handled.max(1) {
+            true => TimePs::ZERO,
+            false => self.handling,
+        }
     }
 
     /// Time before the first byte of a transfer moves.

@@ -15,6 +15,8 @@ pub(super) struct Transfer {
     /// Its place in the set of a multicast; with [`BRANCH`], the branch by which it reaches several.
     target: u32,
     route: u32,
+    /// Who receives it; [`NONE`] of a branch.
+    to: u32,
     /// The next transfer of the pair.
     next: u32,
     /// Whom it takes turns with: the smaller route of both ways, or [`NONE`].
@@ -92,6 +94,20 @@ pub(super) fn asked(routes: &Routes, kind: MsgKind, target: u32) -> MsgKind {
     }
 }
 
+/// When the process of an endpoint turns to what there is from `ready` on, which then keeps it busy for so long.
+fn handle(handles: &mut Vec<TimePs>, ready: TimePs, endpoint: u32, handling: TimePs) -> TimePs {
+    if handling == TimePs::ZERO {
+        return ready;
+    }
+    let at = endpoint as usize;
+    if handles.len() <= at {
+        handles.resize(at + 1, TimePs::ZERO);
+    }
+    let begins = handles[at].max(ready);
+    handles[at] = begins + handling;
+    begins
+}
+
 impl Flow {
     pub(super) fn begin(&mut self, now: TimePs, m: &Msg, target: u32, to: EndpointId) {
         let routes = self.routes.get_mut();
@@ -103,11 +119,17 @@ impl Flow {
                 back.map_or(NONE, |back| route.min(back))
             }
         };
-        self.begin_on(now, m, target, (route, turn));
+        self.begin_on(now, m, (target, to.0), (route, turn));
     }
 
     /// A message, or its part to one target or one branch, sets out on a route.
-    fn begin_on(&mut self, now: TimePs, m: &Msg, target: u32, (route, turn): (u32, u32)) {
+    fn begin_on(
+        &mut self,
+        now: TimePs,
+        m: &Msg,
+        (target, to): (u32, u32),
+        (route, turn): (u32, u32),
+    ) {
         let routes = self.routes.get_mut();
         let timing = routes.timing(route);
         let ahead = timing.ahead(asked(routes, m.kind, target), m.bytes);
@@ -126,6 +148,7 @@ impl Flow {
             op: m.op,
             target,
             route,
+            to,
             next: NONE,
             turn,
             bytes: m.bytes,
@@ -134,7 +157,11 @@ impl Flow {
             source_freed: false,
             work,
         });
-        self.starts.push(now + ahead, slot);
+        let handled = timing.handling(m.bytes);
+        self.starts.push(
+            handle(&mut self.handles, now, m.from.0, handled) + ahead,
+            slot,
+        );
     }
 
     fn enter(&mut self, now: TimePs, slot: u32, phase: Phase) {
@@ -312,7 +339,9 @@ impl Flow {
         }
         let (op, target, kind) = (transfer.op, transfer.target, transfer.kind);
         let timing = self.routes.get_mut().timing(transfer.route);
-        let delivered = now + timing.tail(transfer.bytes);
+        let handled = timing.handling(transfer.bytes);
+        let arrived = now + timing.tail(transfer.bytes);
+        let delivered = handle(&mut self.handles, arrived, transfer.to, handled);
         let is_last = !transfer.wanted.acknowledged && kind != MsgKind::Multicast;
         if is_last {
             return (self.completions).last(delivered, op, Event::Delivered, target);
@@ -379,7 +408,7 @@ impl Flow {
         self.multicasts.insert(m.op, remaining);
         for branch in branches {
             let route = self.routes.get_mut().branch(branch).route;
-            self.begin_on(now, m, branch | BRANCH, (route, NONE));
+            self.begin_on(now, m, (branch | BRANCH, NONE), (route, NONE));
         }
     }
 }
