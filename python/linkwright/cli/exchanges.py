@@ -26,7 +26,7 @@ def _tokens(text: str) -> tuple[int, ...]:
     return found
 
 
-_options = options.together(
+_options = (
     click.option(
         "--tokens", type=values.OptionType("N", _tokens),
         help="Tokens that each rank holds, or several: `4096`, `1,128,4096`.",
@@ -40,9 +40,7 @@ _options = options.together(
         help="CSV file of the elements that each rank (row) has for each rank, in place of tokens.",
     ),
 )  # fmt: skip
-
-
-experts = options.together(*_OPTIONS[:4])  # those of tokens and experts alone
+experts = options.together(*_options[:4])  # those of tokens and experts alone
 
 
 @dataclass(frozen=True)
