@@ -594,28 +594,33 @@ def test_names_of_a_log_are_printable(read):
     assert all(device.isprintable() for device in facts.devices)
 
 
+def mutant(text, random_):
+    """A text with lines swapped, cut and doubled, and characters changed."""
+    text = list(text)
+    for _ in range(random_.randrange(1, 6)):
+        at = random_.randrange(len(text))
+        change = random_.randrange(5)
+        if change == 0:
+            del text[at:]
+        elif change == 1:
+            text[at] = random_.choice('0189-.eE,"{}[]<>\\\n\x00\ud7ff# ')
+        elif change == 2:
+            text[at:at] = text[at : at + 200]
+        elif change == 3:
+            text[at:at] = random_.choice(["NaN", "1e999", "9" * 50, "-1", "null", '{"a":' * 50])
+        else:
+            del text[at : at + random_.randrange(1, 80)]
+        text = text or ["x"]
+    return "".join(text)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutants_are_read_or_refused(read, kind):
-    """Lines swapped, cut and doubled, characters changed: a value or a message, never another exception."""
+    """A value or a message, never another exception."""
     random_ = random.Random(kind)
     for _ in range(150):
-        text = list(KINDS[kind])
-        for _ in range(random_.randrange(1, 6)):
-            at = random_.randrange(len(text))
-            change = random_.randrange(5)
-            if change == 0:
-                del text[at:]
-            elif change == 1:
-                text[at] = random_.choice('0189-.eE,"{}[]<>\\\n\x00\ud7ff# ')
-            elif change == 2:
-                text[at:at] = text[at : at + 200]
-            elif change == 3:
-                text[at:at] = random_.choice(["NaN", "1e999", "9" * 50, "-1", "null", '{"a":' * 50])
-            else:
-                del text[at : at + random_.randrange(1, 80)]
-            text = text or ["x"]
         try:
-            log = read("".join(text))
+            log = read(mutant(KINDS[kind], random_))
         except LinkwrightError:
             continue
         for table in log.tables:
@@ -623,6 +628,45 @@ def test_mutants_are_read_or_refused(read, kind):
         for link in log.links:
             assert link.rate is None or link.rate > 0
             assert link.time is None or link.time > 0
+
+
+class EveryLine:
+    """Finds that every line is to be read in Python."""
+
+    def scan(self, piece, first):
+        marks = logs.OTHER | logs.ROW | logs.HEAD
+        return [(at, marks, 1, line, []) for at, line in enumerate(piece.removesuffix("\n").split("\n"), first)], 0
+
+
+LIBRARY_LINES = (
+    "n1:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read", "n1:1:2 NCCL INFO NCCL_ALGO set to Ring",
+    "n2:1:2 [0] NCCL INFO Channel 01/0 : 8[0] -> 0[0] [send] via NET/IB/1(2)/GDRDMA", "batch size 8, loss[3] 0.5",
+    "n2:12345678901:2 NCCL INFO Channel 02/0 : 8[0] -> 0[0] via NET/IB/3", "(via SHM/direct) foo via P2P/IPC", "# ",
+    "n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 8 nNodes 2", "n1:1:2 NCCL INFO Connected all rings", "8 9", ",5 1",
+    "n1:1:2 [0] NCCL INFO Channel 00/02 : 0 1 2 3", "#  Rank[1] 3 Pid 1 on n1 device 0 [0x1] GPU", '"1024 256 float",',
+)  # fmt: skip
+FRONTS = ("", "", "", "0: ", "[2] ", "[1,0]<stdout>:", "2026-11-30 12:00:00 ", "[2026-11-30T12:00:00.5+01:00] ", "\\")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_native_code_passes_over_says_nothing(read, monkeypatch, kind):
+    """Logs between lines of the library are read alike where Python reads every line."""
+    random_ = random.Random(kind)
+    monkeypatch.setattr(lines, "PIECE_BYTES", 512)
+    for _ in range(60):
+        said = [random_.choice(FRONTS) + random_.choice(LIBRARY_LINES) for _ in range(random_.randrange(20))]
+        front = random_.choice(FRONTS)
+        middle = [front + line for line in mutant(KINDS[kind], random_).split("\n")]
+        text = "\n".join([*said, *middle, *(random_.choice(FRONTS) + one for one in said)])
+        found = []
+        for scanner in (logs._scanner(), EveryLine()):
+            with monkeypatch.context() as patched:
+                patched.setattr(logs, "_scanner", lambda scanner=scanner: scanner)
+                try:
+                    found.append(repr(read(text)))
+                except LinkwrightError as error:
+                    found.append(str(error))
+        assert found[0] == found[1]
 
 
 def test_every_reader_is_of_a_tool_with_a_source():

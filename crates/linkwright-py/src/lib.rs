@@ -14,6 +14,7 @@ mod html;
 mod ladder;
 mod limits;
 mod links;
+mod log;
 mod machine;
 mod machine_keys;
 mod mpi;
@@ -52,6 +53,7 @@ mod _native {
         ladder::{device_of, devices},
         limits::limits,
         links::pcie_link,
+        log::LogScanner,
         machine::{Draft, Machine},
         machine_keys::{machine_keys, machine_numbers, network_keys, runs_of_names},
         mpi::MpiGroup,

@@ -1,4 +1,4 @@
-//! The tables of a run folder: flat columns, kept as Parquet.
+//! The tables of a run folder: flat columns, kept as Parquet; and those of [`log`]s.
 //!
 //! Parquet because every tool for tables reads it; here because the common library for it in Python takes 170 MB.
 //! Files come from other programs and from strangers, so whatever they hold ends in a table or in an [`Error`].
@@ -12,6 +12,7 @@
 //! # Ok::<(), linkwright_tables::Error>(())
 //! ```
 
+pub mod log;
 mod net;
 mod read;
 mod write;

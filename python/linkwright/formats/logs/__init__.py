@@ -10,19 +10,26 @@
 `read_log` recognises tools by what the file holds. A document is of one tool; texts of several may follow one another,
 and each line goes to the tool whose line was recognised last. A line that belongs to no table is counted and passed
 over; a line that looks like a row and is none is kept in `complaints`, with its number. Nothing of a file is executed.
+
+A piece of a text in which no other tool begins goes through native code, which finds the lines that say something and
+the plain rows of nccl-tests (`_scanner`); all other pieces are read line by line.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from linkwright.base.errors import FileError
 
 from . import (
+    checks,
     deepep,
+    facts,
     imb,
     inspector,
     mpi4py_bench,
@@ -38,8 +45,12 @@ from . import (
 )  # fmt: skip
 from .facts import Facts, Gathered
 from .kinds import Link, Log, LogRow, LogTable, Reader, Reading, TextReader
-from .lines import MOST_COMPLAINTS, Source, plain
+from .lines import MOST_COMPLAINTS, Source, legible, lines_of, plain
 from .ranks import TimedOperation
+from .reading import CONNECTION, FACT, HEAD, OTHER, ROW
+
+if TYPE_CHECKING:
+    from linkwright._native import LogScanner
 
 __all__ = [
     "READERS", "Facts", "Link", "Log", "LogRow", "LogTable", "Source", "TimedOperation", "is_log", "read_log",
@@ -57,7 +68,25 @@ READERS: tuple[Reader | TextReader, ...] = (*DOCUMENTS, *TEXTS)
 def is_log(path: Path | str) -> bool:
     """Whether a file holds what a known tool prints."""
     source = Source(Path(path))
-    return any(one.recognises(source) for one in DOCUMENTS) or source.has(_text_of)
+    return any(one.recognises(source) for one in DOCUMENTS) or any(
+        rows or (marks & (OTHER | ROW) and _text_of(legible(text)))
+        for first, piece in source.pieces()
+        for _, marks, _, text, rows in _scanner().scan(piece, first)[0]
+    )
+
+
+@functools.cache
+def _scanner() -> LogScanner:
+    """Finds the lines in which nccl-tests and the library under it say something, or another tool begins."""
+    from linkwright import _native
+
+    others = [mark for one in TEXTS if one is not nccl_text.READER for mark in one.marks]
+    marks = (
+        (others, OTHER), (nccl_text.READER.marks, ROW), (nccl_text.MARKS, HEAD), (facts.MARKS, FACT),
+        (facts.CONNECTIONS, CONNECTION),
+    )  # fmt: skip
+    kinds = [(mark, kind) for its, kind in marks for mark in its]
+    return _native.LogScanner(kinds, checks.BYTES, nccl_text.OPERATORS)
 
 
 _is_marked = re.compile("|".join(re.escape(mark) for one in TEXTS for mark in one.marks)).search
@@ -145,16 +174,29 @@ def _told(source: Source, found: Log) -> Log:
 def _texts(source: Source) -> Log | None:
     """What the tools whose lines are in a text have printed; None if there is none."""
     gathered = Gathered()
-    current = nccl_text.READER  # what stands before the first table may name its program
-    readings: dict[str, Reading] = {current.tool: current.begin(gathered)}
+    own = nccl_text.READER  # what stands before the first table may name its program
+    current, usual = own, nccl_text.NcclReading(gathered)
+    readings: dict[str, Reading] = {own.tool: usual}
     known: dict[str, None] = {}
-    for at, raw in source.lines():
-        if found := _text_of(raw):
-            current = found
-            known[current.tool] = None
-            if current.tool not in readings:
-                readings[current.tool] = current.begin(gathered)
-        readings[current.tool].line(at, *plain(raw))
+    for first, piece in source.pieces():
+        found, passed = _scanner().scan(piece, first)
+        tools = {
+            tool.tool if (tool := _text_of(legible(text))) else ""
+            for _, marks, _, text, rows in found
+            if marks & OTHER or (marks & ROW and own.tool not in known)
+        }
+        tools |= {own.tool for *_, rows in found if rows}
+        if current is own and tools <= {own.tool, ""}:
+            usual.take(first, piece, found, passed)
+            known |= dict.fromkeys(tools & {own.tool})
+            continue
+        for at, raw in enumerate(lines_of(piece), first):
+            if tool := _text_of(raw):
+                current = tool
+                known[current.tool] = None
+                if current.tool not in readings:
+                    readings[current.tool] = current.begin(gathered)
+            readings[current.tool].line(at, *plain(raw))
     if not known:
         return None
     logs = [reading.log() for reading in readings.values()]

@@ -98,19 +98,20 @@ def factors(rows: Sequence[LogRow], collective: str | None, ranks: int | None, u
     if not rated:
         return Factors(tuple(rows))
     expected = _factor(collective, ranks)
-    usual = statistics.median(_ratio(row) for row in rated)
-    if expected and sum(_agrees(row, expected, unit) for row in rated) >= len(rated) / 2:
+    odd = _odd(rated, expected, unit) if expected else set()
+    if expected and len(odd) <= len(rated) / 2:
         usual = expected
-    elif len(rated) < 3:
-        usual = _ratio(max(rated, key=lambda row: row.algbw or 0))
+    else:
+        best = [max(rated, key=lambda row: row.algbw or 0)] if len(rated) < 3 else rated
+        usual = statistics.median(map(_ratio, best))
+        odd = _odd(rated, usual, unit)
     if collective is not None and not _is_possible(collective, usual):
         said = f"busbw is {usual:.4g} x algbw, which {collective} has on no number of ranks"
         return Factors((), tuple((row.line, said) for row in rows))
-    odd = {id(row) for row in rated if not _agrees(row, usual, unit)}
-    kept = tuple(row for row in rows if id(row) not in odd)
+    kept = tuple(row for row in rows if id(row) not in odd) if odd else tuple(rows)
     said = tuple(
         (row.line, f"algbw and busbw disagree: {row.busbw:g} is not {usual:.4g} x {row.algbw:g} GB/s")
-        for row in rated
+        for row in (rated if odd else ())
         if id(row) in odd
     )
     if expected is None or _factor(collective, 2) == _factor(collective, 3):
@@ -132,13 +133,14 @@ def _ratio(row: LogRow) -> float:
     return (row.busbw or 0) / (row.algbw or 1)
 
 
-def _rounding(row: LogRow, unit: float) -> float:
-    """By what share rounding alone may change the factor of a row."""
-    return unit * (RATE / (row.algbw or 1) + RATE / (row.busbw or 1))
-
-
-def _agrees(row: LogRow, factor: float, unit: float) -> bool:
-    return abs(_ratio(row) / factor - 1) <= APART + _rounding(row, unit)
+def _odd(rows: Iterable[LogRow], factor: float, unit: float) -> set[int]:
+    """The rows whose factor differs from this one by more than rounding, by `id`; all have rates."""
+    rates = ((row, row.algbw or 1, row.busbw or 1) for row in rows)
+    return {
+        id(row)
+        for row, algbw, busbw in rates
+        if abs(busbw / algbw / factor - 1) > APART + unit * (RATE / algbw + RATE / busbw)
+    }
 
 
 def bus_factor(collective: str, ranks: int) -> float:
@@ -168,6 +170,7 @@ def _ranks(collective: str | None, rows: Iterable[LogRow], factor: float, unit: 
     if best is None or factor >= most:
         return None
     ranks = most / (most - factor)
-    doubt = ranks * _rounding(best, unit) * factor / (most - factor)
+    rounding = unit * (RATE / (best.algbw or 1) + RATE / (best.busbw or 1))
+    doubt = ranks * rounding * factor / (most - factor)
     sure = doubt < 0.5 and abs(ranks - round(ranks)) <= doubt + 0.1
     return round(ranks) if sure and 2 <= ranks <= _MOST_RANKS else None

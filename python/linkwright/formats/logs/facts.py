@@ -43,6 +43,13 @@ _MOST_BESIDE = 64
 _MARKS = (
     "CCL", " via ", "ccl-library", "NVLS", "Using network", "coll channels", "SHARP", " Algo ", *topology.MARKS,
 )  # fmt: skip
+# A line with none of these says nothing, unless it is of a connection.
+MARKS = (
+    "Rank ", "Rank[", "nGpus", "Using [", "Using network", "Direct RDMA", "NVLS multicast", "coll channels", "Algo",
+    "SHARP", "CollNet", "use ring PXN", "ersion", "ccl-library", "CCL_", "anks ", "anks[", "nNodes", "Pattern ",
+    "Trees [", "NET[", *topology.WARNINGS,
+)  # fmt: skip
+CONNECTIONS = ("Channel", "via ", "NET/")
 
 
 @dataclass
@@ -150,8 +157,8 @@ class Gathered:
         """The group of a task: the one whose devices the task has listed, or the last that anybody listed."""
         return self._groups.get(label, self._latest)
 
-    def see(self, line: str, label: str = "") -> bool:
-        """Take what a line says; whether it says anything."""
+    def see(self, line: str, label: str = "", times: int = 1) -> bool:
+        """Take what a line says, which stands for several that are connected alike; whether it says anything."""
         if "Rank" in line and (match := _RANK.search(line)):
             named = _DEVICE.search(line)
             return self._device(label, int(match[1]), *named.groups()[1:] if named else ("", "", ""))
@@ -173,7 +180,7 @@ class Gathered:
             if len(self.facts.settings) < _MOST_NAMES:
                 self.facts.settings[name], found = value[:200], True
                 self.facts.lists_settings |= "set by environment to" in line
-        return self._connection(label, line) or found
+        return self._connection(label, line, times) or found
 
     def _version(self, library: str, version: str) -> bool:
         if len(self.facts.versions) < _MOST_NAMES:
@@ -254,12 +261,12 @@ class Gathered:
                 self._groups[label] = group
         return group
 
-    def _connection(self, label: str, line: str) -> bool:
+    def _connection(self, label: str, line: str, times: int) -> bool:
         via = _VIA.search(line) if " via " in line else None
         channel = _CHANNEL.search(line) if not via and "Channel" in line else None
         if via:
             name = _transport(via[1])
-            self.facts.transports[name] = self.facts.transports.get(name, 0) + 1
+            self.facts.transports[name] = self.facts.transports.get(name, 0) + times
             if name.startswith("NET") and (port := _PORT_USED.search(line)):
                 self._use(line, [int(port[1])])
         if channel:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import functools
 import io
 import json
 import re
@@ -15,6 +17,7 @@ from linkwright.base.errors import FileError
 
 MOST_LINE = 1 << 16  # characters that are read of a line
 MOST_LINES = 20_000_000
+PIECE_BYTES = 1 << 15  # that are read at once
 MOST_ROWS = 1_000_000
 MOST_TEXT = 4 << 30  # characters
 MOST_JSON = 256 << 20  # characters of a document that is read as a whole
@@ -56,29 +59,51 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """(number from 1, text) of every line."""
-        try:
+        for first, piece in self.pieces():
+            yield from enumerate(lines_of(piece), first)
+
+    def pieces(self) -> Iterator[tuple[int, str]]:
+        """(number of the first line, text) of a few hundred lines after another; a line ends with a line feed."""
+        rest, length = "", 0
+        self.count, self.open_ended = 0, False
+        for text in self._decoded():
+            length += len(text)
+            if length > MOST_TEXT:  # a small archive may hold anything
+                raise FileError(
+                    f"{self.path}: more than {MOST_TEXT >> 30} GiB of text; remove everything but the tables"
+                )
+            whole, end, begun = text.rpartition("\n")
+            if end:
+                yield self._counted(rest + whole), f"{rest}{whole}\n"
+                rest = ""
+            rest = (rest + begun)[:MOST_LINE]
+        if rest:
+            self.open_ended = True
+            yield self._counted(rest), rest
+
+    def _counted(self, piece: str) -> int:
+        """The number of the first line of a piece, which is counted."""
+        first = self.count + 1
+        self.count += piece.count("\n") + 1
+        if self.count > MOST_LINES:
+            raise FileError(f"{self.path}: more than {MOST_LINES:,} lines; remove everything but the tables")
+        return first
+
+    def _decoded(self) -> Iterator[str]:
+        """The text as it is read, with the line ends of Unix."""
+        if self.text is not None:
             with self._opened() as file:
-                number = length = 0
-                while line := file.readline(MOST_LINE):
-                    number += 1
-                    if number > MOST_LINES:
-                        raise FileError(
-                            f"{self.path}: more than {MOST_LINES:,} lines; remove everything but the tables"
-                        )
-                    end = line
-                    while not end.endswith("\n") and (rest := file.readline(MOST_LINE)):
-                        end, length = rest, self._bounded(length + len(rest))
-                    length = self._bounded(length + len(line))
-                    self.count, self.open_ended = number, not end.endswith("\n")
-                    yield number, clean(line)
+                yield from iter(functools.partial(file.read, PIECE_BYTES), "")
+            return
+        try:
+            with files.opened(self.path) as file:
+                decode = codecs.getincrementaldecoder(files.encoding(file.peek(2)))("replace")
+                decoder = io.IncrementalNewlineDecoder(decode, translate=True)
+                while piece := file.read1(PIECE_BYTES):
+                    yield decoder.decode(piece)
+                yield decoder.decode(b"", final=True)
         except OSError as error:
             raise FileError(f"{self.path}: {error.strerror or error}") from error
-
-    def _bounded(self, length: int) -> int:
-        """The length, unless it is beyond any log; a small archive may hold anything."""
-        if length > MOST_TEXT:
-            raise FileError(f"{self.path}: more than {MOST_TEXT >> 30} GiB of text; remove everything but the tables")
-        return length
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[TextIO]:
@@ -110,6 +135,16 @@ class Source:
             return json.loads(text)
         except (ValueError, RecursionError):
             return None
+
+
+def lines_of(piece: str) -> Iterator[str]:
+    """The lines of a text as they are read."""
+    return map(legible, piece.removesuffix("\n").split("\n"))
+
+
+def legible(line: str) -> str:
+    """A line as it is read: cut if it is very long, and clean."""
+    return clean(line[:MOST_LINE])
 
 
 def clean(line: str) -> str:

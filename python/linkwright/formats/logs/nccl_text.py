@@ -18,6 +18,8 @@ Source: nccl-tests, src/common.cu and src/util.cu; rccl-tests, src/common.cu.
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -28,8 +30,8 @@ from linkwright.base.units import KILO, format_size
 from . import checks
 from .facts import Gathered, Group
 from .kinds import LogRow, LogTable, Origin, TextReader
-from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, number, shown, whole
-from .reading import TextReading
+from .lines import MOST_MICROS, MOST_RATE, MOST_ROWS, MOST_SIZE, legible, lines_of, number, plain, shown, whole
+from .reading import HEAD, OTHER, ROW, TextReading
 
 TOOL = "nccl-tests"
 TYPES = frozenset(checks.BYTES)
@@ -54,7 +56,17 @@ _UNIT = re.compile(r"\(([\w/]{1,12})\)")
 _SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
 _UNITS = dict.fromkeys(("ns", "us", "ms", "s"), "time") | dict.fromkeys(("MB/s", "GB/s", "TB/s"), "rate")
 _UNITS |= {"B": "size", "elements": "count"}
+_size = operator.attrgetter("size")
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
+OPERATORS = (*_REDUCTIONS, "none")
+# A line that is no row, begins with no number and has none of these is not of a table.
+MARKS = ("_perf", "Collective test", " ranks, ", "count(elems)", _END, "(B)", "(elements)", "size")
+_HEADS = [
+    ["size", "count", "type", "redop", "root", *["time", "algbw", "busbw", wrong] * 2] for wrong in ("#wrong", "error")
+]
+
+# Size, time, line, algbw, busbw, whether in place, wrong elements.
+_Row = tuple[int, float, int, float, float, bool, int | None]
 
 
 @dataclass(frozen=True)
@@ -108,7 +120,7 @@ class _Table:
         if self.asked is None or self.ended:
             return ""
         most, step, is_factor = self.asked
-        last = max(row.size for row in self.rows)
+        last = max(map(_size, self.rows))
         if (last * step if is_factor else last + step) > most:
             return ""
         return f"sizes end at {format_size(last)}, and the test was to reach {format_size(most)}: the job ended early"
@@ -128,16 +140,51 @@ class _Stream:
     open: list[_Table] = field(default_factory=list)  # tables whose end is still to come
 
 
-class _Reading(TextReading):
+class NcclReading(TextReading):
+    """The tables so far."""
+
     tool = TOOL
 
     def __init__(self, gathered: Gathered) -> None:
         super().__init__(gathered)
-        self.streams: dict[str, _Stream] = defaultdict(_Stream)
+        self.streams: dict[str, _Stream] = defaultdict(_Stream, {"": _Stream()})
         self.tables: list[_Table] = []
         self.rows = 0
 
+    def take(self, first: int, piece: str, found: list[tuple[int, int, int, str, list[_Row]]], passed: int) -> None:
+        """Take what native code found in a piece of the log: lines, and rows that agree with themselves."""
+        self.skipped += passed
+        lines: list[str] = []
+        for at, marks, times, text, rows in found:
+            if not marks & (OTHER | ROW | HEAD):  # nor is it of a table
+                if "[" in text:
+                    text = _LABEL_WITHIN.sub(" ", text)
+                self.skipped += not self.gathered.see(text, "", times)
+            elif not rows:
+                self.line(at, *plain(legible(text)))
+            elif not self._rows(rows, *text.split()):
+                lines = lines or list(lines_of(piece))
+                for row in rows[::2]:
+                    self.line(row[2], "", lines[row[2] - first])
+
+    def _rows(self, rows: list[_Row], dtype: str, operator: str, root: str) -> bool:
+        """Take rows of growing sizes, if they are below the usual heading."""
+        stream = self.streams[""]
+        if not stream.known or stream.units != _Units() or stream.columns not in _HEADS:
+            return False
+        kind = dtype, None if operator == "none" else operator, None if root.startswith("-") else int(root)
+        # Falling sizes may begin again with the second row; behind it they grow, as long as rows are kept.
+        begin, fits = 0, self.rows + len(rows) <= MOST_ROWS
+        for end in (2, len(rows)) if fits else range(2, len(rows) + 1, 2):
+            if part := rows[begin:end]:
+                table = self._table(stream, "", part[0][2], part[0][0], *kind)
+                table.rows += itertools.starmap(LogRow, part[: max(0, MOST_ROWS - self.rows)])
+                self.rows += len(part)
+            begin = end
+        return True
+
     def line(self, at: int, label: str, text: str) -> None:
+        """Take a line."""
         if "[" in text:
             text = _LABEL_WITHIN.sub(" ", text)
         stream = self.streams[label if len(self.streams) < 4096 else ""]
@@ -192,23 +239,29 @@ class _Reading(TextReading):
             self.complaints.add(at, f"{said}: `{shown(text)}`")
         if fault:
             return
-        table = stream.table
-        same = table and (table.dtype, table.reduction, table.root) == (dtype, reduction, root)
-        if table is None or not same or not table.goes_on(size):
-            group = stream.group or self.gathered.group(label)
-            group.measured = True
-            table = stream.table = _Table(
-                group, at, stream.collective, stream.origin, dtype, reduction, root, stream.units.rate,
-                asked=self.gathered.asked,
-            )  # fmt: skip
-            self.tables.append(table)
-            stream.open.append(table)
-        units = stream.units
+        table, units = self._table(stream, label, at, size, dtype, reduction, root), stream.units
         for place, (time, algbw, busbw, wrong, _) in groups:
             self.rows += 1
             if size and self.rows <= MOST_ROWS:
                 rates = algbw * units.rate, busbw * units.rate
                 table.rows.append(LogRow(size, time * units.time, at, *rates, place == 1, wrong))
+
+    def _table(
+        self, stream: _Stream, label: str, at: int, size: int, dtype: str, reduction: str | None, root: int | None
+    ) -> _Table:
+        """The table that a row belongs to."""
+        table = stream.table
+        if table and (table.dtype, table.reduction, table.root) == (dtype, reduction, root) and table.goes_on(size):
+            return table
+        group = stream.group or self.gathered.group(label)
+        group.measured = True
+        table = stream.table = _Table(
+            group, at, stream.collective, stream.origin, dtype, reduction, root, stream.units.rate,
+            asked=self.gathered.asked,
+        )  # fmt: skip
+        self.tables.append(table)
+        stream.open.append(table)
+        return table
 
     @staticmethod
     def _fault(
@@ -227,6 +280,7 @@ class _Reading(TextReading):
         return checks.count(size, whole(words[1], MOST_SIZE), dtype, stream.collective) or next(filter(None, odd), None)
 
     def found(self) -> Iterator[LogTable]:
+        """Return its tables."""
         for empty in (table for table in self.tables if not table.rows):
             self.left_out.add(empty.line, "all sizes of this table are 0 bytes, so nothing moved; give -b and -e")
         return filter(None, (self._finished(table) for table in self.tables if table.rows))
@@ -264,7 +318,7 @@ def _is_near(text: str, words: Sequence[str], columns: Sequence[str]) -> bool:
     """
     if "," in words[0] if words else False:
         words = " ".join(words).replace(",", " ").split()
-    is_row = len(words) > 5 and (len(words) == len(columns) or words[3] in (*_REDUCTIONS, "none"))
+    is_row = len(words) > 5 and (len(words) == len(columns) or words[3] in OPERATORS)
     if is_row and all(_NUMBER.fullmatch(word) for word in words[:2]) and not _NUMBER.fullmatch(words[2]):
         return sum(1 for rate in words[3:] if _NUMBER.fullmatch(rate)) >= 3
     for place, word in enumerate(words[:12] if any(map(text.__contains__, _STEMS)) else ()):
@@ -308,7 +362,7 @@ def _columns(
 
 def _first_time(words: Sequence[str], header: Sequence[str]) -> int:
     """Where the time stands: behind the operator and the root, each of which some versions leave blank."""
-    named = len(words) > 3 and (words[3] in _REDUCTIONS or words[3] == "none")
+    named = len(words) > 3 and words[3] in OPERATORS
     if "time" not in header:  # groups have four columns
         first = 3 + named
         return first + ((len(words) - first) % 4 == 1)
@@ -339,10 +393,10 @@ def _group(words: Sequence[str]) -> _Group | None:
 
 def _inferred(table: _Table, ranks: int | None) -> str | None:
     """The collective by its rates; None if several are possible."""
-    rated = [row for row in table.rows if row.algbw and row.busbw and row.algbw >= 1 and not row.in_place]
-    if not rated:
+    rated = (row for row in reversed(table.rows) if row.algbw and row.busbw and row.algbw >= 1 and not row.in_place)
+    last = next(rated, None)
+    if last is None:
         return _by_digits(table, ranks)
-    last = rated[-1]
     factor = (last.busbw or 0) / (last.algbw or 1)
     n = ranks or 0
     if table.reduction and (factor > 1.02 or (n == 2 and abs(factor - 1) < 0.02 and table.root is None)):
@@ -353,7 +407,7 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
     if not shared:
         return "broadcast" if table.root is not None else None
     in_place = [row for row in table.rows if row.in_place]
-    unchecked = all(row.wrong is None for row in in_place) and any(row.wrong is not None for row in rated)
+    unchecked = all(row.wrong is None for row in in_place) and any(row.wrong is not None for row in (last, *rated))
     return "alltoall" if unchecked or not in_place else "allgather"
 
 
@@ -390,5 +444,5 @@ def _known(text: str) -> bool:
 
 READER = TextReader(
     TOOL, "the text of nccl-tests and rccl-tests, versions 2.0 to 2.19, including the lines around it",
-    "nccl-tests, src/common.cu and src/util.cu", (*_STEMS, "algbw"), _known, _Reading,
+    "nccl-tests, src/common.cu and src/util.cu", (*_STEMS, "algbw"), _known, NcclReading,
 )  # fmt: skip

@@ -10,6 +10,8 @@ from .facts import Facts, Gathered
 from .kinds import Link, Log, LogRow, LogTable
 from .lines import Complaints
 
+# Kinds of marks that native code looks for: another tool's, those of rows, of lines around them, and of facts.
+OTHER, ROW, HEAD, FACT, CONNECTION = 1, 2, 4, 8, 16
 REDUCES = ("allreduce", "reduce_scatter", "reduce")
 
 Key = tuple[str, int | None, int | None, str | None]  # of a table: collective, ranks, nodes, data type

@@ -33,7 +33,7 @@ _TREES = re.compile(r"\[(\d{1,4})\] (?:-?\d{1,7}/){2}-?\d{1,7}->(\d{1,7})->(-?\d
 _PORT = re.compile(r"\bNET\[(\d{1,6}\.?\d{0,9})\] - NET/")
 _DIRECT = re.compile(r"\bConnected all \w{1,8}, use ring PXN \d GDR ([01])")
 # What RCCL warns of: a part of its line -> what is wrong.
-_WARNINGS = {
+WARNINGS = {
     'Missing "iommu=pt"': "iommu=pt is missing from the kernel's command line, so accesses of devices are translated "
     "and peer access may be slow or hang",
     "NUMA auto balancing enabled": "NUMA balancing is on, so rates vary: sysctl kernel.numa_balancing=0",
@@ -94,7 +94,7 @@ class SeenTopology:
                 self.rings[int(match[1])] = ranks
         elif "NET[" in line and (match := _PORT.search(line)):
             self.ports += [float(match[1])] if len(self.ports) < _MOST else []
-        elif found := [words for part, words in _WARNINGS.items() if part in line]:
+        elif found := [words for part, words in WARNINGS.items() if part in line]:
             self.warnings.update(dict.fromkeys(found))
         else:
             return False
