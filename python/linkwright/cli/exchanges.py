@@ -131,4 +131,4 @@ def stated(function: Callable) -> Callable:
         found = Stated(tokens, experts, topk, hidden, routing, counts)
         return function(*args, exchange=found, **asked)
 
-    return _options(command)
+    return options.together(*_options)(command)

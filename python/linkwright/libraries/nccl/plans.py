@@ -38,7 +38,7 @@ class Planned:
     choice: Choice | None = None
     line: Line | None = None  # in place of a schedule that is too long
     across: int | None = None  # bytes per second that a message carries from node to node, if more than links limit it
-    sends: float | None = None  # messages of the library that each message stands for
+    sends: float | None = None  # messages of the library that each between nodes stands for; None: one for each channel
     drain_ps: int = 0  # from the last message to the last byte in its place
 
     @property
@@ -101,7 +101,7 @@ def carried_out(choice: Choice, seen: Hardware, question: Collective) -> Planned
         choice,
         replaced,
         shapes.across(choice, made),
-        shapes.sends(choice, made),
+        shapes.sends(choice, seen, made),
         shapes.drain_ps(choice, seen, question),
     )
 

@@ -143,16 +143,17 @@ def bundle(choice: Choice, made: Shape) -> int:
     return math.ceil(choice.channels / _streams(choice, made))
 
 
-def sends(choice: Choice, made: Shape) -> float:
-    """How many messages of the library each message stands for.
+def sends(choice: Choice, hardware: Hardware, made: Shape) -> float | None:
+    """How many messages of the library each message between nodes stands for; None: one for each channel.
 
     A channel has one of the two trees, and a schedule both. Grouped sends of a pair use further channels only for what
     a chunk has no room for.
     """
-    if choice.algorithm == "p2p":
-        return 1.0
+    if hardware.nodes == 1:
+        return None
     trees = 2 if choice.algorithm in ("tree", "nvls_tree") and made.grid else 1
-    return choice.channels / (_streams(choice, made) * trees)
+    found = 1.0 if choice.algorithm == "p2p" else choice.channels / (_streams(choice, made) * trees)
+    return None if found == bundle(choice, made) else found
 
 
 def _streams(choice: Choice, made: Shape) -> int:
