@@ -204,6 +204,23 @@ def test_without_gpudirect_data_go_through_the_host(pair):
     assert gbps(pair(without=["net_simple"]), (0, 2)) == pytest.approx(4)
 
 
+def test_processes_that_match_messages_are_busy_with_each():
+    # The four GPUs of the second node send to the first GPU, whose process handles one message after the other.
+    def messages(parameters):
+        machine = machines.load("a100-polaris", Variant(2, f"slingshot-11{parameters}"))
+        return {
+            size: lw.simulate(lw.schedule("gather", "linear", ranks=8, size=size), machine, path="ll").time_us
+            for size in (8 * 1024, 8 * 4096)
+        }
+
+    usual, matched, all_sizes = map(messages, ("", ",software_matching=1", ",software_matching=1,gdrcopy=0"))
+    assert matched[8 * 1024] == usual[8 * 1024]  # of 1 KiB each, below 4 KiB with flags
+    assert usual[8 * 4096] + 3 * 8 <= matched[8 * 4096] <= usual[8 * 4096] + 4 * 8.5  # 8.4 us for each before the last
+    assert usual[8 * 1024] + 3 * 8 <= all_sizes[8 * 1024] <= usual[8 * 1024] + 4 * 8.5
+    with pytest.raises(LinkwrightError, match="gdrcopy=0 changes nothing where NICs match"):
+        machines.load("a100-polaris", Variant(2, "slingshot-11,gdrcopy=0"))
+
+
 def test_switches_with_sharp_combine_on_the_way(pair):
     # CollNetDirect: half of S to the neighbour at 100 GB/s, up and down a port of 10 GB/s at once, and back.
     schedule = lw.schedule("allreduce", "collnet_direct", ranks=6, size=S // 1000 * 96, grid=(2, 3))

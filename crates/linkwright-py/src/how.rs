@@ -82,8 +82,8 @@ how! {
     ///     launch_ps: what a library takes to start the collective on a rank that has arrived.
     ///     channels: equal channels that every message stands for; None: those of the path.
     ///     across: the most that one message carries from node to node, bytes of data per second; None: links alone limit it.
-    ///     sends: messages of a library that every message from node to node stands for, below 1 where fewer channels than
-    ///         streams of the schedule have some; None: one for each channel.
+    ///     sends: messages of a library that every message from node to node stands for; below 1, each is a part of one,
+    ///         and still one to its process; None: one for each of `channels`.
     ///     arithmetic: whether combining takes time.
     ///     operations_per_s: the rate of computes; a schedule that has some needs it, unless its path has a protocol.
     ///     seed: the seed of random arrivals and of noise.
@@ -125,6 +125,10 @@ impl How {
     pub fn on(&self, machine: &Described) -> PyResult<run::How> {
         let issue: Option<Issue> = parsed(&self.issue).map_err(errors::issue)?;
         let skew: Option<Skew> = parsed(&self.skew).map_err(errors::skew)?;
+        if let Some(sends) = self.sends.filter(|n| !(n.is_finite() && *n > 0.0)) {
+            let message = format!("sends {sends}: a message stands for a number above 0 of others");
+            return Err(errors::raise("UsageError", message));
+        }
         Ok(run::How {
             path: self.path.clone(),
             issue: issue.or(machine.issue()).unwrap_or_default(),

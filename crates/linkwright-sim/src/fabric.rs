@@ -95,7 +95,7 @@ pub struct Conditions<'a> {
     /// The most that one message carries from node to node, in bytes of data per second; absent if nothing but links
     /// limits it. A fabric without nodes of several endpoints may ignore it.
     pub across: Option<u64>,
-    /// Messages of a library that every message from node to node stands for; absent: one for each channel. A fabric whose
+    /// Messages of a library that every message from node to node stands for; absent: one. A fabric whose
     /// processes do not handle messages may ignore it.
     pub sends: Option<f64>,
     /// Draws the way of each pair of endpoints where a network hashes messages to equal ways.

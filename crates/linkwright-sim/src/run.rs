@@ -45,7 +45,7 @@ pub struct How {
     pub channels: Option<u32>,
     /// The most that one message carries from node to node, bytes of data per second; links alone where absent.
     pub across: Option<u64>,
-    /// Messages of a library that every message from node to node stands for; one for each channel where absent.
+    /// Messages of a library that every message from node to node stands for; one for each of `channels` where absent.
     pub sends: Option<f64>,
     /// Columns and rows, for a machine whose grid is open.
     pub grid: Vec<u32>,
@@ -221,7 +221,7 @@ pub(crate) fn setup(
         operations_per_s: how.operations_per_s,
         channels: how.channels.or(path.channels),
         across: how.across,
-        sends: how.sends,
+        sends: how.sends.or(how.channels.map(f64::from)),
         seed: how.seed,
         noise: machine.noise().filter(|_| how.noise),
         watch: Watch {

@@ -29,7 +29,7 @@ pub struct Setup {
     pub channels: Option<u32>,
     /// The most that one message carries from node to node, bytes of data per second.
     pub across: Option<u64>,
-    /// Messages of a library that every message from node to node stands for.
+    /// Messages of a library that every message from node to node stands for; one where absent.
     pub sends: Option<f64>,
     /// Seed of the ways that a network draws for pairs of endpoints, and of noise.
     pub seed: u64,

@@ -84,6 +84,7 @@ fn options(case: &Table) -> How {
             rank: integer(late, "rank") as u32,
             by: TimePs::from_ns(integer(late, "by_ns")),
         }),
+        sends: case.get("sends").and_then(Value::as_float),
         ..How::default()
     }
 }

@@ -43,7 +43,7 @@ pub fn answer(request: &Value) -> Asked<Value> {
 fn names() -> Value {
     let known = Collective::ALL
         .into_iter()
-        .filter(|&c| c != Collective::Pattern);
+        .filter(|&c| c != Collective::Pattern && !c.is_uneven()); // nothing here states tokens or counts
     let algorithm = |a: &&collectives::Algorithm| json!({ "collective": a.collective.name(), "name": a.name, "summary": a.summary });
     json!({
         "collectives": known.map(Collective::name).collect::<Vec<_>>(),
@@ -167,7 +167,7 @@ fn shown(schedule: &Schedule, proof: &Verified, found: &run::Answer) -> Value {
         "ranks": schedule.ranks,
         "size_bytes": size,
         "time_ps": time.0,
-        "bus_bytes_per_s": (collective != Collective::Pattern && time.0 > 0)
+        "bus_bytes_per_s": (!matches!(collective, Collective::Pattern | Collective::Barrier) && time.0 > 0)
             .then(|| size as f64 * factor * 1e12 / time.0 as f64),
         "limits": found.limits.0.iter().map(limit).collect::<Vec<_>>(),
         "limit": found.limits.largest().map(limit),

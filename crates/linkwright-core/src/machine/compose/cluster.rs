@@ -431,12 +431,13 @@ fn transports(
         if let Value::Table(stated) = &stated.value {
             transport.entries.extend(stated.entries.iter().cloned());
         }
-        let matching = network.has("software_matching", false);
+        // A network whose file has no such parameter means what it states.
+        let matching = network.has("software_matching", true);
         if !matching {
             transport.remove("handling");
         }
         if !matching || !network.has("gdrcopy", true) {
-            transport.remove("handled");
+            transport.remove("handling_from");
         }
         inner(fabric, "transport").set(&name, transport);
         match added.iter_mut().find(|(known, _)| known == protocol) {

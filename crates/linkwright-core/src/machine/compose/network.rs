@@ -58,12 +58,12 @@ const TRANSPORT: [Key; 9] = [
     (
         "handling",
         Dimension::Time,
-        "what a process takes for each message of a channel that it sends or receives, one after the other",
+        "how long each message of a channel keeps the process busy that sends or receives it",
     ),
     (
-        "handled",
+        "handling_from",
         Dimension::Size,
-        "messages of so many bytes and more are handled; default: all that carry data",
+        "messages of so many bytes and more do; default: all that carry data",
     ),
     ("rate", Dimension::Rate, "the most that one message gets"),
     (
@@ -88,8 +88,8 @@ const PARAMETERS: [(&str, Values, &str); 12] = [
     ("forwarding", Values::Switch, "0: no message goes by a GPU of its node to another rail"),
     ("spread", Values::Whole, "of a dragonfly: runs of so many nodes are dealt out to groups; 0: they fill group by group"),
     ("spines", Values::Whole, "of a tree: spines, each joined to every leaf; 0: one node stands for all of them"),
-    ("software_matching", Values::Switch, "1: processes match and handle messages, not NICs"),
-    ("gdrcopy", Values::Switch, "0: where they do, smaller messages than `handled` keep them busy too"),
+    ("software_matching", Values::Switch, "1: processes match messages, not NICs"),
+    ("gdrcopy", Values::Switch, "0: where they do, messages below `handling_from` keep them busy, too"),
     ("sharp", Values::Switch, "1: its switches combine and copy"),
     ("taper", Values::Any, "ports below a leaf for each one above it"),
     ("nodes_per_leaf", Values::Whole, "nodes of a leaf, or of a unit of rails"),
@@ -216,6 +216,11 @@ impl ClusterNetwork {
             }
             given.push(key);
             found.replace(asked, key, value)?;
+        }
+        if !found.has("gdrcopy", true) && !found.has("software_matching", true) {
+            return Err(VariantError::refused(format!(
+                "--fabric {asked}: gdrcopy=0 changes nothing where NICs match messages; add `software_matching=1`"
+            )));
         }
         Ok(found)
     }

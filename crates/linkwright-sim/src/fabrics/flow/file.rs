@@ -277,7 +277,7 @@ fn transport(
         long_start: s.optional_time("long_start")?.unwrap_or(start),
         turns: s.optional_bytes("turns")?.map_or(u64::MAX, |size| size.0),
         handling: s.optional_time("handling")?.unwrap_or_default(),
-        handled: s.optional_bytes("handled")?.map_or(0, |size| size.0),
+        handling_from: s.optional_bytes("handling_from")?.map_or(0, |size| size.0),
     })
 }
 

@@ -112,7 +112,7 @@ pub struct Flow {
     connections: Vec<Connection>,
     turns: Vec<Turn>,
     /// By endpoint, until when its process is busy with messages.
-    handles: Vec<TimePs>,
+    busy_until: Vec<TimePs>,
 }
 
 /// The fabric that `machine` describes.
@@ -132,7 +132,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
         multicasts: HashMap::new(),
         connections: Vec::new(),
         turns: Vec::new(),
-        handles: Vec::new(),
+        busy_until: Vec::new(),
     })
 }
 
@@ -170,7 +170,7 @@ impl Fabric for Flow {
         self.multicasts.clear();
         self.connections.clear();
         self.turns.clear();
-        self.handles.clear();
+        self.busy_until.clear();
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {

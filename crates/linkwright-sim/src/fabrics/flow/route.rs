@@ -58,9 +58,9 @@ pub(super) struct Transport {
     pub long_start: TimePs,
     /// Messages of at least so many bytes between two ends go one at a time, whichever way.
     pub turns: u64,
-    /// What a process takes for a message that it sends or receives, and from how many bytes on.
+    /// How long a message keeps the process busy that sends or receives it, and from how many bytes on.
     pub handling: TimePs,
-    pub handled: u64,
+    pub handling_from: u64,
 }
 
 /// One way of using the wires.
@@ -120,7 +120,7 @@ pub(super) struct Routing {
     pub local_start: TimePs,
     /// Equal channels that every message stands for; `None` if they are not counted.
     pub channels: Option<u32>,
-    /// Messages of a library that every message stands for; `None`: one for each channel.
+    /// Messages of a library that every message stands for; `None`: one.
     pub sends: Option<f64>,
     /// The most that a message carries from node to node, bytes of data per second.
     pub across: Option<u64>,
@@ -461,7 +461,7 @@ impl Routing {
         let share = |rate: u64| ((rate as f64 * n.efficiency) as u64).max(1);
         let own_rate = own.and_then(|own| own.rate).or(t.rate);
         let bundle = (t.channel.zip(self.channels)).map(|(one, n)| one.saturating_mul(n.into()));
-        let sends = self.sends.unwrap_or(self.channels.unwrap_or(1).into());
+        let sends = self.sends.unwrap_or(1.0);
         let rate = [own_rate, bundle].into_iter().flatten().min();
         let across = (self.across.filter(|_| t.across)).map_or(u64::MAX, |most| most.max(1));
         let most = |first, last| {
@@ -497,8 +497,9 @@ impl Routing {
             long: t.long,
             long_start: t.long_start,
             turns: t.turns,
+            // Below one, several of the schedule's messages are parts of one: each is still a message to a process.
             handling: TimePs((t.handling.0 as f64 * sends.max(1.0)).round() as u64),
-            handled: (t.handled as f64 * sends).ceil() as u64,
+            handling_from: (t.handling_from as f64 * sends).ceil() as u64,
             passes,
             whole: ceiling(0, passes - 1),
             ceilings: (passes > 1).then(|| {

@@ -78,8 +78,8 @@ impl Routes {
         }
     }
 
-    /// What every message stands for and carries, and the seed that draws the ways of pairs; what is known of routes is
-    /// forgotten where that makes a difference, except for the trees.
+    /// Set what every message stands for and carries, and the seed that draws the ways of pairs; what is known of routes
+    /// is forgotten where that makes a difference, except for the trees.
     pub fn bundle(&mut self, asked: &Conditions<'_>) {
         let drawn = self.fans.seed != asked.seed && self.routing.topology.draws();
         self.fans.seed = asked.seed;

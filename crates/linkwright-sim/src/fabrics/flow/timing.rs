@@ -23,10 +23,10 @@ pub(super) struct Timing {
     pub long_start: TimePs,
     /// Messages of at least so many bytes go in turn with those that come back.
     pub turns: u64,
-    /// What a process takes for a message that it sends or receives, one after the other.
+    /// How long a message keeps the process busy that sends or receives it.
     pub handling: TimePs,
-    /// Smaller messages take it no time.
-    pub handled: u64,
+    /// Smaller messages do not.
+    pub handling_from: u64,
     pub passes: usize,
     /// Highest rate of all passes together.
     pub whole: u64,
@@ -55,7 +55,7 @@ impl Timing {
 
     /// How long a message keeps the process that sends or receives it.
     pub fn handling(&self, bytes: u64) -> TimePs {
-        match bytes < self.handled.max(1) {
+        match bytes < self.handling_from.max(1) {
             true => TimePs::ZERO,
             false => self.handling,
         }

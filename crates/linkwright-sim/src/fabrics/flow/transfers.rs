@@ -94,17 +94,17 @@ pub(super) fn asked(routes: &Routes, kind: MsgKind, target: u32) -> MsgKind {
     }
 }
 
-/// When the process of an endpoint turns to what there is from `ready` on, which then keeps it busy for so long.
-fn handle(handles: &mut Vec<TimePs>, ready: TimePs, endpoint: u32, handling: TimePs) -> TimePs {
+/// When the process of an endpoint starts on a message that is ready at `ready`; it is then busy for `handling`.
+fn handle(busy_until: &mut Vec<TimePs>, ready: TimePs, endpoint: u32, handling: TimePs) -> TimePs {
     if handling == TimePs::ZERO {
         return ready;
     }
     let at = endpoint as usize;
-    if handles.len() <= at {
-        handles.resize(at + 1, TimePs::ZERO);
+    if busy_until.len() <= at {
+        busy_until.resize(at + 1, TimePs::ZERO);
     }
-    let begins = handles[at].max(ready);
-    handles[at] = begins + handling;
+    let begins = busy_until[at].max(ready);
+    busy_until[at] = begins + handling;
     begins
 }
 
@@ -157,9 +157,9 @@ impl Flow {
             source_freed: false,
             work,
         });
-        let handled = timing.handling(m.bytes);
+        let handling = timing.handling(m.bytes);
         self.starts.push(
-            handle(&mut self.handles, now, m.from.0, handled) + ahead,
+            handle(&mut self.busy_until, now, m.from.0, handling) + ahead,
             slot,
         );
     }
@@ -339,9 +339,9 @@ impl Flow {
         }
         let (op, target, kind) = (transfer.op, transfer.target, transfer.kind);
         let timing = self.routes.get_mut().timing(transfer.route);
-        let handled = timing.handling(transfer.bytes);
+        let handling = timing.handling(transfer.bytes);
         let arrived = now + timing.tail(transfer.bytes);
-        let delivered = handle(&mut self.handles, arrived, transfer.to, handled);
+        let delivered = handle(&mut self.busy_until, arrived, transfer.to, handling);
         let is_last = !transfer.wanted.acknowledged && kind != MsgKind::Multicast;
         if is_last {
             return (self.completions).last(delivered, op, Event::Delivered, target);
