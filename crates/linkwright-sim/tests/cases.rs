@@ -2,7 +2,7 @@
 //!
 //! A case is `ranks`, `bytes` (of everyone's vector), `steps` (each a list of `put FROM TO`,
 //! `get FROM TO`, `multicast FROM TO,TO`, `aggregate FROM,FROM TO,TO`, or `barrier`), optionally `issue`,
-//! `late = { rank, by_ns }` and `sharing`, and `finish_ns` of every rank. The whole vector moves, or part k of its
+//! `late = { rank, by_ns }`, `sharing` and `sends`, and `finish_ns` of every rank. The whole vector moves, or part k of its
 //! `parts` with `part=k`; `reduce` combines. `link_bytes` is what some links carry. A comment has the derivation.
 
 use linkwright_core::{Machine, Skew, TimePs};
