@@ -161,7 +161,7 @@ def refuse_unstated(collective: str, exchange: UnevenExchange | None) -> None:
     """Refuse a dispatch or a combine whose tokens and experts are not stated; only an alltoallv has even counts.
 
     Raises:
-        ShapeError: nothing says which rank has how much for whom.
+        ShapeError: the counts are not stated.
     """
     if collective in uneven() - {EVEN_BY_DEFAULT} and not exchange:
         raise ShapeError(
