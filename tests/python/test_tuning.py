@@ -398,6 +398,7 @@ def test_tune_writes_the_settings_of_an_engine(tmp_path):
         (("--for", "nccl", "--on", "hgx-h100", "--topk", "4"), "--topk: does not apply to --for nccl"),
         (("--for", "deepep", "--on", "hgx-h100", "--sizes", "1K"), "--sizes: does not apply to --for deepep"),
         (("--for", "vllm", "--on", "hgx-h100", "--seed", "3"), "--seed: does not apply to --for vllm"),
+        (("--for", "vllm", "--on", "hgx-h100", "--runs", "x"), "--runs: does not apply to --for vllm"),
         (("--for", "vllm", "--on", "hgx-h100", "--degrade", "nvlink=0.5"), "described on whole machines"),
         (("--for", "vllm", "--on", "hgx-h100", "-p", "2,4"), "answers for one number of ranks; give one"),
         (("--for", "vllm", "--on", "hgx-h100", "--sizes", "0"), "size 0: allreduce moves at least one element"),
@@ -409,6 +410,11 @@ def test_what_an_engine_does_not_have_is_refused(more, message):
     done = invoke("tune", *more)
     assert done.status == 2
     assert message in done.err
+
+
+def test_an_engine_is_not_found_among_runtimes():
+    with pytest.raises(UsageError, match="`vllm` is an engine, which takes settings and no table"):
+        tuning.find("vllm")
 
 
 def test_an_engine_needs_the_package_of_studies(monkeypatch):

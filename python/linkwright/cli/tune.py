@@ -109,9 +109,9 @@ def _engine(
     name = f"--for {engine.key}"
     if on is None:
         raise UsageError(f"{name}: its kernels are predicted; name a machine with --on MACHINE")
-    exchange = engine.key == "deepep"
     its = {f"--{word}": value for word, value in experts.items()}
-    _refuse(name, {**given, "--seed": options.given("seed"), **({"--sizes": sizes} if exchange else its)})
+    ignored = {"--seed": options.given("seed"), "--runs": options.given("root_folder")}
+    _refuse(name, {**given, **ignored, **({"--sizes": sizes} if engine.exchanges else its)})
     if variant != Variant(nodes=variant.nodes):
         raise UsageError(f"{name}: its kernels are described on whole machines; of them, use --nodes and -p only")
     if ranks and len(ranks) > 1:

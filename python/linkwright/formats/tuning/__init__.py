@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from linkwright.base.errors import check_known
+from linkwright.base.errors import UsageError, check_known
 
 from . import engines, mpich, nccl, openmpi, ucc
 from .rules import Table, tables
@@ -22,7 +22,13 @@ RUNTIMES = {r.key: r for r in (openmpi.TEXT, openmpi.JSON, nccl.NCCL, nccl.RCCL,
 
 
 def find(key: str) -> Runtime:
-    """The runtime of a key."""
+    """Return the runtime of a key.
+
+    Raises:
+        UsageError: the key is not one of a runtime; `engines.find` finds engines.
+    """
+    if key in engines.ENGINES:
+        raise UsageError(f"`{key}` is an engine, which takes settings and no table; name a runtime")
     check_known("runtime", key, [*RUNTIMES, *engines.ENGINES], lists="linkwright list runtimes")
     return RUNTIMES[key]
 
