@@ -15,8 +15,9 @@ torch_symm_mem.py; TensorRT-LLM, LlmArgs and `max_workspace_size_auto`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from . import allreduce
 from .condition import Condition
@@ -69,7 +70,7 @@ def _vllm(one: Condition) -> list[Setting]:
     ]
 
 
-def _own(one: Condition, kernel: str) -> list:
+def _own(one: Condition, kernel: str) -> list[Mapping[str, Any]]:
     return [row for row in allreduce.rules(one) if row["kernel"].startswith(kernel)]
 
 
