@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from linkwright.base import units
@@ -149,11 +150,9 @@ def load(text: str, place: Place) -> dict[str, Any]:
 
 
 @functools.cache
-def beside(module: str, name: str) -> dict[str, Any]:
-    """Return the shipped data of a file next to a module, whose `__file__` is given; read once."""
-    import tomllib
-
-    return tomllib.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
+def data_file(module: str, name: str) -> Mapping[str, Any]:
+    """Return the tables of a file next to a module, whose `__file__` is given; read once, so nobody may change them."""
+    return MappingProxyType(load(Path(module).with_name(name).read_text(encoding="utf-8"), Place(name)))
 
 
 def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:

@@ -242,4 +242,4 @@ def post_hoc() -> dict[str, str]:
     return {rule["why"]: rule["match"] for its in _rules().values() for rule in its if rule.get("status") == "post_hoc"}
 
 
-_rules = functools.partial(toml.beside, __file__, "settings.toml")
+_rules = functools.partial(toml.data_file, __file__, "settings.toml")

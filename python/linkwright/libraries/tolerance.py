@@ -151,7 +151,7 @@ def largest() -> int:
     return _file()["largest_bytes"]
 
 
-_file = functools.partial(toml.beside, __file__, "tolerance.toml")
+_file = functools.partial(toml.data_file, __file__, "tolerance.toml")
 
 
 def worst(shortfalls: Iterable[float], share: float) -> float:

@@ -150,7 +150,7 @@ def _streams(link: Link) -> int:
 @functools.cache
 def classes() -> list[float]:
     """Rates of ports in Gb/s, from the slowest."""
-    table = toml.beside(__file__, "ports.toml")["port"]
+    table = toml.data_file(__file__, "ports.toml")["port"]
     return sorted(float(row["rate"]["value"]) for row in table.values())
 
 
@@ -344,7 +344,9 @@ def _exchanges(links: Sequence[Link], reference: HealthyRate | None, variant: Va
         for medium in dict.fromkeys(link.medium for link in its):
             rates = [link.rate or 0 for link in its if link.medium == medium]
             typical = statistics.median(rates)
-            kind = medium if medium != "exchange" else "scale-out" if (variant.nodes or 1) > 1 else "scale-up"
+            # What limits an exchange that does not say what it went through.
+            between = "scale-out" if (variant.nodes or 1) > 1 else "scale-up"
+            kind = between if medium == "exchange" else medium
             limit = (reference.scale_out if kind == "scale-out" else reference.scale_up) if reference else None
             share = typical / limit if limit else None
             name = {"scale-up": "NVLink or xGMI", "scale-out": "RDMA", "exchange": "all"}[medium]

@@ -18,7 +18,7 @@ NAME = "gpu_peak"
 
 def rates() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
     """By architecture and data type: value, unit, status and source."""
-    return toml.beside(__file__, "peaks.toml")
+    return toml.data_file(__file__, "peaks.toml")
 
 
 def flops_per_ns(device: Device, dtype: str, measured_clock: float) -> float | None:

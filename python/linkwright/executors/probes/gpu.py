@@ -19,5 +19,5 @@ def _on_a_gpu(key: str, axes: Axes, setting: Setting) -> dict:
 
 
 PROBES = tuple(
-    stated(row, functools.partial(_on_a_gpu, row["key"])) for row in toml.beside(__file__, "gpu.toml")["probe"]
+    stated(row, functools.partial(_on_a_gpu, row["key"])) for row in toml.data_file(__file__, "gpu.toml")["probe"]
 )

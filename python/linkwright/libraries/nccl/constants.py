@@ -120,7 +120,7 @@ def constants(version: str) -> Constants:
     raise unknown("version of NCCL", version, versions())
 
 
-_file = functools.partial(toml.beside, __file__, "constants.toml")
+_file = functools.partial(toml.data_file, __file__, "constants.toml")
 
 
 def _whole(stated: Mapping[str, dict[str, Any]], version: str) -> dict[str, Any]:

@@ -71,4 +71,4 @@ def model(gpu: str) -> Model:
     return Model(**known[like])
 
 
-_file = functools.partial(toml.beside, __file__, "constants.toml")
+_file = functools.partial(toml.data_file, __file__, "constants.toml")

@@ -93,7 +93,7 @@ class GpuKind:
 @functools.cache
 def known() -> tuple[GpuKind, ...]:
     """All rows of the table."""
-    rows = toml.beside(__file__, "gpus.toml")
+    rows = toml.data_file(__file__, "gpus.toml")
     return tuple(_row(name, row, rows) for name, row in rows.items())
 
 

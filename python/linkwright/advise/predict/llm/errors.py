@@ -27,7 +27,7 @@ class Spread:
     source: str
 
 
-_table = functools.partial(toml.beside, __file__, "errors.toml")
+_table = functools.partial(toml.data_file, __file__, "errors.toml")
 
 
 def spread(*keys: str) -> Spread:
