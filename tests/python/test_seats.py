@@ -216,10 +216,14 @@ def test_every_verb_puts_an_equal_share_on_each_node(name, tmp_path, monkeypatch
 
 def test_a_search_takes_the_first_endpoints_and_says_so():
     on = ("--on", "hgx-h100", "--nodes", "2")
-    refused = invoke("explain", "allreduce/ring", *on, "-p", "4", "--search", "1s")
-    assert "4 of its 16 ranks are spread over its nodes" in refused.err
+    says = (
+        "its ranks are not its first 4 endpoints in order, which a search takes; search for all ranks, on fewer "
+        "--nodes, or without --place"
+    )
     refused = invoke("synthesize", "allreduce", *on, "-p", "4", "--sizes", "1M", "--budget", "1s")
-    assert "4 of its 16 ranks are spread over its nodes" in refused.err
+    assert f"hgx-h100-x2: {says}" in refused.err
+    for asked in [(*on, "-p", "4"), ("--on", "hgx-h100", "--place", "GPU 4..7")]:
+        assert says in invoke("explain", "allreduce/ring", "--search", "1s", *asked).err
 
 
 def test_the_limit_is_that_of_the_ranks_where_they_sit():

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
+from linkwright.advise import synthesis
+from linkwright.base.errors import UsageError
+from linkwright.executors import resolve_one
 from linkwright_cases import BRIEF, invoke
 
 # Known algorithms and their transforms; other methods have tests of their own.
@@ -332,6 +335,15 @@ def test_a_table_that_has_no_place_is_refused_before_the_search(tmp_path, name, 
     done = invoke(*asked, "--json", str(tmp_path / name))
     assert done.status == 2
     assert why in done.err
+
+
+def test_a_program_that_names_an_unknown_collective_gets_the_same_error():
+    target = synthesis.described(resolve_one("dgx1-p100", None, None))
+    with pytest.raises(UsageError, match="unknown collective `allreduces`"):
+        synthesis.task(
+            target, "allreduces", 1024, dtype="f32", op="sum", root=0, grid=None, path=None, seed=1, budget_s=1,
+            methods=(),
+        )  # fmt: skip
 
 
 def test_a_format_that_cannot_hold_a_winner_costs_neither_the_rest_nor_the_other_sizes(tmp_path):

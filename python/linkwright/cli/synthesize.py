@@ -106,6 +106,7 @@ def command(
     from linkwright.advise import synthesis
     from linkwright.executors import resolve_one
 
+    # A subject may be a file, too, so this is refused before one is looked for.
     check_known("collective", collective, collectives(), lists="linkwright list collectives")
     dealt = exchange.of(options.subject(collective), dtype, seed)
     target = synthesis.described(resolve_one(on, ranks, grid, variant=variant))

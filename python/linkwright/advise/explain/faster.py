@@ -82,17 +82,9 @@ def search(
     link = binds["busiest_link"]
     form = _form(best["schedule"])
     asked = [
-        "synthesize",
-        collective,
-        "--on",
-        on,
-        *variant.words,
-        "--ranks",
-        f"{ranks}",
-        "--sizes",
-        format_size(size),
+        "synthesize", collective, "--on", on, *variant.words, "--ranks", f"{ranks}", "--sizes", format_size(size),
         "--budget",
-    ]
+    ]  # fmt: skip
     write = ["linkwright", *asked, f"{budget_s:g}s", "--seed", "1", "--out", "found", *(["--as", form] if form else [])]
     file = f"found/{collective}-{target.machine_name}-{ranks}-{format_size(size)}.{form}"
     how = How(path=best["path"], issue=best["issue"], launch_ps=launch_ps)

@@ -82,6 +82,7 @@ class Task:
             heard(improvement)
         assert found.answer, "a search that ends well has found something"
         counts = (found.tried or 0, found.unseen or 0)
+        # Known algorithms are looked at first, so the last of them is the fastest.
         known = next((one for one in reversed(improvements) if one["method"] == KNOWN), None)
         return Outcome(self, found.answer, known, self.bound(found.answer), *counts, interrupted, found.fastest)
 
@@ -257,8 +258,8 @@ def described(target: Target) -> ModelledTarget:
     ranks = target.extent.ranks
     if target.seats(ranks) not in (None, tuple(range(ranks))):
         raise UsageError(
-            f"{target.machine_name}: {ranks} of its {target.machine.ranks} ranks are spread over its nodes, and a "
-            "search takes the first endpoints; search for all ranks, or on fewer --nodes"
+            f"{target.machine_name}: its ranks are not its first {ranks} endpoints in order, which a search takes; "
+            "search for all ranks, on fewer --nodes, or without --place"
         )
     return target
 
@@ -268,7 +269,8 @@ def task(
     grid: tuple[int, ...] | None, path: str | None, seed: int, budget_s: float, methods: tuple[str, ...],
     serial_starts: bool = False, fastest: bool = False, exchange: UnevenExchange | None = None,
 ) -> Task:  # fmt: skip
-    """A search over all ranks of the target; refuses a method that does not exist."""
+    """A search over all ranks of the target; refuses a collective or a method that does not exist."""
+    check_known("collective", collective, collectives(), lists="linkwright list collectives")
     if collective in uneven() and exchange is None:
         raise UsageError(f"{collective}: blocks of any length are searched for their counts; state --counts or tokens")
     known = [method["key"] for method in _native.synthesis_methods()]
