@@ -1,11 +1,12 @@
 """Devices that people have: names as programs print them, boxes that are assumed, and the ways out for unknown ones."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from linkwright import machines
-from linkwright.base import registry
+from linkwright.base import registry, toml
 from linkwright.formats.discovery import importing
 from linkwright.libraries.settings import Condition, Refusal, settle
 from linkwright.machines import gpus
@@ -13,6 +14,12 @@ from linkwright_cases import invoke
 
 LOGS = Path(__file__).parent.parent / "logs"
 HOSTS = Path(__file__).parent.parent / "hosts"
+# Rows whose network is not that of their machine file, and why.
+OTHER_NETWORKS = {
+    "GB200": "study `modern` predicts racks with leaves of 32 nodes; in the file every rack has leaves of its own",
+    "GB300": "as GB200",
+    "B300": "study `modern` predicts with NDR's start-ups, which are fitted to tables; those of XDR are not",
+}
 
 
 @pytest.mark.parametrize(
@@ -74,6 +81,17 @@ def test_the_table_is_whole():
         assert {gpu.part, gpu.pcie} | {gpu.box or gpu.pcie} <= set(registry.keys("parts"))
         assert (gpu.generation > 0) == (gpu.link_gb_per_s > 0) == (gpu.most_links > 0), gpu.name
         assert all(gpus.named(one) is gpu for one in gpu.names)
+
+
+def test_nobody_changes_the_table_for_others():
+    with pytest.raises(TypeError):
+        toml.data_file(gpus.__file__, "gpus.toml")["H100"] = {}
+
+
+def test_a_row_has_the_network_that_the_file_of_its_machine_states():
+    stated = {gpu: tomllib.loads(registry.machine_path(gpu.machine).read_text()) for gpu in gpus.known() if gpu.machine}
+    networks = {gpu: file["cluster"]["network"] for gpu, file in stated.items() if "cluster" in file}
+    assert {gpu.name for gpu, network in networks.items() if network != gpu.fabric} == set(OTHER_NETWORKS)
 
 
 @pytest.mark.parametrize("name", gpus.boxes())

@@ -545,8 +545,9 @@ def test_an_assumed_network_is_doubted_before_the_log(tmp_path):
     said = " ".join(invoke("explain", str(file)).out.split())
     assert "Verdict: unsure." in said
     assert "The network (slingshot-11) is assumed, as nothing names it. With ports of 400 Gb/s" in said
-    assert "give --fabric slingshot-11,rate=400" in said
-    stated = " ".join(invoke("explain", str(file), "--nodes", "2", "--fabric", "slingshot-11,rate=400").out.split())
+    assert "give --fabric slingshot-11,software_matching=1,rate=400" in said
+    fabric = ("--fabric", "slingshot-11,software_matching=1,rate=400")
+    stated = " ".join(invoke("explain", str(file), "--nodes", "2", *fabric).out.split())
     assert "Verdict: fine." in stated
     assert "is assumed, as nothing names it" not in stated
 

@@ -56,11 +56,12 @@ def other_ports(system: System, size: int, time_us: float) -> str:
     name = (system.fabric or "").partition(",")[0]
     said = f"The network ({name}) is assumed, as nothing names it"
     for rate in classes():
-        other = system.having(fabric=f"{name},rate={rate:g}").times([size])
-        if other and abs(math.log(other[size] / time_us)) <= NEAR:
+        other = system.on(f"rate={rate:g}")
+        times = other.times([size])
+        if times and abs(math.log(times[size] / time_us)) <= NEAR:
             return (
                 f"{said}. With ports of {rate:g} Gb/s a healthy machine is within {NEAR:.0%} of yours: if it has such, "
-                f"give --fabric {name},rate={rate:g}."
+                f"give --fabric {other.fabric}."
             )
     return f"{said}; give yours with --fabric (`linkwright list networks`)."
 
