@@ -7,12 +7,13 @@ import random
 import re
 import signal
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
 from linkwright.base.errors import FileError, LinkwrightError
 from linkwright.formats import logs
-from linkwright.formats.logs import lines, read_log
+from linkwright.formats.logs import lines, read_log, reading
 from log_cases import (
     DEEPEP,
     FULL,
@@ -897,3 +898,12 @@ def test_every_line_that_a_tool_knows_has_a_mark_of_it():
     known = [(one, line) for line in lines_of for one in logs.TEXTS if one.knows(line)]
     assert {one.tool for one, _ in known} == {one.tool for one in logs.TEXTS}
     assert not [(one.tool, line) for one, line in known if not any(mark in line for mark in one.marks)]
+
+
+def test_native_code_has_the_same_marks_and_limits():
+    source = Path(__file__).parents[2] / "crates" / "linkwright-tables" / "src" / "log.rs"
+    stated = re.findall(r"^(?:pub )?const (\w+): \w+ = ([\w.]+)(?: << (\d+))?;", source.read_text(), re.M)
+    native = {name: float(value) * 2 ** int(shift or 0) for name, value, shift in stated}
+    marks = {name: getattr(reading, name) for name in ("OTHER", "ROW", "HEAD", "FACT", "CONNECTION")}
+    limits = {name: getattr(lines, name) for name in ("MOST_LINE", "MOST_MICROS", "MOST_RATE", "MOST_SIZE")}
+    assert {name: value for name, value in native.items() if name not in ("APART", "LAST_DIGIT")} == marks | limits
