@@ -29,7 +29,7 @@ class OptionType(click.ParamType, Generic[T]):
 
     Args:
         name: of the type, which help shows.
-        parse: reads a text; raises `UsageError` if that is none.
+        parse: reads a text; raises `UsageError` if the text is not one.
     """
 
     def __init__(self, name: str, parse: Callable[[str], T]):

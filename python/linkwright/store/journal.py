@@ -38,6 +38,7 @@ class Journal:
         except OSError as error:
             raise StoreError(f"{path}: another process is writing this run; wait for it to end") from error
         with named(path):
+            # Up to and including the last newline.
             self._length = kept(path).rfind(b"\n") + 1
             self._file.truncate(self._length)
 

@@ -144,6 +144,7 @@ def limits(rows: Rows, x: str, name: str = "", series: str = "") -> Curve | None
     known = rows[given(rows["yardstick"])]
     if not len(known):
         return None
+    # Where rows differ: the greatest rate, or the least time.
     best = known.ordered(x, "yardstick").distinct(x, keep="last" if is_rate(known["unit"][0]) else "first")
     kinds = " or ".join(sorted(set(best["yardstick_kind"])))
     return Curve(
