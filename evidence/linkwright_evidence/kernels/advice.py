@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
+from linkwright import machines
 from linkwright.base.errors import ShapeError, UsageError
 from linkwright.base.units import format_size
 from linkwright.formats.tuning.engines import ENGINES, EngineQuestion
@@ -85,6 +86,7 @@ def text(asked: EngineQuestion) -> str:
         if on.generation in able and on.capability[0].isdigit():  # a GPU of NVIDIA
             known.setdefault(on.machine, key)
     if asked.machine not in known:
+        machines.load(asked.machine)  # one that does not exist is named as such
         names = ", ".join(sorted(known))
         raise UsageError(f"--on {asked.machine}: no kernel of {asked.engine} is described there; name one of {names}")
     answer = _exchange if ENGINES[asked.engine].exchanges else _reduction

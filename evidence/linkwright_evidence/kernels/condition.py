@@ -138,8 +138,9 @@ class Condition:
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """(1, 3, 0, 10) of `1.3.0rc10`."""
-    return tuple(int(part) for part in text.replace("rc", ".").replace("post", ".").split(".") if part.isdigit())
+    """(1, 3, 0, 10) of `1.3.0rc10` and of `v1.3.0rc10`, as tags are named."""
+    parts = text.removeprefix("v").replace("rc", ".").replace("post", ".").split(".")
+    return tuple(int(part) for part in parts if part.isdigit())
 
 
 _NUMBERS = tuple(field.name for field in fields(Condition) if field.type == "int")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -132,10 +133,10 @@ class LocateTask:
                 f"--hosts: {len(set(self.hosts))} names; {self.layout.name} has {len(self.layout.hosts)} hosts; name "
                 "each once"
             )
-        if marked := [host for host in self.hosts if hosts and set(host) & set("+@/")]:
+        if odd := [host for host in self.hosts if hosts and not re.fullmatch(r"\w[\w.-]*", host, re.ASCII)]:
             raise UsageError(
-                f"--hosts: `{marked[0]}`: logs of tests are named by their hosts, with + between, @ after a rank, so "
-                "a name of a host has no +, @ or /; give another name of it"
+                f"--hosts: `{odd[0]}`: commands and names of logs hold the names of hosts, so one has letters, digits, "
+                "dots, - and _ alone; give another name of it"
             )
         if form != "mpirun" and not hosts:
             raise UsageError(f"--as {form}: its commands need the names of the hosts; give --hosts")
