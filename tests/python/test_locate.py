@@ -731,7 +731,7 @@ def test_a_host_that_was_busy_for_a_while_is_not_found(job, capsys):
 def test_results_that_are_not_there_are_named(tmp_path, option, file):
     found = invoke("locate", "--on", "hgx-h100", "--nodes", "2", option, str(tmp_path / file))
     assert found.status == 2
-    assert f"{file}: there is no such file; give results that tests wrote" in found.err
+    assert f"{file}: no such file; give the results of tests" in found.err
 
 
 @pytest.mark.parametrize("name", ["a+b", "2@a", "a/b", "a;rm", "-x", "$(a)"])

@@ -139,8 +139,8 @@ def _reduction(asked: EngineQuestion, system: str) -> list[str]:
         f"{name} {version} on {asked.machine}, {gpus} GPUs: all-reduce of bf16 in a CUDA graph, predicted",
         *remarks,
         *_columns(rows),
-        f"A gain below {error:.2f}x is within the model's error: nine in ten published ratios of two kernels are no "
-        "farther from the model's.",
+        f"A gain below {error:.2f}x is within the model's error: its ratios of two kernels are within that factor of "
+        "nine published ones in ten.",
         f"Not modelled: {KNOWN[asked.engine].unknown}, all-reduces fused with a norm.",
     ]
     if len(able) == 1:

@@ -151,7 +151,7 @@ def load(text: str, place: Place) -> dict[str, Any]:
 
 @functools.cache
 def data_file(module: str, name: str) -> Mapping[str, Any]:
-    """Return the tables of a file next to a module, whose `__file__` is given; read once, so nobody may change them."""
+    """Return the tables of a data file in the folder of a module, given by its `__file__`; cached, so read-only."""
     return MappingProxyType(load(Path(module).with_name(name).read_text(encoding="utf-8"), Place(name)))
 
 

@@ -44,7 +44,7 @@ class OptionType(click.ParamType, Generic[T]):
 
 
 def pattern(name: str, form: str, wrong: str, read: Callable[[re.Match[str]], T]) -> OptionType[T]:
-    """Return the type of texts of a form, a regular expression; `wrong` is what an error says of others."""
+    """Return an option type for texts that match the regular expression `form`; errors say that others are `wrong`."""
 
     def parse(text: str) -> T:
         if match := re.fullmatch(form, text, re.ASCII):

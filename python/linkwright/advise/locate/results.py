@@ -66,7 +66,7 @@ def read(paths: Sequence[Path], layout: HostLayout, hosts: Sequence[str]) -> Res
     for path in paths:
         if not path.exists():
             raise FileError(
-                f"{path}: there is no such file; give results that tests wrote: a log, lines of --log, a run"
+                f"{path}: no such file; give the results of tests: a log, a file written by --log, or a run"
             )
         name = files.shown_name(path.name)
         if path.is_dir():

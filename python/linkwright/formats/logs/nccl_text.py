@@ -59,7 +59,7 @@ _UNITS |= {"B": "size", "elements": "count"}
 _size = operator.attrgetter("size")
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "all")
 OPERATORS = (*_REDUCTIONS, "none")
-# A line that is no row, begins with no number and has none of these is not of a table.
+# A line is part of a table if it is a row, begins with a number or contains one of these.
 MARKS = ("_perf", "Collective test", " ranks, ", "count(elems)", _END, "(B)", "(elements)", "size")
 _HEADS = [
     ["size", "count", "type", "redop", "root", *["time", "algbw", "busbw", wrong] * 2] for wrong in ("#wrong", "error")

@@ -63,7 +63,7 @@ ENGINES = {e.key: e for e in (
 
 
 def find(words: str) -> tuple[Engine, str] | None:
-    """Return the engine and the version of `vllm-0.24`; None if it is no engine."""
+    """Return the engine and the version of `vllm-0.24`; None if no engine has that key."""
     key, dash, version = words.partition("-")
     return (ENGINES[key], version) if key in ENGINES and bool(dash) == bool(version) else None
 
