@@ -217,6 +217,19 @@ def test_processes_that_match_messages_are_busy_with_each():
     assert matched[8 * 1024] == usual[8 * 1024]  # of 1 KiB each, below 4 KiB with flags
     assert usual[8 * 4096] + 3 * 8 <= matched[8 * 4096] <= usual[8 * 4096] + 4 * 8.5  # 8.4 us for each before the last
     assert usual[8 * 1024] + 3 * 8 <= all_sizes[8 * 1024] <= usual[8 * 1024] + 4 * 8.5
+    # A slice of Simple costs 6.1 us from 16 KiB on, whoever matches; the first node adds nothing of its own.
+    simple = {
+        (parameters, size): lw.simulate(
+            lw.schedule("gather", "linear", ranks=8, size=8 * size),
+            machines.load("a100-polaris", Variant(2, f"slingshot-11{parameters}")),
+            path="simple",
+        ).time_us
+        for parameters in ("", ",software_matching=1")
+        for size in (8 * 1024, 16 * 1024)
+    }
+    assert simple["", 8 * 1024] == simple[",software_matching=1", 8 * 1024]
+    assert simple["", 16 * 1024] == simple[",software_matching=1", 16 * 1024]
+    assert 3 * 5.5 <= simple["", 16 * 1024] - simple["", 8 * 1024] <= 4 * 6.5
     with pytest.raises(LinkwrightError, match="gdrcopy=0 changes nothing where NICs match"):
         machines.load("a100-polaris", Variant(2, "slingshot-11,gdrcopy=0"))
 

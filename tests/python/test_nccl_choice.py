@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from linkwright.ask.question import Collective
 from linkwright.base import errors
 from linkwright.libraries import nccl, rccl
-from linkwright.libraries.nccl import constants
+from linkwright.libraries.nccl import constants, shapes
 from linkwright.libraries.nccl.hardware import Hardware
 from nodes import node_machine, node_text
 
@@ -228,6 +229,34 @@ def test_chunks():
     # 16 channels x 8 heads: 128 KiB from 64 x 128 x 128 KiB = 1 GiB on, 64 KiB from 64 MiB on, 32 KiB from 8 MiB on.
     found = [chooser.choose("allreduce", size, "nvls").chunk_bytes // KIB for size in (GIB, GIB - 4, 63 * MIB, 7 * MIB)]
     assert found == [128, 64, 32, 16]
+
+
+def test_chunks_of_a_tree_become_shorter_up_to_2_19():
+    # Two nodes of four: depth 3 + 1 = 4, 16 channels. 512 KiB from 8 x 4 x 16 x 512 KiB on (256 MiB), then half each time
+    # down to 128 KiB; below 4 x 4 x 16 x 128 KiB = 32 MiB 64 KiB; below 4 x 16 x 64 KiB = 4 MiB 32 KiB.
+    def chunks_kib(version):
+        chooser = nccl.chooser(version, on(H100, 2, gpus=4))
+        made = [chooser.choose("allreduce", size * MIB, "tree", "simple") for size in (256, 255, 127, 31, 3)]
+        assert made[0].channels == 16
+        return [one.chunk_bytes // KIB for one in made]
+
+    assert chunks_kib("2.19") == [512, 256, 128, 64, 32]
+    assert chunks_kib("2.20") == [512] * 5
+
+
+def test_messages_of_the_library_that_one_of_a_ring_stands_for():
+    def counted(size, collective="allgather", algorithm="ring", protocol="simple"):
+        seen = on(H100, 2)
+        choice = nccl.chooser("2.27", seen).choose(collective, size, algorithm, protocol)
+        question = Collective("", "nccl", 16, size, collective=collective)
+        made = shapes.shape(choice, seen, question)
+        found = shapes.sends(choice, seen, made, question)
+        return (shapes.bundle(choice, made) if found is None else found) * len(made.rings) / choice.channels
+
+    # Blocks of a channel are size / 16 / 16: one message up to 1 MiB / 32 = 32 KiB, then two slices, which the schedule
+    # itself has from 1 MiB on; four from two chunks of 2 MiB on, of which it has two.
+    assert [counted(256 * block * KIB) for block in (32, 33, 1024, 1025, 4096)] == [1, 2, 2, 1, 2]
+    assert counted(256 * 64 * KIB, protocol="ll") == 1
 
 
 def test_sends_and_receives():

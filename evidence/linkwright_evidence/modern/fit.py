@@ -79,8 +79,9 @@ FITS: tuple[Fit, ...] = (
     Fit("ndr-fat-tree", "network", STARTS, ("T0407", "T0408")),
     Fit("hdr-fat-tree", "network", STARTS, ("T0149", "T0151")),
     # On neither system is a GPU next to a NIC, so that LL128 is not used.
-    Fit("slingshot-11", "network", (STARTS[0], STARTS[2]), ("T0201", "T0060")),
+    Fit("slingshot-11", "network", STARTS[:1], ("T0201", "T0060")),
     Fit("slingshot-11", "network", (f"{NET}ll.handling",), ("T0055", "T0201")),
+    Fit("slingshot-11", "network", (f"{NET}simple.handling",), ("T0054", "T0060")),
     Fit("roce-400", "network", STARTS, ("T0002",)),
     Fit("efa-p5", "network", STARTS, ("T0011",)),
     Fit("efa-p4", "network", STARTS, ("T0010",)),

@@ -93,6 +93,10 @@ class Library(Protocol):
         """What the host takes to hand a message to the network."""
 
     @property
+    def halves_trees(self) -> bool:
+        """Whether chunks of Simple trees become shorter with the vector."""
+
+    @property
     def sends(self) -> tuple[int, float]:
         """Channels of a pair of ranks over the network, and what one of them carries, GB/s."""
 
@@ -201,6 +205,9 @@ class Chooser:
             steps = 1 + int(math.log2(hardware.nodes)) + 0.1 * hardware.gpus
             rules = ((steps * 64 / hardware.gpus, 128), (steps * 16 / hardware.gpus, 32))
             return _halved(step, size_bytes, count, rules), 1
+        if algorithm == "tree" and protocol == SIMPLE and self.tuner.halves_trees:
+            depth = hardware.gpus - 1 + int(math.log2(hardware.nodes))
+            return _halved(step, size_bytes, count, ((8 * depth, 128), (4 * depth, 64), (depth, 32))), 1
         if algorithm == "pat":
             return _halved(step, size_bytes, count, ((32 if collective == "allgather" else 16, 64),)), 1
         return step, 1

@@ -43,6 +43,7 @@ class Constants:
     free_gathers: Sequence[str]
     pat: float
     tree_correction_nvls_tree: bool
+    halves_trees: bool
     sends: str
     sends_rate: float
     base: Mapping[str, ByProtocol]
@@ -71,6 +72,7 @@ class Chunks:
     buffer: Mapping[str, int]
     payload: Mapping[str, float]
     ring_steps: int
+    shortest_slice: int
     posts: Mapping[str, int]
     threads: Mapping[str, int]
     slow_ring_threads: int

@@ -101,7 +101,7 @@ def carried_out(choice: Choice, seen: Hardware, question: Collective) -> Planned
         choice,
         replaced,
         shapes.across(choice, made),
-        shapes.sends(choice, seen, made),
+        shapes.sends(choice, seen, made, question),
         shapes.drain_ps(choice, seen, question),
     )
 

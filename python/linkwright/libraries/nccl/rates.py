@@ -82,6 +82,11 @@ class Tuner:
         return self.constants.post[self.hardware.host if self.hardware.host in self.constants.post else "other"]
 
     @property
+    def halves_trees(self) -> bool:
+        """Whether chunks of Simple trees become shorter with the vector."""
+        return self.constants.halves_trees
+
+    @property
     def sends(self) -> tuple[int, float]:
         """Channels of a pair of ranks over the network, and what one of them carries, GB/s.
 

@@ -143,16 +143,20 @@ def bundle(choice: Choice, made: Shape) -> int:
     return math.ceil(choice.channels / _streams(choice, made))
 
 
-def sends(choice: Choice, hardware: Hardware, made: Shape) -> float | None:
+def sends(choice: Choice, hardware: Hardware, made: Shape, question: Collective) -> float | None:
     """How many messages of the library each message between nodes stands for; None: one for each channel.
 
     A channel has one of the two trees, and a schedule both. Grouped sends of a pair use further channels only for what
-    a chunk has no room for.
+    a chunk has no room for. A ring sends each chunk in slices, unless it is short; here it is one message.
     """
     if hardware.nodes == 1:
         return None
     trees = 2 if choice.algorithm in ("tree", "nvls_tree") and made.grid else 1
     found = 1.0 if choice.algorithm == "p2p" else choice.channels / (_streams(choice, made) * trees)
+    if _has_long_chunks(choice, question.collective):
+        block = int(question.size_bytes or 0) / (hardware.ranks * choice.channels)
+        if block > choice.chunk_bytes / choice.slices / chunks().shortest_slice:
+            found *= math.ceil(block / choice.chunk_bytes) * choice.slices / made.slices
     return None if found == bundle(choice, made) else found
 
 

@@ -70,6 +70,11 @@ class Tuner:
         return self.common.post.get(self.hardware.host, 1.0)
 
     @property
+    def halves_trees(self) -> bool:
+        """Whether chunks of Simple trees become shorter with the vector: no longer, as in the NCCL that it follows."""
+        return False
+
+    @property
     def sends(self) -> tuple[int, float]:
         """Channels of a pair of ranks over the network, as NCCL had it; what one carries is not known."""
         return 2 if 2 * self.hardware.ranks <= self.channels * chunks().p2p_at_once else 1, 0.0

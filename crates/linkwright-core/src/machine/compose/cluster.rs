@@ -432,12 +432,16 @@ fn transports(
             transport.entries.extend(stated.entries.iter().cloned());
         }
         // A network whose file has no such parameter means what it states.
-        let matching = network.has("software_matching", true);
-        if !matching {
-            transport.remove("handling");
-        }
-        if !matching || !network.has("gdrcopy", true) {
+        let matched = [
+            transport.remove("matching"),
+            transport.remove("matching_from"),
+        ];
+        if let ([Some(time), from], true) = (matched, network.has("software_matching", true)) {
+            transport.set("handling", time);
             transport.remove("handling_from");
+            if let (Some(from), true) = (from, network.has("gdrcopy", true)) {
+                transport.set("handling_from", from);
+            }
         }
         inner(fabric, "transport").set(&name, transport);
         match added.iter_mut().find(|(known, _)| known == protocol) {

@@ -33,7 +33,7 @@ const WIRE: [Key; 2] = [
         "of one link, with the switch behind it",
     ),
 ];
-const TRANSPORT: [Key; 9] = [
+const TRANSPORT: [Key; 11] = [
     ("start", Dimension::Time, "time before the first byte moves"),
     (
         "notice",
@@ -65,6 +65,16 @@ const TRANSPORT: [Key; 9] = [
         Dimension::Size,
         "messages of so many bytes and more do; default: all that carry data",
     ),
+    (
+        "matching",
+        Dimension::Time,
+        "the same where processes match messages (`software_matching`), in place of `handling`",
+    ),
+    (
+        "matching_from",
+        Dimension::Size,
+        "messages of so many bytes and more do; default: all that carry data",
+    ),
     ("rate", Dimension::Rate, "the most that one message gets"),
     (
         "channel",
@@ -89,7 +99,7 @@ const PARAMETERS: [(&str, Values, &str); 12] = [
     ("spread", Values::Whole, "of a dragonfly: runs of so many nodes are dealt out to groups; 0: they fill group by group"),
     ("spines", Values::Whole, "of a tree: spines, each joined to every leaf; 0: one node stands for all of them"),
     ("software_matching", Values::Switch, "1: processes match messages, not NICs"),
-    ("gdrcopy", Values::Switch, "0: where they do, messages below `handling_from` keep them busy, too"),
+    ("gdrcopy", Values::Switch, "0: where they do, messages below `matching_from` keep them busy, too"),
     ("sharp", Values::Switch, "1: its switches combine and copy"),
     ("taper", Values::Any, "ports below a leaf for each one above it"),
     ("nodes_per_leaf", Values::Whole, "nodes of a leaf, or of a unit of rails"),
