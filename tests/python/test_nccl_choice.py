@@ -232,8 +232,8 @@ def test_chunks():
 
 
 def test_chunks_of_a_tree_become_shorter_up_to_2_19():
-    # Two nodes of four: depth 3 + 1 = 4, 16 channels. 512 KiB from 8 x 4 x 16 x 512 KiB on (256 MiB), then half each time
-    # down to 128 KiB; below 4 x 4 x 16 x 128 KiB = 32 MiB 64 KiB; below 4 x 16 x 64 KiB = 4 MiB 32 KiB.
+    # Two nodes of four: depth 3 + 1 = 4, 16 channels. 512 KiB from 8 x 4 x 16 x 512 KiB on (256 MiB), then half each
+    # time down to 128 KiB; below 4 x 4 x 16 x 128 KiB = 32 MiB 64 KiB; below 4 x 16 x 64 KiB = 4 MiB 32 KiB.
     def chunks_kib(version):
         chooser = nccl.chooser(version, on(H100, 2, gpus=4))
         made = [chooser.choose("allreduce", size * MIB, "tree", "simple") for size in (256, 255, 127, 31, 3)]
