@@ -5,11 +5,12 @@
 //! | `shelf` | `parts`, `networks`, `nodes` | nothing: they are kept |
 //! | `names` | | collectives, and algorithms with their summaries |
 //! | `machine` | the fields of [`machine`] | what it is |
-//! | `time` | those, `path`, and `schedule` (a text) or `collective`, `algorithm`, `size` | proof, time, limits, links |
+//! | `time` | those, `path`, `issue`, and `schedule` (a text) or `collective`, `algorithm`, `size` | proof, time, limits, links |
+//! | `search` | those, `path`, `collective`, `size`, `seconds` | a schedule, and before it each improvement ([`crate::search`]) |
 
 use std::cmp::Reverse;
 
-use linkwright_core::Machine;
+use linkwright_core::{Issue, Machine};
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::{collectives, text, verify, Collective, Schedule, Verified};
 use linkwright_sim::{run, How, Limit, Placement, Spent};
@@ -17,6 +18,7 @@ use serde_json::{json, Value};
 
 use crate::machine::{about, few, machine};
 use crate::question::{count, said, word, Asked};
+use crate::search::search;
 use crate::shelf::Shelf;
 
 /// Bytes of an element, f32.
@@ -36,6 +38,7 @@ pub fn answer(request: &Value) -> Asked<Value> {
         Some("names") => Ok(names()),
         Some("machine") => machine(request).map(|machine| about(&machine)),
         Some("time") => time(request),
+        Some("search") => search(request),
         other => Err(format!("unknown request {other:?}")),
     }
 }
@@ -48,6 +51,7 @@ fn names() -> Value {
     json!({
         "collectives": known.map(Collective::name).collect::<Vec<_>>(),
         "algorithms": collectives::REGISTRY.iter().map(algorithm).collect::<Vec<_>>(),
+        "version": env!("CARGO_PKG_VERSION"),
     })
 }
 
@@ -67,9 +71,12 @@ fn time(request: &Value) -> Asked<Value> {
     };
     // What its author wrote is proved before what the machine makes of it, so that errors name their operations.
     let proof = verify(&schedule).map_err(said)?;
+    let issue = word(&request, "issue").map(str::parse::<Issue>).transpose();
     let how = How {
         path: word(&request, "path").map(str::to_string),
-        issue: machine.issue().unwrap_or_default(),
+        issue: (issue.map_err(said)?)
+            .or_else(|| machine.issue())
+            .unwrap_or_default(),
         operations_per_s: (schedule.spec.collective == Collective::Pattern)
             .then_some(OPERATIONS_PER_S),
         placement,
@@ -87,7 +94,7 @@ fn time(request: &Value) -> Asked<Value> {
 }
 
 /// The ranks that take part: as many as asked for, by default all.
-fn ranks(request: &Value, machine: &Machine) -> Asked<usize> {
+pub fn ranks(request: &Value, machine: &Machine) -> Asked<usize> {
     let (name, most) = (machine.name(), machine.ranks());
     match count(request, "ranks")?.map_or(most, |ranks| ranks as usize) {
         0 => Err(format!("ranks 0: at least one of {name} takes part")),
@@ -101,6 +108,12 @@ fn ranks(request: &Value, machine: &Machine) -> Asked<usize> {
 fn built(request: &Value, machine: &Machine, ranks: usize) -> Asked<Schedule> {
     let collective = word(request, "collective").unwrap_or("allreduce");
     let algorithm = word(request, "algorithm").unwrap_or_default();
+    let shape = shape(request, machine, ranks, collective)?;
+    collectives::build(&format!("{collective}/{algorithm}"), &shape).map_err(said)
+}
+
+/// How a collective of the size asked for is shared out: on all ranks of a machine, over its grid.
+pub fn shape(request: &Value, machine: &Machine, ranks: usize, collective: &str) -> Asked<Shape> {
     let size = count(request, "size")?.unwrap_or(0);
     let element = u64::from(ELEMENT_BYTES);
     if size == 0 && collective != Collective::Barrier.name() {
@@ -114,19 +127,18 @@ fn built(request: &Value, machine: &Machine, ranks: usize) -> Asked<Schedule> {
             (size / element * element).max(element)
         ));
     }
-    let shape = Shape {
+    Ok(Shape {
         grid: match ranks == machine.ranks() {
             true => machine.sides().to_vec(),
             false => Vec::new(),
         },
         element_bytes: ELEMENT_BYTES,
         ..Shape::new(ranks as u32, size / element)
-    };
-    collectives::build(&format!("{collective}/{algorithm}"), &shape).map_err(said)
+    })
 }
 
 /// The endpoints of ranks: the first ones; of a cluster, equally many of each node.
-fn placed(request: &Value, machine: &Machine, ranks: usize) -> Asked<Placement> {
+pub fn placed(request: &Value, machine: &Machine, ranks: usize) -> Asked<Placement> {
     let nodes = count(request, "nodes")?.unwrap_or(1) as usize;
     if nodes == 1 || ranks == machine.ranks() {
         return Ok(Placement::Identity);
