@@ -14,6 +14,7 @@
 
 mod answer;
 mod machine;
+mod posed;
 mod question;
 mod search;
 mod shelf;

@@ -8,8 +8,8 @@ use linkwright_synthesis::candidate::KNOWN;
 use linkwright_synthesis::{synthesize, Answer, Choices, Control, Problem, Winner};
 use serde_json::{json, Value};
 
-use crate::answer::{placed, ranks, shape};
 use crate::machine::machine;
+use crate::posed::{placed, ranks, shape};
 use crate::question::{count, said, word, Asked};
 
 /// Seconds of a search, and the most.
