@@ -139,12 +139,13 @@ $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	@touch $@
 
-# The engine for browsers, half a minute on two cores: the crates below the binding. Without its target, which rustup
-# brings, the site and the wheel lack the playground and say so.
+# The engine for browsers, half a minute on two cores: the crates below the binding. Cargo knows what has changed.
+# Without its target, which rustup brings, the site and the wheel lack the playground and say so.
 ENGINE := python/linkwright/show/playground/engine.wasm
 WASM   := wasm32-unknown-unknown
 REMAP  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
-$(ENGINE): $(RUST)
+.PHONY: $(ENGINE)
+$(ENGINE):
 	@if rustc --print target-libdir --target $(WASM) | xargs -I{} test -d {} || rustup target add $(WASM); then \
 	  RUSTFLAGS="$(REMAP)" cargo build --locked --quiet --profile web --target $(WASM) -p linkwright-web \
 	    && cp target/$(WASM)/web/linkwright_web.wasm $@; \

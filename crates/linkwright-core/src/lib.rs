@@ -3,6 +3,7 @@
 //! A [`machine::Machine`] says what there is: endpoints, links, routes, costs. It knows nothing
 //! of schedules. Every number of a machine carries its unit, status and source.
 
+pub mod clock;
 pub mod error;
 pub mod free_memory;
 pub mod ids;

@@ -9,11 +9,11 @@ use crate::fabric::Conditions;
 use crate::fabrics::{self, AnyFabric};
 use crate::protocol::Timed;
 use crate::run::{check, check_room, setup, How};
+use linkwright_core::clock::Instant;
 use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::ir::Schedule;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// One machine of known size, and its fabrics by the number of channels that a message stands for.
 pub struct Pricer {

@@ -3,10 +3,10 @@
 use crate::error::SimError;
 use crate::fabric::{Conditions, Watch};
 use crate::messages::Networks;
+use linkwright_core::clock::Instant;
 use linkwright_core::machine::{Nearness, Noise, Path};
 pub use linkwright_core::Issue;
 use linkwright_core::{EndpointId, TimePs};
-use std::time::Instant;
 
 /// Everything that the engine needs besides the schedule and the fabric.
 #[derive(Clone, Debug)]

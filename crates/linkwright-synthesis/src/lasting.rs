@@ -20,12 +20,12 @@
 use crate::candidate::{KNOWN, TRANSFORMED};
 use crate::judge::{Judge, Winner};
 use crate::kept::Kept;
+use linkwright_core::clock::Instant;
 use linkwright_core::random::Random;
 use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::Schedule;
 use linkwright_sim::{fabrics, Pricer};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The least gain that counts as one.
 pub const WIN: f64 = 1.02;

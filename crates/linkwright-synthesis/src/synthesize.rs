@@ -7,9 +7,9 @@ use crate::method::Method;
 use crate::methods::{chosen, METHODS};
 use crate::problem::Problem;
 use crate::Result;
+use linkwright_core::clock::Instant;
 use linkwright_schedule::ScheduleError;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// How to search.
 #[derive(Clone, Debug, Default)]

@@ -5,22 +5,22 @@
 //! | `shelf` | `parts`, `networks`, `nodes` | nothing: they are kept |
 //! | `names` | | collectives, and algorithms with their summaries |
 //! | `machine` | the fields of [`machine`] | what it is |
-//! | `time` | those, `path`, and `schedule` (a text) or `collective`, `algorithm`, `size` | proof, time, limits, links |
+//! | `time` | those, `path`, `issue`, and `schedule` (a text) or `collective`, `algorithm`, `size` | proof, time, limits, links |
+//! | `search` | those, `path`, `collective`, `size`, `seconds` | a schedule, and before it each improvement ([`crate::search`]) |
 
 use std::cmp::Reverse;
 
-use linkwright_core::Machine;
-use linkwright_schedule::builder::Shape;
+use linkwright_core::{Issue, Machine};
 use linkwright_schedule::{collectives, text, verify, Collective, Schedule, Verified};
-use linkwright_sim::{run, How, Limit, Placement, Spent};
+use linkwright_sim::{run, How, Limit, Spent};
 use serde_json::{json, Value};
 
-use crate::machine::{about, few, machine};
-use crate::question::{count, said, word, Asked};
+use crate::machine::{about, machine};
+use crate::posed::{placed, ranks, shape};
+use crate::question::{said, word, Asked};
+use crate::search::search;
 use crate::shelf::Shelf;
 
-/// Bytes of an element, f32.
-const ELEMENT_BYTES: u32 = 4;
 /// The busiest links that an answer names.
 const BUSIEST: usize = 12;
 /// What computes in a schedule of mere traffic take, as everywhere: a nanosecond for each operation.
@@ -36,6 +36,7 @@ pub fn answer(request: &Value) -> Asked<Value> {
         Some("names") => Ok(names()),
         Some("machine") => machine(request).map(|machine| about(&machine)),
         Some("time") => time(request),
+        Some("search") => search(request),
         other => Err(format!("unknown request {other:?}")),
     }
 }
@@ -48,6 +49,7 @@ fn names() -> Value {
     json!({
         "collectives": known.map(Collective::name).collect::<Vec<_>>(),
         "algorithms": collectives::REGISTRY.iter().map(algorithm).collect::<Vec<_>>(),
+        "version": env!("CARGO_PKG_VERSION"),
     })
 }
 
@@ -67,9 +69,12 @@ fn time(request: &Value) -> Asked<Value> {
     };
     // What its author wrote is proved before what the machine makes of it, so that errors name their operations.
     let proof = verify(&schedule).map_err(said)?;
+    let issue = word(&request, "issue").map(str::parse::<Issue>).transpose();
     let how = How {
         path: word(&request, "path").map(str::to_string),
-        issue: machine.issue().unwrap_or_default(),
+        issue: (issue.map_err(said)?)
+            .or_else(|| machine.issue())
+            .unwrap_or_default(),
         operations_per_s: (schedule.spec.collective == Collective::Pattern)
             .then_some(OPERATIONS_PER_S),
         placement,
@@ -86,59 +91,11 @@ fn time(request: &Value) -> Asked<Value> {
     Ok(shown(&schedule, &proof, &run::Answer { remark, ..found }))
 }
 
-/// The ranks that take part: as many as asked for, by default all.
-fn ranks(request: &Value, machine: &Machine) -> Asked<usize> {
-    let (name, most) = (machine.name(), machine.ranks());
-    match count(request, "ranks")?.map_or(most, |ranks| ranks as usize) {
-        0 => Err(format!("ranks 0: at least one of {name} takes part")),
-        ranks if ranks > most => Err(format!(
-            "ranks {ranks}: {name} has {most} ranks; ask for at most that many"
-        )),
-        ranks => few(ranks as u64).map(|()| ranks),
-    }
-}
-
 fn built(request: &Value, machine: &Machine, ranks: usize) -> Asked<Schedule> {
     let collective = word(request, "collective").unwrap_or("allreduce");
     let algorithm = word(request, "algorithm").unwrap_or_default();
-    let size = count(request, "size")?.unwrap_or(0);
-    let element = u64::from(ELEMENT_BYTES);
-    if size == 0 && collective != Collective::Barrier.name() {
-        return Err(format!(
-            "size 0: {collective} moves at least one element of {element} B"
-        ));
-    }
-    if size % element != 0 {
-        return Err(format!(
-            "size {size}: is not a whole number of f32 elements of {element} B; use {}",
-            (size / element * element).max(element)
-        ));
-    }
-    let shape = Shape {
-        grid: match ranks == machine.ranks() {
-            true => machine.sides().to_vec(),
-            false => Vec::new(),
-        },
-        element_bytes: ELEMENT_BYTES,
-        ..Shape::new(ranks as u32, size / element)
-    };
+    let shape = shape(request, machine, ranks, collective)?;
     collectives::build(&format!("{collective}/{algorithm}"), &shape).map_err(said)
-}
-
-/// The endpoints of ranks: the first ones; of a cluster, equally many of each node.
-fn placed(request: &Value, machine: &Machine, ranks: usize) -> Asked<Placement> {
-    let nodes = count(request, "nodes")?.unwrap_or(1) as usize;
-    if nodes == 1 || ranks == machine.ranks() {
-        return Ok(Placement::Identity);
-    }
-    if ranks % nodes != 0 {
-        return Err(format!(
-            "ranks {ranks}: do not divide equally among {nodes} nodes; ask for a multiple of {nodes}"
-        ));
-    }
-    let (each, per_node) = (machine.ranks() / nodes, ranks / nodes);
-    let at = |rank: usize| (rank / per_node * each + rank % per_node) as u32;
-    Ok(Placement::List((0..ranks).map(at).collect()))
 }
 
 fn shown(schedule: &Schedule, proof: &Verified, found: &run::Answer) -> Value {

@@ -1,19 +1,22 @@
 //! The engine in a browser: JSON text in, JSON text out.
 //!
 //! ```text
-//!   page --message--> worker --room, ask, text--> this module --> core, schedule, sim
+//!   page --message--> worker --room, ask, text--> this module --> core, schedule, sim, synthesis
 //! ```
 //!
 //! A WebAssembly module shares its memory with the script that loaded it, so three functions are enough: `lw_room`
 //! gives the place for a request, `lw_ask` answers it, and `lw_text` is where the answer stands. Requests are objects
 //! with an `ask`, see [`answer`]; an answer is `{"ok": ...}` or `{"error": "..."}`, with the message that native code
 //! gives. A panic ends the module: its message then stands where the answer would, and the worker starts another one.
-//! What the browser cannot do (threads, files, clocks, random numbers) nothing here asks for; the key of fingerprints
-//! is therefore the same each time (`linkwright_schedule::verify::proof_key`).
+//! What the browser cannot do (threads, files, random numbers) nothing here asks for; the key of fingerprints is
+//! therefore the same each time (`linkwright_schedule::verify::proof_key`). The script gives two functions, in a module
+//! `page`: `now_ms`, the clock of a search (`linkwright_core::clock`), and `improved`, which hears what it finds.
 
 mod answer;
 mod machine;
+mod posed;
 mod question;
+mod search;
 mod shelf;
 
 use std::cell::RefCell;

@@ -14,6 +14,7 @@ use crate::shelf::Shelf;
 /// Ranks of a machine that leaves their number open, and its sides, unless they are asked for; as on the command line.
 const OPEN_RANKS: usize = 16;
 const OPEN_GRID: [u32; 2] = [8, 8];
+const OPEN_GRID_RANKS: u64 = OPEN_GRID[0] as u64 * OPEN_GRID[1] as u64;
 /// The most nodes of a cluster, and ranks of a schedule: many algorithms need the square of this many operations.
 const MOST: u64 = 1 << 12;
 
@@ -54,7 +55,8 @@ fn composed(request: &Value) -> Asked<Machine> {
     few(ranks.unwrap_or(1))?;
     let sized = match (described.open_size(), ranks) {
         (None, _) => Ok(described),
-        (Some(OpenSize::Grid), None) => described.with_sides(&OPEN_GRID),
+        // A schedule that was built on that grid states the number of its ranks alone.
+        (Some(OpenSize::Grid), None | Some(OPEN_GRID_RANKS)) => described.with_sides(&OPEN_GRID),
         (Some(_), ranks) => {
             described.with_endpoints(ranks.map_or(OPEN_RANKS, |ranks| ranks as usize))
         }

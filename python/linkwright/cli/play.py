@@ -17,7 +17,8 @@ from linkwright.cli.options import Command
 @click.option("--open", "opened", is_flag=True, help="Open it in a browser.")
 def command(out: Path, opened: bool) -> None:
     """The page holds the engine as WebAssembly and every shipped machine. Choose or edit a machine, a collective, or
-    paste a schedule: it is proved and simulated in the page, which loads nothing and sends nothing.
+    paste a schedule: it is proved and simulated in the page, which loads nothing and sends nothing. The page also
+    searches for a faster schedule, up to a minute.
 
     \b
     linkwright play --open
@@ -27,6 +28,8 @@ def command(out: Path, opened: bool) -> None:
 
     check_page(out, "--out")
     write_text(out, playground.page())
+    if remark := playground.outdated():
+        click.echo(remark, err=True)
     if opened:
         click.launch(out.resolve().as_uri())
     click.echo(str(out))

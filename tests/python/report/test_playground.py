@@ -251,16 +251,137 @@ def fine(error):
     return error and "broke off" not in error and "internal error" not in error
 
 
+def search(page, seconds, until="#taken:not([hidden])"):
+    """Press the button and wait for what was found."""
+    page.fill("#seconds", str(seconds))
+    assert page.inner_text("#search") == f"Search {seconds} s"
+    page.click("#search")
+    page.wait_for_selector(until, timeout=90_000)
+
+
+def timed(page, machine):
+    """The schedule on the page, proved and simulated by the program, in ps."""
+    schedule = _native.Schedule.parse(page.input_value("#found-text"))
+    schedule.verify()
+    policy = page.evaluate("search.answer.issue")
+    assert f"# issue policy: {policy}\n" in page.input_value("#found-text")
+    return ask(machine, schedule, How(issue=policy)).time.ps
+
+
+def test_a_search_finds_a_faster_schedule_which_the_program_times_alike(opened):
+    page = opened("#machine=dgx1-p100&collective=allgather&algorithm=ring&size=1M")
+    search(page, 3)
+    machine = machines.load("dgx1-p100")
+    first, known = page.locator("#times tbody tr").all()
+    assert int(first.get_attribute("data-ps")) == timed(page, machine)
+    library = list(_native.synthesize(machine, "allgather", 8, 1 << 20, methods=["library"]))[-1]
+    assert int(known.get_attribute("data-ps")) == library["time_ps"] > 2 * timed(page, machine)
+    assert known.inner_text().startswith(library["recipe"])
+    assert first.locator("td").nth(4).inner_text().replace(",", "").isdigit()
+    assert "times as fast as the best built-in algorithm" in page.inner_text("#status")
+    assert page.locator("#improvements tbody tr").count() >= 2
+    found = first.get_attribute("data-ps")
+    page.click("#own")
+    until(page, "document.querySelectorAll('#times tbody tr').length === 1 && document.getElementById('stop').disabled")
+    assert page.locator("#times tbody tr").get_attribute("data-ps") == found
+    page.click("#search")
+    page.wait_for_selector("#error:not([hidden])")
+    assert page.inner_text("#error").startswith("schedule: a search makes schedules")
+    page.click("#clear")
+    search(page, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "collective", "size"),
+    [("h200-sms", "allgather", 4096), ("h200-sms", "reduce", 1 << 20), ("a100-polaris", "scatter", 1 << 26)],
+)
+def test_a_search_that_tries_everything_answers_as_the_program(opened, name, collective, size):
+    machine = sized(name, None)
+    native = _native.synthesize(machine, collective, machine.ranks, size, budget_s=60.0, threads=2)
+    recipes = [one["recipe"] for one in native]
+    page = opened("#algorithm=ring&size=64")
+    found = in_page(page, name, ask="search", collective=collective, size=size, seconds=60)["ok"]
+    words = ("method", "recipe", "time_ps", "issue", "path")
+    assert [found["answer"][word] for word in words] == [native.answer[word] for word in words]
+    assert found["answer"]["schedule"] == native.answer["schedule"].text()
+    assert (found["tried"], found["unseen"]) == (native.tried, native.unseen)
+    assert found["answer"]["recipe"] in recipes
+
+
+def test_a_stopped_search_shows_the_best_so_far(opened):
+    page = opened("#machine=dgx1-p100&collective=allgather&algorithm=ring&size=1M")
+    search(page, 60, until="#improvements tbody tr:nth-child(3)")
+    page.click("#stop")
+    page.wait_for_selector("#taken:not([hidden])")
+    assert page.inner_text("#status").startswith("Stopped. Found: ")
+    first = page.locator("#times tbody tr").first
+    assert int(first.get_attribute("data-ps")) == timed(page, machines.load("dgx1-p100"))
+    assert page.is_hidden("#progress")
+    page.click("#search")
+    page.wait_for_selector("#progress:not([hidden])")
+    page.click("button[type=submit]")
+    until(page, "document.querySelectorAll('#times tbody tr').length === 1 && document.getElementById('stop').disabled")
+    assert page.is_hidden("#search-box")
+
+
+@pytest.mark.parametrize("text", ["", "0", "61", "1.5", "-1"])
+def test_wrong_seconds_are_refused(opened, text):
+    page = opened("#algorithm=ring&size=64")
+    page.fill("#seconds", text)
+    page.click("#search")
+    page.wait_for_selector("#error:not([hidden])")
+    assert "write a whole number from 1 to 60" in page.inner_text("#error")
+    assert page.is_hidden("#progress")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"seconds": 0}, "a page searches 1 to 60 s"),
+        ({"seconds": 61}, "`linkwright synthesize` searches longer"),
+        ({"seconds": "x"}, "is not a whole number"),
+        ({"schedule": "x"}, "clear that field"),
+        ({"issue": "blocking"}, "clear that field"),
+        ({"collective": "alltoallv"}, "collective alltoallv"),
+        ({"collective": "pattern"}, "collective pattern"),
+        ({"collective": "allreduse"}, "collective allreduse"),
+        ({"collective": "alltoall", "size": 16}, "less than one for each of 8 ranks"),
+        ({"nodes": 2, "ranks": 12}, "search for all 16 ranks, or on fewer nodes"),
+        ({"nodes": 2, "ranks": 17}, "has 16 ranks"),
+        ({"path": "nope"}, "nope"),
+        ({"size": 6}, "not a whole number of f32 elements"),
+    ],
+)
+def test_searches_that_cannot_be_are_refused_by_name(opened, asked, words):
+    page = opened("#algorithm=ring&size=64")
+    found = in_page(page, "hgx-h100", **{"ask": "search", "collective": "allreduce", "size": 4096, **asked})
+    assert words in found["error"]
+
+
+def test_an_issue_policy_is_that_of_the_program(opened):
+    page = opened("#algorithm=ring&size=64")
+    asked = {"ranks": 8, "collective": "alltoall", "algorithm": "linear", "size": 1 << 20}
+    schedule = _native.Schedule.build("alltoall/linear", 8, 1 << 18)
+    for policy in ("blocking", "window(2)", "batch(3)", "unlimited"):
+        expected = ask(machines.load("dgx1-p100"), schedule, How(issue=policy)).time.ps
+        assert in_page(page, "dgx1-p100", **asked, issue=policy)["ok"]["time_ps"] == expected
+    assert "write blocking" in in_page(page, "dgx1-p100", **asked, issue="windows")["error"]
+
+
 @pytest.mark.parametrize("width", [1280, 420])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_fits_the_screen_and_is_legible(opened, scheme, width):
     page = opened("#machine=torus-2d&size=64K", scheme, width)
+    search(page, 1)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     page.evaluate(PROBES)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.evaluate("probes.lowContrast()") == []
     unnamed = "[...document.querySelectorAll('input,select,textarea')].filter((one) => !one.labels.length).length"
     assert page.evaluate(unnamed) == 0
+    assert (
+        page.evaluate("[...document.querySelectorAll('button')].filter((one) => !one.textContent.trim()).length") == 0
+    )
 
 
 def test_texts_of_strangers_stay_texts_and_no_request_leaves(opened):
@@ -272,6 +393,18 @@ def test_texts_of_strangers_stay_texts_and_no_request_leaves(opened):
     policy = page.get_attribute("meta[http-equiv]", "content")
     assert policy.startswith("default-src 'none'")
     assert "connect-src" not in policy
+
+
+def test_an_engine_older_than_its_sources_is_named(tmp_path, monkeypatch):
+    old = tmp_path / "engine.wasm"
+    old.write_bytes(playground.ENGINE.read_bytes())
+    os.utime(old, (1, 1))
+    monkeypatch.setattr(playground, "ENGINE", old)
+    found = invoke("play", "--out", str(tmp_path / "page.html"))
+    assert found.status == 0
+    assert "`make play`" in found.err
+    monkeypatch.setattr(playground, "SOURCES", tmp_path / "crates")
+    assert playground.outdated() is None
 
 
 def test_without_the_engine_the_command_names_the_cure(tmp_path, monkeypatch):

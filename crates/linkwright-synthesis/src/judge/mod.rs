@@ -19,6 +19,7 @@ use crate::kept::{Kept, Shortlist};
 use crate::problem::Problem;
 pub use crate::verdict::{Control, Report, Verdict, Winner};
 use crate::Result;
+use linkwright_core::clock::Instant;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::{verify, Schedule};
 use linkwright_sim::{ask, Pricer};
@@ -26,7 +27,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Most operations of a schedule that is made; about 200 bytes each while it is simulated.
 pub const MOST_OPERATIONS: u64 = 1 << 22;
@@ -40,7 +41,8 @@ pub type Search = fn(&mut Judge) -> Result<()>;
 /// Prices candidates for one problem.
 pub struct Judge {
     problem: Arc<Problem>,
-    pool: Arc<ThreadPool>,
+    /// Absent where one thread does all: that of the caller, since a page in a browser has no other.
+    pool: Option<Arc<ThreadPool>>,
     /// One for each thread.
     pricers: Vec<Mutex<Pricer>>,
     graph: OnceLock<Graph>,
@@ -67,30 +69,27 @@ pub struct Judge {
 impl Judge {
     /// A judge without an incumbent, whose time begins now.
     pub fn new(problem: Arc<Problem>, control: Control, report: Report) -> Self {
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(control.threads)
-            .thread_name(|number| format!("judge {number}"))
-            .build()
-            .expect("the system gives threads");
+        let pool = (control.threads != 1).then(|| {
+            let builder = ThreadPoolBuilder::new()
+                .num_threads(control.threads)
+                .thread_name(|number| format!("judge {number}"));
+            Arc::new(builder.build().expect("the system gives threads"))
+        });
         let begun = Instant::now();
         let until = begun.checked_add(control.budget);
-        Judge::on(
-            problem,
-            Arc::new(pool),
-            (control.stop, begun, until),
-            report,
-        )
+        Judge::on(problem, pool, (control.stop, begun, until), report)
     }
 
     fn on(
         problem: Arc<Problem>,
-        pool: Arc<ThreadPool>,
+        pool: Option<Arc<ThreadPool>>,
         (stop, begun, until): (Arc<AtomicBool>, Instant, Option<Instant>),
         report: Report,
     ) -> Self {
         let pricer = |_| Mutex::new(Pricer::new(problem.machine.clone()));
+        let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads());
         Judge {
-            pricers: (0..pool.current_num_threads()).map(pricer).collect(),
+            pricers: (0..threads).map(pricer).collect(),
             problem,
             pool,
             graph: OnceLock::new(),
@@ -358,13 +357,17 @@ impl Judge {
         // Threads take one after another, so that none has several left when the others are done.
         let next = AtomicUsize::new(0);
         let done: Vec<OnceLock<T>> = (0..count).map(|_| OnceLock::new()).collect();
-        self.pool.broadcast(|thread| {
+        let thread = |number: usize| {
             while let Some(place) =
                 Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&place| place < count)
             {
-                let _ = done[place].set(work(place, thread.index()));
+                let _ = done[place].set(work(place, number));
             }
-        });
+        };
+        match &self.pool {
+            Some(pool) => drop(pool.broadcast(|one| thread(one.index()))),
+            None => thread(0),
+        }
         let value = |one: OnceLock<T>| one.into_inner().expect("each number is taken once");
         done.into_iter().map(value).collect()
     }

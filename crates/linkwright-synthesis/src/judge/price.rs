@@ -4,6 +4,7 @@ use super::{Judge, MOST_OPERATIONS};
 use crate::candidate::Draft;
 use crate::verdict::Verdict;
 use crate::Result;
+use linkwright_core::clock::Instant;
 use linkwright_core::{Issue, TimePs};
 use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::patience::while_wanted;
@@ -13,7 +14,6 @@ use linkwright_sim::{lowered, How, Pricer, SimError};
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::Instant;
 
 impl Judge {
     /// The verdict on one draft, and the policy with which it takes least. What is made or simulated at `until`, or

@@ -22,12 +22,12 @@ use crate::method::Method;
 use crate::problem::Problem;
 use crate::reads::Reads;
 use crate::Result;
+use linkwright_core::clock::Instant;
 use linkwright_core::TimePs;
 use linkwright_schedule::pull::Pulled;
 use linkwright_schedule::Collective;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The method.
 pub static METHOD: Method = Method {

@@ -20,6 +20,8 @@ from linkwright.base import registry
 from linkwright.base.errors import FileError
 
 ENGINE = Path(__file__).parent / "engine.wasm"
+# In a checkout, the sources of the engine; an installation has none.
+SOURCES = Path(__file__).parents[4] / "crates"
 _STYLES = (("linkwright.show.report", "report.css"), (__package__, "play.css"))
 
 
@@ -34,18 +36,26 @@ def page() -> str:
             "the playground needs the engine as WebAssembly, which this installation does not hold: run `make play` "
             "in the sources of linkwright; the documentation site has the page as playground.html"
         )
-    scripts = {name: _asset(__package__, name) for name in ("play.js", "worker.js")}
+    script = "".join(_asset(__package__, name) for name in ("play.js", "search.js"))
     text = _asset(__package__, "page.html")
     for name, value in {
-        "policy": _policy(scripts["play.js"]),
+        "policy": _policy(script),
         "style": "".join(_asset(package, name) for package, name in _STYLES),
         "data": _json(_files()),
-        "worker": _json(scripts["worker.js"]),
+        "worker": _json(_asset(__package__, "worker.js")),
         "engine": base64.b64encode(gzip.compress(ENGINE.read_bytes(), mtime=0)).decode(),
-        "script": scripts["play.js"],
+        "script": script,
     }.items():
         text = text.replace(f"{{{{ {name} }}}}", value)
     return text
+
+
+def outdated() -> str | None:
+    """Return a remark if sources of the native half are newer than the engine; None in an installation."""
+    built = ENGINE.stat().st_mtime
+    if all(path.stat().st_mtime <= built for path in SOURCES.glob("*/src/**/*.rs")):
+        return None
+    return f"{ENGINE.name} is older than sources in {SOURCES.name}/: `make play` builds it again"
 
 
 def _files() -> dict[str, object]:

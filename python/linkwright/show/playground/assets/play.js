@@ -2,7 +2,7 @@
 "use strict";
 const $ = (id) => document.getElementById(id), form = $("asked"), field = (name) => form.elements[name];
 const data = JSON.parse($("data").textContent), UNITS = { "": 0, K: 1, M: 2, G: 3 };
-const FIELDS = ["machine", "text", "nodes", "fabric", "without", "degrade", "collective", "algorithm", "size", "ranks", "path", "schedule"];
+const FIELDS = ["machine", "text", "nodes", "fabric", "without", "degrade", "collective", "algorithm", "size", "ranks", "path", "issue", "schedule"];
 const system = matchMedia("(prefers-color-scheme: dark)");
 const themed = () => { document.documentElement.dataset.theme = system.matches ? "dark" : "light"; };
 system.addEventListener("change", themed);
@@ -22,9 +22,9 @@ const known = (value) => value !== null && value !== undefined;
 
 // The worker: one request at a time has an answer to wait for.
 let worker, waiting = new Map(), number = 0;
-function ask(request, more = {}) {
+function ask(request, more = {}, heard = () => {}) {
   return new Promise((answer) => {
-    waiting.set(++number, answer);
+    waiting.set(++number, { answer, heard });
     worker.postMessage({ id: number, request, ...more });
   });
 }
@@ -34,14 +34,15 @@ function start() {
   const mine = worker = new Worker(url);
   URL.revokeObjectURL(url);
   mine.onmessage = ({ data: { id, ...found } }) => {
-    waiting.get(id)?.(found);
+    if (found.improved) return waiting.get(id)?.heard(found.improved);
+    waiting.get(id)?.answer(found);
     waiting.delete(id);
   };
   mine.onerror = (event) => {
     if (mine !== worker) return;
     const [broken, message] = [[...waiting.values()], event.message || "the engine could not start"];
     stop();
-    for (const answer of broken) answer({ error: message });
+    for (const { answer } of broken) answer({ error: message });
   };
 }
 
@@ -64,6 +65,8 @@ function stop() {
   worker.terminate();
   waiting.clear();
   turn++;
+  search.running = false;
+  $("progress").hidden = true;
   ready = begin();
 }
 
@@ -87,7 +90,7 @@ function asked() {
   return {
     file: `${field("machine").value}.toml`, text: field("text").value, nodes: whole("nodes"), fabric: field("fabric").value.trim(),
     without: list("without"), degrade: list("degrade"), ranks: whole("ranks"), path: field("path").value,
-    schedule: field("schedule").value,
+    issue: field("issue").value, schedule: field("schedule").value,
   };
 }
 
@@ -163,6 +166,12 @@ function row(name, found) {
   $("times").hidden = false;
 }
 
+// Show the details of the fastest, or of one with this name.
+function chosen(name) {
+  const all = [...$("times").querySelectorAll("button")];
+  (all.find((one) => one.textContent === name) ?? all[0])?.click();
+}
+
 function table(label, heads, rows) {
   const whole = made("table", undefined, { className: "compact" }), head = made("tr"), body = made("tbody"), box = made("div", undefined, { className: "scroll", tabIndex: 0, ariaLabel: label, role: "region" });
   heads.forEach((text, at) => head.append(made("th", text, { scope: "col", className: at ? "n" : "" })));
@@ -205,45 +214,59 @@ function failed(message) {
   $("error").hidden = !message;
 }
 
-async function run() {
-  const mine = ++turn, began = performance.now(), without = [];
+// Ask the engine of the machine, then let `work` ask for the rest.
+async function run(work = simulated) {
+  const mine = ++turn;
   const gone = () => mine !== turn;
   failed("");
   refused([]);
   $("times").tBodies[0].replaceChildren();
-  $("times").hidden = $("details").hidden = true;
+  for (const name of ["times", "details", "search-box", "improvements"]) $(name).hidden = true;
   $("about").textContent = "";
   history.replaceState(null, "", fragment());
   $("stop").disabled = false;
   try {
-    const request = asked(), written = request.schedule.trim();
+    const request = asked();
     const machine = await ask({ ...request, ask: "machine" });
     if (gone()) return;
     if (machine.error) throw new Error(machine.error);
     about(machine.ok);
     paths(machine.ok);
-    const all = [...field("algorithm").options].map((one) => one.value).filter(Boolean), { value } = field("algorithm");
-    const todo = written ? ["schedule"] : value ? [value] : all;
-    const more = written ? {} : { collective: field("collective").value, size: size() };
-    for (const [at, algorithm] of todo.entries()) {
-      $("status").textContent = `${at} of ${todo.length}: ${algorithm}`;
-      const found = await ask({ ...request, ...more, ask: "time", path: field("path").value, algorithm });
-      if (gone()) return;
-      if (found.ok) row(algorithm, found.ok);
-      else without.push([algorithm, found.error]);
-      if (todo.length === 1 && found.error) throw new Error(found.error);
-    }
-    const first = $("times").tBodies[0].rows[0];
-    first?.querySelector("button").click();
-    $("status").textContent = `${todo.length - without.length} of ${todo.length} in ${((performance.now() - began) / 1000).toFixed(1)} s, the fastest first.`;
-    refused(without);
+    await work({ ...request, path: field("path").value }, gone);
   } catch (error) {
     if (gone()) return;
     failed(error.message);
     $("status").textContent = "No answer.";
   }
+  if (gone()) return;
   $("stop").disabled = true;
   document.body.dataset.answered = mine;
+}
+
+// Whatever the engine is busy with, nobody waits for it any longer.
+function begun(work) {
+  if (!$("stop").disabled) stop();
+  ready.then(() => run(work));
+}
+
+const posed = () => ({ collective: field("collective").value, size: size() });
+
+async function simulated(request, gone) {
+  const began = performance.now(), without = [], written = request.schedule.trim();
+  const all = [...field("algorithm").options].map((one) => one.value).filter(Boolean), { value } = field("algorithm");
+  const todo = written ? ["schedule"] : value ? [value] : all;
+  const more = written ? {} : posed();
+  for (const [at, algorithm] of todo.entries()) {
+    $("status").textContent = `${at} of ${todo.length}: ${algorithm}`;
+    const found = await ask({ ...request, ...more, ask: "time", algorithm });
+    if (gone()) return;
+    if (found.ok) row(algorithm, found.ok);
+    else without.push([algorithm, found.error]);
+    if (todo.length === 1 && found.error) throw new Error(found.error);
+  }
+  chosen();
+  $("status").textContent = `${todo.length - without.length} of ${todo.length} in ${((performance.now() - began) / 1000).toFixed(1)} s, the fastest first.`;
+  refused(without);
 }
 
 async function main() {
@@ -261,12 +284,16 @@ async function main() {
   field("machine").addEventListener("change", () => { shipped(); field("path").value = ""; });
   field("collective").addEventListener("change", algorithms);
   $("shipped").addEventListener("click", shipped);
-  form.addEventListener("submit", (event) => { event.preventDefault(); ready.then(run); });
+  $("clear").addEventListener("click", () => { field("schedule").value = field("issue").value = ""; });
+  form.addEventListener("submit", (event) => { event.preventDefault(); begun(simulated); });
   $("stop").addEventListener("click", () => {
+    const best = search.running && search.improvements.length;
     stop();
     $("status").textContent = "Stopped.";
     $("stop").disabled = true;
+    if (best) begun((_, gone) => taken(null, gone));
   });
+  searches();
   $("share").addEventListener("click", async () => {
     history.replaceState(null, "", fragment());
     try {
@@ -276,7 +303,7 @@ async function main() {
       $("status").textContent = "The address of this page now holds the whole question: copy it from there.";
     }
   });
-  addEventListener("hashchange", () => { restore(); ready.then(run); });
+  addEventListener("hashchange", () => { restore(); begun(simulated); });
   document.body.dataset.ready = "true";
   await run();
 }
