@@ -119,7 +119,7 @@ def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
         "memory_bytes": program.memory_bytes,
         "most_repetitions": image.most,
         "instructions": sum(map(len, image.lowered.programs.values())),
-        **_layout(image),
+        **_layout(image, launch.network(question)),
         "clocks": _layout(clocks),
     }
     initial = [program.initial(rank) for rank in range(program.ranks)]
@@ -131,8 +131,9 @@ def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
     return case, arrays
 
 
-def _layout(image: Image) -> dict:
+def _layout(image: Image, network: int = 0) -> dict:
     return {
+        "network": network,
         "cores": image.places,
         "size": [image.width, image.height],
         "words": image.words,

@@ -39,6 +39,8 @@ _SIMULATED_PATIENCE, _PER_BYTE = 1 << 17, 100
 _EXCHANGES, _APART_S = 8, 0.5
 # Chip, as the runtime names it -> the machine file that has its clock.
 _MACHINES = {"wormhole_b0": "wormhole-n150", "blackhole": "blackhole-p150"}
+# Paths: the network of even lanes; odd ones take the other.
+PATHS = ("noc0", "noc1")
 SOFTWARE = "data are combined in software by the data-movement processors, not by the matrix unit"
 
 
@@ -74,6 +76,8 @@ class CoreMeasurer:
         schedule = _native.without_aggregations(schedules.of(question))
         program = Program(schedule, dtype=question.dtype, op=question.op, seed=sampling.seed)
         assert isinstance(question, Scheduled)
+        if question.path not in (None, *PATHS):
+            raise WaivedError(f"metalium: waived: there is no path `{question.path}`; use {' or '.join(PATHS)}")
         launches = _Launches(self._runtime, program, places, question)
         if launches.is_wrong:
             sampling = replace(sampling, check=False)
@@ -121,7 +125,8 @@ class _Launches:
     """One schedule on its cores."""
 
     def __init__(self, runtime: VendorRuntime, program: Program, places: tuple[Place, ...], question: Scheduled):
-        self._runtime, self._program, self._kind = runtime, program, (question.dtype, question.op)
+        self._runtime, self._program = runtime, program
+        self._kind = question.dtype, question.op, network(question)
         lowered = lower(program, places)
         self.arithmetic = question.arithmetic
         self.is_wrong = lowered.combines and not question.arithmetic
@@ -193,6 +198,11 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
         start="timer",
         residual_ns=round((float(np.ptp(aligned, axis=1).max()) + clocks.wrong) / clocks.rate, 2),
     )
+
+
+def network(question: Scheduled) -> int:
+    """The network of even lanes."""
+    return PATHS.index(question.path) if question.path in PATHS else 0
 
 
 def patience(simulated: bool, image: Image) -> int:

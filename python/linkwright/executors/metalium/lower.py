@@ -8,8 +8,8 @@ that are equal modulo 16, so any other piece lands, too, and its target copies i
     notices    a counter at the target for each processor that sends to it; its notices are numbered
     order      instructions are written by operation id, and a processor waits only for what was written before, so
                no cycle can close
-    when       what has landed is combined where an operation first needs it; notices of writes that no wait separates
-               follow one acknowledgement of all of them
+    when       what has landed is combined where an operation first needs it; writes that no wait separates share one
+               acknowledgement, and a notice to each of their targets
 """
 
 from __future__ import annotations
@@ -181,10 +181,13 @@ class _Lowering:
         items = self._unsaid.pop(walker, [])
         if any(item.pieces for item in items):
             self._emit(walker, LANDED)
+        told: dict[int, int] = {}  # one notice to each target stands for all
         for item in items:
             for target in item.targets:
+                if target not in (walker.rank, *told):
+                    told[target] = self._raise(walker, target)
                 if target != walker.rank:
-                    self._arrival[item.id, target] = walker, self._raise(walker, target)
+                    self._arrival[item.id, target] = walker, told[target]
 
     def _follow(self, walker: Walker, done: tuple[Walker, int]) -> None:
         """Go on when another processor of this core has come to a position of its program."""
