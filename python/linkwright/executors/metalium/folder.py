@@ -109,7 +109,7 @@ def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
     schedule = _native.without_aggregations(schedules.of(question))
     program = Program(schedule, dtype=question.dtype, op=question.op)
     at = places(question)
-    image = Image.of(lower(program, at), at, l1_bytes)
+    image = Image.of(lower(program, at, launch.batch(question.issue)), at, l1_bytes)
     clocks = Image.of(exchange(at), at, l1_bytes)
     nothing = Timing(1, launch.MARGIN * program.ranks, 0, [0] * program.ranks)
     case = {

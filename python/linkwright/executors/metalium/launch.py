@@ -9,6 +9,7 @@ A simulator is deterministic and slow, so the checked repetition is the sample. 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -89,7 +90,8 @@ class CoreMeasurer:
             )
         clocks = self._clocks.get(places) or self._measured(places)
         self._clocks[places] = clocks
-        return _sampled(launches, clocks, self._runtime, sampling)
+        found = _sampled(launches, clocks, self._runtime, sampling)
+        return found.noted(*schedules.of_issue(question.issue, "a barrier of the network"))
 
     def _measured(self, places: tuple[Place, ...]) -> CoreClocks:
         """Offsets of the clocks, from the fastest of some exchanges; on a board also their rate."""
@@ -127,7 +129,7 @@ class _Launches:
     def __init__(self, runtime: VendorRuntime, program: Program, places: tuple[Place, ...], question: Scheduled):
         self._runtime, self._program = runtime, program
         self._kind = question.dtype, question.op, network(question)
-        lowered = lower(program, places)
+        lowered = lower(program, places, batch(question.issue))
         self.arithmetic = question.arithmetic
         self.is_wrong = lowered.combines and not question.arithmetic
         self.combines = lowered.combines and question.arithmetic
@@ -203,6 +205,14 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
 def network(question: Scheduled) -> int:
     """The network of even lanes."""
     return PATHS.index(question.path) if question.path in PATHS else 0
+
+
+def batch(issue: str | None) -> int | None:
+    """Puts that an issue policy acknowledges together; None: as many as no wait separates."""
+    if issue == "blocking":
+        return 1
+    number = re.fullmatch(r"(?:batch|window)\((\d+)\)", issue or "")
+    return int(number[1]) if number else None
 
 
 def patience(simulated: bool, image: Image) -> int:

@@ -69,12 +69,13 @@ class Lowered(NamedTuple):
         return self._replace(programs=kept)
 
 
-def lower(program: Program, places: Sequence[Place]) -> Lowered:
+def lower(program: Program, places: Sequence[Place], batch: int | None = None) -> Lowered:
     """The programs of all ranks.
 
     Args:
         program: the operations.
         places: the core of each rank.
+        batch: puts after which a processor waits for their acknowledgement and gives notice; None: no limit.
     Raises:
         WaivedError: the schedule has passive memories.
     """
@@ -83,12 +84,12 @@ def lower(program: Program, places: Sequence[Place]) -> Lowered:
             "metalium: waived: the schedule has memories beside its ranks, and only the L1 of cores is used; choose an "
             "algorithm without shared memory"
         )
-    return _Lowering(program, places).lowered()
+    return _Lowering(program, places, batch).lowered()
 
 
 class _Lowering:
-    def __init__(self, program: Program, places: Sequence[Place]):
-        self._program, self._places = program, places
+    def __init__(self, program: Program, places: Sequence[Place], batch: int | None):
+        self._program, self._places, self._batch = program, places, batch
         self._operations = program.operations
         self._awaited_to_end = {w.operation for item in self._operations for w in item.waits if w.moment == "done"}
         odd = any(item.lane % 2 and item.lane != _WITHIN for item in self._operations)
@@ -296,6 +297,8 @@ class _Lowering:
                     self._pending[piece.target].setdefault(item.id, []).append(step)
                 self._emit(walker, WRITE, self._place(piece.target), piece.source_offset, at, piece.bytes)
         self._unsaid[walker].append(item)
+        if self._batch is not None and len(self._unsaid[walker]) >= self._batch:
+            self._announce(walker)
 
     @staticmethod
     def _lands(item: Operation, piece: Piece) -> bool:
