@@ -302,11 +302,45 @@ n{node}:11:22 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channe
 n{node}:11:22 [0] NCCL WARN Cannot create SHARP job"""
 
 
+ZONE_HEAD = (
+    "ARCH: wormhole_b0, CHIP_FREQ[MHz]: 500, Max Compute Cores: 64\n"
+    "PCIe slot, core_x, core_y, RISC processor type, timer_id, time[cycles since reset], data, run host ID, trace id, "
+    "trace id counter, zone name, type, source line, source file, meta data\n"
+)
+
+
+def zone_markers(core, begun, cycles, *, run=1, name="RISCV0", risc="BRISC", stated=(), trace=",", line=28):
+    """The two ends of a zone of a core `x,y`, and what it states."""
+    front, at = f"0,{core},{risc}", f"{run},{trace}"
+    rows = [
+        f"{front},17,{begun},0,{at},{name},ZONE_START,{line},sender.cpp,",
+        f"{front},18,{begun + cycles},0,{at},{name},ZONE_END,{line},sender.cpp,",
+    ]
+    rows += [f"{front},19,{begun + cycles + 9},{value},{at},{key},TS_DATA,60,sender.cpp," for key, value in stated]
+    return "".join(f"{row}\n" for row in rows)
+
+
+STATED = (
+    ("Test id", 300), ("NoC Index", 1), ("Number of transactions", 16), ("Transaction size in bytes", 64),
+    ("Number of subordinates", 4),
+)  # fmt: skip
+
+
+def zones():
+    """A test of the vendor's on two cores, twice: 500 MHz, so that a cycle takes 2 ns."""
+    return ZONE_HEAD + "".join(
+        zone_markers("2,1", 1000 * run + 30, 300 + run, run=run, stated=STATED)
+        + zone_markers("1,1", 1000 * run, 200, run=run, stated=STATED)
+        + zone_markers("1,1", 1000 * run - 50, 400, run=run, name="BRISC-FW")
+        for run in (1, 2)
+    )
+
+
 KINDS = {
     "nccl": nccl(), "reports": nccl(sizes=SIZES[1:2], ranks=2, between=[SAID.format(node=1)]),
     "old": nccl(columns=FULL[:4], wrong="2e-07", title=False, devices=False), "json": nccl_json(),
     "osu": osu(), "imb": imb(), "nvbandwidth": nvbandwidth(), "inspector": inspector(), "kineto": kineto(),
     "pingpong": PINGPONG, "ring": RING, "perftest": perftest(), "perftest latency": PERFTEST_LATENCY, "pairs": pairs(),
     "transferbench": TRANSFERBENCH, "rocm": ROCM_BANDWIDTH, "deepep": DEEPEP, "prometheus": prometheus(),
-    "inspector-ranks": inspector_rank(0) + inspector_rank(4), "kineto-rank": kineto_rank(1),
+    "inspector-ranks": inspector_rank(0) + inspector_rank(4), "kineto-rank": kineto_rank(1), "zones": zones(),
 }  # fmt: skip

@@ -269,7 +269,7 @@ class Scheduled(Question):
     def key(self) -> str:
         """As `part/collective/algorithm/pRANKS/SIZE/DTYPE`, then what differs from the default."""
         words = [self.part, getattr(self, "collective", "pattern"), self.algorithm, f"p{self.ranks}"]
-        words += [format_size(self.size_bytes), self.dtype]
+        words += [self.dtype] if self.size_bytes is None else [format_size(self.size_bytes), self.dtype]
         words += [self.op] if self.op else []
         words += [f"root{self.root}"] if self.root else []
         words += [format_grid(self.grid)] if self.grid else []

@@ -177,7 +177,7 @@ def run_threads(schedule: _native.Schedule, question: Scheduled, **options: obje
         row_ns=found["row_ns"] and rounded(np.array(found["row_ns"])),
         batch=found["batch"],
         dropped=found["drops"],
-        notes=(*_notes(found), *_of_issue(question.issue)),
+        notes=(*_notes(found), *of_issue(question.issue, "a fence")),
     )
 
 
@@ -186,12 +186,12 @@ def rounded(values_ns: npt.NDArray[np.float64] | Sequence[float]) -> list[float]
     return list(map(float, np.round(np.asarray(values_ns), 2)))
 
 
-def _of_issue(issue: str | None) -> list[Note]:
-    """Note the issue policy that threads use in place of one that they cannot follow exactly."""
+def of_issue(issue: str | None, completing: str) -> list[Note]:
+    """Note the issue policy that is used in place of one that cannot be followed exactly, and what completes puts."""
     if not issue or not issue.startswith("window("):
         return []
     batch = issue.replace("window", "batch")
-    return remarks(f"a fence completes all puts under way at once, so {issue} runs as {batch}")
+    return remarks(f"{completing} completes all puts under way at once, so {issue} runs as {batch}")
 
 
 def _notes(found: LaunchColumns) -> Iterator[Note]:

@@ -30,6 +30,7 @@ _SIZES = ("dtype", "min_bytes", "max_bytes", "factor", "size_list")
     help="Compare all data with the exact result.",
 )  # fmt: skip
 @options.traffic
+@click.option("--path", metavar="NAME", help="Path of the executor (`describe metalium`) or of the described machine.")
 @exchanges.stated
 @options.skew
 @click.option(
@@ -100,6 +101,7 @@ def command(
         sizes=(dealt.sizes if dealt else subject.sizes(*(asked[name] for name in _SIZES))) or None,
         exchange=dealt.axis if dealt else None,
         issue=asked["issue"],
+        path=asked["path"],
         skew=asked["skew"],
     )
     told = ("grid", "seed", "samples", "warmup", "target", "variant")

@@ -123,6 +123,33 @@ def test_lanes_take_turns_between_two_processors():
     assert all(len(code) > 10 for code in two.lowered.programs.values())
 
 
+@needs_compiler
+def test_writes_that_no_wait_separates_share_a_notice():
+    """16 writes to one core: a notice of when all begin, and one for all of them."""
+    made = _native.Schedule.pattern("pattern/pairs", 2, 16, count=16)
+    case = Case(cases.Case("pairs", made, "u8", "sum"))
+    codes = [word[0] & 255 for word in case.lowered.programs[lower.Walker(0, 0)]]
+    assert (codes.count(lower.WRITE), codes.count(lower.RAISE)) == (16, 2)
+    case.check(case.rows())
+
+
+@needs_compiler
+@pytest.mark.parametrize("windows", [1, 4, 16, 64])
+def test_a_blocking_policy_signals_each_window(windows):
+    """Two steps of a whole vector of 16 chunks: a notice for each window, one at the start, one for each buffer."""
+    made = _native.Schedule.build("allreduce/swing_latency", 4, 1024).unfuse().refine(16).windows(windows)
+    case = Case(cases.Case("signals", made, "f32", "sum"), batch=launch.batch("blocking"))
+    assert case.check(case.rows())
+    codes = [word[0] & 255 for word in case.lowered.programs[lower.Walker(1, 0)]]
+    assert codes.count(lower.RAISE) >= 2 * windows
+    assert codes.count(lower.WRITE) == 2 * min(windows, 16)
+
+
+def test_issue_policies_are_batches():
+    said = {issue: launch.batch(issue) for issue in (None, "unlimited", "blocking", "batch(4)", "window(16)")}
+    assert said == {None: None, "unlimited": None, "blocking": 1, "batch(4)": 4, "window(16)": 16}
+
+
 def test_an_instruction_is_small():
     assert 4 * INSTRUCTION <= 24
 
@@ -209,6 +236,14 @@ def test_the_suite_of_the_thesis_is_right_on_cores():
 def test_a_pair_of_cores_is_a_placement(environment):
     status, said = run("pattern/ping_pong", "--sizes", "64", "--ranks", "4")
     assert status == 0, said
+
+
+def test_a_path_is_the_network_of_even_lanes(environment, tmp_path):
+    status, said = run("pattern/pairs", "--sizes", "64", "--ranks", "2", "--path", "noc1")
+    assert status == 0, said
+    status, said = run("broadcast", "-a", "multicast", "--sizes", "64", "--ranks", "4", "--path", "noc1")
+    assert status == 0, said
+    assert "there is no path `noc2`; use noc0 or noc1" in run("broadcast", "--sizes", "64", "--path", "noc2")[1]
 
 
 def test_a_functional_simulator_gives_no_times(environment, monkeypatch, tmp_path):

@@ -29,11 +29,11 @@ def places(ranks: int) -> list[tuple[int, int]]:
 class Case:
     """A schedule on the cores of its ranks."""
 
-    def __init__(self, case: cases.Case, at: list[tuple[int, int]] | None = None):
+    def __init__(self, case: cases.Case, at: list[tuple[int, int]] | None = None, batch: int | None = None):
         self.name, self.kind = case.name, (case.dtype, case.op)
         self.program = Program(case.schedule, dtype=case.dtype, op=case.op, seed=7)
         self.places = at or places(self.program.ranks)
-        self.lowered = lower.lower(self.program, self.places)
+        self.lowered = lower.lower(self.program, self.places, batch)
         self.image = Image.of(self.lowered, self.places, L1_BYTES)
 
     def rows(self, repetitions: int = 1, patience: int = 1 << 31, seed: int = 1, sanitizer: str = "address"):

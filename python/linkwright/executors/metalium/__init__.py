@@ -36,11 +36,14 @@ class Metalium(Executor):
         "It ran on simulators of the vendor's runtime; never on a board. A data-movement kernel walks a program in "
         "the L1 of each core: puts are writes of the network, gets are reads, notices are counters in L1, a multicast "
         "to a rectangle is the network's. Lanes take turns between the two data-movement processors and their "
-        "networks, and these processors also combine data, in software. Without a board the simulator wolfpine stands "
-        "for it, and rows say so; on other simulators (TT_METAL_SIMULATOR) data are checked and nothing is timed. "
+        "networks, and these processors also combine data, in software. Path `noc0` (the default) walks even lanes on "
+        "network 0, path `noc1` walks them on network 1. Under an issue policy a processor waits for "
+        "the acknowledgement of a batch of puts and gives notice of them, a progress signal. Without a board the "
+        "simulator wolfpine stands for it, and rows say so; on other simulators (TT_METAL_SIMULATOR) data are checked "
+        "and nothing is timed. "
         "Needs ttnn in a Python of its own (`make setup-metalium`)."
     )
-    obeys = frozenset({"placement", "arithmetic"})
+    obeys = frozenset({"placement", "arithmetic", "path", "issue"})
 
     def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """The first workers of the chip, in the rectangle that is asked for, or as square as possible."""

@@ -109,7 +109,7 @@ def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
     schedule = _native.without_aggregations(schedules.of(question))
     program = Program(schedule, dtype=question.dtype, op=question.op)
     at = places(question)
-    image = Image.of(lower(program, at), at, l1_bytes)
+    image = Image.of(lower(program, at, launch.batch(question.issue)), at, l1_bytes)
     clocks = Image.of(exchange(at), at, l1_bytes)
     nothing = Timing(1, launch.MARGIN * program.ranks, 0, [0] * program.ranks)
     case = {
@@ -119,7 +119,7 @@ def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
         "memory_bytes": program.memory_bytes,
         "most_repetitions": image.most,
         "instructions": sum(map(len, image.lowered.programs.values())),
-        **_layout(image),
+        **_layout(image, launch.network(question)),
         "clocks": _layout(clocks),
     }
     initial = [program.initial(rank) for rank in range(program.ranks)]
@@ -131,8 +131,9 @@ def _case(question: Scheduled) -> tuple[dict, dict[str, NDArray]]:
     return case, arrays
 
 
-def _layout(image: Image) -> dict:
+def _layout(image: Image, network: int = 0) -> dict:
     return {
+        "network": network,
         "cores": image.places,
         "size": [image.width, image.height],
         "words": image.words,

@@ -9,6 +9,7 @@ A simulator is deterministic and slow, so the checked repetition is the sample. 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,6 +40,8 @@ _SIMULATED_PATIENCE, _PER_BYTE = 1 << 17, 100
 _EXCHANGES, _APART_S = 8, 0.5
 # Chip, as the runtime names it -> the machine file that has its clock.
 _MACHINES = {"wormhole_b0": "wormhole-n150", "blackhole": "blackhole-p150"}
+# Paths: the network of even lanes; odd ones take the other.
+PATHS = ("noc0", "noc1")
 SOFTWARE = "data are combined in software by the data-movement processors, not by the matrix unit"
 
 
@@ -74,6 +77,8 @@ class CoreMeasurer:
         schedule = _native.without_aggregations(schedules.of(question))
         program = Program(schedule, dtype=question.dtype, op=question.op, seed=sampling.seed)
         assert isinstance(question, Scheduled)
+        if question.path not in (None, *PATHS):
+            raise WaivedError(f"metalium: waived: there is no path `{question.path}`; use {' or '.join(PATHS)}")
         launches = _Launches(self._runtime, program, places, question)
         if launches.is_wrong:
             sampling = replace(sampling, check=False)
@@ -85,7 +90,8 @@ class CoreMeasurer:
             )
         clocks = self._clocks.get(places) or self._measured(places)
         self._clocks[places] = clocks
-        return _sampled(launches, clocks, self._runtime, sampling)
+        found = _sampled(launches, clocks, self._runtime, sampling)
+        return found.noted(*schedules.of_issue(question.issue, "a barrier of the network"))
 
     def _measured(self, places: tuple[Place, ...]) -> CoreClocks:
         """Offsets of the clocks, from the fastest of some exchanges; on a board also their rate."""
@@ -121,8 +127,9 @@ class _Launches:
     """One schedule on its cores."""
 
     def __init__(self, runtime: VendorRuntime, program: Program, places: tuple[Place, ...], question: Scheduled):
-        self._runtime, self._program, self._kind = runtime, program, (question.dtype, question.op)
-        lowered = lower(program, places)
+        self._runtime, self._program = runtime, program
+        self._kind = question.dtype, question.op, network(question)
+        lowered = lower(program, places, batch(question.issue))
         self.arithmetic = question.arithmetic
         self.is_wrong = lowered.combines and not question.arithmetic
         self.combines = lowered.combines and question.arithmetic
@@ -193,6 +200,19 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
         start="timer",
         residual_ns=round((float(np.ptp(aligned, axis=1).max()) + clocks.wrong) / clocks.rate, 2),
     )
+
+
+def network(question: Scheduled) -> int:
+    """The network of even lanes."""
+    return PATHS.index(question.path) if question.path in PATHS else 0
+
+
+def batch(issue: str | None) -> int | None:
+    """Puts that an issue policy acknowledges together; None: as many as no wait separates."""
+    if issue == "blocking":
+        return 1
+    number = re.fullmatch(r"(?:batch|window)\((\d+)\)", issue or "")
+    return int(number[1]) if number else None
 
 
 def patience(simulated: bool, image: Image) -> int:

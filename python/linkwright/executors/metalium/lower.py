@@ -8,8 +8,8 @@ that are equal modulo 16, so any other piece lands, too, and its target copies i
     notices    a counter at the target for each processor that sends to it; its notices are numbered
     order      instructions are written by operation id, and a processor waits only for what was written before, so
                no cycle can close
-    when       what has landed is combined where an operation first needs it; notices of writes that no wait separates
-               follow one acknowledgement of all of them
+    when       what has landed is combined where an operation first needs it; writes that no wait separates share one
+               acknowledgement, and a notice to each of their targets
 """
 
 from __future__ import annotations
@@ -69,12 +69,13 @@ class Lowered(NamedTuple):
         return self._replace(programs=kept)
 
 
-def lower(program: Program, places: Sequence[Place]) -> Lowered:
+def lower(program: Program, places: Sequence[Place], batch: int | None = None) -> Lowered:
     """The programs of all ranks.
 
     Args:
         program: the operations.
         places: the core of each rank.
+        batch: puts after which a processor waits for their acknowledgement and gives notice; None: no limit.
     Raises:
         WaivedError: the schedule has passive memories.
     """
@@ -83,12 +84,12 @@ def lower(program: Program, places: Sequence[Place]) -> Lowered:
             "metalium: waived: the schedule has memories beside its ranks, and only the L1 of cores is used; choose an "
             "algorithm without shared memory"
         )
-    return _Lowering(program, places).lowered()
+    return _Lowering(program, places, batch).lowered()
 
 
 class _Lowering:
-    def __init__(self, program: Program, places: Sequence[Place]):
-        self._program, self._places = program, places
+    def __init__(self, program: Program, places: Sequence[Place], batch: int | None):
+        self._program, self._places, self._batch = program, places, batch
         self._operations = program.operations
         self._awaited_to_end = {w.operation for item in self._operations for w in item.waits if w.moment == "done"}
         odd = any(item.lane % 2 and item.lane != _WITHIN for item in self._operations)
@@ -181,10 +182,13 @@ class _Lowering:
         items = self._unsaid.pop(walker, [])
         if any(item.pieces for item in items):
             self._emit(walker, LANDED)
+        told: dict[int, int] = {}  # one notice to each target stands for all
         for item in items:
             for target in item.targets:
+                if target not in (walker.rank, *told):
+                    told[target] = self._raise(walker, target)
                 if target != walker.rank:
-                    self._arrival[item.id, target] = walker, self._raise(walker, target)
+                    self._arrival[item.id, target] = walker, told[target]
 
     def _follow(self, walker: Walker, done: tuple[Walker, int]) -> None:
         """Go on when another processor of this core has come to a position of its program."""
@@ -293,6 +297,8 @@ class _Lowering:
                     self._pending[piece.target].setdefault(item.id, []).append(step)
                 self._emit(walker, WRITE, self._place(piece.target), piece.source_offset, at, piece.bytes)
         self._unsaid[walker].append(item)
+        if self._batch is not None and len(self._unsaid[walker]) >= self._batch:
+            self._announce(walker)
 
     @staticmethod
     def _lands(item: Operation, piece: Piece) -> bool:

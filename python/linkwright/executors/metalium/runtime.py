@@ -108,13 +108,14 @@ class VendorRuntime:
         timing: Timing,
         dtype: str = "i32",
         op: str | None = None,
+        network: int = 0,
     ) -> tuple[NDArray[np.uint32], float]:
-        """Run the programs of an image; the rows that they leave, and when they had ended, in seconds."""
+        """Run the programs of an image, even lanes on `network`; the rows that they leave, and when that was, in s."""
         rows = image.rows(initial, timing)
         size = [image.width, image.height]
         asked = {
             "kernel": str(KERNEL), "defines": defines(dtype, op), "cores": image.places, "size": size,
-            "words": image.words, "arguments": image.arguments(),
+            "words": image.words, "arguments": image.arguments(), "network": network,
         }  # fmt: skip
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # then there is no answer, which says more

@@ -3,7 +3,8 @@
 A line of JSON says what to do; rows of bytes follow. The first answer tells about the device.
 
     in    {"kernel": path, "defines": [[name, value]], "cores": [[x, y]], "size": [columns, lines], "words": n,
-           "arguments": [[words] by processor]}, then columns x lines x words x 4 bytes
+           "network": that of the first processor, "arguments": [[words] by processor]}, then columns x lines x words
+           x 4 bytes
     out   {"grid": [columns, lines], "l1_bytes": n, ...}, then for each launch {"began_s", "ended_s"} and as many bytes
           {"error": text, "code": word} instead, where something fails
 """
@@ -139,7 +140,8 @@ class OpenChip:
         used = [ttnn.CoreCoord(x, y) for x, y in asked["cores"]]
         ranges = whole if len(used) == len(every) else ttnn.CoreRangeSet({ttnn.CoreRange(core, core) for core in used})
         kernels = []
-        for number, own in enumerate(asked["arguments"]):
+        for place, own in enumerate(asked["arguments"]):
+            number = place ^ asked["network"]
             arguments = [tensor.buffer_address(), *own, *tables]
             kernels.append(
                 ttnn.KernelDescriptor(

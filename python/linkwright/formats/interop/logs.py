@@ -6,6 +6,7 @@ ranks) must be given. A line that looks like a row and is none is refused with i
 a number that looks right. Tables that are not about a collective or a pair are named and left out.
 
     out of place      the columns that are taken; in place only where there are no others
+    zones             times of kernels on the cores of a chip, which are its ranks; no collective is known
     several times     of one experiment become their median, as where a test was repeated
     wrong elements    are refused: a wrong result has no time
 """
@@ -24,7 +25,7 @@ from linkwright.formats import logs
 from linkwright.formats.logs import Log, LogRow, LogTable
 
 from .formats import Importer
-from .importing import NAME_MOST, Defaults, Imported, is_name, known_collective, shown
+from .importing import NAME_MOST, Defaults, Imported, Samples, is_name, known_collective, shown
 
 # The data types of tools -> ours, and theirs that are none of ours; those are only shown.
 TYPES = {
@@ -89,7 +90,9 @@ def _rows(path: Path, table: LogTable, defaults: Defaults, told: list[str]) -> I
     stated = (defaults.collective, table.collective) if table.inferred else (table.collective, defaults.collective)
     collective = stated[0] or stated[1]
     pairs = table.quantity != "collective"
-    if collective is None:
+    if table.zone and defaults.collective:
+        raise UsageError(f"{begun}: a zone is not a collective, and its size is not known; omit --collective")
+    if collective is None and not table.zone:
         raise UsageError(f"{begun}: the log does not name its collective; give it with --collective")
     if not pairs and not known_collective(collective):
         told.append(f"{begun}: left out: `{shown(collective)}` is not a collective of linkwright")
@@ -110,13 +113,18 @@ def _rows(path: Path, table: LogTable, defaults: Defaults, told: list[str]) -> I
         size = row.size * (ranks if table.per_rank else 1)
         if size > MAX_BYTES:
             raise UsageError(f"{path}:{row.line}: size {size} is beyond {MAX_BYTES}; the line is damaged")
-        if size or collective == "barrier":
-            yield replace(common, line=row.line, size_bytes=size, value=_value(row))
+        if size or collective == "barrier" or table.zone:
+            known, samples = (size or None, (_in_ns(row),)) if table.zone else (size, ())
+            yield replace(common, line=row.line, size_bytes=known, value=_value(row), samples=samples)
 
 
 def _value(row: LogRow) -> float:
     """ns, or B/s where only a rate was printed."""
     return (row.algbw or 0) * GIGA if row.time is None else row.time * NS_PER_US
+
+
+def _in_ns(row: LogRow) -> Samples:
+    return [[(start * NS_PER_US, time * NS_PER_US) for start, time in entry] for entry in row.samples]
 
 
 def _common(begun: str, table: LogTable, collective: str | None, ranks: int, machine: str) -> Imported:
@@ -130,6 +138,8 @@ def _common(begun: str, table: LogTable, collective: str | None, ranks: int, mac
     else:
         metric, algorithm = ("latency", "ping_pong") if table.quantity == "latency" else ("bandwidth", "pairs")
     executor = key(table.tool)
+    if table.zone:
+        metric, algorithm = "time", table.zone.name
     if table.origin:
         algorithm, executor, machine = table.origin.algorithm, table.origin.executor, table.origin.machine
     for name in (algorithm, executor, machine):
@@ -139,25 +149,27 @@ def _common(begun: str, table: LogTable, collective: str | None, ranks: int, mac
             )
     operator = table.reduction if reduces else None
     return Imported(
-        0, collective, algorithm, ranks, 0, TYPES[dtype], operator, table.root or 0, metric, 0.0, executor, machine
-    )
+        0, collective, algorithm, ranks, 0, TYPES[dtype], operator, table.root or 0, metric, 0.0, executor, machine,
+        table.zone.transactions if table.zone else 1,
+    )  # fmt: skip
 
 
 def merged(rows: Iterable[Imported]) -> list[Imported]:
     """One row of each experiment."""
     found: dict[Imported, list[Imported]] = {}
     for row in rows:
-        found.setdefault(replace(row, line=0, value=0.0), []).append(row)
+        found.setdefault(replace(row, line=0, value=0.0, samples=()), []).append(row)
     return [same[0] if len(same) == 1 else _median(same) for same in found.values()]
 
 
 def _median(same: list[Imported]) -> Imported:
     values = tuple(row.value for row in same)
-    return replace(same[0], value=statistics.median(values), values=values)
+    samples = tuple(each for row in same for each in row.samples)
+    return replace(same[0], value=statistics.median(values), values=values, samples=samples)
 
 
 def _ends(path: Path, log: Log, tables: Iterable[LogTable]) -> Iterator[str]:
-    last = {table.ended: format_size(table.rows[-1].size) for table in tables if table.origin is None}
+    last = {table.ended: format_size(table.rows[-1].size) for table in tables if not (table.origin or table.zone)}
     if False in last:
         yield f"{path}: ends at {last[False]} without `# Out of bounds values`, so it may be cut; compare that"
     if None in last:

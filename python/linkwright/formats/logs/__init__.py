@@ -29,6 +29,7 @@ from linkwright.base.errors import FileError
 from . import (
     checks,
     deepep,
+    device_profiler,
     facts,
     imb,
     inspector,
@@ -57,7 +58,9 @@ __all__ = [
     "read_logs", "read_source",
 ]  # fmt: skip
 
-DOCUMENTS: tuple[Reader, ...] = (nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER)
+DOCUMENTS: tuple[Reader, ...] = (
+    nccl_json.READER, nvbandwidth.JSON, inspector.READER, profiler.READER, device_profiler.READER,
+)  # fmt: skip
 TEXTS: tuple[TextReader, ...] = (
     nvbandwidth.TEXT, osu.READER, imb.READER, mpi4py_bench.READER, perftest.READER, p2p_tests.CUDA, p2p_tests.ROCM,
     transferbench.READER, deepep.READER, prometheus.READER, nccl_text.READER,

@@ -10,8 +10,9 @@ from .facts import Facts, Gathered
 from .lines import Source
 from .ranks import TimedOperation
 
-# What the numbers of a table are: of a whole collective, of one message one way, or of a stream of messages.
-Quantity = Literal["collective", "latency", "bandwidth"]
+# What the numbers of a table are: of a whole collective, of one message one way, of a stream of messages, or of a
+# scope of a kernel.
+Quantity = Literal["collective", "latency", "bandwidth", "zone"]
 
 
 @dataclass(slots=True)  # a log may have a million, and frozen ones take twice as long to make
@@ -27,6 +28,7 @@ class LogRow:
         wrong: how many elements were wrong; None where nothing was checked.
         line: where it stands, from 1.
         count: how many operations it stands for.
+        samples: of a zone, (start, duration) in us of each core, entry by entry.
     """
 
     size: int
@@ -37,6 +39,7 @@ class LogRow:
     in_place: bool = False
     wrong: int | None = None
     count: int = 1
+    samples: tuple[tuple[tuple[float, float], ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,14 @@ class Origin:
     algorithm: str
     executor: str
     machine: str
+
+
+@dataclass(frozen=True)
+class Zone:
+    """What a profiler says of a scope of a kernel: its name, and how many transactions of a size each core made."""
+
+    name: str
+    transactions: int
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,7 @@ class LogTable:
         devices: the kinds of devices that took part; empty if nothing says.
         ended: whether the tool's last line is there; None where it prints none.
         origin: of a table that linkwright exported: what it measured.
+        zone: of a zone: which one.
     """
 
     tool: str
@@ -83,6 +95,7 @@ class LogTable:
     devices: tuple[str, ...] = ()
     ended: bool | None = None
     origin: Origin | None = None
+    zone: Zone | None = None
 
     @property
     def wrong(self) -> tuple[LogRow, ...]:

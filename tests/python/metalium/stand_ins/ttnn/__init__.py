@@ -90,7 +90,8 @@ def generic_op(tensors, program):
     by_processor = []
     for number, kernel in enumerate(program.kernels):
         config = kernel.config
-        assert (config.processor, config.noc) == (list(DataMovementProcessor)[number], list(NOC)[number])
+        place = number ^ (first.config.noc == NOC.NOC_1)
+        assert (config.processor, config.noc) == (list(DataMovementProcessor)[place], list(NOC)[place])
         by_processor.append([words for _, words in kernel.runtime_args])
     used = [at.x + at.y * tensor.size[0] for at, _ in first.runtime_args]
     defines = tuple(f"{name}={value}" for name, value in first.defines)
