@@ -249,7 +249,7 @@ def test_what_the_healthy_machine_does_itself_is_no_finding():
         (PAIR, PAIR.having(fabric="sockets"), Facts(transports={"NET/Socket": 4}), "sockets"),
         (PAIR, PAIR.on("gpudirect=0"), Facts(transports={"NET/IB": 32}), "no GPUDirect"),
         (PAIR, PAIR.lacking("NIC 7"), Facts(nics={"a": ("x:1/IB",) * 7, "b": ("x:1/IB",) * 8}), "missing ports"),
-        (PAIR, PAIR.lacking(*(f"NIC {at}" for at in range(1, 8))), Facts(ports_used={"a": {0}}), "missing ports"),
+        (PAIR, PAIR.lacking(*(f"NIC {at}" for at in range(1, 8))), Facts(ports_used={"a": {0}}, passages={"a": 64}, channels=16), "missing ports"),
         (PCIE, next(case.system for case in cases(PCIE) if case.kind == "no peer access"),
          Facts(transports={"SHM": 16}), "no peer access"),
     ],
@@ -259,6 +259,44 @@ def test_what_the_log_states_stands_first(healthy, fault, facts, kind):
     first = explained(fault, facts, healthy, 1.05).suspects[0]
     assert first.cases[0].kind == kind
     assert first.stated
+
+
+def test_a_part_of_the_connections_says_nothing_of_the_ports():
+    """One line of sixteen channels was pasted; the list of adapters still counts."""
+    part = Facts(ports_used={"a": {0}}, passages={"a": 1}, channels=16)
+    assert {case.stated for case in cases(PAIR, part) if case.kind == "missing ports"} == {""}
+    listed = replace(part, nics={"a": ("x:1/IB",) * 4})
+    assert {case.stated for case in cases(PAIR, listed) if case.kind == "missing ports"} == {"NET/IB : Using 4 ports"}
+
+
+def test_one_node_without_gpudirect_is_stated():
+    facts = Facts(transports={"NET/IB/GDRDMA": 8, "NET/IB": 8}, direct={"a": True, "b": False})
+    found = {case.stated for case in cases(PAIR, facts) if case.kind == "no GPUDirect"}
+    assert found == {"connections into b have no GDRDMA, and others have"}
+
+
+@pytest.mark.parametrize(("direct", "word"), [(True, "unsure"), (False, "broken")])
+def test_a_node_may_have_no_more_ports_than_its_log_lists(direct, word):
+    """Four of eight ports, as many nodes of these GPUs have: fine for those; with another fault, that comes first."""
+    four = PAIR.lacking(*(f"NIC {at}" for at in range(4, 8)))
+    fault = four if direct else four.on("gpudirect=0").slowed("host", 0.25)
+    rows = tuple(LogRow(size, fault.time(size).time_us, at) for at, size in enumerate(SIZES, 1))
+    table = LogTable("nccl-tests", "allreduce", 16, 2, "float", "sum", None, rows)
+    facts = Facts(nics=dict.fromkeys("ab", ("x:1/IB",) * 4))
+    guessed, given = (logs.explained(table, PAIR, "", facts, guessed=its) for its in (True, False))
+    assert guessed.verdict.word == word
+    assert "with the 4 network ports that the log lists for a node" in guessed.verdict.rule
+    assert ("missing ports + no GPUDirect" in {case.kind for case in guessed.suspects[0].cases}) is not direct
+    assert given.verdict.word in ("suspicious", "broken")
+    assert given.suspects[0].cases[0].kind == "missing ports"
+
+
+def test_a_machine_that_the_log_chose_has_its_devices(tmp_path):
+    """GB300 are taken for GB200, whose architecture is another one; a named machine may be wrong."""
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=4, name="NVIDIA GB300"))
+    assert "OTHER DEVICES" not in invoke("explain", str(file)).out
+    assert "OTHER DEVICES" in invoke("explain", str(file), "--on", "hgx-h100").out
 
 
 @pytest.mark.parametrize(
@@ -309,6 +347,7 @@ def test_a_forced_protocol_leaves_the_algorithm_to_the_library():
         (NODE, Facts(version="2.27.3"), "version"),
         (NODE, Facts(multicast=True), "no links"),
         (PAIR, Facts(network="IB"), "sockets"),
+        (PAIR, Facts(nics={"a": ("x:1/RoCE",)}), "sockets"),
         (PAIR, Facts(transports={"NET/IB/GDRDMA": 32}), "no GPUDirect"),
         (PAIR, Facts(nics={"a": ("x:1/IB",) * 8}), "missing ports"),
         (PCIE, Facts(transports={"P2P": 16}), "no peer access"),

@@ -242,6 +242,7 @@ def test_what_a_library_reports_is_typed(read):
     facts = read(nccl(ranks=16, nodes=2, between=[SAID.format(node=node) for node in (1, 2)])).facts
     assert facts.nics == dict.fromkeys(("n1", "n2"), ("mlx5_0:1/IB", "mlx5_1:1/RoCE"))
     assert facts.ports_used == {"n1": {1}, "n2": {1}}
+    assert (facts.passages, facts.direct, facts.ports_known) == ({"n1": 3, "n2": 3}, {}, [])
     assert (facts.network, facts.multicast, facts.gpudirect, facts.sharp) == ("IB", False, False, False)
     assert facts.chosen == {1 << 20: ("ring", "simple"), 8: ("nvls_tree", "ll")}
     assert (facts.connections("SHM"), facts.connections("NET"), facts.connections("NET/Socket")) == (6, 6, 0)

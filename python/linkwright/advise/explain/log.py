@@ -24,6 +24,7 @@ from linkwright.machines import Variant
 from . import faster, links, remarks, verdict
 from .faster import Faster
 from .findings import Irregularity, findings, sized
+from .hypotheses import missing_ports
 from .posterior import Observed
 from .sensitivity import Effect
 from .suspects import LEFT, SURE, CauseSearch, Suspect, stated, suspects
@@ -172,6 +173,8 @@ def explained(
     binds = reduced.binds(last)[:SHOWN]
     assumed = remarks.assumed(binds)
     judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
+    by_ports = _by_ports(system, facts, points, assumed=assumed is not None) if guessed and not judged.passes else None
+    judged = by_ports.onto(judged) if by_ports else judged
     # Links bound a plain message; a collective is bounded by its algorithm as well, so a faster one is odd.
     odd = judged.word == "faster than expected" and not judged.small
     least = system.least_us(last) if odd and system.collective == "sendrecv" else None
@@ -187,10 +190,10 @@ def explained(
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
     log = Observed(measured, curve, judged.reached)
     apart = log.fit(curve)[1]
-    doubtful = judged.word == "unsure" and (assumed is not None or guessed)
+    doubtful = judged.word == "unsure" and (assumed is not None or guessed) and (by_ports is None or by_ports.fine)
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
-    search, named, nearest = CauseSearch(log, system), [], []
+    search, named, nearest = CauseSearch(log, system, by_ports is not None), [], []
     if causes and doubtful:
         named = list(filter(None, [stated(search, facts)]))
     elif causes and not (well and (assumed or not slow)):
@@ -203,6 +206,36 @@ def explained(
         [*doubted, *remarks.remarks(facts, table, system, binds)], remarks.wrong(table),
         remarks.flaws(facts, table, system),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _ByPorts:
+    """The verdict on an assumed machine whose nodes have no more network ports than the log lists."""
+
+    count: int
+    verdict: LogVerdict
+
+    @property
+    def fine(self) -> bool:
+        return self.verdict.word in ("fine", "faster than expected")
+
+    def onto(self, judged: LogVerdict) -> LogVerdict:
+        """The verdict on the machine with all ports, with this one."""
+        rule = (
+            f"{self.verdict.share:.0%} of that with the {units.counted(self.count, 'network port')} that the log lists "
+            f"for a node, {'which is fine if it has no more' if self.fine else self.verdict.rule}"
+        )
+        return replace(judged, word="unsure" if self.fine else self.verdict.word, rule=rule)
+
+
+def _by_ports(system: System, facts: Facts, points: Sequence[Point], *, assumed: bool) -> _ByPorts | None:
+    listed = missing_ports.as_listed(system, facts)
+    if listed is None:
+        return None
+    count, own = listed
+    its = [_point(own, point.size, point.time) for point in points]
+    large = _large_rate(own, its[-1].size)
+    return _ByPorts(count, verdict.of(its, large, by_library=_by_library(own), assumed=assumed))
 
 
 def _point(system: System, size: int, time_us: float) -> Point:

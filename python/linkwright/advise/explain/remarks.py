@@ -48,6 +48,8 @@ def other_devices(table: LogTable, facts: Facts, system: System) -> str:
     library = system.described.library()
     hardware = library["hardware"] if library else None
     names = gpus.others(hardware["gpu"], table.devices or facts.devices) if hardware else []
+    # A machine may stand for GPUs of a later architecture that nothing describes yet.
+    names = [name for name in names if (gpu := gpus.named(name)) is None or gpu.on != system.machine]
     return f"{_few(names)} in the log; {system.machine} has {hardware['gpu']}" if names else ""
 
 
