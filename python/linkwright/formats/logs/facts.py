@@ -11,7 +11,7 @@ from .topology import SeenTopology
 
 _RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
-    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]{0,40}\]\s+(.+)"
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S.{0,80}?)\s+device\s+(\d+)\s+\[[^\]]{0,40}\]\s+(.+)"
 )
 # What a process of nccl-tests was started with: its threads, and the GPUs of each.
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,6})\s+nGpus\s+(\d{1,6})\b")
@@ -39,19 +39,21 @@ _NO_SHARP = re.compile(r"[Cc]annot create SHARP job|CollNet is not supported or 
 _CHOSEN = re.compile(r"\b(?:(?:All|Reduce|Broadcast)\w{0,16}: )?(\d{1,18}) Bytes -> Algo (\w{1,20}) proto (\w{1,10})\b")
 _ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by the library's number
 _PROTOCOLS = ("ll", "ll128", "simple")
+_TRAYS = re.compile(r"\blocalRank \d{1,4} MNNVL (\d)")
 _RANKS = re.compile(r"\bn[rR]anks\s+(\d+)")
 _NODES = re.compile(r"\bnNodes\s+(\d+)")
 _MOST_NAMES = 4096
 _MOST_COUNT = 1 << 20
 _MOST_BESIDE = 64
 _MARKS = (
-    "CCL", " via ", "ccl-library", "NVLS", "Using network", "NET plugin", "coll channels", "SHARP", " Algo ", *topology.MARKS,
+    "CCL", " via ", "ccl-library", "NVLS", "Using network", "NET plugin", "coll channels", "SHARP", " Algo ",
+    *topology.MARKS,
 )  # fmt: skip
 # A line with none of these says nothing, unless it is of a connection.
 MARKS = (
-    "Rank ", "Rank[", "nGpus", "Using [", "Using network", "NET plugin", "rovider is", "libibverbs", "Direct RDMA", "NVLS multicast", "coll channels", "Algo",
-    "SHARP", "CollNet", "use ring PXN", "ersion", "ccl-library", "CCL_", "anks ", "anks[", "nNodes", "Pattern ",
-    "Trees [", "NET[", *topology.WARNINGS,
+    "Rank ", "Rank[", "nGpus", "Using [", "Using network", "NET plugin", "rovider is", "libibverbs", "Direct RDMA",
+    "NVLS multicast", "coll channels", "Algo", "SHARP", "CollNet", "use ring PXN", "ersion", "ccl-library", "CCL_",
+    "anks ", "anks[", "nNodes", "Pattern ", "Trees [", "NET[", *topology.WARNINGS,
 )  # fmt: skip
 CONNECTIONS = ("Channel", "via ", "NET/")
 
@@ -78,6 +80,7 @@ class Facts:
         passages: host -> how many connections and channels of a search named these ports.
         direct: host -> whether NICs write to the memory of its GPUs, by the connections into it.
         network: what carries messages between nodes: `IB`, `Socket`, `AWS Libfabric`, ...
+        trays: whether GPUs of several hosts share links (MNNVL); None if nothing says.
         multicast: whether the switches between GPUs can reduce (NVLS); None if nothing says.
         gpudirect: whether NICs can read the memory of GPUs; None if nothing says.
         sharp: whether switches of the network reduce; None if nothing says.
@@ -104,6 +107,7 @@ class Facts:
     passages: dict[str, int] = field(default_factory=dict)
     direct: dict[str, bool] = field(default_factory=dict)
     network: str | None = None
+    trays: bool | None = None
     multicast: bool | None = None
     gpudirect: bool | None = None
     sharp: bool | None = None
@@ -216,10 +220,11 @@ class Gathered:
                 facts.network = facts.network or (None if any(facts.nics.values()) else "Socket")
                 return True
         if ("Using" in line or "NET plugin" in line) and (match := _NETWORK.search(line)):
-            facts.network = match[1] or match[2]
+            if "Libfabric" not in line or facts.network in (None, "Socket"):  # else its provider is known
+                facts.network = match[1] or match[2]
             return True
         if "rovider" in line and (match := _PROVIDER.search(line)):
-            facts.network = "Socket" if match[1] in ("tcp", "sockets", "udp") else "OFI"
+            facts.network = "Socket" if match[1] in ("tcp", "sockets", "udp") else match[1]
             return True
         if ("verbs" in line or "NET/IB" in line) and _NO_VERBS.search(line):
             facts.network = facts.network or "Socket"  # a plugin may still say which one it is
@@ -299,6 +304,8 @@ class Gathered:
                     self.facts.direct[host] = self.facts.direct.get(host, False) or name.endswith("/GDRDMA")
         if channel:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))
+        if trays := _TRAYS.search(line) if "MNNVL" in line else None:
+            self.facts.trays = trays[1] != "0"
         ranks = _RANKS.search(line) if "anks" in line else None
         nodes = _NODES.search(line) if "nNodes" in line else None
         if ranks or nodes:
