@@ -55,7 +55,7 @@ def test_lines_of_a_topology_are_read():
         (["Using network IB", "NET/Socket : Using [0]eth0:10.0.0.1<0>"], "IB"),
         (["NET/IB : No device found.", "NET/Socket : Using [0]eth0:10.0.0.1<0>"], "Socket"),
         (["NET/IB : Using [0]mlx5_0:1/IB ; OOB ib0:10.0.0.1<0>", "NET/Socket : Using [0]eth0:10.0.0.1<0>"], None),
-        (["NET/OFI Selected Provider is efa"], "OFI"),
+        (["NET/OFI Selected Provider is efa", "Using network AWS Libfabric"], "efa"),
         (["NET/OFI Selected Provider is tcp;ofi_rxm"], "Socket"),
         (["misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]", "Using network AWS Libfabric"],
          "AWS Libfabric"),

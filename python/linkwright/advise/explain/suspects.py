@@ -41,7 +41,7 @@ UNKNOWN = 0.1  # how common a fault is that is not simulated, over all that are
 # Faults of the launch, which go together with any other.
 _CHOICES = ("algorithm", "protocol")
 _OF_A_LAUNCH = (*_CHOICES, "one process")
-_GIVEN = {"missing ports", "one process"}  # what a site has or a user asked for, rather than what is wrong
+_GIVEN = {"missing ports", *_OF_A_LAUNCH}  # what a site has or a user asked for, rather than what is wrong
 
 
 @dataclass(frozen=True)
