@@ -225,6 +225,8 @@ def test_wrong_results_are_said_first(tmp_path):
         ({1: 10, 2: 11, 4: 90, 8: 15, 16: 20}, [("spike", 4)]),
         ({1: 10, 2: 11, 4: 13, 8: 90, 16: 180}, [("cliff", 8)]),
         ({1: 90, 2: 11, 4: 13}, []),  # a warm-up
+        ({1: 10, 2: 10, 4: 10, 8: 33, 16: 110, 32: 240}, [("cliff", 32)]),  # 0.4 falls to 0.24, 0.15 and 0.13
+        ({1: 10, 2: 10, 4: 10, 8: 33, 16: 67, 32: 133}, []),  # to 0.24, which is more than half
     ],
 )
 def test_findings_of_a_curve(times, kinds):
@@ -249,7 +251,8 @@ def test_what_the_healthy_machine_does_itself_is_no_finding():
         (PAIR, PAIR.having(fabric="sockets"), Facts(transports={"NET/Socket": 4}), "sockets"),
         (PAIR, PAIR.on("gpudirect=0"), Facts(transports={"NET/IB": 32}), "no GPUDirect"),
         (PAIR, PAIR.lacking("NIC 7"), Facts(nics={"a": ("x:1/IB",) * 7, "b": ("x:1/IB",) * 8}), "missing ports"),
-        (PAIR, PAIR.lacking(*(f"NIC {at}" for at in range(1, 8))), Facts(ports_used={"a": {0}}), "missing ports"),
+        (PAIR, PAIR.lacking(*(f"NIC {at}" for at in range(1, 8))),
+         Facts(ports_used={"a": {0}}, passages={"a": 64}, channels=16), "missing ports"),
         (PCIE, next(case.system for case in cases(PCIE) if case.kind == "no peer access"),
          Facts(transports={"SHM": 16}), "no peer access"),
     ],
@@ -259,6 +262,119 @@ def test_what_the_log_states_stands_first(healthy, fault, facts, kind):
     first = explained(fault, facts, healthy, 1.05).suspects[0]
     assert first.cases[0].kind == kind
     assert first.stated
+
+
+def test_a_part_of_the_connections_says_nothing_of_the_ports():
+    """One line of sixteen channels was pasted; the list of adapters still counts."""
+    part = Facts(ports_used={"a": {0}}, passages={"a": 1}, channels=16)
+    assert {case.stated for case in cases(PAIR, part) if case.kind == "missing ports"} == {""}
+    listed = replace(part, nics={"a": ("x:1/IB",) * 4})
+    assert {case.stated for case in cases(PAIR, listed) if case.kind == "missing ports"} == {"NET/IB : Using 4 ports"}
+
+
+def test_one_node_without_gpudirect_is_stated():
+    facts = Facts(transports={"NET/IB/GDRDMA": 8, "NET/IB": 8}, direct={"a": True, "b": False})
+    found = {case.stated for case in cases(PAIR, facts) if case.kind == "no GPUDirect"}
+    assert found == {"connections into b have no GDRDMA, and others have"}
+
+
+@pytest.mark.parametrize(("direct", "word"), [(True, "unsure"), (False, "broken")])
+def test_a_node_may_have_no_more_ports_than_its_log_lists(direct, word):
+    """Four of eight ports, as many nodes of these GPUs have: fine for those; with another fault, that comes first."""
+    four = PAIR.lacking(*(f"NIC {at}" for at in range(4, 8)))
+    fault = four if direct else four.on("gpudirect=0").slowed("host", 0.25)
+    rows = tuple(LogRow(size, fault.time(size).time_us, at) for at, size in enumerate(SIZES, 1))
+    table = LogTable("nccl-tests", "allreduce", 16, 2, "float", "sum", None, rows)
+    facts = Facts(nics=dict.fromkeys("ab", ("x:1/IB",) * 4))
+    guessed, given = (logs.explained(table, PAIR, "", facts, guessed=its) for its in (True, False))
+    assert guessed.verdict.word == word
+    assert "with the 4 network ports that the log lists for a node" in guessed.verdict.rule
+    assert ("missing ports + no GPUDirect" in {case.kind for case in guessed.suspects[0].cases}) is not direct
+    assert given.verdict.word in ("suspicious", "broken")
+    assert given.suspects[0].cases[0].kind == "missing ports"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "fabric"),
+    [
+        ("NVIDIA H100 80GB HBM3", "Using network FasTrak", "gcp-tcpxo (from `NVIDIA H100"),
+        ("NVIDIA H100 80GB HBM3", "NET/OFI Selected provider is efa, fabric is efa", "efa-p5,"),
+        ("NVIDIA A100-SXM4-40GB", "NET/OFI Selected Provider is efa", "efa-p4,"),
+        ("NVIDIA H100 80GB HBM3", "Using network IB", "ndr-fat-tree,"),
+    ],
+)
+def test_the_network_is_that_of_the_plugin(tmp_path, name, said, fabric):
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=16, nodes=2, name=name, between=[f"n0:1:2 [0] NCCL INFO {said}"]))
+    text = " ".join(invoke("explain", str(file)).out.split())
+    assert f" over {fabric.partition(',')[0].partition(' ')[0]}" in text
+    assert ("mostly has" in text) is ("ndr" in fabric)
+
+
+@pytest.mark.parametrize("said", ["NCCL_MNNVL_ENABLE set by environment to 0", "localRanks 4 localRank 1 MNNVL 0"])
+def test_trays_without_their_links_are_no_rack(tmp_path, said):
+    file = tmp_path / "x.log"
+    log = {"ranks": 8, "nodes": 2, "name": "NVIDIA GB200"}
+    file.write_text(nccl(**log, between=[f"n0:1:2 [0] NCCL INFO {said}"]))
+    answer = invoke("explain", str(file))
+    assert (answer.status, "the NVLink between its 2 hosts is not used" in answer.err) == (2, True)
+    file.write_text(nccl(**log))
+    assert invoke("explain", str(file)).status == 0
+
+
+def test_hosts_whose_names_hold_a_space_are_read(tmp_path):
+    """As people mask them."""
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=16, nodes=2).replace(" on node", " on NODE "))
+    assert "16 ranks on 2 nodes" in " ".join(invoke("explain", str(file)).out.split())
+
+
+def test_wrong_results_are_said_although_the_machine_is_unknown(tmp_path):
+    file = tmp_path / "x.log"
+    mixed = nccl(ranks=2).replace("H100", "A100", 1)
+    file.write_text(mixed.replace("      0 ", "    128 ", 1))
+    answer = invoke("explain", str(file))
+    assert answer.status == 2
+    assert "WRONG RESULTS: #wrong is not 0" in answer.err
+    assert "names 2 kinds of devices" in answer.err
+
+
+def test_half_of_an_assumed_box_is_no_verdict(tmp_path):
+    """Whether two cards share a processor is assumed; causes are listed for the case that something is wrong."""
+    file = tmp_path / "x.log"
+    box = System("assumed-l4", 1, 2, None, "nccl-2.27", "allreduce").slowed("pcie", 0.45)
+    file.write_text(nccl(ranks=2, name="NVIDIA L4", times={size: box.time(size).time_us for size in SIZES}))
+    text = " ".join(invoke("explain", str(file)).out.split())
+    assert "Verdict: unsure" in text
+    assert "links of class pcie run at 50% of their rate" in text
+
+
+def test_a_gpu_for_a_machine_is_told_its_machine():
+    assert "did you mean `assumed-rtx-4090`" in invoke("explain", "allreduce/ring", "--on", "rtx-4090").err
+
+
+def test_a_bond_is_remarked(tmp_path):
+    file = tmp_path / "x.log"
+    using = "n0:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_bond_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>"
+    file.write_text(nccl(ranks=2, nodes=2, between=[using]))
+    assert "mlx5_bond_0 joins several ports" in " ".join(invoke("explain", str(file)).out.split())
+
+
+def test_cards_that_beat_host_memory_may_have_peer_access(tmp_path):
+    """25 GB/s where 6.7 are assumed, as published for cards with a modified driver."""
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=4, name="NVIDIA GeForce RTX 4090", times={1 << 28: 16_000.0, 1 << 30: 64_000.0}))
+    text = " ".join(invoke("explain", str(file)).out.split())
+    assert "Verdict: unsure" in text
+    assert "as where a driver gives such GPUs peer access" in text
+
+
+def test_a_machine_that_the_log_chose_has_its_devices(tmp_path):
+    """GB300 are taken for GB200, whose architecture is another one; a named machine may be wrong."""
+    file = tmp_path / "x.log"
+    file.write_text(nccl(ranks=4, name="NVIDIA GB300"))
+    assert "OTHER DEVICES" not in invoke("explain", str(file)).out
+    assert "OTHER DEVICES" in invoke("explain", str(file), "--on", "hgx-h100").out
 
 
 @pytest.mark.parametrize(
@@ -309,6 +425,7 @@ def test_a_forced_protocol_leaves_the_algorithm_to_the_library():
         (NODE, Facts(version="2.27.3"), "version"),
         (NODE, Facts(multicast=True), "no links"),
         (PAIR, Facts(network="IB"), "sockets"),
+        (PAIR, Facts(nics={"a": ("x:1/RoCE",)}), "sockets"),
         (PAIR, Facts(transports={"NET/IB/GDRDMA": 32}), "no GPUDirect"),
         (PAIR, Facts(nics={"a": ("x:1/IB",) * 8}), "missing ports"),
         (PCIE, Facts(transports={"P2P": 16}), "no peer access"),

@@ -40,6 +40,7 @@ def said(found):
      (24.5, None, "fine", "If mlx5_0 (IB) is a port of 400 Gb/s, it is at 49%"),
      (24.5, "hgx-h100", "broken", "49% of the 400 Gb/s port of hgx-h100"),
      (39.0, None, "suspicious", "78% of 400 Gb/s"),
+     (6.2, None, "fine", "If mlx5_0 (IB) is a port of 100 Gb/s, it is at 50%"),  # of 54.5 Gb/s it would be fine
      (150.0, None, None, "more than any port carries")],
 )  # fmt: skip
 def test_a_port_is_judged_by_its_speed_class_or_the_machine(judge, rate, machine, verdict, says):
@@ -126,6 +127,19 @@ def test_pairs_are_compared_with_the_machine(judge):
 def test_no_machine_is_compared_with_what_goes_through_the_host(judge):
     text = pairs(gpus=8, rate=20.0).replace("P2P=Enabled", "P2P=Disabled")
     assert "of hgx-h100" not in said(judge(text, "hgx-h100"))
+
+
+@pytest.mark.parametrize(("rate", "word"), [(10.0, "broken"), (15.0, "suspicious"), (21.0, "fine")])
+def test_peer_access_that_is_slower_than_the_host_is_named(judge, rate, word):
+    """All pairs are alike in both tests, so only the other test shows what is wrong."""
+    direct, staged = (pairs(rate=its).replace("H100", "A10") for its in (rate, 22.0))
+    found = judge(direct + staged.replace("P2P=Enabled", "P2P=Disabled"))
+    assert (links.verdict(found), "Peer access is slower than copies" in said(found)) == (word, word != "fine")
+
+
+def test_rates_in_bold_are_read(judge):
+    text = SLOW_EXCHANGE.replace("4.50 GB/s", "_**4.50 GB/s**_").replace("9.50 GB/s", "**9.50 GB/s**")
+    assert [one.rows for one in judge(text)] == [one.rows for one in judge(SLOW_EXCHANGE)]
 
 
 def test_a_slow_exchange_is_that_of_one_port(judge):

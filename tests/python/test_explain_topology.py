@@ -49,6 +49,23 @@ def test_lines_of_a_topology_are_read():
     assert (found.channels, found.switch_channels, found.gpudirect) == (24, 16, True)
 
 
+@pytest.mark.parametrize(
+    ("said", "network"),
+    [
+        (["Using network IB", "NET/Socket : Using [0]eth0:10.0.0.1<0>"], "IB"),
+        (["NET/IB : No device found.", "NET/Socket : Using [0]eth0:10.0.0.1<0>"], "Socket"),
+        (["NET/IB : Using [0]mlx5_0:1/IB ; OOB ib0:10.0.0.1<0>", "NET/Socket : Using [0]eth0:10.0.0.1<0>"], None),
+        (["NET/OFI Selected Provider is efa", "Using network AWS Libfabric"], "efa"),
+        (["NET/OFI Selected Provider is tcp;ofi_rxm"], "Socket"),
+        (["misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]", "Using network AWS Libfabric"],
+         "AWS Libfabric"),
+        (["Assigned NET plugin Socket to comm"], "Socket"),
+    ],
+)  # fmt: skip
+def test_a_network_goes_by_the_words_of_each_version(said, network):
+    assert read(*(f"n0:1:2 [0] NCCL INFO {line}" for line in said)).network == network
+
+
 def test_the_slowest_search_of_a_pattern_counts():
     """Ranks agree on the least that any of them has found. RCCL calls the GPUs' links XGMI, and NCCL 2.7 `speed`."""
     text = "NCCL INFO Pattern 4, crossNic 0, nChannels {}, speed {}/{}, type XGMI/SYS, sameChannels 0"

@@ -16,7 +16,7 @@ from linkwright.advise.explain import hang
 from linkwright.advise.explain.hang.findings import Behind, Busy, Cycle, Inside, Left, Mismatch, NoDump
 from linkwright.advise.explain.hang.job import compact
 from linkwright.base.errors import FileError, UsageError
-from linkwright.formats.hangs import dumps_among, is_dump, read_dump, read_source
+from linkwright.formats.hangs import dumps_among, is_dump, read_dump, read_dumps, read_source
 from linkwright.formats.hangs.unpickled import unpickled
 from linkwright.formats.logs import Source
 from linkwright.show.explanations.hang import of_hang
@@ -591,6 +591,23 @@ def test_numbers_that_nobody_wrote_are_passed_over():
     line += "completed NCCL work: 76280750235782912.\n"
     dump = read_source(Source(Path("log"), cases.watchdog(2, 1) + line))
     assert all(one.launched <= 1 for one in dump.progress)
+
+
+def test_a_time_out_without_a_rank_is_refused():
+    """As people quote it in their own words."""
+    with pytest.raises(FileError, match="no rank that has it; give its unedited lines"):
+        of_text("04:34:46 WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=1) TIMEOUT\n")
+
+
+def test_one_file_may_hold_ras_and_the_watchdog(tmp_path):
+    """RAS saw a healthy job before one of its ranks timed out; fences are of a post."""
+    rows = "    0         1         4         8        32        32   RUNNING      OK\n"
+    file = tmp_path / "post.txt"
+    file.write_text(f"```\n{cases.ras(rows=rows)}\n{cases.watchdog(3)}```\n", encoding="utf-8")
+    found = hang.explain(read_dumps(file))
+    assert (found.tools, len(found.paths), found.complaints) == (("NCCL RAS", "PyTorch watchdog"), 1, ())
+    assert "Rank 3 has entered allreduce" in said(found)
+    assert [dump.tool for dump in read_dumps(RAS)] == ["NCCL RAS"]
 
 
 def test_other_files_are_no_dumps(tmp_path):

@@ -230,6 +230,42 @@ def test_ranks_that_only_the_library_states_are_those_of_the_next_table(read):
     assert [table.ranks for table in read(said(8) + said(4)).tables] == [8, 4]
 
 
+@pytest.mark.parametrize(
+    "within",
+    [
+        "{}n1:12:34 [3] NCCL INFO AllReduce: 1024 Bytes -> Algo 1 proto 2 time 9\n{}",
+        "{}n0:1:2 NCCL WARN x\nn0:1:2 NCCL INFO y\n{}",
+    ],
+)
+def test_rows_that_the_library_parts_are_whole(read, within):
+    """The test prints a row in three parts, and the library writes between them, without a line end in front."""
+    text = nccl()
+    parted = ""
+    for line in text.splitlines(keepends=True):
+        words = line.split()
+        if " sum " in line:
+            row = "  ".join(words[:5]), "  ".join(words[5:9]), "  ".join(words[9:]) + "\n"
+            line = within.format(row[0], within.format(row[1], row[2]))
+        parted += line
+    whole, found = read(text), read(parted)
+    assert found.complaints == whole.complaints == ()
+    assert [times(table) for table in found.tables] == [times(table) for table in whole.tables]
+    assert [times(one, in_place=True) for one in found.tables] == [times(one, in_place=True) for one in whole.tables]
+
+
+def test_two_ranks_are_known_by_their_rates(read):
+    """Without a line that names the test or its ranks: a sum without a root has busbw = algbw on two ranks alone."""
+    (table,) = read(nccl(ranks=2, title=False, devices=False, sizes=SIZES[1:])).tables
+    assert (table.collective, table.ranks, table.inferred) == ("allreduce", 2, True)
+
+
+@pytest.mark.parametrize("title", [True, False])
+def test_ranks_that_run_for_themselves_are_said_to(read, title):
+    text = nccl(ranks=1, title=title, devices=False)
+    with pytest.raises(FileError, match=r"busbw is 0 at every size: one rank has nobody to send to.*MPI=1"):
+        read(text)
+
+
 @pytest.mark.parametrize(("unit", "rate", "times", "rates"), [("ms", "MB/s", 1e3, 1e-3), ("ns", "TB/s", 1e-3, 1e3)])
 def test_units_of_a_heading_are_obeyed(read, unit, rate, times, rates):
     plain = read(nccl()).tables[0].rows
@@ -242,6 +278,7 @@ def test_what_a_library_reports_is_typed(read):
     facts = read(nccl(ranks=16, nodes=2, between=[SAID.format(node=node) for node in (1, 2)])).facts
     assert facts.nics == dict.fromkeys(("n1", "n2"), ("mlx5_0:1/IB", "mlx5_1:1/RoCE"))
     assert facts.ports_used == {"n1": {1}, "n2": {1}}
+    assert (facts.passages, facts.direct, facts.ports_known) == ({"n1": 3, "n2": 3}, {}, [])
     assert (facts.network, facts.multicast, facts.gpudirect, facts.sharp) == ("IB", False, False, False)
     assert facts.chosen == {1 << 20: ("ring", "simple"), 8: ("nvls_tree", "ll")}
     assert (facts.connections("SHM"), facts.connections("NET"), facts.connections("NET/Socket")) == (6, 6, 0)

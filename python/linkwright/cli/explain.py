@@ -164,11 +164,11 @@ def _refuse(something: str, kind: str, given: dict[str, object]) -> None:
 
 def _hang(dumps: Sequence[Path], others: Sequence[Path]) -> Answered:
     from linkwright.advise.explain import hang
-    from linkwright.formats.hangs import read_dump
+    from linkwright.formats.hangs import read_dumps
     from linkwright.formats.logs import is_log
     from linkwright.show.explanations.hang import of_hang
 
-    found = hang.explain((read_dump(path) for path in dumps), others)
+    found = hang.explain((dump for path in dumps for dump in read_dumps(path)), others)
     also = [
         f"\n{path.name} holds measured numbers, too: `linkwright explain {path} --table 1` explains them."
         for path in dumps[:1]

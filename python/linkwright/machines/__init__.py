@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.base import registry
-from linkwright.base.errors import FileError, UsageError, unknown
+from linkwright.base.errors import FileError, UnknownNameError, UsageError, unknown
 from linkwright.base.files import read_text, shown_name
 
 from .variant import AS_DESCRIBED, Variant
@@ -97,7 +97,10 @@ def described(name: str) -> tuple[Path, str]:
         from . import gpus
 
         return Path(f"{name}.toml"), gpus.text(box)
-    path = registry.machine_path(name)
+    try:
+        path = registry.machine_path(name)
+    except UnknownNameError:  # with the assumed boxes
+        raise unknown("machine", name, names(), lists="linkwright list machines") from None
     return path, read_text(path, "a machine file")
 
 

@@ -2,7 +2,7 @@
 
 late switch   the time falls as the size grows, and did not jump before: a slow protocol is used for too long
 spike         one size takes far longer than its neighbours on both sides
-cliff         the rate falls from one size to the next and stays low
+cliff         the rate falls from one size to the next, or over several, and stays low
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def findings(measured: Mapping[int, float], healthy: Mapping[int, float]) -> lis
     """
     sizes = sorted(measured)
     found = [one for one in _found(sizes, measured) if not _expected(one, sizes, healthy)]
+    if not any(one.kind == "cliff" for one in found):
+        found += _slope(measured, healthy)
     worst = sorted(found, key=lambda one: -one.factor)[:MOST]
     return sorted(worst, key=lambda one: one.size)
 
@@ -64,6 +66,17 @@ def _found(sizes: list[int], times: Mapping[int, float]) -> Iterator[Irregularit
             yield _cliff(sizes[at - 1], size, before)
         else:
             reported = False
+
+
+def _slope(measured: Mapping[int, float], healthy: Mapping[int, float]) -> Iterator[Irregularity]:
+    """A rate that falls over several sizes and ends far below its best, unless that of the healthy machine does."""
+    rates = {size: size / time for size, time in measured.items()}
+    best = max(rates, key=lambda size: rates[size])
+    later = [size for size in sorted(rates) if size > best]
+    low = next((size for size in later if all(rates[at] * JUMPS <= rates[best] for at in later if at >= size)), None)
+    its = [size / time for size, time in healthy.items() if size >= best]
+    if low is not None and not (its and its[-1] * math.sqrt(JUMPS) <= max(its)):
+        yield _cliff(best, later[-1], rates[best] / rates[later[-1]])
 
 
 def _off(sizes: list[int], times: Mapping[int, float], at: int, other: int) -> float | None:

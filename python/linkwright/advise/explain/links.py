@@ -98,6 +98,7 @@ def judged(log: Log, machine: str | None, variant: Variant) -> list[LinkVerdict]
     found: list[LinkVerdict] = []
     found += _ports([link for link in log.links if link.medium == "port"], reference)
     found += _pairs([link for link in log.links if link.medium == "pair"], reference)
+    found += _peers([link for link in log.links if link.medium == "pair"])
     found += _exchanges([link for link in log.links if link.medium not in ("port", "pair")], reference, variant)
     return found
 
@@ -213,7 +214,9 @@ def _of_port(port: str, gbits: float, line: float, share: float, reference: Heal
     )
     if word != "fine":
         yield f"Check {checks}."
-    elif not (reference and reference.line_rate) and (above := [rate for rate in classes() if rate > line]):
+    elif not (reference and reference.line_rate) and (
+        above := [rate for rate in classes() if _word("port", gbits / rate) != "fine"]
+    ):
         yield f"If {port} is a port of {above[0]:g} Gb/s, it is at {gbits / above[0]:.0%}: then check {checks}."
 
 
@@ -273,6 +276,29 @@ def _alike(title: str, links: Sequence[Link], reference: HealthyRate | None) -> 
             f"{of_machine}."
         )
     return LinkVerdict(title, tuple(rows), word if len(links) > 1 or expected else None, tuple(sentences))
+
+
+def _peers(links: Sequence[Link]) -> Iterator[LinkVerdict]:
+    """Pairs with peer access next to the same pairs without, whose data goes through host memory."""
+    ways = {way: statistics.median(its) for way in ("Enabled", "Disabled") if (its := _rates(links, way))}
+    if len(ways) < 2 or ways["Enabled"] >= FINE["pair"] * ways["Disabled"]:
+        return
+    share = ways["Enabled"] / ways["Disabled"]
+    through = format_gb_per_s(ways["Disabled"], 4)
+    yield LinkVerdict(
+        "peer access against copies through host memory",
+        (("the usual pair with peer access", format_gb_per_s(ways["Enabled"], 4), through, share),),
+        _word("pair", share),
+        (f"Peer access is slower than copies through host memory ({through}): PCIe access control services (ACS) or an "
+         "IOMMU redirect it through the processor, or it crosses processors. Check lspci -vvv | grep ACSCtl, "
+         "cat /proc/cmdline (iommu=) and nvidia-smi topo -m; until then NCCL_P2P_DISABLE=1 is faster.",),
+    )  # fmt: skip
+
+
+def _rates(links: Sequence[Link], way: str) -> list[float]:
+    """One-way rates between different GPUs with peer access `Enabled` or `Disabled`."""
+    its = (link for link in links if f"P2P={way}" in link.test and link.source != link.target and not link.both_ways)
+    return [link.rate for link in its if link.rate]
 
 
 def _kinds(links: Sequence[Link]) -> list[list[Link]]:

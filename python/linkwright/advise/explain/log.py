@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
+from linkwright import machines
 from linkwright.base import units
 from linkwright.base.errors import UsageError
 from linkwright.base.units import KILO, format_gb_per_s
@@ -24,6 +25,7 @@ from linkwright.machines import Variant
 from . import faster, links, remarks, verdict
 from .faster import Faster
 from .findings import Irregularity, findings, sized
+from .hypotheses import missing_ports
 from .posterior import Observed
 from .sensitivity import Effect
 from .suspects import LEFT, SURE, CauseSearch, Suspect, stated, suspects
@@ -171,7 +173,12 @@ def explained(
     reduced = system.reduced
     binds = reduced.binds(last)[:SHOWN]
     assumed = remarks.assumed(binds)
-    judged = verdict.of(points, _large_rate(system, last), by_library=_by_library(system), assumed=assumed is not None)
+    judged = verdict.of(
+        points, _large_rate(system, last), by_library=_by_library(system),
+        assumed=assumed is not None or system.machine.startswith(machines.ASSUMED),
+    )  # fmt: skip
+    by_ports = _by_ports(system, facts, points, assumed=assumed is not None) if guessed and not judged.passes else None
+    judged = by_ports.onto(judged) if by_ports else judged
     # Links bound a plain message; a collective is bounded by its algorithm as well, so a faster one is odd.
     odd = judged.word == "faster than expected" and not judged.small
     least = system.least_us(last) if odd and system.collective == "sendrecv" else None
@@ -185,12 +192,15 @@ def explained(
     guessed &= judged.word != "fine" and any(one.key.startswith("fabric.links.port.") for one in binds[:1])
     if guessed and judged.word == "faster than expected":
         judged = replace(judged, word="unsure", rule="faster than expected, and the network is assumed")
+    if judged.word == "faster than expected" and assumed and assumed.key.startswith("fabric.transport.host_"):
+        rule = "more than host memory is assumed to carry, as where a driver gives such GPUs peer access"
+        judged = replace(judged, word="unsure", rule=rule)
     log = Observed(measured, curve, judged.reached)
     apart = log.fit(curve)[1]
-    doubtful = judged.word == "unsure" and (assumed is not None or guessed)
+    doubtful = judged.word == "unsure" and (assumed is not None or guessed) and (by_ports is None or by_ports.fine)
     well = judged.word == "fine" and judged.share >= verdict.FINE
     slow = any(point.time > verdict.SLOW * point.healthy for point in points)
-    search, named, nearest = CauseSearch(log, system), [], []
+    search, named, nearest = CauseSearch(log, system, by_ports is not None), [], []
     if causes and doubtful:
         named = list(filter(None, [stated(search, facts)]))
     elif causes and not (well and (assumed or not slow)):
@@ -203,6 +213,36 @@ def explained(
         [*doubted, *remarks.remarks(facts, table, system, binds)], remarks.wrong(table),
         remarks.flaws(facts, table, system),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _ByPorts:
+    """The verdict on an assumed machine whose nodes have no more network ports than the log lists."""
+
+    count: int
+    verdict: LogVerdict
+
+    @property
+    def fine(self) -> bool:
+        return self.verdict.word in ("fine", "faster than expected")
+
+    def onto(self, judged: LogVerdict) -> LogVerdict:
+        """The verdict on the machine with all ports, with this one."""
+        rule = (
+            f"{self.verdict.share:.0%} of that with the {units.counted(self.count, 'network port')} that the log lists "
+            f"for a node, {'which is fine if it has no more' if self.fine else self.verdict.rule}"
+        )
+        return replace(judged, word="unsure" if self.fine else self.verdict.word, rule=rule)
+
+
+def _by_ports(system: System, facts: Facts, points: Sequence[Point], *, assumed: bool) -> _ByPorts | None:
+    listed = missing_ports.as_listed(system, facts)
+    if listed is None:
+        return None
+    count, own = listed
+    its = [_point(own, point.size, point.time) for point in points]
+    large = _large_rate(own, its[-1].size)
+    return _ByPorts(count, verdict.of(its, large, by_library=_by_library(own), assumed=assumed))
 
 
 def _point(system: System, size: int, time_us: float) -> Point:
@@ -408,10 +448,14 @@ def _system(
     names = table.devices or tuple(facts.devices)
     if machine is None and len(names) != 1:
         said = f"names {len(names)} kinds of devices" if names else "names no device"
-        raise UsageError(f"the log {said}, so the machine is unknown; name it with --on (`linkwright list machines`)")
+        wrong = f"{found} Besides, " if (found := remarks.wrong(table)) else ""
+        raise UsageError(
+            f"{wrong}the log {said}, so the machine is unknown; name it with --on (`linkwright list machines`)"
+        )
     words = names[0] if machine is None else machine
     collective = table.collective or ""
-    found = settle(Condition("log", words, ranks, nodes, collective))
+    plugin = f"plugin {facts.network}" if facts.network else ""
+    found = settle(Condition("log", words, ranks, nodes, collective, notes=plugin))
     if isinstance(found, Refusal):
         if machine is None:
             raise UsageError(f"{found.reason}; name a machine with --on (`linkwright list machines`)")
@@ -427,7 +471,13 @@ def _system(
         if not (fabric and rule.endswith("mostly has")) and not (facts.version and rule.startswith("version "))
     ]  # fmt: skip
     from_log = [f"from `{names[0]}`"] if machine is None else []
-    guessed = nodes > 1 and fabric is None
+    guessed = nodes > 1 and fabric is None and any(rule.endswith("mostly has") for rule in found.rules)
+    if nodes > setup.nodes and (facts.trays is False or facts.setting("NCCL_MNNVL_ENABLE") == "0"):
+        raise UsageError(
+            f"the log says that the NVLink between its {nodes} hosts is not used (MNNVL 0, NCCL_MNNVL_ENABLE=0), so "
+            f"they communicate over a network, which {name} does not describe. If that was not meant, see whether IMEX "
+            "runs on all hosts (nvidia-imex-ctl -N) and unset NCCL_MNNVL_ENABLE"
+        )
     return system.having(algorithm=algorithm), "; ".join([*from_log, *rules, *given, *said]), guessed
 
 

@@ -27,7 +27,7 @@ def remarks(facts: Facts, table: LogTable, system: System, binds: Sequence[Effec
     """Return the remarks on a table of a log, in sentences; `binds` are the numbers on which the healthy rate rests."""
     return [
         *_other_devices(table, facts, system), *_staged(facts, system, binds), *_assumed(assumed(binds)),
-        *_in_place(table), *_versions(facts), *_runs(facts, table), *_ports(facts), *_links(facts),
+        *_in_place(table), *_versions(facts), *_runs(facts, table), *_ports(facts), *_links(facts), *_bonds(facts),
         *_measured(facts), *_topology(facts, system),
         *_unknown(facts, table),
     ]  # fmt: skip
@@ -48,6 +48,8 @@ def other_devices(table: LogTable, facts: Facts, system: System) -> str:
     library = system.described.library()
     hardware = library["hardware"] if library else None
     names = gpus.others(hardware["gpu"], table.devices or facts.devices) if hardware else []
+    # A machine may stand for GPUs of a later architecture that nothing describes yet.
+    names = [name for name in names if (gpu := gpus.named(name)) is None or gpu.on != system.machine]
     return f"{_few(names)} in the log; {system.machine} has {hardware['gpu']}" if names else ""
 
 
@@ -147,6 +149,16 @@ def _links(facts: Facts) -> Iterator[str]:
                 "NCCL_IB_HCA."
             )
             return
+
+
+def _bonds(facts: Facts) -> Iterator[str]:
+    """Ports that stand for several, which one queue pair does not use together."""
+    bonds = sorted({name.partition(":")[0] for names in facts.nics.values() for name in names if "bond" in name})
+    if bonds and not facts.setting("NCCL_IB_QPS_PER_CONNECTION"):
+        yield (
+            f"{_few(bonds)} joins several ports, of which a connection with one queue pair uses one. If rates are half "
+            "of what the bond has, try NCCL_IB_QPS_PER_CONNECTION=2 or 4."
+        )
 
 
 def _measured(facts: Facts) -> Iterator[str]:

@@ -29,7 +29,9 @@ CASES = 2  # of a kind, whose whole curves are simulated
 # The factor by which a cause may be apart, and the power of that of the healthy machine: of a fault of a factor of
 # ten, three quarters more is known well.
 WITHIN, OF_HEALTHY = 1.5, 0.25
-MATTERS = 1.05  # the factor by which what the log states brings the curve nearer, to be a cause
+# The factor, and the power of that of the healthy machine, by which what the log states brings the curve nearer, to be
+# a cause; and the power that it may leave, to stand before itself with another fault on top.
+MATTERS, OF_APART, MOSTLY = 1.05, 0.15, 0.5
 MOST_NODES = 8  # on which choices of the library are simulated, which depend on how many there are
 BASES = 2  # of the likeliest faults, to have another on top
 BEHIND = 5.0  # ln(probability) of a kind behind the first, whose whole curve is still simulated
@@ -39,6 +41,7 @@ UNKNOWN = 0.1  # how common a fault is that is not simulated, over all that are
 # Faults of the launch, which go together with any other.
 _CHOICES = ("algorithm", "protocol")
 _OF_A_LAUNCH = (*_CHOICES, "one process")
+_GIVEN = {"missing ports", *_OF_A_LAUNCH}  # what a site has or a user asked for, rather than what is wrong
 
 
 @dataclass(frozen=True)
@@ -72,10 +75,12 @@ class CauseSearch:
     Attributes:
         log: its times next to those of the healthy machine.
         system: the healthy machine.
+        listed: whether its nodes may have no more network ports than the log lists, which are then no fault.
     """
 
     log: Observed
     system: System
+    listed: bool = False
 
     @property
     def sizes(self) -> list[int]:
@@ -163,7 +168,10 @@ def suspects(asked: CauseSearch, facts: Facts, *, slow: bool) -> tuple[list[Susp
     better = [one for one in near if one.weight > before]
     # Something is wrong, so what comes nearer than a healthy machine is listed, too, if nothing proves another cause.
     causes = better if proved or not slow else [one for one in near if one.weight > before or one.distance < apart]
-    listed = [*([proved] if proved else []), *causes]
+    first = [proved] if proved else []
+    given = proved and asked.listed and set(proved.cases[0].kind.split(" + ")) <= _GIVEN
+    behind = proved and (given or proved.distance > apart**MOSTLY)
+    listed = [*causes, *first] if behind else [*first, *causes]
     far = [] if listed else [one for one in ranked if one.distance < apart and not _two(one)]
     return listed, sorted(far, key=lambda one: one.distance)[:MOST_FAR]
 
@@ -171,7 +179,8 @@ def suspects(asked: CauseSearch, facts: Facts, *, slow: bool) -> tuple[list[Susp
 def stated(asked: CauseSearch, facts: Facts) -> Suspect | None:
     """Return all faults that the log states, if they bring the healthy curve nearer to its own."""
     proved = _proved(asked, facts)
-    return proved if proved and proved.distance * MATTERS <= asked.log.fit(asked.log.healthy)[1] else None
+    apart = asked.log.fit(asked.log.healthy)[1]
+    return proved if proved and proved.distance * max(MATTERS, apart**OF_APART) <= apart else None
 
 
 def _within(one: Suspect, apart: float) -> float:

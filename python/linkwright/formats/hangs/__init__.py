@@ -22,7 +22,7 @@ from .watchdog import NAMELESS
 
 __all__ = [
     "NAMELESS", "READERS", "CommGroup", "Dump", "DumpReader", "Member", "RankCall", "RankProgress", "RankStatus",
-    "dumps_among", "is_dump", "read_dump",
+    "dumps_among", "is_dump", "read_dump", "read_dumps",
 ]  # fmt: skip
 
 READERS: tuple[DumpReader, ...] = (flight_recorder.READER, ras_json.READER, ras_text.READER, watchdog.READER)
@@ -70,6 +70,18 @@ def read_dump(path: Path | str) -> Dump:
 
     """
     return read_source(Source(Path(path)))
+
+
+def read_dumps(path: Path | str) -> list[Dump]:
+    """What all dumps and messages in a file state: a log may hold the text of RAS and messages of the watchdog.
+
+    Raises:
+        FileError: the file cannot be read, or no reader knows it.
+
+    """
+    source = Source(Path(path))
+    found = [one for one in READERS if one.knows and one.recognises(source)]
+    return [one.read(source) for one in found] if len(found) > 1 else [read_source(source)]
 
 
 def read_source(source: Source) -> Dump:

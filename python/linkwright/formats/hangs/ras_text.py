@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from linkwright.formats.logs import Source
 from linkwright.formats.logs.lines import Complaints, plain, shown
 
-from . import kinds
+from . import kinds, watchdog
 
 TOOL = "NCCL RAS"
 _WHERE = (
@@ -57,7 +57,7 @@ _TABLE = re.compile(r"\s*Group +Comms +Nodes +Ranks +Ranks +Ranks +Status +Error
 _VERSION = re.compile(r"\s*NCCL version (\d[\w.+-]{0,30})")
 # Lines without a fact of their own.
 _QUIET = re.compile(
-    r"\s*(?:|=+|Errors|Warnings|TIMEOUT|DEAD|INCOMPLETE|Communicator ranks have different status|"
+    r"\s*(?:|`{3}\w*|=+|Errors|Warnings|TIMEOUT|DEAD|INCOMPLETE|Communicator ranks have different status|"
     r"(?:Initialization|Asynchronous) errors? on \d+ ranks?|Encountered \d+ communication timeouts? while .*|"
     r"\[could not find information on \d+ process(?:es)?\]|Group +Comms.*|#? *in group.*|# +in group.*)\s*"
 )
@@ -122,7 +122,7 @@ class _Reading:
             self.begun, self.group, self.operation = True, None, None
         elif match := _COUNTS.match(text):
             self.operation = kinds.operation_of(match[1])
-        elif self.begun and not self._fact(at, text) and not _QUIET.fullmatch(text):
+        elif self.begun and not self._fact(at, text) and not _QUIET.fullmatch(text) and not watchdog.writes(text):
             self.complaints.add(at, f"not a line of ncclras: `{shown(text)}`")
 
     def _fact(self, at: int, text: str) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 
+from linkwright.base.errors import FileError
 from linkwright.formats.logs import Source
 from linkwright.formats.logs.lines import Complaints, shown
 
@@ -50,6 +51,11 @@ def knows(line: str) -> object:
     return ("WorkNCCL(SeqNum=" in line and _WORK.search(line)) or (
         "collective #" in line and (_JOINED.search(line) or _FINISHED.search(line))
     )
+
+
+def writes(line: str) -> bool:
+    """Whether PyTorch wrote a line of its process groups."""
+    return "ProcessGroupNCCL.cpp" in line
 
 
 def read(source: Source) -> kinds.Dump:
@@ -137,6 +143,11 @@ class _Reading:
             for (group, rank), (launched, completed) in self.status.items()
         ]
         progress += [kinds.RankProgress(only, p.launched, p.ranks, p.count, None, p.completed) for p in self.reported]
+        if not (calls or progress or self.failed):
+            raise FileError(
+                f"{source.path}: names a time-out of PyTorch's watchdog, but no rank that has it; give its unedited "
+                "lines, which begin with the rank, such as `[rank0]:`"
+            )
         keys = dict.fromkeys((*(call.group for call in unique.values()), *(one.group for one in progress)))
         groups = tuple(kinds.CommGroup(key, self.names.get(key, NAMELESS)) for key in keys)
         failed: dict[str, list[kinds.Member]] = {}

@@ -11,7 +11,7 @@ from .topology import SeenTopology
 
 _RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s")
 _DEVICE = re.compile(
-    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]{0,40}\]\s+(.+)"
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S.{0,80}?)\s+device\s+(\d+)\s+\[[^\]]{0,40}\]\s+(.+)"
 )
 # What a process of nccl-tests was started with: its threads, and the GPUs of each.
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,6})\s+nGpus\s+(\d{1,6})\b")
@@ -26,28 +26,34 @@ _CHANNEL = re.compile(r"Channel (?<=\bChannel )\d{1,9}/(\d{1,9})\s*:")
 _WRITER = re.compile(r"^\s*(\S{1,200}?):\d{1,9}:\d{1,9}\s")
 _ADAPTERS = re.compile(r"NET/IB\s*:\s*Using (\[\d.{0,4000})")
 _ADAPTER = re.compile(r"\[\d{1,4}\]([\w.-]{1,64}):(\d{1,3})/(\w{1,16})")
-_NETWORK = re.compile(r"\bUsing network (\w[\w ]{0,40}\w|\w)")
+_NETWORK = re.compile(r"\b(?:Using network (\w[\w ]{0,40}\w|\w)|Assigned NET plugin (\w[\w ]{0,40}) to comm)")
+# Old versions name no network: they list the interfaces of the one that they took, or the provider of its plugin.
+_INTERFACES = re.compile(r"NET/Socket\s*:\s*Using \[\d")
+_PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is (\w{1,20})")
+_NO_VERBS = re.compile(r"NET/IB : No device found|Failed to open libibverbs")
 _MULTICAST = re.compile(r"NVLS multicast support is (not )?available")
 _COUNTS = re.compile(r"\b(\d{1,4}) coll channels\b(?:.*\b(\d{1,4}) nvls channels\b)?")
 _GDR = re.compile(r"GPU ?Direct RDMA (Disabled|Enabled) for")
 _PORT_USED = re.compile(r"via (?<=\bvia )NET/[\w ]{1,40}/(\d{1,4})")
 _NO_SHARP = re.compile(r"[Cc]annot create SHARP job|CollNet is not supported or fails to initialize")
-_CHOSEN = re.compile(r"\b(?:All|Reduce|Broadcast)\w{0,16}: (\d{1,18}) Bytes -> Algo (\w{1,20}) proto (\w{1,10})\b")
+_CHOSEN = re.compile(r"\b(?:(?:All|Reduce|Broadcast)\w{0,16}: )?(\d{1,18}) Bytes -> Algo (\w{1,20}) proto (\w{1,10})\b")
 _ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by the library's number
 _PROTOCOLS = ("ll", "ll128", "simple")
+_TRAYS = re.compile(r"\blocalRank \d{1,4} MNNVL (\d)")
 _RANKS = re.compile(r"\bn[rR]anks\s+(\d+)")
 _NODES = re.compile(r"\bnNodes\s+(\d+)")
 _MOST_NAMES = 4096
 _MOST_COUNT = 1 << 20
 _MOST_BESIDE = 64
 _MARKS = (
-    "CCL", " via ", "ccl-library", "NVLS", "Using network", "coll channels", "SHARP", " Algo ", *topology.MARKS,
+    "CCL", " via ", "ccl-library", "NVLS", "Using network", "NET plugin", "coll channels", "SHARP", " Algo ",
+    *topology.MARKS,
 )  # fmt: skip
 # A line with none of these says nothing, unless it is of a connection.
 MARKS = (
-    "Rank ", "Rank[", "nGpus", "Using [", "Using network", "Direct RDMA", "NVLS multicast", "coll channels", "Algo",
-    "SHARP", "CollNet", "use ring PXN", "ersion", "ccl-library", "CCL_", "anks ", "anks[", "nNodes", "Pattern ",
-    "Trees [", "NET[", *topology.WARNINGS,
+    "Rank ", "Rank[", "nGpus", "Using [", "Using network", "NET plugin", "rovider is", "libibverbs", "Direct RDMA",
+    "NVLS multicast", "coll channels", "Algo", "SHARP", "CollNet", "use ring PXN", "ersion", "ccl-library", "CCL_",
+    "anks ", "anks[", "nNodes", "Pattern ", "Trees [", "NET[", *topology.WARNINGS,
 )  # fmt: skip
 CONNECTIONS = ("Channel", "via ", "NET/")
 
@@ -71,7 +77,10 @@ class Facts:
         measured: class of links of the machine -> (usual, least) share of its rate in a test of links of the same log.
         nics: host -> its network ports that the library uses, such as `mlx5_0:1/IB`.
         ports_used: host -> numbers of the ports that connections go through.
+        passages: host -> how many connections and channels of a search named these ports.
+        direct: host -> whether NICs write to the memory of its GPUs, by the connections into it.
         network: what carries messages between nodes: `IB`, `Socket`, `AWS Libfabric`, ...
+        trays: whether GPUs of several hosts share links (MNNVL); None if nothing says.
         multicast: whether the switches between GPUs can reduce (NVLS); None if nothing says.
         gpudirect: whether NICs can read the memory of GPUs; None if nothing says.
         sharp: whether switches of the network reduce; None if nothing says.
@@ -95,7 +104,10 @@ class Facts:
     measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     nics: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ports_used: dict[str, set[int]] = field(default_factory=dict)
+    passages: dict[str, int] = field(default_factory=dict)
+    direct: dict[str, bool] = field(default_factory=dict)
     network: str | None = None
+    trays: bool | None = None
     multicast: bool | None = None
     gpudirect: bool | None = None
     sharp: bool | None = None
@@ -107,6 +119,13 @@ class Facts:
     def setting(self, name: str) -> str | None:
         """The value of a variable of the library, `""` if the log shows that it is not set, None if nothing says."""
         return self.settings.get(name, "" if self.lists_settings else None)
+
+    @property
+    def ports_known(self) -> list[set[int]]:
+        """The ports of each host of which the log has a connection for every channel; of others it has a part."""
+        search = self.topology.searches.get("ring")
+        channels = self.channels or (search.channels if search else None)
+        return [its for host, its in self.ports_used.items() if channels and self.passages.get(host, 0) >= channels]
 
     def connections(self, kind: str) -> int:
         """How many connections are of a kind: `SHM`, `P2P`, `NET`, `NET/Socket`, ..."""
@@ -197,9 +216,19 @@ class Gathered:
                 if len(facts.nics) < _MOST_NAMES:
                     facts.nics[host] = tuple(f"{name}:{port}/{link}" for name, port, link in _ADAPTER.findall(match[1]))
                 return True
-            if match := _NETWORK.search(line):
-                facts.network = match[1]
+            if _INTERFACES.search(line):
+                facts.network = facts.network or (None if any(facts.nics.values()) else "Socket")
                 return True
+        if ("Using" in line or "NET plugin" in line) and (match := _NETWORK.search(line)):
+            if "Libfabric" not in line or facts.network in (None, "Socket"):  # else its provider is known
+                facts.network = match[1] or match[2]
+            return True
+        if "rovider" in line and (match := _PROVIDER.search(line)):
+            facts.network = "Socket" if match[1] in ("tcp", "sockets", "udp") else match[1]
+            return True
+        if ("verbs" in line or "NET/IB" in line) and _NO_VERBS.search(line):
+            facts.network = facts.network or "Socket"  # a plugin may still say which one it is
+            return True
         if "RDMA " in line and (match := _GDR.search(line)):
             facts.gpudirect = match[1] == "Enabled"
         elif "NVLS multicast" in line and (match := _MULTICAST.search(line)):
@@ -222,11 +251,13 @@ class Gathered:
             return facts.topology.see(line)
         return True
 
-    def _use(self, line: str, ports: list[int]) -> None:
-        """Ports that a host uses."""
+    def _use(self, line: str, ports: list[int], times: int = 1) -> str:
+        """Ports that a host uses; the host."""
         host = written[1] if (written := _WRITER.search(line)) else ""
         if len(self.facts.ports_used) < _MOST_NAMES or host in self.facts.ports_used:
             self.facts.ports_used.setdefault(host, set()).update(ports[:_MOST_NAMES])
+            self.facts.passages[host] = self.facts.passages.get(host, 0) + times * len(ports)
+        return host
 
     def _device(self, label: str, rank: int, host: str, number: str, name: str) -> bool:
         name = name.strip()[:200]
@@ -268,9 +299,13 @@ class Gathered:
             name = _transport(via[1])
             self.facts.transports[name] = self.facts.transports.get(name, 0) + times
             if name.startswith("NET") and (port := _PORT_USED.search(line)):
-                self._use(line, [int(port[1])])
+                host = self._use(line, [int(port[1])], times)
+                if host in self.facts.ports_used and (name.endswith("/GDRDMA") or "[receive]" in line):
+                    self.facts.direct[host] = self.facts.direct.get(host, False) or name.endswith("/GDRDMA")
         if channel:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))
+        if trays := _TRAYS.search(line) if "MNNVL" in line else None:
+            self.facts.trays = trays[1] != "0"
         ranks = _RANKS.search(line) if "anks" in line else None
         nodes = _NODES.search(line) if "nNodes" in line else None
         if ranks or nodes:

@@ -28,6 +28,7 @@ MOST_DIGITS = 30
 MOST_MICROS = 1e12
 MOST_RATE = 1e9  # 10^9 B/s
 
+_EMPHASIS = re.compile(r"_?\*\*_?")  # of Markdown
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _PREFIX = re.compile(
     r"\s*(?:"
@@ -152,6 +153,8 @@ def clean(line: str) -> str:
     if "\x1b" in line:
         line = _COLOUR.sub("", line)
     line = line.rstrip("\r\n")
+    if "**" in line and "***" not in line:
+        line = _EMPHASIS.sub("", line)
     if line.startswith("\\#"):  # as Markdown escapes it
         line = line[1:]
     if line.isprintable():

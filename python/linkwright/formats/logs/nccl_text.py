@@ -51,6 +51,10 @@ _OURS = re.compile(r"# (\w{1,60})/(\S{1,200}), (\d{1,60}) ranks, (\S{1,200}) on 
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?", re.IGNORECASE)
 # MPICH labels every piece that a rank writes, also within a line. It begins with a character, so a search is fast.
 _LABEL_WITHIN = re.compile(r"\[(?<=[\w.]\[)\d+\](?=\s)")
+# The library writes where the test has printed a part of a row: host, process, thread and GPU stand right behind it.
+_LIBRARY_WITHIN = re.compile(r"[\w.-]{1,200}:\d{1,9}:\d{1,9}(?: \[\d{1,4}\])? NCCL (?:INFO|WARN|TRACE) ")
+_GLUED = re.compile(r"-?\d", re.ASCII)  # the root or the wrong elements in front of a host's name
+_REST = re.compile(r"(?:\s*[\d.]{1,20}){3}\s+(?:\d{1,20}|N/A|-)\s*", re.ASCII)
 _ROOT, _RANK = re.compile(r"\d{1,9}", re.ASCII), re.compile(r"-?\d+", re.ASCII)
 _UNIT = re.compile(r"\(([\w/]{1,12})\)")
 _SCALE = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3}
@@ -136,6 +140,7 @@ class _Stream:
     origin: Origin | None = None
     group: Group | None = None  # of a table of ours, which states its ranks
     known: bool = True  # whether the test is one that is read
+    begun: str = ""  # a row of which some columns are still to come
     table: _Table | None = None
     open: list[_Table] = field(default_factory=list)  # tables whose end is still to come
 
@@ -188,6 +193,8 @@ class NcclReading(TextReading):
         if "[" in text:
             text = _LABEL_WITHIN.sub(" ", text)
         stream = self.streams[label if len(self.streams) < 4096 else ""]
+        if "NCCL " in text or stream.begun:
+            text = self._joined(stream, text, label)
         words, place = _words(text)
         if "_perf" in text and (match := _PROGRAM.search(text)):
             self._start(stream, COLLECTIVES[match[1]])
@@ -219,6 +226,27 @@ class NcclReading(TextReading):
             stream.units = units
         elif not self.gathered.see(text, label) and words:
             self.skipped += 1
+
+    def _joined(self, stream: _Stream, text: str, label: str) -> str:
+        """A row whose columns the library has parted, once it is whole; until then what the library says there."""
+        within = _LIBRARY_WITHIN.search(text)
+        before = text[: within.start()] if within else text
+        if within and (before.strip() or stream.begun) and (glued := _GLUED.match(within[0])):
+            before += f" {glued[0]}"
+        words, place = _words(before)
+        if place is not None and within and len(words) - place <= 3:
+            stream.begun = before
+        elif stream.begun and _REST.fullmatch(before):
+            stream.begun += f" {before}"
+            if len(stream.begun.split()) >= len(stream.columns or _HEADS[0]):
+                text, stream.begun = stream.begun, ""
+                if within:
+                    self.gathered.see(within.string[within.start() :], label)
+                return text
+        elif not within or before.strip():
+            stream.begun = "" if place is not None else stream.begun
+            return text
+        return text[within.start() :] if within else ""
 
     def _start(self, stream: _Stream, collective: str | None, origin: Origin | None = None, *, known: bool = True):
         stream.collective, stream.origin, stream.known = collective, origin, known
@@ -281,9 +309,16 @@ class NcclReading(TextReading):
 
     def found(self) -> Iterator[LogTable]:
         """Return its tables."""
-        for empty in (table for table in self.tables if not table.rows):
-            self.left_out.add(empty.line, "all sizes of this table are 0 bytes, so nothing moved; give -b and -e")
-        return filter(None, (self._finished(table) for table in self.tables if table.rows))
+        for table in self.tables:
+            if not table.rows:
+                said = "all sizes of this table are 0 bytes, so nothing moved; give -b and -e"
+                self.left_out.add(table.line, said)
+            elif _is_alone(table):
+                self.left_out.add(
+                    table.line, "busbw is 0 at every size: one rank has nobody to send to. If there were more, each "
+                    "process ran for itself: build nccl-tests with MPI=1, and start it with mpirun or srun"
+                )  # fmt: skip
+        return filter(None, (self._finished(one) for one in self.tables if one.rows and not _is_alone(one)))
 
     def _finished(self, table: _Table) -> LogTable | None:
         group = table.group
@@ -308,6 +343,12 @@ class NcclReading(TextReading):
             inferred=collective is not None and table.collective is None, devices=tuple(group.devices),
             ended=table.ended, origin=table.origin,
         ) if checked.rows else None  # fmt: skip
+
+
+def _is_alone(table: _Table) -> bool:
+    """Whether busbw is 0 where algbw is not."""
+    rated = [row for row in table.rows if row.algbw and row.algbw >= table.unit]
+    return bool(rated) and not any(row.busbw for row in table.rows)
 
 
 def _is_near(text: str, words: Sequence[str], columns: Sequence[str]) -> bool:
@@ -400,6 +441,8 @@ def _inferred(table: _Table, ranks: int | None) -> str | None:
     factor = (last.busbw or 0) / (last.algbw or 1)
     n = ranks or 0
     if table.reduction and (factor > 1.02 or (n == 2 and abs(factor - 1) < 0.02 and table.root is None)):
+        return "allreduce"
+    if table.reduction and table.root is None and not n and factor == 1:  # of others the root is printed, or it is less
         return "allreduce"
     shared = factor < 0.995
     if table.reduction:

@@ -68,7 +68,8 @@ def explain(dumps: Iterable[Dump], ignored: Iterable[Path] = ()) -> Hang:
     findings: list[Finding] = [*absent(job), *job.mismatches(), *counted(job)]
     findings += _named_once(called(job, {one.place.group for one in findings if isinstance(one, Mismatch)}))
     return Hang(
-        tuple(dict.fromkeys(dump.tool for dump in files)), tuple(shown_name(dump.path) for dump in files),
+        tuple(dict.fromkeys(dump.tool for dump in files)),
+        tuple(dict.fromkeys(shown_name(dump.path) for dump in files)),
         tuple(sorted(job.ranks)), max((group.size for group in job.groups.values() if group.size), default=None),
         len(job.groups), tuple(findings[:MOST_FINDINGS]), max(len(findings) - MOST_FINDINGS, 0), tuple(job.waits()),
         len(snapshots) == len(files), any(moved) if moved else None, job.unseen(),

@@ -32,6 +32,9 @@ def _said(facts: Facts) -> str | None:
         return f"NCCL_NET_GDR_LEVEL={level}"
     if ports and not direct:
         return f"none of {ports} connections through NICs has GDRDMA"
+    lacking = [host or "a node" for host, its in facts.direct.items() if not its]
+    if lacking and direct:
+        return f"connections into {lacking[0]} have no GDRDMA, and others have"
     if facts.gpudirect is False and not direct:
         return "GPU Direct RDMA Disabled"
     return None if facts.gpudirect or (ports and direct == ports) else ""

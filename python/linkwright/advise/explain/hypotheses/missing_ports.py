@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.advise.explain.system import System
+from linkwright.base.units import counted
 from linkwright.formats.logs import Facts
 
 from .kind import ROUGH, Case, Hypothesis, checks, unless
+
+_LISTED = "NET/IB : Using"
 
 
 def _cases(system: System, facts: Facts) -> Iterator[Case]:
@@ -35,16 +38,28 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
             )  # fmt: skip
 
 
+def as_listed(system: System, facts: Facts) -> tuple[int, System] | None:
+    """Return how many ports the log lists for every node, and the system with these; None where they are as usual.
+
+    A node may have no more than these, so they are no fault by themselves.
+    """
+    counts = {len(names) for names in facts.nics.values()}
+    if len(counts) != 1:
+        return None
+    found = [case for case in _cases(system, facts) if case.stated.startswith(_LISTED)]
+    return (counts.pop(), found[-1].system) if found else None
+
+
 def _used(facts: Facts, expected: int) -> tuple[int | None, str]:
     """How many ports a node uses, None if nothing says; and what says so, if they are too few."""
-    carrying = min(map(len, facts.ports_used.values()), default=None)
+    carrying = min(map(len, facts.ports_known), default=None)
     listed = min(map(len, facts.nics.values()), default=None)
     names = facts.setting("NCCL_IB_HCA")
     if listed is None and names and names[0] != "^" and all(name[-1:].isdigit() for name in _names(names)):
         listed = len(_names(names))
         said = f"NCCL_IB_HCA={names}"
     else:
-        said = f"NET/IB : Using {listed} ports" + (f", NCCL_IB_HCA={names}" if names else "")
+        said = f"{_LISTED} {counted(listed or 0, 'port')}" + (f", NCCL_IB_HCA={names}" if names else "")
     if carrying is not None and carrying < min(expected, listed or expected):
         return carrying, f"connections go through {carrying} of {max(expected, listed or 0)} ports"
     return listed, said if listed is not None and listed < expected else ""

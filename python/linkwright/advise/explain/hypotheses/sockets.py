@@ -34,11 +34,11 @@ def _said(facts: Facts) -> str | None:
     if sockets:
         return f"{sockets} connections via NET/Socket"
     if facts.network == "Socket":
-        return "Using network Socket"
+        return "the library takes the network Socket"
     for name, value in (("NCCL_IB_DISABLE", "1"), ("NCCL_NET", "Socket")):
         if facts.setting(name) == value:
             return f"{name}={value}"
-    return None if facts.network or all_ else ""
+    return None if facts.network or all_ or any(facts.nics.values()) else ""
 
 
 HYPOTHESIS = Hypothesis("sockets", "the network is used through sockets", _cases)
