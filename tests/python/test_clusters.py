@@ -204,6 +204,30 @@ def test_without_gpudirect_data_go_through_the_host(pair):
     assert gbps(pair(without=["net_simple"]), (0, 2)) == pytest.approx(4)
 
 
+def test_matching_takes_the_place_of_handling(pair):
+    """Two messages of 10 ns to one process, which then handles the second: 2 us of hardware from 10 B on, or 3 us."""
+    file = pair.file.parent / "switch.toml"
+    numbers = [("handling", 2, "us"), ("handling_from", 10, "B"), ("matching", 3, "us"), ("matching_from", 200, "B")]
+    stated = "".join(f'{key} = {{ value = {value}, unit = "{unit}", status = "assumed", source = "by hand" }}\n'
+                     for key, value, unit in numbers)  # fmt: skip
+    switch = 'software_matching = { value = 0, unit = "count", status = "assumed", source = "by hand" }\n'
+    text = file.read_text().replace("[network.staged", f"{stated}\n[network.staged")
+    file.write_text(text.replace("[network.transport", f"{switch}\n[network.transport", 1))
+
+    def time_us(size, parameters=""):
+        machine = pair(nodes=3, parameters=parameters)
+        b = lw.Builder("pattern", machine.ranks, 2 * size, dtype="u8")
+        b.buffer("output", 2)  # two blocks
+        b.step()
+        b.put(0, 4, "output", 0)
+        b.put(2, 4, "output", 1)
+        return lw.simulate(b.finish(), machine).time_us
+
+    assert time_us(100) == pytest.approx(2.01, abs=0.02)
+    assert time_us(100, "software_matching=1") == pytest.approx(0.02, abs=0.02)
+    assert time_us(200, "software_matching=1") == pytest.approx(3.02, abs=0.03)
+
+
 def test_processes_that_match_messages_are_busy_with_each():
     # The four GPUs of the second node send to the first GPU, whose process handles one message after the other.
     def messages(parameters):
@@ -453,6 +477,11 @@ def test_wrong_parts_are_refused(pair, parts, says):
             "rate = { value = true,",
             "network.parameters.rate: `value` holds a boolean; write a number",
         ),
+        (
+            "[network.staged",
+            'matching_from = { value = 9, unit = "B", status = "assumed", source = "by hand" }\n[network.staged',
+            "network.transport.simple: `matching_from` changes nothing without `matching`",
+        ),
     ],
 )
 def test_wrong_networks_are_refused(pair, old, new, says):
@@ -529,7 +558,7 @@ def test_every_verb_takes_variants(pair):
         (["hgx-h100", "--nodes", "2", "--fabric", "ndr-fat-tree,taper=2,taper=4"], "taper is given twice"),
         (["hgx-h100", "--degrade", "nvlink=0.5", "--degrade", "nvlink=0.5"], "--degrade nvlink: is given twice"),
         (["hgx-h100", "--without", "NVLink"], "did you mean `nvlink`"),
-        (["h100"], "did you mean `hgx-h100` or `h100-a3-high`?"),
+        (["h100"], "did you mean `hgx-h100` or `assumed-h100-nvl` or"),
     ],
 )
 def test_what_people_type_wrongly_gets_one_message(arguments, says):

@@ -227,6 +227,7 @@ def test_wrong_results_are_said_first(tmp_path):
         ({1: 90, 2: 11, 4: 13}, []),  # a warm-up
         ({1: 10, 2: 10, 4: 10, 8: 33, 16: 110, 32: 240}, [("cliff", 32)]),  # 0.4 falls to 0.24, 0.15 and 0.13
         ({1: 10, 2: 10, 4: 10, 8: 33, 16: 67, 32: 133}, []),  # to 0.24, which is more than half
+        ({1: 10, 2: 10, 4: 10, 8: 33, 16: 67, 32: 240}, []),  # only the last is below half: it may be one bad time
     ],
 )
 def test_findings_of_a_curve(times, kinds):
@@ -300,6 +301,7 @@ def test_a_node_may_have_no_more_ports_than_its_log_lists(direct, word):
         ("NVIDIA H100 80GB HBM3", "Using network FasTrak", "gcp-tcpxo (from `NVIDIA H100"),
         ("NVIDIA H100 80GB HBM3", "NET/OFI Selected provider is efa, fabric is efa", "efa-p5,"),
         ("NVIDIA A100-SXM4-40GB", "NET/OFI Selected Provider is efa", "efa-p4,"),
+        ("NVIDIA H100 80GB HBM3", "Using network AWS Libfabric", "efa-p5,"),
         ("NVIDIA H100 80GB HBM3", "Using network IB", "ndr-fat-tree,"),
     ],
 )
@@ -309,6 +311,13 @@ def test_the_network_is_that_of_the_plugin(tmp_path, name, said, fabric):
     text = " ".join(invoke("explain", str(file)).out.split())
     assert f" over {fabric.partition(',')[0].partition(' ')[0]}" in text
     assert ("mostly has" in text) is ("ndr" in fabric)
+
+
+def test_the_plugin_of_efa_and_slingshot_does_not_say_which(tmp_path):
+    file = tmp_path / "x.log"
+    said = "n0:1:2 [0] NCCL INFO Using network AWS Libfabric"
+    file.write_text(nccl(ranks=8, nodes=2, name="NVIDIA GH200 120GB", between=[said]))
+    assert "over slingshot-11" in " ".join(invoke("explain", str(file)).out.split())
 
 
 @pytest.mark.parametrize("said", ["NCCL_MNNVL_ENABLE set by environment to 0", "localRanks 4 localRank 1 MNNVL 0"])

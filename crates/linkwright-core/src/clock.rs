@@ -22,19 +22,19 @@ mod page {
     pub struct Instant(Duration);
 
     impl Instant {
-        /// The present.
+        /// Return the current time.
         pub fn now() -> Self {
             // SAFETY: the function of the page takes nothing and touches no memory of the module.
             let seconds = unsafe { now_ms() } / 1e3;
             Instant(Duration::try_from_secs_f64(seconds).unwrap_or_default())
         }
 
-        /// This much later; `None` where no number holds that.
+        /// Return the instant `time` later, or `None` on overflow.
         pub fn checked_add(self, time: Duration) -> Option<Self> {
             self.0.checked_add(time).map(Instant)
         }
 
-        /// How long it is after `earlier`; nothing where it is before.
+        /// Return the time since `earlier`, zero if `earlier` is later.
         pub fn saturating_duration_since(self, earlier: Self) -> Duration {
             self.0.saturating_sub(earlier.0)
         }

@@ -238,9 +238,12 @@ def test_a_pair_of_cores_is_a_placement(environment):
     assert status == 0, said
 
 
-def test_a_path_is_the_network_of_even_lanes(environment, tmp_path):
-    status, said = run("pattern/pairs", "--sizes", "64", "--ranks", "2", "--path", "noc1")
-    assert status == 0, said
+def test_a_path_is_the_network_of_even_lanes(environment, monkeypatch, tmp_path):
+    monkeypatch.setenv("STAND_IN_RECORDS", str(tmp_path / "networks"))
+    for arguments, networks in (((), "NOC_0"), (("--path", "noc1"), "NOC_1")):
+        status, said = run("pattern/pairs", "--sizes", "64", "--ranks", "2", *arguments)
+        assert status == 0, said
+        assert (tmp_path / "networks").read_text() == networks
     status, said = run("broadcast", "-a", "multicast", "--sizes", "64", "--ranks", "4", "--path", "noc1")
     assert status == 0, said
     assert "there is no path `noc2`; use noc0 or noc1" in run("broadcast", "--sizes", "64", "--path", "noc2")[1]

@@ -69,13 +69,14 @@ def _found(sizes: list[int], times: Mapping[int, float]) -> Iterator[Irregularit
 
 
 def _slope(measured: Mapping[int, float], healthy: Mapping[int, float]) -> Iterator[Irregularity]:
-    """A rate that falls over several sizes and ends far below its best, unless that of the healthy machine does."""
+    """A rate that falls over several sizes, the last two far below its best, unless the healthy one does."""
     rates = {size: size / time for size, time in measured.items()}
     best = max(rates, key=lambda size: rates[size])
     later = [size for size in sorted(rates) if size > best]
-    low = next((size for size in later if all(rates[at] * JUMPS <= rates[best] for at in later if at >= size)), None)
-    its = [size / time for size, time in healthy.items() if size >= best]
-    if low is not None and not (its and its[-1] * math.sqrt(JUMPS) <= max(its)):
+    usual = {size: size / time for size, time in healthy.items() if size >= best}
+    if usual and usual[max(usual)] * math.sqrt(JUMPS) <= max(usual.values()):
+        return
+    if len(later) > 1 and all(rates[size] * JUMPS <= rates[best] for size in later[-2:]):
         yield _cliff(best, later[-1], rates[best] / rates[later[-1]])
 
 

@@ -454,7 +454,8 @@ def _system(
         )
     words = names[0] if machine is None else machine
     collective = table.collective or ""
-    plugin = f"plugin {facts.network}" if facts.network else ""
+    # The OFI plugin serves EFA and Slingshot; only its provider says which.
+    plugin = {None: "", "AWS Libfabric": "plugin ofi"}.get(facts.network, f"plugin {facts.network}")
     found = settle(Condition("log", words, ranks, nodes, collective, notes=plugin))
     if isinstance(found, Refusal):
         if machine is None:
@@ -473,8 +474,9 @@ def _system(
     from_log = [f"from `{names[0]}`"] if machine is None else []
     guessed = nodes > 1 and fabric is None and any(rule.endswith("mostly has") for rule in found.rules)
     if nodes > setup.nodes and (facts.trays is False or facts.setting("NCCL_MNNVL_ENABLE") == "0"):
+        said_so = "MNNVL 0" if facts.trays is False else "NCCL_MNNVL_ENABLE=0"
         raise UsageError(
-            f"the log says that the NVLink between its {nodes} hosts is not used (MNNVL 0, NCCL_MNNVL_ENABLE=0), so "
+            f"the log says that the NVLink between its {nodes} hosts is not used ({said_so}), so "
             f"they communicate over a network, which {name} does not describe. If that was not meant, see whether IMEX "
             "runs on all hosts (nvidia-imex-ctl -N) and unset NCCL_MNNVL_ENABLE"
         )

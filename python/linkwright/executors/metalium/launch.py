@@ -77,8 +77,6 @@ class CoreMeasurer:
         schedule = _native.without_aggregations(schedules.of(question))
         program = Program(schedule, dtype=question.dtype, op=question.op, seed=sampling.seed)
         assert isinstance(question, Scheduled)
-        if question.path not in (None, *PATHS):
-            raise WaivedError(f"metalium: waived: there is no path `{question.path}`; use {' or '.join(PATHS)}")
         launches = _Launches(self._runtime, program, places, question)
         if launches.is_wrong:
             sampling = replace(sampling, check=False)
@@ -203,8 +201,10 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
 
 
 def network(question: Scheduled) -> int:
-    """The network of even lanes."""
-    return PATHS.index(question.path) if question.path in PATHS else 0
+    """The network of even lanes. Raises WaivedError: there is no such path."""
+    if question.path not in (None, *PATHS):
+        raise WaivedError(f"metalium: waived: there is no path `{question.path}`; use {' or '.join(PATHS)}")
+    return PATHS.index(question.path or PATHS[0])
 
 
 def batch(issue: str | None) -> int | None:

@@ -91,7 +91,7 @@ def _rows(path: Path, table: LogTable, defaults: Defaults, told: list[str]) -> I
     collective = stated[0] or stated[1]
     pairs = table.quantity != "collective"
     if table.zone and defaults.collective:
-        raise UsageError(f"{begun}: a zone is not a collective, and its size is not known; omit --collective")
+        raise UsageError(f"{begun}: a zone is not a collective; omit --collective")
     if collective is None and not table.zone:
         raise UsageError(f"{begun}: the log does not name its collective; give it with --collective")
     if not pairs and not known_collective(collective):

@@ -92,7 +92,7 @@ class _Markers:
     """The markers of a file, by run."""
 
     def __init__(self) -> None:
-        # (run, scope) -> core -> (time, order: an end stands below its start, whether it ends, line)
+        # (run, scope) -> core -> (time, line, whether it ends); else the line decides: ends stand below starts
         self.ends: dict[tuple[_Run, _Scope], dict[_Core, list[tuple[int, int, bool]]]] = {}
         self.sums: dict[tuple[_Run, _Scope], dict[_Core, list[_Entry]]] = {}
         self.stated: dict[tuple[_Run, str], dict[_Core, dict[str, int]]] = {}
@@ -229,7 +229,7 @@ def _tables(markers: _Markers, mhz: float) -> Iterator[LogTable]:
         kept += [list(each) for each in zip(*(by_core[core] for core in cores), strict=True)]
     alike: Counter[tuple[object, ...]] = Counter()
     for scope, run, cores, stated, repeats in grouped.values():
-        if not (table := _table(scope, run, cores, dict(stated), repeats, mhz)):
+        if not (table := _table(scope, run, cores, dict(stated), repeats, mhz, markers.left_out)):
             continue
         assert table.zone
         kind = (table.zone, table.ranks, table.rows[0].size)
@@ -246,12 +246,14 @@ def _alike(stated: Mapping[_Core, dict[str, int]], cores: Iterable[_Core]) -> _S
 
 def _table(
     scope: _Scope, run: _Run, cores: tuple[_Core, ...], stated: Mapping[str, int], repeats: list[list[_Entry]],
-    mhz: float,
+    mhz: float, left_out: Complaints,
 ) -> LogTable | None:  # fmt: skip
     samples = tuple(tuple(_times(cores, its, mhz)) for its in sorted(repeats))
     slowest = [max(time for _, time in its) for its in samples]
     time = statistics.median(slowest)
+    line = min(entry.at for its in repeats for entry in its)
     if not time:
+        left_out.add(line, f"`{scope.name}` took 0 cycles, which is no time")
         return None
     words = [scope.name, scope.risc]
     words += [f"run {run[0]}"] if scope.is_firmware else []
@@ -259,8 +261,8 @@ def _table(
     size, count = stated.get(_BYTES, 0), stated.get(_COUNT, 1)
     rate = size * count * len(cores) / time / KILO
     if size > MOST_SIZE or rate > MOST_RATE:
+        left_out.add(line, f"the bytes stated for `{scope.name}` cannot be; its time is read without them")
         size, rate = 0, 0.0
-    line = min(entry.at for its in repeats for entry in its)
     row = LogRow(size, time, line, rate or None, count=len(samples), samples=samples)
     zone = Zone(" ".join(words), count if size else 1)
     return LogTable(TOOL, None, len(cores), None, "uint8", None, None, (row,), "zone", zone=zone)

@@ -300,7 +300,7 @@ class Gathered:
             self.facts.transports[name] = self.facts.transports.get(name, 0) + times
             if name.startswith("NET") and (port := _PORT_USED.search(line)):
                 host = self._use(line, [int(port[1])], times)
-                if host in self.facts.ports_used and (name.endswith("/GDRDMA") or "[receive]" in line):
+                if host in self.facts.ports_used and "[send]" not in line:
                     self.facts.direct[host] = self.facts.direct.get(host, False) or name.endswith("/GDRDMA")
         if channel:
             self.facts.channels = max(self.facts.channels or 0, min(int(channel[1]), _MOST_COUNT))

@@ -206,6 +206,7 @@ class Chooser:
             rules = ((steps * 64 / hardware.gpus, 128), (steps * 16 / hardware.gpus, 32))
             return _halved(step, size_bytes, count, rules), 1
         if algorithm == "tree" and protocol == SIMPLE and self.tuner.halves_trees:
+            # NVIDIA/nccl v2.19.4-1 (88d44d77): src/enqueue.cc, by the depth that src/graph/connect.cc gives a tree.
             depth = hardware.gpus - 1 + int(math.log2(hardware.nodes))
             return _halved(step, size_bytes, count, ((8 * depth, 128), (4 * depth, 64), (depth, 32))), 1
         if algorithm == "pat":

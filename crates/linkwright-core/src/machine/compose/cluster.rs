@@ -431,7 +431,7 @@ fn transports(
         if let Value::Table(stated) = &stated.value {
             transport.entries.extend(stated.entries.iter().cloned());
         }
-        // A network whose file has no such parameter means what it states.
+        // Without the parameter the file's own transport decides: `matching` applies wherever it is stated.
         let matched = [
             transport.remove("matching"),
             transport.remove("matching_from"),

@@ -490,7 +490,12 @@ fn links(mut s: Section<'_>) -> Result<Table, MachineError> {
 fn transports(mut s: Section<'_>) -> Result<Table, MachineError> {
     let mut found = Table::default();
     for name in s.names() {
-        found.set(name, numbers(s.section(name)?, &TRANSPORT, "start")?);
+        let stated = numbers(s.section(name)?, &TRANSPORT, "start")?;
+        if stated.get("matching_from").is_some() && stated.get("matching").is_none() {
+            let problem = "`matching_from` changes nothing without `matching`; give that, too";
+            return Err(s.inconsistent(name, problem.to_string()));
+        }
+        found.set(name, stated);
     }
     s.finish()?;
     Ok(found)
