@@ -95,6 +95,12 @@ def test_a_zone_without_an_end_is_left_out(read):
     assert log.left_out == ((5, "`LOST` of core 1,1 has a start without an end"),)
 
 
+def test_a_zone_of_no_cycles_is_left_out(read):
+    log = read(ZONE_HEAD + zone_markers("1,1", 100, 10) + zone_markers("1,1", 200, 0, name="EMPTY"))
+    assert list(of_zones(log)) == [("RISCV0 BRISC", 1)]
+    assert [what for _, what in log.left_out] == ["`EMPTY` took 0 cycles, which is no time"]
+
+
 def test_cores_that_entered_a_zone_unequally_are_left_out(read):
     text = ZONE_HEAD + zone_markers("1,1", 100, 10) + zone_markers("1,1", 200, 10) + zone_markers("2,1", 100, 10)
     with pytest.raises(FileError, match="different numbers of times; no row of tt-metal profiler"):
@@ -105,6 +111,7 @@ def test_cores_that_entered_a_zone_unequally_are_left_out(read):
     ("find", "put", "says"),
     [
         ("CHIP_FREQ[MHz]: 500", "CHIP_FREQ[MHz]: 0", "1: no heading with the clock"),
+        ("CHIP_FREQ[MHz]: 500", "CHIP_FREQ[MHz]: 1e-300", "1: no heading with the clock"),
         (", zone name", "", "2: there is no column `zone name`"),
         ("meta data", "colour", "2: column `colour` is not known"),
         ("meta data", "data", "2: two columns have the same name"),

@@ -302,6 +302,7 @@ def test_a_node_may_have_no_more_ports_than_its_log_lists(direct, word):
         ("NVIDIA H100 80GB HBM3", "NET/OFI Selected provider is efa, fabric is efa", "efa-p5,"),
         ("NVIDIA A100-SXM4-40GB", "NET/OFI Selected Provider is efa", "efa-p4,"),
         ("NVIDIA H100 80GB HBM3", "Using network AWS Libfabric", "efa-p5,"),
+        ("NVIDIA H100 80GB HBM3", "Using network GPUDirectTCPX_v7", "gcp-tcpx,"),
         ("NVIDIA H100 80GB HBM3", "Using network IB", "ndr-fat-tree,"),
     ],
 )
@@ -320,7 +321,14 @@ def test_the_plugin_of_efa_and_slingshot_does_not_say_which(tmp_path):
     assert "over slingshot-11" in " ".join(invoke("explain", str(file)).out.split())
 
 
-@pytest.mark.parametrize("said", ["NCCL_MNNVL_ENABLE set by environment to 0", "localRanks 4 localRank 1 MNNVL 0"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "NCCL_MNNVL_ENABLE set by environment to 0",
+        "localRanks 4 localRank 1 MNNVL 0",
+        "MNNVL 0 cliqueId 0 cliqueRank 0",
+    ],
+)
 def test_trays_without_their_links_are_no_rack(tmp_path, said):
     file = tmp_path / "x.log"
     log = {"ranks": 8, "nodes": 2, "name": "NVIDIA GB200"}

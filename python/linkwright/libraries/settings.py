@@ -53,11 +53,12 @@ class Condition:
     split: str = ""
     source_url: str = ""
     sizes: tuple[int, ...] = ()
+    plugin: str = ""  # `plugin NAME`: that of the network, of a log
 
     @property
     def text(self) -> str:
         """The author's whole description in lower case, for patterns."""
-        return f"{self.machine} | {self.library_version} | {self.notes}".lower()
+        return f"{self.machine} | {self.library_version} | {self.notes} {self.plugin}".lower()
 
     @property
     def healthy(self) -> bool:
@@ -118,7 +119,7 @@ def settle(condition: Condition) -> Setting | Refusal:
         return Refusal(f"unknown collective `{condition.collective}`; one of {', '.join(COLLECTIVES)}")
     if condition.gpus % condition.nodes:
         return Refusal(f"{condition.gpus} GPUs on {condition.nodes} nodes; every node must have as many")
-    node = _first("node", condition.machine.lower()) or _by_gpu(condition.machine)
+    node = _first("node", f"{condition.machine} {condition.plugin}".lower()) or _by_gpu(condition.machine)
     if node is None:
         return Refusal(
             f"no rule knows the machine `{condition.machine}`; describe a node with `linkwright machines import`, or "

@@ -456,7 +456,7 @@ def _system(
     collective = table.collective or ""
     # The OFI plugin serves EFA and Slingshot; only its provider says which.
     plugin = {None: "", "AWS Libfabric": "plugin ofi"}.get(facts.network, f"plugin {facts.network}")
-    found = settle(Condition("log", words, ranks, nodes, collective, notes=plugin))
+    found = settle(Condition("log", words, ranks, nodes, collective, plugin=plugin))
     if isinstance(found, Refusal):
         if machine is None:
             raise UsageError(f"{found.reason}; name a machine with --on (`linkwright list machines`)")

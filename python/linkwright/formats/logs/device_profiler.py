@@ -134,7 +134,7 @@ def read(source: Source) -> Log:
             continue
         if not mhz:
             mhz = (number(head[2], _MOST_MHZ) or 0.0) if head else 0.0
-            if not mhz:
+            if mhz < 1:
                 complaints.add(at, f"no heading with the clock of the chip: `{shown(text)}`")
                 break
         elif columns is None:
@@ -260,7 +260,7 @@ def _table(
     words += [f"{word} {stated[key]}" for key, word in ((_TEST, "test"), (_NETWORK, "noc")) if key in stated]
     size, count = stated.get(_BYTES, 0), stated.get(_COUNT, 1)
     rate = size * count * len(cores) / time / KILO
-    if size > MOST_SIZE or rate > MOST_RATE:
+    if size > MOST_SIZE or rate > MOST_RATE or (size and not count):
         left_out.add(line, f"the bytes stated for `{scope.name}` cannot be; its time is read without them")
         size, rate = 0, 0.0
     row = LogRow(size, time, line, rate or None, count=len(samples), samples=samples)

@@ -491,9 +491,11 @@ fn transports(mut s: Section<'_>) -> Result<Table, MachineError> {
     let mut found = Table::default();
     for name in s.names() {
         let stated = numbers(s.section(name)?, &TRANSPORT, "start")?;
-        if stated.get("matching_from").is_some() && stated.get("matching").is_none() {
-            let problem = "`matching_from` changes nothing without `matching`; give that, too";
-            return Err(s.inconsistent(name, problem.to_string()));
+        for (time, from) in [("handling", "handling_from"), ("matching", "matching_from")] {
+            if stated.get(from).is_some() && stated.get(time).is_none() {
+                let problem = format!("`{from}` changes nothing without `{time}`; give that, too");
+                return Err(s.inconsistent(name, problem));
+            }
         }
         found.set(name, stated);
     }
