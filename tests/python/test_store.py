@@ -12,6 +12,7 @@ from linkwright.base import files
 from linkwright.base.errors import StoreError, UsageError
 from linkwright.base.files import write_text, write_whole
 from linkwright.formats import interop
+from linkwright.session.suite import session
 from linkwright.store import journal, run, schema
 from linkwright.store.record import Record
 
@@ -107,6 +108,29 @@ def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path):
     with journal.Journal(path) as j:
         j.append({"launch_done": 1})
     assert list(journal.read(path)) == [{"launch_done": 0}, {"launch_done": 1}]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_rows_whose_writing_is_interrupted_are_written_once_or_not_at_all(tmp_path, monkeypatch, late):
+    """Ctrl-C while the disk works, or when it has; leaving writes what is collected."""
+    path = tmp_path / "journal.jsonl"
+    append, synced = journal.Journal.append, os.fsync
+
+    def interrupted(*arguments):
+        (append if late else synced)(*arguments)
+        raise KeyboardInterrupt
+
+    def add(j):
+        with session._Bunch(j) as bunch, monkeypatch.context() as patched:
+            patched.setattr(*((journal.Journal, "append") if late else (os, "fsync")), interrupted)
+            bunch.add([ROW])
+
+    monkeypatch.setattr(session, "JOURNAL_EVERY_S", -1)
+    with journal.Journal(path) as j:
+        j.append({"launch_done": 0})
+        with pytest.raises(KeyboardInterrupt):
+            add(j)
+    assert list(journal.read(path)) == [{"launch_done": 0}, *([{"rows": [ROW]}] if late else [])]
 
 
 def test_a_journal_cut_at_any_byte_gives_its_whole_lines(tmp_path):

@@ -43,7 +43,7 @@ class Journal:
             self._file.truncate(self._length)
 
     def append(self, record: dict[str, object]) -> None:
-        """Write one record and wait until it is on the disk."""
+        """Write one record and wait until it is on the disk; what interrupts that leaves nothing of it."""
         line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         try:
             with named(self._path):
@@ -51,7 +51,7 @@ class Journal:
                 while rest:
                     rest = rest[self._file.write(rest) :]
                 os.fsync(self._file.fileno())
-        except StoreError:
+        except BaseException:  # Ctrl-C as well
             with contextlib.suppress(OSError):
                 self._file.truncate(self._length)
             raise

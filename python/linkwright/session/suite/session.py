@@ -337,9 +337,10 @@ class _Bunch:
             self._flush()
 
     def _flush(self) -> None:
-        if self._rows:
-            self._journal.append({"rows": self._rows})
-        self._rows, self._written = [], time.monotonic()
+        # Taken out first, so that Ctrl-C cannot make leaving write them again.
+        written, self._rows, self._written = self._rows, [], time.monotonic()
+        if written:
+            self._journal.append({"rows": written})
 
     def __enter__(self) -> _Bunch:
         return self
