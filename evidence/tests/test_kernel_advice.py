@@ -232,7 +232,7 @@ def test_sglang_gets_a_configuration_of_deepep_on_one_node_alone():
 
 
 def test_low_latency_has_no_time_above_its_limit():
-    """Of the default list, only 4,096 tokens exceed the limit of low latency: normal is advised, with its SMs."""
+    """Of the default batches only 4,096 tokens is too large for low latency; it gets normal mode, with its SMs."""
     lines = advice.text(EngineQuestion("deepep", "", "b200", 1)).splitlines()
     rows = {its[1]: its[2:] for its in map(str.split, lines) if its[1:] and its[1].isdigit()}
     assert rows["1024"] == ["330", "444", "399", "low", "latency"]

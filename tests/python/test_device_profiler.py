@@ -98,7 +98,7 @@ def test_a_zone_without_an_end_is_left_out(read):
 def test_a_zone_of_no_cycles_is_left_out(read):
     log = read(ZONE_HEAD + zone_markers("1,1", 100, 10) + zone_markers("1,1", 200, 0, name="EMPTY"))
     assert list(of_zones(log)) == [("RISCV0 BRISC", 1)]
-    assert [what for _, what in log.left_out] == ["`EMPTY` took 0 cycles, which is no time"]
+    assert [what for _, what in log.left_out] == ["`EMPTY` took 0 cycles and has no time"]
 
 
 def test_cores_that_entered_a_zone_unequally_are_left_out(read):
@@ -112,7 +112,7 @@ def test_cores_that_entered_a_zone_unequally_are_left_out(read):
     [
         ("CHIP_FREQ[MHz]: 500", "CHIP_FREQ[MHz]: 0", "1: no heading with the clock"),
         ("CHIP_FREQ[MHz]: 500", "CHIP_FREQ[MHz]: 1e-300", "1: no heading with the clock"),
-        (", zone name", "", "2: there is no column `zone name`"),
+        (", zone name", "", "2: column `zone name` is missing"),
         ("meta data", "colour", "2: column `colour` is not known"),
         ("meta data", "data", "2: two columns have the same name"),
         ("BRISC,17,1030", "XRISC,17,1030", "3: no marker of a core with a time"),

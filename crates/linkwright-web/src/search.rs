@@ -23,7 +23,7 @@ extern "C" {
     fn improved(text: *const u8, bytes: usize);
 }
 
-/// Outside of a page nobody hears of it.
+/// Native builds have no page to tell.
 #[cfg(not(target_family = "wasm"))]
 unsafe extern "C" fn improved(_: *const u8, _: usize) {}
 

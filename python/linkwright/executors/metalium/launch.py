@@ -201,7 +201,7 @@ def _sampled(launches: _Launches, clocks: CoreClocks, runtime: VendorRuntime, sa
 
 
 def network(question: Scheduled) -> int:
-    """The network of even lanes. Raises WaivedError: there is no such path."""
+    """Return the number of the network of even lanes; raise WaivedError for a path that is not in `PATHS`."""
     if question.path not in (None, *PATHS):
         raise WaivedError(f"metalium: waived: there is no path `{question.path}`; use {' or '.join(PATHS)}")
     return PATHS.index(question.path or PATHS[0])

@@ -54,7 +54,7 @@ def knows(line: str) -> object:
 
 
 def writes(line: str) -> bool:
-    """Whether PyTorch wrote a line of its process groups."""
+    """Return whether a line is one that PyTorch prints about its process groups."""
     return "ProcessGroupNCCL.cpp" in line
 
 

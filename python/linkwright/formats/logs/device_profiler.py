@@ -167,7 +167,7 @@ def _columns(at: int, text: str, complaints: Complaints) -> _Columns | None:
     elif len(set(names)) < len(names):
         complaints.add(at, "two columns have the same name")
     elif missing := [name for name in _ORDER if name not in (*names, *_MAY_MISS)]:
-        complaints.add(at, f"there is no column `{missing[0]}`; logs from 2024 on have it")
+        complaints.add(at, f"column `{missing[0]}` is missing; logs from 2024 on have it")
     else:
         # The word of a column that is missing is the empty one that is put behind the others.
         return itemgetter(*(names.index(name) if name in names else len(names) for name in _ORDER)), len(names)
@@ -253,7 +253,7 @@ def _table(
     time = statistics.median(slowest)
     line = min(entry.at for its in repeats for entry in its)
     if not time:
-        left_out.add(line, f"`{scope.name}` took 0 cycles, which is no time")
+        left_out.add(line, f"`{scope.name}` took 0 cycles and has no time")
         return None
     words = [scope.name, scope.risc]
     words += [f"run {run[0]}"] if scope.is_firmware else []

@@ -41,7 +41,7 @@ def _cases(system: System, facts: Facts) -> Iterator[Case]:
 def as_listed(system: System, facts: Facts) -> tuple[int, System] | None:
     """Return how many ports the log lists for every node, and the system with these; None where they are as usual.
 
-    A node may have no more than these, so they are no fault by themselves.
+    A node may have only these ports, so a short list alone is not a fault.
     """
     counts = {len(names) for names in facts.nics.values()}
     if len(counts) != 1:
